@@ -1,0 +1,1 @@
+"""What turns layers into images and runs programs in them."""

@@ -1,0 +1,78 @@
+"""Every failure that a user can cause, one class and one exit code a kind.
+
+A message says what happened and where; ``hint`` says what to do. cli.py prints both and exits with
+``exit_code``; nothing below it prints or exits. Codes 1 and 2 are left to bugs and to bad arguments.
+"""
+
+from __future__ import annotations
+
+
+class ReprobuildError(Exception):
+    """The base of all; never raised itself."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class RequestError(ReprobuildError):
+    """The request (file or flags) is not valid."""
+
+    exit_code = 3
+
+
+class LockError(ReprobuildError):
+    """The lock is not valid, was edited, or is for another request."""
+
+    exit_code = 4
+
+
+class ResolveError(ReprobuildError):
+    """No set of packages fits the request, or an index cannot be read."""
+
+    exit_code = 5
+
+
+class FetchError(ReprobuildError):
+    """A locked artifact could not be had, or its bytes are not those locked."""
+
+    exit_code = 6
+
+
+class HostError(ReprobuildError):
+    """This machine lacks a program, a namespace, a device or a permission."""
+
+    exit_code = 7
+
+
+class BuildError(ReprobuildError):
+    """Locked artifacts could not be made into an image."""
+
+    exit_code = 8
+
+
+class SelfTestError(ReprobuildError):
+    """The image did not pass its self-test: it failed, crashed, hung or said nothing that can be read."""
+
+    exit_code = 9
+
+
+class ImageError(ReprobuildError):
+    """No such image, or the image store is damaged."""
+
+    exit_code = 10
+
+
+class StorageError(ReprobuildError):
+    """The disk is full, or a file or folder of reprobuild's cannot be written."""
+
+    exit_code = 11
+
+
+class RenderError(ReprobuildError):
+    """A value would break out of its line in a rendered file."""
+
+    exit_code = 12

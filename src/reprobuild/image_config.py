@@ -1,0 +1,69 @@
+"""lock → the image's configuration: variables, labels, command. Pure; the same for every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from packaging.version import Version
+
+from . import __version__
+from .determinism import surroundings
+from .lockfile import Lock
+from .request import default_name
+
+LABEL = "dev.reprobuild."
+"""The prefix of the labels that are reprobuild's own."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImageConfig:
+    """What an image's configuration says beside its layers."""
+
+    env: Mapping[str, str]
+    labels: Mapping[str, str]
+    cmd: tuple[str, ...]
+    workdir: str
+
+
+def image_config(lock: Lock) -> ImageConfig:
+    """Return the configuration of the image of a lock; the same lock gives the same."""
+    return ImageConfig(
+        env=dict(sorted({**surroundings(), **lock.variables}.items())),
+        labels=_labels(lock),
+        cmd=("python3",),
+        workdir="/",
+    )
+
+
+def default_image_name(lock: Lock) -> str:
+    """Return ``reprobuild/torch:2.4.1-cu121-py311``; a request with a name of its own has it for ``torch``."""
+    request = lock.request
+    repository = "torch" if request.name == default_name(request.cuda, request.python) else request.name
+    flavour = "cpu" if request.cuda == "cpu" else "cu" + request.cuda.replace(".", "")
+    version = Version(lock.version_of("torch")).public
+    return f"reprobuild/{repository}:{version}-{flavour}-py{request.python.replace('.', '')}"
+
+
+def _labels(lock: Lock) -> Mapping[str, str]:
+    created = datetime.fromtimestamp(lock.epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    stack = lock.stack
+    labels = {
+        "org.opencontainers.image.created": created,
+        "org.opencontainers.image.title": lock.request.name,
+        "org.opencontainers.image.version": stack["torch"],
+        "org.opencontainers.image.description": _description(stack),
+        LABEL + "version": __version__,
+        LABEL + "lock": lock.digest,
+        LABEL + "request": lock.request.digest,
+        LABEL + "epoch": str(lock.epoch),
+        LABEL + "profile": lock.request.profile,
+        LABEL + "debian": lock.request.suite,
+    }
+    return dict(sorted((labels | {LABEL + name: version for name, version in stack.items()}).items()))
+
+
+def _description(stack: Mapping[str, str]) -> str:
+    names = {"torch": "PyTorch", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "python": "Python"}
+    return ", ".join(f"{title} {stack[name]}" for name, title in names.items() if name in stack)

@@ -1,0 +1,1 @@
+"""Store → layers, and the manifest and configuration of an image."""

@@ -1,0 +1,123 @@
+"""The one place that starts processes: a list of arguments, logged, checked, never through a shell."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import HostError
+
+log = logging.getLogger(__name__)
+
+PACKAGES = {"apt-get": "apt", "apt-cache": "apt", "apt-ftparchive": "apt-utils", "unshare": "util-linux"}
+"""The Debian package that brings a program, where the names differ."""
+
+
+class ProcessFailed(Exception):  # noqa: N818 -- not an error of the user's; callers turn it into one of errors.py
+    """A process ended badly. ``tail`` is the end of its standard error (or output, where that is empty)."""
+
+    def __init__(self, argv: Sequence[str], returncode: int, tail: str) -> None:
+        super().__init__(f"{Path(argv[0]).name} exited with {returncode}: {tail}")
+        self.argv = tuple(argv)
+        self.returncode = returncode
+        self.tail = tail
+
+
+class ProcessTimeout(Exception):  # noqa: N818 -- as above
+    """A process, with all it had started, was killed at its time limit of ``seconds``."""
+
+    def __init__(self, argv: Sequence[str], seconds: float) -> None:
+        super().__init__(f"{Path(argv[0]).name} was stopped after {seconds:g} s")
+        self.seconds = seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What a finished process left: its exit status and all that it wrote."""
+
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+
+
+def which(program: str) -> str | None:
+    """Where a program is; Debian's sbin folders count even when PATH lacks them."""
+    return shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
+
+
+def require(program: str, purpose: str) -> str:
+    """Return the path of a program, or raise `HostError` that names the package to install."""
+    found = which(program)
+    if found is None:
+        package = PACKAGES.get(program, program)
+        raise HostError(
+            f"{program} is not installed; it is needed {purpose}",
+            hint=f"apt-get install -y {package}",
+        )
+    return found
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    stdin: bytes | None = None,
+    timeout: float | None = None,
+    check: bool = True,
+) -> Completed:
+    """Run to the end and return what it wrote.
+
+    ``env`` replaces the environment (None: inherited). Raises `ProcessFailed` on a status other than 0 when
+    ``check``, `ProcessTimeout` when ``timeout`` seconds pass. The process gets a session of its own, so that
+    a kill reaches all of its children; it is also killed when this call is interrupted.
+    """
+    log.debug("run: %s", shlex.join(argv))
+    with subprocess.Popen(
+        list(argv),
+        stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=None if env is None else dict(env),
+        cwd=cwd,
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(stdin, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            _kill_session(process)
+            raise ProcessTimeout(argv, timeout or 0) from None
+        except BaseException:
+            _kill_session(process)
+            raise
+    log.debug("exit %d: %s", process.returncode, Path(argv[0]).name)
+    if check and process.returncode != 0:
+        raise ProcessFailed(argv, process.returncode, tail(err or out))
+    return Completed(process.returncode, out, err)
+
+
+def call(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> int:
+    """Run in the foreground on this terminal (stdin, stdout and stderr inherited); return the exit status."""
+    log.debug("call: %s", shlex.join(argv))
+    return subprocess.call(list(argv), env=None if env is None else dict(env))
+
+
+def tail(output: bytes, lines: int = 15) -> str:
+    """Return the last lines of some output as text, for a message."""
+    text = output.decode("utf-8", "replace").strip()
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def _kill_session(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    process.wait()

@@ -1,0 +1,239 @@
+"""The request: what a person asks for, as TOML (``envs/<name>.toml``) or as flags. Pure data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Literal, get_args
+
+import tomli_w
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
+
+from .errors import RequestError
+
+Profile = Literal["strict", "portable"]
+
+DEFAULT_PYTHON = "3.11"
+DEFAULT_SUITE = "bookworm"
+
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_MINOR = re.compile(r"[0-9]+\.[0-9]+")
+_SUITE = re.compile(r"[a-z]+")
+_DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
+_KEYS = {
+    "": ("name", "python", "cuda", "torch", "packages", "apt", "as-of", "base", "determinism"),
+    "base.": ("debian",),
+    "determinism.": ("profile", "seed", "threads"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What the image shall hold. Make one with `parse` or `from_dict`, which check every field."""
+
+    name: str
+    """Names the files ``envs/NAME.toml`` and ``envs/pylock.NAME.toml``: lower case, digits, single dashes."""
+    cuda: str
+    """A CUDA minor version such as ``12.1``, or ``cpu``."""
+    python: str = DEFAULT_PYTHON
+    """A Python minor version; the Debian release decides the patch version."""
+    torch: str | None = None
+    """An exact version; None: the newest whose wheels ask for this CUDA."""
+    packages: tuple[str, ...] = ()
+    """PEP 508 requirements, sorted, none of them a URL."""
+    apt: tuple[str, ...] = ()
+    """Names of Debian packages, sorted."""
+    as_of: date | None = None
+    """Nothing published on a later day (UTC)."""
+    suite: str = DEFAULT_SUITE
+    """The Debian release under the image, by code name."""
+    profile: Profile = "strict"
+    seed: int | None = None
+    """When set, seeds torch, NumPy and ``random`` at the start of every Python process."""
+    threads: int = 1
+    """CPU threads of an operation; part of what decides the bits."""
+
+    @classmethod
+    def parse(cls, text: str, where: str) -> Request:
+        """Read a request file's text. Raises `RequestError` that begins with ``where`` and the key."""
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise RequestError(f"{where}: not valid TOML: {error}") from None
+        return cls.from_dict(data, where)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], where: str) -> Request:
+        """Check a table in the file's form. Raises `RequestError` that begins with ``where`` and the key."""
+        get = _Table(data, "", where)
+        base = _Table(get.value("base", dict, {}), "base.", where)
+        determinism = _Table(get.value("determinism", dict, {}), "determinism.", where)
+        cuda = get.text(
+            "cuda", None, lambda v: v == "cpu" or bool(_MINOR.fullmatch(v)), '"cpu" or like "12.1"'
+        )
+        if cuda is None:
+            raise RequestError(f'{where}: cuda: missing; give a version like "12.1", or "cpu"')
+        python = get.text("python", DEFAULT_PYTHON, _MINOR.fullmatch, 'a minor version like "3.11"')
+        name = get.text("name", None, _NAME.fullmatch, "lower-case letters, digits and single dashes")
+        return cls(
+            name=name or default_name(cuda, python),
+            cuda=cuda,
+            python=python,
+            torch=get.text("torch", None, _is_version, 'an exact version like "2.4.1"'),
+            packages=tuple(
+                sorted(_requirement(get.where("packages", i), p) for i, p in get.texts("packages"))
+            ),
+            apt=tuple(sorted({_debian_name(get.where("apt", i), p) for i, p in get.texts("apt")})),
+            as_of=_date(get),
+            suite=base.text(
+                "debian", DEFAULT_SUITE, _SUITE.fullmatch, 'a release\'s code name like "bookworm"'
+            ),
+            profile=_profile(determinism),
+            seed=determinism.integer("seed", None, 0, 2**32 - 1),
+            threads=determinism.integer("threads", 1, 1, 1024),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table that `from_dict` reads back to an equal request; defaults are written out."""
+        determinism: dict[str, Any] = {"profile": self.profile, "threads": self.threads}
+        if self.seed is not None:
+            determinism["seed"] = self.seed
+        table: dict[str, Any] = {"name": self.name, "python": self.python, "cuda": self.cuda}
+        if self.torch is not None:
+            table["torch"] = self.torch
+        table |= {"packages": list(self.packages), "apt": list(self.apt)}
+        if self.as_of is not None:
+            table["as-of"] = self.as_of
+        return table | {"base": {"debian": self.suite}, "determinism": determinism}
+
+    def dump(self) -> str:
+        """Return the canonical TOML text."""
+        return tomli_w.dumps(self.to_dict())
+
+    @property
+    def digest(self) -> str:
+        """``sha256:…`` over the canonical form; equal for requests that mean the same."""
+        form = json.dumps(self.to_dict(), sort_keys=True, default=str, separators=(",", ":"))
+        return "sha256:" + hashlib.sha256(form.encode()).hexdigest()
+
+    def differences(self, other: Request) -> list[str]:
+        """Return a line for each key in which ``other`` differs, as ``key: mine, there other's``."""
+        mine, theirs = _flat(self.to_dict()), _flat(other.to_dict())
+        return [
+            f"{key}: {mine.get(key, 'not set')}, there {theirs.get(key, 'not set')}"
+            for key in sorted(mine.keys() | theirs.keys())
+            if mine.get(key) != theirs.get(key)
+        ]
+
+
+def default_name(cuda: str, python: str = DEFAULT_PYTHON) -> str:
+    """Return the name of a request made from flags: ``torch-cu121``, ``torch-cpu``, ``torch-cu121-py313``."""
+    flavour = "cpu" if cuda == "cpu" else "cu" + cuda.replace(".", "")
+    return f"torch-{flavour}" + ("" if python == DEFAULT_PYTHON else "-py" + python.replace(".", ""))
+
+
+class _Table:
+    """One table of the file, read key by key with messages that name the place."""
+
+    def __init__(self, data: Mapping[str, Any], prefix: str, where: str) -> None:
+        self._data, self._prefix, self._where = data, prefix, where
+        known = _KEYS[prefix]
+        for key in data:
+            if key not in known:
+                raise RequestError(f"{self.where(key)}: unknown key", hint=f"known here: {', '.join(known)}")
+
+    def where(self, key: str, index: int | None = None) -> str:
+        return f"{self._where}: {self._prefix}{key}" + ("" if index is None else f"[{index}]")
+
+    def value(self, key: str, kind: type, default: Any) -> Any:
+        value = self._data.get(key, default)
+        if value is not default and type(value) is not kind:
+            raise RequestError(f"{self.where(key)}: {_KINDS[kind]} is needed, not {value!r}")
+        return value
+
+    def text(self, key: str, default: Any, good: Any, form: str) -> Any:
+        value = self.value(key, str, default)
+        if value is not default and not good(value):
+            raise RequestError(f"{self.where(key)}: {value!r} is not {form}")
+        return value
+
+    def texts(self, key: str) -> list[tuple[int, str]]:
+        values = self.value(key, list, [])
+        for index, value in enumerate(values):
+            if not isinstance(value, str):
+                raise RequestError(f"{self.where(key, index)}: text is needed, not {value!r}")
+        return list(enumerate(values))
+
+    def integer(self, key: str, default: Any, least: int, most: int) -> Any:
+        value = self.value(key, int, default)
+        if value is not default and not least <= value <= most:
+            raise RequestError(f"{self.where(key)}: {value} is not from {least} to {most}")
+        return value
+
+
+_KINDS = {
+    str: 'text in quotes, like "12.1",',
+    int: "a whole number",
+    list: 'a list like ["a", "b"]',
+    dict: "a table",
+    date: "a date without quotes, like 2024-09-15,",
+}
+
+
+def _is_version(text: str) -> bool:
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
+def _requirement(where: str, text: str) -> str:
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement as error:
+        raise RequestError(
+            f"{where}: {text!r} is not a PEP 508 requirement: {str(error).splitlines()[0]}"
+        ) from None
+    if requirement.url is not None:
+        raise RequestError(
+            f"{where}: {text!r} names a URL; only packages of an index can be locked",
+            hint="publish a wheel of it to an index of yours and name the package",
+        )
+    if requirement.name.lower() == "torch":
+        raise RequestError(f"{where}: torch is asked for with the key torch", hint='write torch = "2.4.1"')
+    return str(requirement)
+
+
+def _debian_name(where: str, text: str) -> str:
+    if not _DEBIAN_NAME.fullmatch(text):
+        raise RequestError(f"{where}: {text!r} is not the name of a Debian package")
+    return text
+
+
+def _date(table: _Table) -> date | None:
+    value: date | None = table.value("as-of", date, None)
+    return value
+
+
+def _profile(table: _Table) -> Profile:
+    value: Profile = table.text(
+        "profile", "strict", lambda v: v in get_args(Profile), '"strict" or "portable"'
+    )
+    return value
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = str(value)
+    return flat
