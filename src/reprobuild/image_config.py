@@ -38,7 +38,7 @@ def image_config(lock: Lock) -> ImageConfig:
 
 
 def default_image_name(lock: Lock) -> str:
-    """Return ``reprobuild/torch:2.4.1-cu121-py311``; a request with a name of its own has it for ``torch``."""
+    """Return ``reprobuild/torch:2.4.1-cu121-py311``; a request not named by default has its name there."""
     request = lock.request
     repository = "torch" if request.name == default_name(request.cuda, request.python) else request.name
     flavour = "cpu" if request.cuda == "cpu" else "cu" + request.cuda.replace(".", "")

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,10 +103,39 @@ def run(
     return Completed(process.returncode, out, err)
 
 
-def call(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> int:
+def call(argv: Sequence[str], *, cwd: Path | None = None) -> int:
     """Run in the foreground on this terminal (stdin, stdout and stderr inherited); return the exit status."""
     log.debug("call: %s", shlex.join(argv))
-    return subprocess.call(list(argv), env=None if env is None else dict(env))
+    return subprocess.call(list(argv), cwd=cwd)
+
+
+def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]) -> None:
+    """Run with a pipe as standard input, which ``write`` fills through the function that it is given.
+
+    Raises `ProcessFailed` on a status other than 0; the process is killed when ``write`` raises.
+    """
+    log.debug("feed: %s", shlex.join(argv))
+    with subprocess.Popen(
+        list(argv),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        try:
+            write(process.stdin.write)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # it ended early: its status and its last words tell why
+        except BaseException:
+            _kill_session(process)
+            raise
+        err = process.stderr.read()
+        process.wait()
+    if process.returncode != 0:
+        raise ProcessFailed(argv, process.returncode, tail(err))
 
 
 def tail(output: bytes, lines: int = 15) -> str:

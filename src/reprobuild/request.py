@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 import tomli_w
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from .errors import RequestError
 
@@ -23,7 +23,7 @@ DEFAULT_PYTHON = "3.11"
 DEFAULT_SUITE = "bookworm"
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_MINOR = re.compile(r"[0-9]+\.[0-9]+")
+_MINOR = re.compile(r"(?:0|[1-9][0-9]{0,3})\.(?:0|[1-9][0-9]{0,3})")
 _SUITE = re.compile(r"[a-z]+")
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _KEYS = {
@@ -64,7 +64,8 @@ class Request:
         """Read a request file's text. Raises `RequestError` that begins with ``where`` and the key."""
         try:
             data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
+            # Not only TOMLDecodeError: a number of 5,000 digits is a plain ValueError.
             raise RequestError(f"{where}: not valid TOML: {error}") from None
         return cls.from_dict(data, where)
 
@@ -85,9 +86,9 @@ class Request:
             name=name or default_name(cuda, python),
             cuda=cuda,
             python=python,
-            torch=get.text("torch", None, _is_version, 'an exact version like "2.4.1"'),
+            torch=_version(get),
             packages=tuple(
-                sorted(_requirement(get.where("packages", i), p) for i, p in get.texts("packages"))
+                sorted({_requirement(get.where("packages", i), p) for i, p in get.texts("packages")})
             ),
             apt=tuple(sorted({_debian_name(get.where("apt", i), p) for i, p in get.texts("apt")})),
             as_of=_date(get),
@@ -186,10 +187,15 @@ _KINDS = {
 }
 
 
+def _version(table: _Table) -> str | None:
+    text: str | None = table.text("torch", None, _is_version, 'an exact version like "2.4.1"')
+    return None if text is None else str(Version(text))
+
+
 def _is_version(text: str) -> bool:
     try:
         Version(text)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion is one; so is a number of 5,000 digits
         return False
     return True
 

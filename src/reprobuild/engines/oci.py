@@ -1,0 +1,159 @@
+"""The embedded engine: builds an OCI image straight from the store and runs it, with no daemon.
+
+The image lies in an OCI layout; its layers are unpacked when it is first run, each once for all images.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from .. import process, roots, sandbox
+from ..console import Console
+from ..errors import ImageError
+from ..home import Home
+from ..image_config import image_config
+from ..layers.build import build_layers
+from ..layers.image import documents
+from ..lockfile import Lock
+from ..store import Store
+from .gpu import GpuAccess, gpu_access
+from .layout import Image, ImageStore
+
+
+class OciEngine:
+    """Builds, keeps and runs images below a `Home`."""
+
+    name = "oci"
+
+    def __init__(self, home: Home, console: Console) -> None:
+        self._home, self._console = home, console
+        self.images = ImageStore(home, console)
+
+    def build(self, lock: Lock, store: Store) -> str:
+        """Build the image of a lock, all of whose artifacts are in the store; return its digest.
+
+        The image has no name. Raises `BuildError`, `HostError`, `StorageError`.
+        """
+        layers = build_layers(lock, store, self._home, self._console)
+        image = documents(lock, image_config(lock), [(layer.title, layer.cached.layer) for layer in layers])
+        return self.images.add(image)
+
+    def runner(self, digest: str) -> ImageRunner:
+        """Return what runs programs in an image for the self-test."""
+        return ImageRunner(self._home, self._console, self.images, digest)
+
+    def run(
+        self,
+        reference: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        binds: Sequence[sandbox.Bind],
+        network: bool,
+        gpu: GpuAccess | None,
+        workdir: str | None,
+    ) -> int:
+        """Run a command in the foreground, or the image's own when ``argv`` is empty; return its exit status.
+
+        What it writes outside ``binds`` is gone afterwards.
+        """
+        image = self.images.find(reference)
+        config = self.images.config(image.digest)["config"]
+        hosts = [Path(f"/etc/{name}") for name in ("resolv.conf", "hosts") if network]
+        task = sandbox.Task(
+            argv=list(argv) or config["Cmd"],
+            env=_environment(config) | dict(env),
+            cwd=workdir or config["WorkingDir"],
+            binds=[
+                *(sandbox.Bind(source=p.resolve(), destination=str(p)) for p in hosts if p.exists()),
+                *binds,
+            ],
+            writable=True,
+            network="host" if network else "none",
+            terminal=all(os.isatty(stream.fileno()) for stream in (sys.stdin, sys.stdout)),
+        )
+        if gpu is not None:
+            task = _with_gpu(task, gpu)
+        with self._unpacked(image) as layers, self._home.scratch("run") as scratch:
+            command = sandbox.prepare(scratch, layers, task)
+            try:
+                return process.call(command, cwd=scratch)
+            finally:
+                sandbox.discard(scratch)
+
+    @contextmanager
+    def _unpacked(self, image: Image) -> Iterator[list[Path]]:
+        with unpacked(self._home, self._console, self.images, image.digest) as layers:
+            yield layers
+
+
+class ImageRunner:
+    """Runs programs in one image as the self-test needs it: no network, no capability, nothing writable."""
+
+    def __init__(self, home: Home, console: Console, images: ImageStore, digest: str) -> None:
+        self._home, self._console, self._images = home, console, images
+        self.digest = digest
+
+    def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
+        """Run to the end; see `selftest.Runner`."""
+        config = self._images.config(self.digest)["config"]
+        task = sandbox.Task(argv=argv, env=_environment(config), cwd=config["WorkingDir"])
+        if gpu:
+            access = gpu_access()
+            if not isinstance(access, str):
+                task = _with_gpu(task, access)
+        with (
+            unpacked(self._home, self._console, self._images, self.digest) as layers,
+            self._home.scratch("selftest") as scratch,
+        ):
+            try:
+                return sandbox.run(scratch, layers, task, timeout=timeout)
+            finally:
+                sandbox.discard(scratch)
+
+    def gpu_missing(self) -> str | None:
+        """Return why no GPU can be handed in, or None."""
+        access = gpu_access()
+        return access if isinstance(access, str) else None
+
+
+@contextmanager
+def unpacked(home: Home, console: Console, images: ImageStore, digest: str) -> Iterator[list[Path]]:
+    """Give the folders of an image's layers, lowest first, unpacked where they were not yet."""
+    layers = images.layers(digest)
+    missing = [(blob, diff) for blob, diff in layers if not (home.folder("roots") / diff[7:]).is_dir()]
+    sizes = [_size(blob) for blob, _ in missing]
+    with console.progress("unpack", sum(sizes)) as advance, ThreadPoolExecutor(2) as pool:
+        folders = list(pool.map(lambda y: roots.unpack(home, console, y[0], y[1], advance), layers))
+    with roots.in_use(folders):
+        yield folders
+
+
+def _size(blob: Path) -> int:
+    try:
+        return blob.stat().st_size
+    except FileNotFoundError:
+        raise ImageError(
+            f"the image store is damaged: {blob.name} is missing",
+            hint="`reprobuild image` builds the image again",
+        ) from None
+
+
+def _environment(config: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in config["Env"])
+
+
+def _with_gpu(task: sandbox.Task, gpu: GpuAccess) -> sandbox.Task:
+    return replace(
+        task,
+        env={**task.env, **gpu.env},
+        binds=[*task.binds, *gpu.binds],
+        devices=[*task.devices, *gpu.devices],
+        hooks=gpu.hooks,
+    )

@@ -1,0 +1,242 @@
+"""lock and store → all layers of the image, those of earlier builds taken from the cache.
+
+The wheels are read by a thread a processor, largest first, while mmdebstrap installs Debian; inflating,
+hashing and compressing let go of the interpreter's lock, so threads do, and memory stays small.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import zstandard
+
+from .. import roots
+from ..console import Console
+from ..errors import BuildError
+from ..home import Home, storage_errors
+from ..image_files import image_files
+from ..lockfile import Lock, PythonPackage
+from ..store import Store
+from .cache import Cached, LayerCache
+from .debian import write_debian
+from .image import file_manifest
+from .interpreter import run_interpreter, write_environment
+from .plan import LayerPlan, place, plan, with_losers
+from .tar import LayerWriter, parents
+from .wheel import Member, installed_files, script_template
+from .wheel_layer import Files, WheelLayer, contents
+
+MANIFEST = "opt/reprobuild/manifest.tsv"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltLayer:
+    """A layer of the image, with what to call it in the image's history."""
+
+    title: str
+    cached: Cached
+
+
+def build_layers(lock: Lock, store: Store, home: Home, console: Console) -> tuple[BuiltLayer, ...]:
+    """Return the layers of a lock's image, lowest first. All that is locked must be in the store.
+
+    Raises `BuildError`, `HostError`, `StorageError`; what was finished by then stays in the cache.
+    """
+    with home.scratch("layers") as scratch:
+        builder = _Builder(lock, store, home, console, scratch)
+        return builder.build()
+
+
+def write_debian_tar(lock: Lock, store: Store, home: Home, console: Console, target: Path) -> None:
+    """Write the Debian layer of a lock as a plain tar file, the whole of it or nothing."""
+    partial = target.with_name(f".{target.name}.partial")
+    with home.scratch("layers") as scratch, storage_errors(target.parent):
+        cached = _Builder(lock, store, home, console, scratch).base()
+        blob = LayerCache(home).blob(cached.layer.digest)
+        try:
+            with blob.open("rb") as source, partial.open("wb") as out:
+                zstandard.ZstdDecompressor().copy_stream(source, out)
+            partial.replace(target)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+
+class _Builder:
+    def __init__(self, lock: Lock, store: Store, home: Home, console: Console, scratch: Path) -> None:
+        self._lock, self._store, self._home, self._console = lock, store, home, console
+        self._cache = LayerCache(home)
+        self._scratch = scratch
+        self._workshop = scratch / "workshop"
+        with storage_errors(scratch):
+            (self._workshop / "stage").mkdir(parents=True)
+        self._stop = threading.Event()
+
+    def build(self) -> tuple[BuiltLayer, ...]:
+        files = _Files(self._lock, self._store)
+        plans = [with_losers(layer, files.lost(layer.packages)) for layer in plan(self._lock)]
+        done = {layer.key: cached for layer in plans if (cached := self._cache.get(layer.key))}
+        missing = [layer for layer in plans if layer.key not in done]
+        if missing:
+            text = f"{len(missing)} of {len(plans) + 1} layers to build"
+            self._console.step(text if len(missing) < len(plans) else f"building {len(plans) + 1} layers")
+            done |= self._build_missing(plans[0], missing, files)
+        layers = [BuiltLayer(layer.title, done[layer.key]) for layer in plans]
+        return (*layers, self._own_layer(layers))
+
+    def _build_missing(self, base: LayerPlan, missing: list[LayerPlan], files: _Files) -> dict[str, Cached]:
+        wheels = [layer for layer in missing if layer.kind == "wheels"]
+        wheels.sort(key=lambda layer: -sum(p.wheel.size for p in layer.packages))
+        total = sum(files.size(package) for layer in wheels for package in layer.packages)
+        done: dict[str, Cached] = {}
+        with ExitStack() as stack:
+            advance = stack.enter_context(self._console.progress("layers", total))
+            pool = stack.enter_context(_workers(self._stop))
+            opened = [(layer, stack.enter_context(self._blob(layer.key))) for layer in wheels]
+            written = [pool.submit(self._write_files, layer, out, files, advance) for layer, out in opened]
+            cached_base = self.base()
+            if base in missing:
+                done[base.key] = cached_base
+            open_layers = _results(written)
+            if len(missing) > len(done):
+                self._finish(cached_base, missing, list(zip(opened, open_layers, strict=True)), done, pool)
+        return done
+
+    def base(self) -> Cached:
+        """Return the Debian layer."""
+        key = plan(self._lock)[0].key
+        cached = self._cache.get(key)
+        if cached is None:
+            with self._blob(key) as out:
+                writer = LayerWriter(out)
+                write_debian(self._lock, self._store, self._home, writer)
+                cached = self._put(key, out, writer)
+        return cached
+
+    def _finish(
+        self,
+        base: Cached,
+        missing: list[LayerPlan],
+        wheels: list[tuple[tuple[LayerPlan, IO[bytes]], WheelLayer]],
+        done: dict[str, Cached],
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        """Do what takes the image's own interpreter, and close the layers."""
+        blob = self._cache.blob(base.layer.digest)
+        root = roots.unpack(self._home, self._console, blob, base.layer.diff_id, lambda _: None)
+        environment = next((layer for layer in missing if layer.kind == "environment"), None)
+        upper = run_interpreter(self._lock, root, self._workshop, environment=environment is not None)
+
+        def close(item: tuple[tuple[LayerPlan, IO[bytes]], WheelLayer]) -> tuple[str, Cached]:
+            (layer, out), open_layer = item
+            with storage_errors(self._scratch):
+                open_layer.write_bytecode(list(layer.packages))
+            return layer.key, self._put(layer.key, out, open_layer.writer)
+
+        done |= dict(pool.map(close, wheels))
+        if environment is not None:
+            with self._blob(environment.key) as out:
+                writer = LayerWriter(out)
+                write_environment(upper, writer)
+                done[environment.key] = self._put(environment.key, out, writer)
+
+    def _write_files(
+        self, layer: LayerPlan, out: IO[bytes], files: _Files, advance: Callable[[int], None]
+    ) -> WheelLayer:
+        def counted(amount: int) -> None:
+            if self._stop.is_set():
+                raise BuildError("stopped")
+            advance(amount)
+
+        open_layer = WheelLayer(out, self._workshop / "stage", place(self._lock))
+        with storage_errors(self._scratch):
+            open_layer.write_files({p: files.of(p) for p in layer.packages}, files.path, counted)
+        return open_layer
+
+    def _own_layer(self, below: Sequence[BuiltLayer]) -> BuiltLayer:
+        """Write reprobuild's own files; the manifest among them depends on all, so it is made each time."""
+        own = {path.lstrip("/"): content for path, content in image_files(self._lock).items()}
+        with self._blob("own") as out:
+            writer = LayerWriter(out)
+            for folder in parents([*own, MANIFEST]):
+                writer.folder(folder)
+            for path, (content, mode) in sorted(own.items()):
+                writer.file(path, mode, len(content), [content])
+            records = [record for layer in below for record in layer.cached.records] + writer.records
+            manifest = file_manifest(records)
+            writer.file(MANIFEST, 0o644, len(manifest), [manifest])
+            return BuiltLayer(
+                "reprobuild's own files", self._put(f"own-{self._lock.digest[7:]}", out, writer)
+            )
+
+    def _blob(self, name: str) -> IO[bytes]:
+        with storage_errors(self._scratch):
+            return (self._scratch / name).open("wb", buffering=0)
+
+    def _put(self, key: str, out: IO[bytes], writer: LayerWriter) -> Cached:
+        with storage_errors(self._scratch):
+            layer = writer.close()
+            return self._cache.put(key, Path(out.name), layer, writer.records)
+
+
+class _Files:
+    """What each package puts where, once those that name the same path have been told apart."""
+
+    def __init__(self, lock: Lock, store: Store) -> None:
+        self._store = store
+        pip = next(p for p in lock.python if p.name == "pip")
+        template = script_template(store.path(pip.wheel.sha256))
+        self._files: dict[str, Files] = {}
+        self._lost: dict[str, set[str]] = {p.name: set() for p in lock.python}
+        owners: dict[str, tuple[str, object]] = {}
+        for package in lock.python:
+            with zipfile.ZipFile(self.path(package)) as archive:
+                files = installed_files(archive, package.name, place(lock), template)
+            self._files[package.name] = files
+            # pip installs in reverse order, so the first by name writes last and wins.
+            for path, content in contents(files).items():
+                _, winner = owners.setdefault(path, (package.name, content))
+                if content != winner:
+                    self._lost[package.name].add(path)
+
+    def path(self, package: PythonPackage) -> Path:
+        return self._store.path(package.wheel.sha256)
+
+    def lost(self, packages: Sequence[PythonPackage]) -> list[str]:
+        return [path for package in packages for path in self._lost[package.name]]
+
+    def of(self, package: PythonPackage) -> Files:
+        lost = self._lost[package.name]
+        return {path: what for path, what in self._files[package.name].items() if path not in lost}
+
+    def size(self, package: PythonPackage) -> int:
+        return sum(w.info.file_size for w in self._files[package.name].values() if isinstance(w, Member))
+
+
+@contextmanager
+def _workers(stop: threading.Event) -> Iterator[ThreadPoolExecutor]:
+    """A thread a processor; when the block fails, waiting work is dropped and running work stops soon."""
+    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    try:
+        yield pool
+    except BaseException:
+        stop.set()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _results(futures: Sequence[Future[WheelLayer]]) -> list[WheelLayer]:
+    """Wait for all, or raise the first failure as soon as it is there."""
+    finished, _ = wait(futures, return_when=FIRST_EXCEPTION)
+    for future in finished:
+        future.result()
+    return [future.result() for future in futures]

@@ -1,0 +1,172 @@
+"""Locked Debian packages → the base layer, by mmdebstrap; what differs by host or hour is left out."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from debian.debfile import DebFile
+
+from .. import process
+from ..errors import BuildError, HostError
+from ..home import Home, storage_errors
+from ..lockfile import DebianPackage, Lock
+from ..store import Store
+from .tar import MTIME, LayerWriter
+
+_LEFT_OUT = re.compile(
+    r"dev/.+|run/.+|tmp/.+"
+    # Made by mmdebstrap from the host; a runtime mounts its own over them.
+    r"|etc/(hostname|resolv\.conf|machine-id)"
+    r"|etc/(passwd|group|shadow|gshadow|subuid|subgid)-"
+    r"|var/cache/(apt/.+|ldconfig/.+|debconf/.+-old)"
+    r"|var/lib/apt/(lists|mirrors|periodic)/.+|var/lib/dpkg/(lock.*|.+-old)"
+)
+_LOG = re.compile(r"var/log/.+")
+_SOURCES = "etc/apt/sources.list"
+_SOURCES_TEXT = b"""\
+# The Debian packages of this image are locked. More of them: apt = ["..."] in the image's request.
+# To take them from a mirror all the same, write its line here.
+"""
+_DEB_SOURCE_HINT = "run again with -v for the whole output of mmdebstrap"
+
+
+def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None:
+    """Install the lock's Debian packages into an empty root and write it as a layer.
+
+    Needs mmdebstrap, and root or user namespaces with subordinate ids. Raises `HostError` where these are
+    missing, `BuildError` when the packages do not install.
+    """
+    mmdebstrap = process.require("mmdebstrap", "to install the Debian packages of the image")
+    mode = _mode()
+    with _workspace(home, mode) as folder:
+        _pool(folder / "pool", lock, store)
+        archive = folder / "root.tar"
+        command = [
+            mmdebstrap,
+            f"--mode={mode}",
+            "--variant=custom",
+            "--format=tar",
+            "--include=" + ",".join(p.name for p in lock.debian),
+            f"--architectures={lock.platform.partition('/')[2]}",
+            lock.request.suite,
+            str(archive),
+            # The packages were verified against the lock, whose hashes apt took from the signed archive.
+            f"deb [trusted=yes] copy://{folder / 'pool'} ./",
+        ]
+        env = {
+            "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin",
+            "LC_ALL": "C.UTF-8",
+            "HOME": os.environ.get("HOME", "/"),
+            "TMPDIR": str(folder),
+            "SOURCE_DATE_EPOCH": str(MTIME),
+            "DEBIAN_FRONTEND": "noninteractive",
+        }
+        try:
+            process.run(command, env=env)
+        except process.ProcessFailed as failed:
+            raise _failure(failed) from None
+        with storage_errors(archive), archive.open("rb") as file:
+            normalise(file, out)
+
+
+def normalise(archive: IO[bytes], out: LayerWriter) -> None:
+    """Write the root's tar as a layer: sorted, one time stamp, nothing of the host or the hour."""
+    with tarfile.open(fileobj=archive, mode="r:") as tar:
+        members = {m.name.removeprefix("./"): m for m in tar if m.name not in (".", "./")}
+        for path, member in sorted(members.items()):
+            owner = {"uid": member.uid, "gid": member.gid}
+            if _LEFT_OUT.fullmatch(path) or (_LOG.fullmatch(path) and not member.isdir()):
+                continue
+            if member.isdir():
+                out.folder(path, member.mode & 0o7777, **owner)
+            elif member.issym():
+                out.link(path, member.linkname)
+            elif member.isfile() or member.islnk():
+                # A second name of a file becomes a file of its own: nothing then hangs on the order.
+                content = _content(tar, member, path)
+                out.file(path, member.mode & 0o7777, len(content), [content], **owner)
+            else:
+                raise BuildError(f"/{path}: a Debian package made a file that is no file, folder or link")
+
+
+def _content(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> bytes:
+    file = tar.extractfile(member)
+    if file is None:
+        raise BuildError(f"/{path}: a hard link to nothing")
+    content = file.read()
+    if path == _SOURCES:
+        return _SOURCES_TEXT
+    if path.endswith(".pyc") and content[4:8] == bytes(4):
+        # Bytecode made for a time stamp, which the layer changes: make it "unchecked-hash" (PEP 552), whose
+        # eight bytes of source hash are never compared.
+        return content[:4] + (1).to_bytes(4, "little") + bytes(8) + content[16:]
+    return content
+
+
+def _mode() -> str:
+    if os.geteuid() == 0:
+        return "root"
+    if process.which("newuidmap") is None:
+        raise HostError(
+            "newuidmap is not installed; an ordinary user needs it to install Debian packages into a root",
+            hint="apt-get install -y uidmap, or run as root",
+        )
+    return "unshare"
+
+
+@contextmanager
+def _workspace(home: Home, mode: str) -> Iterator[Path]:
+    if mode == "root":
+        with home.scratch("debian") as folder:
+            yield folder
+        return
+    # In a user namespace root is another number, which cannot look into a home folder of mode 700.
+    with tempfile.TemporaryDirectory(prefix="reprobuild-debian.", dir="/var/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+def _pool(folder: Path, lock: Lock, store: Store) -> None:
+    """Lay the packages out as a flat archive that apt reads."""
+    with storage_errors(folder):
+        folder.mkdir()
+        folder.chmod(0o755)
+        stanzas = []
+        for package in lock.debian:
+            target = folder / package.filename
+            shutil.copyfile(store.path(package.sha256), target)
+            target.chmod(0o644)
+            stanzas.append(_stanza(package, target))
+        index = folder / "Packages"
+        index.write_text("\n".join(stanzas), encoding="utf-8")
+        index.chmod(0o644)
+
+
+def _stanza(package: DebianPackage, file: Path) -> str:
+    with DebFile(file) as deb:
+        control = deb.debcontrol()
+    control["Filename"] = f"./{package.filename}"
+    control["Size"] = str(package.size)
+    control["SHA256"] = package.sha256
+    text = control.dump()
+    assert text is not None
+    return text
+
+
+def _failure(failed: process.ProcessFailed) -> BuildError | HostError:
+    text = failed.tail
+    if "unshare" in text or "newuidmap" in text or "/etc/subuid" in text:
+        return HostError(
+            f"mmdebstrap cannot use user namespaces here: {text}",
+            hint="give your user a range in /etc/subuid and /etc/subgid (man subuid), or run as root",
+        )
+    return BuildError(f"the Debian packages could not be installed: {text}", hint=_DEB_SOURCE_HINT)

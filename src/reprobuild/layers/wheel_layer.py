@@ -1,0 +1,123 @@
+"""One layer of installed packages: first the files of their wheels, then, once it is made, their bytecode.
+
+The two parts lie apart because compiling needs the image's interpreter, which takes a while to install: the
+wheels are read meanwhile, each once, and their Python files are laid aside for the compiler on the way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO
+
+from ..lockfile import PythonPackage
+from .tar import LayerWriter, parents
+from .wheel import Generated, Member, Place, chunks
+
+Files = Mapping[str, Member | Generated]
+"""Path in the image → what to put there."""
+
+_BYTECODE = re.compile(r"(.*/)__pycache__/([^/]+)\.cpython-3\d+\.pyc")
+
+
+class WheelLayer:
+    """An open layer. `write_files`, then `write_bytecode`, then `LayerWriter.close`."""
+
+    def __init__(self, out: IO[bytes], stage: Path, place: Place) -> None:
+        self.writer = LayerWriter(out)
+        self._stage = stage
+        self._place = place
+        self._folders: set[str] = set()
+
+    def write_files(
+        self,
+        packages: Mapping[PythonPackage, Files],
+        wheel: Callable[[PythonPackage], Path],
+        advance: Callable[[int], None],
+    ) -> None:
+        """Write the files of the packages, sorted by path, and lay their Python files aside.
+
+        ``wheel`` gives a package's file; ``advance`` gets the bytes as they are written.
+        """
+        paths = sorted((path, package.name) for package, files in packages.items() for path in files)
+        by_name = {package.name: files for package, files in packages.items()}
+        open_wheels = {package.name: wheel(package).open("rb") for package in packages}
+        try:
+            last = ""
+            for path, name in paths:
+                if path == last or _compiled_again(path, by_name[name]):
+                    continue
+                last = path
+                self._make_folders(path)
+                self._write_one(path, by_name[name][path], name, open_wheels[name], advance)
+        finally:
+            for file in open_wheels.values():
+                file.close()
+
+    def write_bytecode(self, packages: list[PythonPackage]) -> None:
+        """Write what the compiler has left beside the Python files of the packages, sorted by path."""
+        found: dict[str, Path] = {}
+        for package in packages:
+            root = self._stage / package.name
+            for compiled in root.rglob("*.pyc"):
+                found.setdefault(f"{self._place.site}/{compiled.relative_to(root).as_posix()}", compiled)
+        for path, compiled in sorted(found.items()):
+            self._make_folders(path)
+            content = compiled.read_bytes()
+            self.writer.file(path, 0o644, len(content), [content])
+
+    def _write_one(
+        self,
+        path: str,
+        what: Member | Generated,
+        package: str,
+        wheel: IO[bytes],
+        advance: Callable[[int], None],
+    ) -> None:
+        match what:
+            case Generated(content, mode):
+                self.writer.file(path, mode, len(content), [content])
+                if self._to_compile(path):
+                    self._lay_aside(path, package, content)
+            case Member(info, mode) if self._to_compile(path):
+                content = b"".join(chunks(wheel, info))
+                self._lay_aside(path, package, content)
+                self.writer.file(path, mode, info.file_size, [content])
+                advance(len(content))
+            case Member(info, mode):
+                self.writer.file(path, mode, info.file_size, _counted(chunks(wheel, info), advance))
+
+    def _to_compile(self, path: str) -> bool:
+        return path.endswith(".py") and path.startswith(f"{self._place.site}/")
+
+    def _lay_aside(self, path: str, package: str, content: bytes) -> None:
+        target = self._stage / package / path.removeprefix(f"{self._place.site}/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+    def _make_folders(self, path: str) -> None:
+        for folder in parents([path]):
+            if folder not in self._folders:
+                self._folders.add(folder)
+                self.writer.folder(folder)
+
+
+def contents(files: Files) -> dict[str, tuple[int, ...] | bytes]:
+    """Return path → what tells two packages' files apart without inflating them."""
+    return {
+        path: what.content if isinstance(what, Generated) else (what.info.CRC, what.info.file_size, what.mode)
+        for path, what in files.items()
+    }
+
+
+def _compiled_again(path: str, files: Files) -> bool:
+    """Whether a wheel ships bytecode for a source that it ships too: ours takes its place."""
+    match = _BYTECODE.fullmatch(path)
+    return match is not None and f"{match[1]}{match[2]}.py" in files
+
+
+def _counted(data: Iterator[bytes], advance: Callable[[int], None]) -> Iterator[bytes]:
+    for chunk in data:
+        advance(len(chunk))
+        yield chunk

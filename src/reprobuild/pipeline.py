@@ -1,0 +1,112 @@
+"""The steps in their order: request → lock → fetch → build → self-test → tag, and beside it render."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import process, sandbox
+from .console import Console
+from .engines.oci import OciEngine
+from .fetch import fetch
+from .home import Home, atomic_write, make_folders, storage_errors
+from .image_config import default_image_name
+from .layers.build import write_debian_tar
+from .lockfile import Lock
+from .render import Rendered, render
+from .resolve import Upgrade, resolve
+from .selftest import Gpu, SelfTestReport, run_selftest
+from .store import Store
+from .tag import tag
+from .workspace import Env, read_lock
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An image that passed and has its name."""
+
+    name: str
+    digest: str
+    report: SelfTestReport
+
+
+def lock_env(env: Env, upgrade: Upgrade, console: Console) -> tuple[Lock, Lock | None]:
+    """Resolve a request and write its lock; return it and the one before, whose pins stay where they can."""
+    before = read_lock(env.lock_file) if env.lock_file.exists() and not upgrade.everything else None
+    lock = resolve(env.request, existing=before, upgrade=upgrade, console=console)
+    make_folders(env.lock_file.parent)
+    atomic_write(env.lock_file, lock.dump().encode())
+    return lock, before
+
+
+def lock_of(env: Env, console: Console) -> Lock:
+    """Return the lock of a request, made when there is none. Raises `LockError` when it is for another."""
+    if not env.lock_file.exists():
+        lock, _ = lock_env(env, Upgrade(), console)
+        console.step(f"wrote {env.lock_file}")
+        return lock
+    lock = read_lock(env.lock_file)
+    lock.check_for(env.request, str(env.lock_file))
+    return lock
+
+
+def make_image(lock: Lock, name: str | None, gpu: Gpu, home: Home, console: Console) -> Made:
+    """Fetch, build, test and name the image of a lock. It gets its name only when it has passed."""
+    check_host()
+    engine, store = OciEngine(home, console), Store(home)
+    with home.lock("build", console):
+        fetch(lock, store, console)
+        digest = engine.build(lock, store)
+    report = test_image(engine, digest, gpu, home, console)
+    name = name or default_image_name(lock)
+    tag(engine.images, digest, name, report)
+    return Made(name, digest, report)
+
+
+def test_image(engine: OciEngine, digest: str, gpu: Gpu, home: Home, console: Console) -> SelfTestReport:
+    """Run the self-test in an image and keep its report."""
+    console.step(f"testing {digest[:19]} inside itself")
+    report = run_selftest(engine.runner(digest), gpu=gpu)
+    atomic_write(
+        home.folder("reports") / f"{digest[7:]}.json",
+        (json.dumps(report.to_dict(), indent=1) + "\n").encode(),
+    )
+    return report
+
+
+def check_host() -> None:
+    """Raise `HostError` for what a build will need and this machine lacks, before gigabytes are fetched."""
+    process.require("mmdebstrap", "to install the Debian packages of the image")
+    if os.geteuid() != 0:
+        process.require("newuidmap", "by mmdebstrap, when it is not run as root")
+    sandbox.runtime()
+    sandbox.check_namespaces()
+
+
+def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, console: Console) -> Rendered:
+    """Write the Dockerfile and its context; with ``artifacts`` also the wheels and the Debian root."""
+    rendered = render(lock)
+    for path, content in rendered.files.items():
+        make_folders((folder / path).parent)
+        atomic_write(folder / path, content)
+    if artifacts:
+        check_host()
+        store = Store(home)
+        with home.lock("build", console):
+            fetch(lock, store, console)
+            for artifact in rendered.artifacts:
+                _place(store.path(artifact.sha256), folder / artifact.path)
+            write_debian_tar(lock, store, home, console, folder / "debian.tar")
+    return rendered
+
+
+def _place(source: Path, target: Path) -> None:
+    make_folders(target.parent)
+    with storage_errors(target.parent):
+        target.unlink(missing_ok=True)
+        try:
+            target.hardlink_to(source)
+        except OSError:
+            atomic_write(target, source.read_bytes())

@@ -1,0 +1,111 @@
+"""The folder ``envs/``: requests, and beside them their locks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import LockError, RequestError
+from .home import atomic_write, make_folders
+from .lockfile import Lock
+from .lockparse import parse_lock
+from .request import Request, default_name
+
+FOLDER = Path("envs")
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """A request and where it and its lock are kept. The request's file may not be there yet."""
+
+    request: Request
+    file: Path
+
+    @property
+    def lock_file(self) -> Path:
+        """``pylock.NAME.toml`` beside the request."""
+        return self.file.with_name(f"pylock.{self.request.name}.toml")
+
+    def save(self) -> bool:
+        """Write the request where its file is not there yet; return whether it was written."""
+        if self.file.exists():
+            return False
+        make_folders(self.file.parent)
+        atomic_write(self.file, self.request.dump().encode())
+        return True
+
+
+def read_env(text: str) -> Env:
+    """Return the env of a request's file, or of a name, which means ``envs/NAME.toml``."""
+    file = Path(text) if text.endswith(".toml") else FOLDER / f"{text}.toml"
+    if file.name.startswith("pylock."):
+        raise RequestError(f"{file} is a lock, not a request", hint=f"give {file.name[7:]}")
+    request = Request.parse(_read(file, RequestError, "envs/ has " + (_names() or "no requests")), str(file))
+    if request.name != file.stem:
+        raise RequestError(
+            f"{file}: name: is {request.name!r}, but the file is called {file.name}",
+            hint=f'write name = "{file.stem}", or leave the line out',
+        )
+    return Env(request, file)
+
+
+def all_envs() -> list[Env]:
+    """Return the envs of all requests in ``envs/``, by file name."""
+    return [read_env(str(file)) for file in _files()]
+
+
+def new_env(request: Request) -> Env:
+    """Return the env of a request from flags. Raises `RequestError` when its file asks for something else."""
+    file = FOLDER / f"{request.name}.toml"
+    if file.exists():
+        there = read_env(str(file)).request
+        if there != request:
+            lines = "; ".join(request.differences(there))
+            raise RequestError(
+                f"{file} is there already and asks for something else ({lines})",
+                hint=f"leave the flags out to use it, change the file, or give this one another --name "
+                f"(in place of {request.name})",
+            )
+    return Env(request, file)
+
+
+def env_for(cuda: str, fits: Callable[[Request], bool], fallback: Callable[[], Request]) -> Env:
+    """Return the one env with this CUDA that fits, else a new one for ``fallback``'s request.
+
+    Among several the one with the default name counts; without it, raises `RequestError` that lists them.
+    """
+    found = [env for env in all_envs() if env.request.cuda == cuda and fits(env.request)]
+    usual = [env for env in found if env.request.name == default_name(cuda, env.request.python)]
+    if len(found) > 1 and len(usual) != 1:
+        names = ", ".join(str(env.file) for env in found)
+        raise RequestError(
+            f"several requests are for CUDA {cuda}: {names}", hint="name the one that you mean"
+        )
+    if found:
+        return usual[0] if usual else found[0]
+    return new_env(fallback())
+
+
+def read_lock(file: Path) -> Lock:
+    """Return the lock of a file. Raises `LockError`."""
+    return parse_lock(_read(file, LockError, "`reprobuild lock` writes one"), str(file))
+
+
+def _files() -> list[Path]:
+    return sorted(f for f in FOLDER.glob("*.toml") if not f.name.startswith("pylock."))
+
+
+def _names() -> str:
+    return ", ".join(file.stem for file in _files())
+
+
+def _read(file: Path, error: type[LockError | RequestError], hint: str) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise error(f"{file}: no such file", hint=hint) from None
+    except UnicodeDecodeError:
+        raise error(f"{file}: not text in UTF-8") from None
+    except OSError as problem:
+        raise error(f"{file}: cannot be read: {problem.strerror}") from None
