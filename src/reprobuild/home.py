@@ -174,8 +174,8 @@ def storage_errors(path: Path) -> Iterator[None]:
             ) from error
         if error.errno in _DENIED:
             raise StorageError(
-                f"{error.filename or path}: cannot be written: {reason}",
-                hint=f"give yourself the right to write in {path}, or set REPROBUILD_HOME to another folder",
+                f"{error.filename or path}: {reason}",
+                hint=f"get the right to write in {path}, or use another folder (REPROBUILD_HOME names ours)",
             ) from error
         if error.errno in _ELSE:
             raise StorageError(

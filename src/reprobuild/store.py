@@ -34,10 +34,11 @@ class Store:
 
     def has(self, sha256: str, size: int) -> bool:
         """Whether the artifact is there. A file of another size, as a power cut may leave, does not count."""
-        try:
-            found = self.path(sha256).lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            return False
+        with storage_errors(self.root):
+            try:
+                found = self.path(sha256).lstat()
+            except (FileNotFoundError, NotADirectoryError):
+                return False
         return stat.S_ISREG(found.st_mode) and found.st_size == size
 
     def add(self, sha256: str, file: Path) -> Path:
@@ -45,6 +46,8 @@ class Store:
 
         It may be there already: then the new one takes its place. Raises `StorageError`.
         """
+        # No fsync, which would add the time to write gigabytes out. After a power cut a file system that
+        # allocates late shows a file too short, and then `has` says no.
         final = self.path(sha256)
         make_folders(final.parent)
         with storage_errors(self.root):
