@@ -17,6 +17,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TransferSpeedColumn,
 )
+from rich.text import Text
 
 
 class Console:
@@ -24,16 +25,17 @@ class Console:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
-        self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True)
+        # What is printed are names and messages: ":a:" is no emoji in them, "[x]" no style.
+        self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
     def step(self, text: str) -> None:
         """Say what is being done now."""
         if not self.quiet:
-            self._err.print(f"[bold]·[/] {_plain(text)}")
+            self._err.print(Text.assemble(("·", "bold"), f" {text}"))
 
     def warn(self, text: str) -> None:
         """Say what the user should know, though the work goes on."""
-        self._err.print(f"[yellow]warning:[/] {_plain(text)}")
+        self._err.print(Text.assemble(("warning:", "yellow"), f" {text}"))
 
     @contextmanager
     def progress(self, title: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -45,17 +47,12 @@ class Console:
             yield lambda _: None
             return
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             DownloadColumn(),
             TransferSpeedColumn(),
             TimeElapsedColumn(),
         )
         with Progress(*columns, console=self._err, transient=True) as bars:
-            task = bars.add_task(_plain(title), total=total)
+            task = bars.add_task(title, total=total)
             yield lambda amount: bars.advance(task, amount)
-
-
-def _plain(text: str) -> str:
-    """Keep rich from reading brackets in names (``torch[extra]``) as markup."""
-    return text.replace("[", r"\[")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from packaging.version import Version
 
 from . import __version__
-from .determinism import surroundings
+from .determinism import HOME, surroundings
 from .lockfile import Lock
 from .request import default_name
 
@@ -56,6 +56,8 @@ def _labels(lock: Lock) -> Mapping[str, str]:
         "org.opencontainers.image.description": _description(stack),
         LABEL + "version": __version__,
         LABEL + "lock": lock.digest,
+        # From this file in the image the very same image can be built again.
+        LABEL + "source": f"{HOME}/pylock.toml",
         LABEL + "request": lock.request.digest,
         LABEL + "epoch": str(lock.epoch),
         LABEL + "profile": lock.request.profile,

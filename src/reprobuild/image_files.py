@@ -20,7 +20,7 @@ SITE_FILES = ("reprobuild.pth", "reprobuild_hook.py")
 BUILD_FILES = ("bytecode.py", "manifest.py")
 """The files of ``in_image/`` that a Dockerfile's build stage runs; they stay out of the image."""
 
-MANIFEST_FOLDERS = (HOME, SITE_PREFIX, "/usr")
+MANIFEST_FOLDERS = (SITE_PREFIX, "/usr")
 """The folders whose files the manifest names; what lies elsewhere, a container's start may change."""
 
 MODE = 0o644

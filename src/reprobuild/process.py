@@ -8,6 +8,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,15 +116,18 @@ def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]
     Raises `ProcessFailed` on a status other than 0; the process is killed when ``write`` raises.
     """
     log.debug("feed: %s", shlex.join(argv))
-    with subprocess.Popen(
-        list(argv),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as process:
+    # A file, not a pipe: nobody reads what the process says while its input is written.
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            list(argv),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+        ) as process,
+    ):
         assert process.stdin is not None
-        assert process.stderr is not None
         try:
             write(process.stdin.write)
             process.stdin.close()
@@ -132,8 +136,9 @@ def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]
         except BaseException:
             _kill_session(process)
             raise
-        err = process.stderr.read()
         process.wait()
+        said.seek(0)
+        err = said.read()
     if process.returncode != 0:
         raise ProcessFailed(argv, process.returncode, tail(err))
 

@@ -1,0 +1,174 @@
+"""lock → the Dockerfile and its context, as bytes. Pure: no clock, no network; reads only shipped templates.
+
+The context lacks what is too large to pass around: the wheels, which the caller links to where `Artifact`
+says, and ``debian.tar``, the Debian root that it makes from the locked packages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+from . import __version__, assets
+from .determinism import HOME, SITE_PREFIX
+from .errors import RenderError
+from .image_config import image_config
+from .image_files import BUILD_FILES, MANIFEST_FOLDERS, image_files
+from .lockfile import Lock
+
+DEBIAN_TAR = "debian.tar"
+"""Where in the context the Debian root belongs."""
+
+FOLDER = "reprobuild"
+"""The folder of the context that holds reprobuild's own files."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Artifact:
+    """A locked file and its place in the context, relative, with slashes."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rendered:
+    """A context but for its large files."""
+
+    files: Mapping[str, bytes]
+    """Path in the context → content, sorted by path."""
+    artifacts: tuple[Artifact, ...]
+
+
+def render(lock: Lock) -> Rendered:
+    """Return the context of a lock; the same lock gives the same bytes.
+
+    Raises `RenderError` that names the value and its place when one could break out of its line.
+    """
+    own = image_files(lock)
+    installed = [(path.rpartition("/")[2], path, f"{mode:04o}") for path, (_, mode) in own.items()]
+    files = {f"{FOLDER}/{name}": assets.in_image(name) for name in BUILD_FILES}
+    files |= {f"{FOLDER}/{name}": own[path][0] for name, path, _ in installed}
+    files[f"{FOLDER}/requirements.txt"] = _fill("requirements.txt.j2", lock=lock)
+    files[".dockerignore"] = _fill("dockerignore.j2")
+    files["Dockerfile"] = _fill(
+        "Dockerfile.j2",
+        title=lock.request.name,
+        version=__version__,
+        facts=_facts(lock),
+        platform=lock.platform,
+        python="/usr/bin/python" + _minor(lock.request.python, "request.python"),
+        venv=SITE_PREFIX,
+        home=HOME,
+        pip=next(package.wheel.filename for package in lock.python if package.name == "pip"),
+        installed=installed,
+        manifest_folders=MANIFEST_FOLDERS,
+        config=image_config(lock),
+    )
+    return Rendered(
+        files={path: files[path] for path in sorted(files)},
+        artifacts=tuple(
+            Artifact(path=f"wheels/{_word(wheel.filename, 'wheel')}", sha256=_sha256(wheel.sha256, "wheel"))
+            for wheel in (package.wheel for package in lock.python)
+        ),
+    )
+
+
+def _facts(lock: Lock) -> list[str]:
+    rows = {"lock": lock.digest, "debian": f"{lock.request.suite}, {len(lock.debian)} packages", **lock.stack}
+    return [f"{name:<7} {value}" for name, value in rows.items()]
+
+
+class _Checked(str):
+    """Text that a filter has let through; nothing else may stand in a rendered file."""
+
+    __slots__ = ()
+
+
+def _only_checked(value: object) -> object:
+    if not isinstance(value, _Checked):
+        raise TypeError(f"a template writes {value!r} without a filter")
+    return value
+
+
+def _form(pattern: str, kind: str, value: object, place: str) -> _Checked:
+    text = str(value)  # raises for a name that the template has and the values lack
+    if not isinstance(value, str) or not re.fullmatch(pattern, text):
+        raise _refusal(value, kind, place)
+    return _Checked(text)
+
+
+def _refusal(value: object, kind: str, place: str) -> RenderError:
+    return RenderError(
+        f"{place}: {value!r} is not {kind}, so it could break out of its line in the Dockerfile",
+        hint="write the lock anew with `reprobuild lock`; if that does not help, report it as a bug",
+    )
+
+
+def _comment(value: object, place: str) -> _Checked:
+    # A backslash at the end would join the next line.
+    checked = _form(r"[^\\]*", "text without a backslash", value, place)
+    return _printable(checked, place)
+
+
+def _quoted(value: object, place: str) -> _Checked:
+    # Inside a Dockerfile's double quotes a dollar expands and a backslash escapes.
+    checked = _form(r'[^"\\$`]*', 'text without ", \\, $ and `', value, place)
+    return _Checked(f'"{_printable(checked, place)}"')
+
+
+def _printable(value: str, place: str) -> _Checked:
+    if not value.isprintable():
+        raise _refusal(value, "one line of printable text", place)
+    return _Checked(value)
+
+
+def _word(value: object, place: str) -> _Checked:
+    return _form(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*", "a plain word", value, place)
+
+
+def _path(value: object, place: str) -> _Checked:
+    return _form(r"/|(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*)+", "an absolute path of plain words", value, place)
+
+
+def _minor(value: object, place: str) -> _Checked:
+    return _form(r"[0-9]+\.[0-9]+", "a minor version", value, place)
+
+
+def _variable(value: object, place: str) -> _Checked:
+    return _form(r"[A-Z][A-Z0-9_]*", "the name of a variable", value, place)
+
+
+def _label(value: object, place: str) -> _Checked:
+    return _form(r"[a-z][a-z0-9.-]*", "the name of a label", value, place)
+
+
+def _sha256(value: object, place: str) -> _Checked:
+    return _form(r"[0-9a-f]{64}", "64 hex digits", value, place)
+
+
+_ENVIRONMENT = Environment(
+    loader=FunctionLoader(assets.template),
+    undefined=StrictUndefined,
+    finalize=_only_checked,
+    autoescape=False,  # noqa: S701 -- not HTML; the filters guard each line
+    keep_trailing_newline=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.filters |= {
+    "comment": _comment,
+    "label": _label,
+    "path": _path,
+    "quoted": _quoted,
+    "sha256": _sha256,
+    "variable": _variable,
+    "word": _word,
+}
+
+
+def _fill(template: str, **values: object) -> bytes:
+    return _ENVIRONMENT.get_template(template).render(values).encode()

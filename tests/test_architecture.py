@@ -1,0 +1,166 @@
+"""The shape of the code, judged on its syntax trees."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[1]
+PACKAGE = TOP / "src" / "reprobuild"
+IN_IMAGE = sorted((PACKAGE / "in_image").glob("*.py"))
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path not in IN_IMAGE)
+
+PURE = {
+    "assets",
+    "determinism",
+    "errors",
+    "image_config",
+    "image_files",
+    "lockfile",
+    "lockparse",
+    "render",
+    "request",
+    "reprobuild",
+}
+"""Functions of their arguments and of the files that ship with reprobuild."""
+
+STEPS = {"fetch", "render", "resolve", "selftest", "tag"}
+STARTS = re.compile(r"os\.(system|popen|fork|forkpty|exec\w+|spawn\w+|posix_spawnp?)")
+SPEAKS = re.compile(r"print|exit|quit|sys\.exit|os\._exit|SystemExit|sys\.stdout\.(buffer\.)?write\w*|input")
+
+
+def part_of(path: Path) -> str:
+    """``layers`` for layers/tar.py, ``fetch`` for fetch.py, ``reprobuild`` for the package's __init__.py."""
+    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return "reprobuild" if first == "__init__" else first
+
+
+def imports(path: Path) -> set[Path]:
+    """The modules of reprobuild that a module imports, at its top or anywhere else."""
+    found: set[Path] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            folder = ["reprobuild", *path.relative_to(PACKAGE).parts[:-1]]
+            base = folder[: len(folder) - node.level + 1] if node.level else []
+            base = base + (node.module.split(".") if node.module else [])
+            names = [[*base, alias.name] for alias in node.names]
+        else:
+            continue
+        found |= {file for name in names if name[0] == "reprobuild" and (file := _file(name[1:]))}
+    return found - {path}
+
+
+def _file(name: list[str]) -> Path | None:
+    for end in (len(name), len(name) - 1):
+        if end < 0:
+            continue
+        place = PACKAGE.joinpath(*name[:end])
+        for candidate in (place.with_suffix(".py"), place / "__init__.py"):
+            if candidate.is_file():
+                return candidate
+    return None
+
+
+def names_in(path: Path) -> Iterator[tuple[str, int]]:
+    """Every dotted name that a module speaks of, and every module it imports, with the line."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            yield ast.unparse(node), node.lineno
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+
+
+def test_imports_are_found() -> None:
+    assert {part_of(path) for path in imports(PACKAGE / "render.py")} >= {"assets", "errors", "lockfile"}
+
+
+def test_imports_make_no_circle() -> None:
+    TopologicalSorter({path: imports(path) for path in MODULES}).prepare()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    mine = part_of(path)
+    wanted = {part_of(other) for other in imports(path)} - {mine}
+    if path.name == "__main__.py":
+        wanted -= {"cli"}
+    assert "cli" not in wanted, "nothing is above cli"
+    assert "pipeline" not in wanted or mine == "cli", "only cli is above pipeline"
+    assert "in_image" not in wanted, "in_image is data here"
+    if mine == "errors":
+        assert not wanted
+    if mine == "process":
+        assert wanted <= {"errors"}
+    if mine == "engines":
+        assert not wanted & STEPS, "an engine is told what to do; it knows no step"
+    if mine in PURE:
+        assert wanted <= PURE, "pure: no process, no network, no store"
+
+
+@pytest.mark.parametrize("path", IN_IMAGE, ids=lambda path: path.name)
+def test_what_runs_in_the_image_stands_alone(path: Path) -> None:
+    assert not imports(path)
+    relative = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    assert not [node.lineno for node in relative if node.level]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_one_module_starts_processes_and_one_prints_and_exits(path: Path) -> None:
+    names = list(names_in(path))
+    if part_of(path) != "process":
+        assert not [n for n in names if n[0].split(".")[0] == "subprocess" or STARTS.fullmatch(n[0])]
+    if part_of(path) != "cli" and path.name != "__main__.py":
+        assert not [n for n in names if SPEAKS.fullmatch(n[0])]
+
+
+def test_modules_stay_small() -> None:
+    # The self-test is one file because it is one program that is copied into the image.
+    long = {
+        str(path.relative_to(PACKAGE)): lines
+        for path in [*MODULES, *IN_IMAGE]
+        if (lines := len(path.read_text().splitlines())) >= 300 and path.name != "selftest.py"
+    }
+    assert not long
+
+
+def committed() -> Iterator[Path]:
+    """The text files of a checkout that belong to the project."""
+    hidden = {".ci", ".gitignore", ".github"}
+    for top in TOP.iterdir():
+        if (top.name.startswith(".") and top.name not in hidden) or top.name in ("build", "dist"):
+            continue
+        for path in [top] if top.is_file() else top.rglob("*"):
+            parts = path.relative_to(TOP).parts
+            if path.is_file() and not any(p == "__pycache__" or p.startswith(".mypy") for p in parts):
+                yield path
+
+
+def test_no_registry_and_no_path_of_a_machine_is_named() -> None:
+    # In pieces, so that this file is not found itself. docker dot io alone is a package of Debian's.
+    hosts = [
+        ("py", "pi.org"), ("python", "hosted.org"), ("download.", "pytorch.org"), ("pypi.", "nvidia.com"),
+        ("ana", "conda.org"), ("ana", "conda.com"), ("deb.", "debian.org"), ("security.", "debian.org"),
+        ("snapshot.", "debian.org"), ("ftp.", "debian.org"), ("gh", "cr.io"), ("nv", "cr.io"),
+        ("qu", "ay.io"), ("g", "cr.io"), ("registry-1.", "docker.io"), ("index.", "docker.io"),
+        ("hub.", "docker.com"), ("prefix", ".dev"), ("registry.", "npmjs.org"),
+        ("developer.download.", "nvidia.com"),
+    ]  # fmt: skip
+    places = [("/wo", "rk/"), ("/tm", "p/v/"), ("/opt/", "pypi"), ("/ro", "ot/")]
+    pieces = [r"(?<![\w-])" + re.escape("".join(p)) for p in hosts] + [re.escape("".join(p)) for p in places]
+    bad = re.compile("|".join(pieces), re.IGNORECASE)
+    found = [
+        f"{path.relative_to(TOP)}:{number}: {match[0]}"
+        for path in committed()
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if (match := bad.search(line))
+    ]
+    assert not found
