@@ -77,7 +77,8 @@ class Home:
             with storage_errors(parent):
                 path = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=parent))
                 # What runs in a user namespace has other ids, and must get through to what is its own.
-                path.chmod(_FOLDER_MODE)
+                with suppress(FileNotFoundError):  # swept already: seen below
+                    path.chmod(_FOLDER_MODE)
             # Another process's sweep may have come between; then this one is gone, or about to be.
             claimed = _claim_folder(path)
             if claimed is not None:
