@@ -18,6 +18,7 @@ import importlib.util
 import json
 import os
 import py_compile
+import re
 import subprocess
 import sys
 import warnings
@@ -26,15 +27,25 @@ from pathlib import Path
 
 
 def of_environment(venv: Path) -> list[list[tuple[str, str]]]:
-    """Return, for each distribution, its (source file, name in tracebacks)."""
+    """Return, for each distribution, its (source file, name in tracebacks).
+
+    A file that several distributions name is that of the first by normalised name, which pip installs last.
+    """
     (site,) = venv.glob("lib/python3*/site-packages")
     found = []
-    for record in sorted(site.glob("*.dist-info/RECORD")):
+    taken: set[str] = set()
+    for record in sorted(site.glob("*.dist-info/RECORD"), key=_distribution):
         with record.open(newline="", encoding="utf-8") as file:
-            names = {row[0] for row in csv.reader(file) if row}
-        paths = [str(site / n) for n in sorted(names) if n.endswith(".py") and not n.startswith("..")]
+            names = {row[0] for row in csv.reader(file) if row} - taken
+        taken |= names
+        paths = [str(site / n) for n in sorted(names) if n.endswith(".py") and not n.startswith("../")]
         found.append([(path, path) for path in paths if Path(path).is_file()])
     return found
+
+
+def _distribution(record: Path) -> str:
+    name = record.parent.name.rpartition("-")[0]
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def of_stage(stage: Path, site: str) -> list[list[tuple[str, str]]]:

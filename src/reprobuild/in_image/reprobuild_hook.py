@@ -1,0 +1,143 @@
+"""Sets in every Python process what no variable of the environment can. Started by ``reprobuild.pth``.
+
+The first import of torch in a process ends with torch's deterministic algorithms on, cuDNN's autotuning off
+and TF32 off. With ``REPROBUILD_SEED`` set, torch, ``numpy.random`` and ``random`` are seeded when they are
+first imported; every process then starts the same streams, each rank and spawned child too. What a program
+sets itself, after its import, wins. ``REPROBUILD_DETERMINISM=off`` turns all of this off.
+
+The `.pth` file reaches plain python, ``-I``, ``-E``, spawned and forked children, the workers of a DataLoader
+and torchrun. It does not reach ``python -S``, nor another virtual environment.
+
+An import never fails because of this file: what goes wrong here is a warning on standard error, and the
+self-test then refuses the image because its settings are not in effect.
+
+It runs at the start of every Python process, so it imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # what type checkers take for typing.TYPE_CHECKING; importing typing costs milliseconds
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+    Action = Callable[[Any], object]
+
+SWITCH = "REPROBUILD_DETERMINISM"
+SEED = "REPROBUILD_SEED"
+
+
+def _torch_settings(torch: Any) -> None:
+    """Turn on what makes torch repeat; takes about 50 microseconds."""
+    try:
+        # The public call also imports Inductor's configuration, which costs 1.25 s at every start, to set
+        # what TORCHINDUCTOR_DETERMINISTIC has set already. Its private half is the same in torch 2.4 to 2.13.
+        torch._C._set_deterministic_algorithms(True, warn_only=False)  # noqa: FBT003 -- torch's signature
+    except (AttributeError, TypeError):
+        torch.use_deterministic_algorithms(mode=True)
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
+    # TF32 keeps 10 bits of each factor's mantissa. It repeats on one GPU, but GPUs before Ampere lack it, so
+    # that the same program gives other digits there, in either profile. NVIDIA_TF32_OVERRIDE=0 turns it off
+    # in the libraries; these make torch say so too. torch turns it on for convolutions by default.
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def _seeding(text: str) -> dict[str, Action]:
+    """Return what seeds each module with the number in ``text``. Raises ValueError when it is none."""
+    seed = int(text)
+    if not 0 <= seed < 2**32:  # the range that NumPy takes
+        raise ValueError(f"{seed} is not from 0 to 4294967295")
+    return {
+        "torch": lambda torch: torch.manual_seed(seed),
+        # Not "numpy": NumPy 2 imports numpy.random only when it is asked for.
+        "numpy.random": lambda random: random.seed(seed),
+        "random": lambda random: random.seed(seed),
+    }
+
+
+def _warn(what: str, error: Exception) -> None:
+    if sys.stderr is not None:
+        sys.stderr.write(f"reprobuild: warning: {what}: {type(error).__name__}: {error}\n")
+
+
+class _Watcher:
+    """A finder that finds nothing itself: the others find, and the actions run after the module has run.
+
+    It never removes itself from ``sys.meta_path``, since another thread may be walking over that list.
+    """
+
+    def __init__(self) -> None:
+        self._actions: dict[str, list[Action]] = {}
+
+    def after(self, name: str, action: Action) -> None:
+        """Run ``action`` on a module after its first import, or now if that has been."""
+        if name in sys.modules:
+            _run(name, action, sys.modules[name])
+        else:
+            self._actions.setdefault(name, []).append(action)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec that the other finders give, its loader followed by the module's actions."""
+        if name not in self._actions:
+            return None
+        for finder in sys.meta_path:
+            if finder is not self and hasattr(finder, "find_spec"):
+                spec = finder.find_spec(name, path, target)
+                if spec is not None:
+                    self._follow(name, spec.loader)
+                    return spec
+        return None
+
+    def _follow(self, name: str, loader: Any) -> None:
+        # An attribute of this one loader, rather than a loader of our own around it: whoever looks at the
+        # spec (inspect, pkgutil, a lazy loader) finds the type and the methods that it expects.
+        try:
+            run = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                run(module)
+                if module.__name__ == name:  # some loaders serve many modules
+                    # Once a process: a reload keeps what the program has set since.
+                    for action in self._actions.pop(name, ()):
+                        _run(name, action, module)
+
+            loader.exec_module = exec_module
+        except Exception as error:  # noqa: BLE001 -- an import must never fail because of this file
+            _warn(f"{name} cannot be watched", error)
+
+
+def _run(name: str, action: Action, module: ModuleType) -> None:
+    try:
+        action(module)
+    except Exception as error:  # noqa: BLE001 -- an import must never fail because of this file
+        _warn(f"{name} is not set up for determinism", error)
+
+
+def install(environ: Mapping[str, str]) -> None:
+    """Watch for the imports, unless the switch says off."""
+    if environ.get(SWITCH, "").lower() == "off":
+        return
+    watcher = _Watcher()
+    watcher.after("torch", _torch_settings)
+    if environ.get(SEED):
+        try:
+            for name, action in _seeding(environ[SEED]).items():
+                watcher.after(name, action)
+        except ValueError as error:
+            _warn(f"{SEED} is not used", error)
+    sys.meta_path.insert(0, watcher)
+
+
+try:
+    install(os.environ)
+except Exception as error:  # noqa: BLE001 -- a Python process must never fail to start because of this file
+    _warn("determinism is not set up", error)

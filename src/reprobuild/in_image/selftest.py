@@ -1,0 +1,1247 @@
+"""Shows, on the machine it runs on, whether this environment's PyTorch gives the same bits for the same seed.
+
+    python selftest.py [--json] [--device auto|cpu|cuda] [--only NAME ...] [--list] [--time-limit SECONDS]
+
+One file of the standard library, torch and numpy; it runs in any image, also in ones that reprobuild did not
+build (their settings are judged like any others, and rightly fail). It writes nothing but its report, and
+needs no network; the check of DataLoader's workers needs /dev/shm.
+
+Two fresh interpreters run every check at the same time. Each runs a check twice and compares the bytes of the
+results ("within"); the parent, which never imports torch, compares the two interpreters ("across"). Settings
+are compared with what they have to be ("setting"). A control does the opposite: it has to see results differ
+with determinism off, or it says that it saw nothing.
+
+A check is one function below `check`; its docstring says what it proves. It takes the device ("cpu" or
+"cuda") and returns its results by name (tensors, arrays, bytes, or values with a telling repr), or None. It
+raises `Failed` with what differed, `Inconclusive` or `NotRun` with the reason; any other exception, and the
+death of the process, is a failure with its traceback.
+
+The report is one JSON object on standard output; everything else goes to standard error:
+
+    schema      1
+    verdict     "passed" or "failed"; inconclusive and not-run checks do not fail
+    versions    python, torch, numpy, cuda, cudnn (null where there is none)
+    scope       the kind of machine within which the fingerprints hold: cpu (model, capability, threads, ...),
+                gpu (name, sm_count, driver, ...) or null
+    gpu         tested (bool) and reason (why not)
+    checks      name, proves, compares, device, status (passed, failed, inconclusive, not-run), reason,
+                detail [{what, expected, got}], results {name: sha256 of shape, type and raw bytes},
+                fingerprint (sha256 over results) or null, seconds, traceback
+    seconds, peak_memory_bytes (of the larger of the two interpreters)
+
+Exit status: 0 passed, 1 a check failed, 2 bad arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import faulthandler
+import hashlib
+import importlib
+import json
+import os
+import platform
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+SCHEMA = 1
+TRIES = 50  # of a control, before it says that it saw nothing
+REPEATS = 10  # with determinism on, after a control saw results differ
+
+FORBIDDEN = (
+    "PYTORCH_TUNABLEOP_ENABLED",
+    "PYTORCH_TUNABLEOP_TUNING",
+    "TORCHINDUCTOR_MAX_AUTOTUNE",
+    "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM",
+    "TORCHINDUCTOR_MAX_AUTOTUNE_POINTWISE",
+    "TORCHINDUCTOR_USE_FAST_MATH",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "TORCH_BLAS_PREFER_CUBLASLT",
+    "TORCH_CUDNN_USE_HEURISTIC_MODE_B",
+    "TORCH_CUDNN_V8_API_DISABLED",
+    "TORCH_LINALG_PREFER_CUSOLVER",
+    "TORCH_MKLDNN_MATMUL_MIN_DIM",
+    "TORCH_MKLDNN_MATMUL_MIN_SIZE",
+)
+"""Variables that change an algorithm or its numbers. A test holds this equal to determinism.py's."""
+
+
+class _Lazy:
+    """A module that is imported at its first use, so that the parent, --list and --help never pay for it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self._name), attribute)
+
+
+torch: Any = _Lazy("torch")
+np: Any = _Lazy("numpy")
+
+
+# --- What a check is -------------------------------------------------------------------------------------
+
+Results = Mapping[str, Any] | None
+
+
+class Failed(Exception):  # noqa: N818 -- an outcome
+    """What the check guards against is the case. ``detail`` says what differed: what, expected, got."""
+
+    def __init__(self, reason: str, detail: Sequence[Mapping[str, str]] = ()) -> None:
+        super().__init__(reason)
+        self.detail = [dict(line) for line in detail]
+
+
+class Inconclusive(Exception):  # noqa: N818 -- an outcome
+    """A control saw no nondeterminism, so it proves nothing on this machine."""
+
+
+class NotRun(Exception):  # noqa: N818 -- an outcome
+    """The check does not apply to this machine or this build of torch."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check as `check` registered it; ``run`` takes the device."""
+
+    name: str
+    proves: str
+    compares: tuple[str, ...]
+    devices: tuple[str, ...]
+    run: Callable[[str], Results]
+
+
+@dataclass
+class Outcome:
+    """What one interpreter saw of one check on one device."""
+
+    status: str
+    reason: str = ""
+    detail: list[dict[str, str]] = field(default_factory=list)
+    results: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    traceback: str = ""
+
+
+CHECKS: dict[str, Check] = {}
+SETTING, WITHIN, ACROSS, CONTROL = "setting", "within", "across", "control"
+BOTH = ("cpu", "cuda")
+
+
+def check(
+    *compares: str, devices: tuple[str, ...] = ("cpu",)
+) -> Callable[[Callable[[str], Results]], Callable[[str], Results]]:
+    """Register a function as a check: its name with dashes, and what its docstring says that it proves.
+
+    Checks run in the order of this file.
+    """
+
+    def register(function: Callable[[str], Results]) -> Callable[[str], Results]:
+        name = function.__name__.replace("_", "-")
+        proves = (function.__doc__ or name).rstrip(".")
+        CHECKS[name] = Check(name, proves, compares, devices, function)
+        return function
+
+    return register
+
+
+# --- Exact inputs, exact comparisons ---------------------------------------------------------------------
+
+
+def numbers(*shape: int, salt: int = 0, dtype: str = "float32", device: str = "cpu") -> Any:
+    """Return a tensor of values from -1 to 1 that are the same on every machine; no generator is involved.
+
+    The values have 53 bits before they are rounded to ``dtype``: sums of shorter ones can be exact, and then
+    hide a changed order of summation. From SplitMix64 (Steele, Lea, Flood 2014), in integers that wrap.
+    """
+    count = int(np.prod(shape, dtype=np.int64))
+    z = (np.arange(1, count + 1, dtype=np.uint64) + np.uint64(salt << 32)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    unit = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return torch.from_numpy(unit * 2 - 1).reshape(shape).to(getattr(torch, dtype)).to(device)
+
+
+def indices(count: int, below: int, *, salt: int = 0, device: str = "cpu") -> Any:
+    """Return ``count`` int64 indices from 0 to ``below - 1``, the same on every machine."""
+    unit = (numbers(count, salt=salt, dtype="float64") + 1) / 2
+    return (unit * below).long().clamp_(max=below - 1).to(device)
+
+
+def raw(value: Any) -> bytes:
+    """Return the bytes of a result: those of a tensor or array as they lie in memory, in C order."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu().contiguous()
+        # NumPy has no bfloat16.
+        value = (value.view(torch.int16) if value.dtype == torch.bfloat16 else value).numpy()
+    if isinstance(value, (np.ndarray, np.generic)):
+        return bytes(value.tobytes())
+    return repr(value).encode()
+
+
+def fingerprint(value: Any) -> str:
+    """Return the sha256 of a result's shape, type and bytes, as 64 hex digits."""
+    kind = f"{tuple(value.shape)} {value.dtype} " if hasattr(value, "dtype") else ""
+    return hashlib.sha256(kind.encode() + raw(value)).hexdigest()
+
+
+def difference(name: str, first: Any, second: Any) -> dict[str, str] | None:
+    """Return None when two results have the same bytes, else what differs."""
+    expected, got = fingerprint(first), fingerprint(second)
+    if expected == got:
+        return None
+    what = name
+    if hasattr(first, "shape") and hasattr(second, "shape") and first.shape == second.shape:
+        a, b = doubles(first), doubles(second)
+        differs = (a != b) & ~(np.isnan(a) & np.isnan(b))
+        what += f": {int(differs.sum())} of {a.size} values"
+        if differs.any():
+            what += f", by {float(np.abs(a - b)[differs].max()):.3g} at most"
+    return {"what": what, "expected": expected, "got": got}
+
+
+def doubles(value: Any) -> Any:
+    """Return a tensor or array of any type as one of float64, or complex128, for a message."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+        value = (value if value.is_complex() else value.double()).numpy()
+    return np.asarray(value, dtype=np.complex128 if np.iscomplexobj(value) else np.float64)
+
+
+def must_be(what: str, *, got: object, expected: object) -> None:
+    """Raise `Failed` unless a setting is what it has to be."""
+    if got != expected:
+        raise Failed(
+            f"{what} is {got}, expected {expected}",
+            [{"what": what, "expected": str(expected), "got": str(got)}],
+        )
+
+
+def must_differ(what: str, first: Any, second: Any) -> None:
+    """Raise `Failed` when two results that have nothing in common have the same bytes."""
+    if raw(first) == raw(second):
+        raise Failed(
+            f"{what} gives the same numbers",
+            [{"what": what, "expected": "different numbers", "got": "the same"}],
+        )
+
+
+def must_repeat(run: Callable[[], Any], times: int) -> None:
+    """Raise `Failed` when a function's result is not the same in so many runs."""
+    first = run()
+    for _ in range(times - 1):
+        found = difference("result", first, run())
+        if found:
+            raise Failed("it differs from run to run", [found])
+
+
+def with_gradients(function: Callable[..., Any], *inputs: Any) -> dict[str, Any]:
+    """Return the output of a function of tensors, and the gradient of each; the output's own is `numbers`."""
+    inputs = tuple(value.detach().requires_grad_() for value in inputs)
+    output = function(*inputs)
+    seed = numbers(*output.shape, salt=99, device=str(output.device)).to(output.dtype)
+    gradients = torch.autograd.grad(output, inputs, grad_outputs=seed)
+    return {"output": output, **{f"gradient{i}": gradient for i, gradient in enumerate(gradients)}}
+
+
+def filled(module: Any, device: str) -> Any:
+    """Return a module on a device, its parameters small `numbers`."""
+    with torch.no_grad():
+        for salt, parameter in enumerate(module.parameters()):
+            parameter.copy_(numbers(*parameter.shape, salt=50 + salt) * 0.2)
+    return module.to(device)
+
+
+def module_with_gradients(module: Any, *inputs: Any) -> dict[str, Any]:
+    """Return the output of a module, and the gradients of its parameters and of its first input."""
+    parameters = dict(module.named_parameters())
+    first = inputs[0].detach().requires_grad_()
+    output = module(first, *inputs[1:])
+    output = output[0] if isinstance(output, tuple) else output
+    seed = numbers(*output.shape, salt=99, device=str(output.device)).to(output.dtype)
+    gradients = torch.autograd.grad(output, [first, *parameters.values()], grad_outputs=seed)
+    return {"output": output, **dict(zip(("input", *parameters), gradients, strict=True))}
+
+
+def set_flag(*, on: bool) -> None:
+    """Set torch's deterministic flag by the call that costs nothing, else by the public one (1.25 s)."""
+    try:
+        torch._C._set_deterministic_algorithms(on, warn_only=False)
+    except (AttributeError, TypeError):
+        torch.use_deterministic_algorithms(on)
+
+
+@contextlib.contextmanager
+def setting(*, deterministic: bool, threads: int | None = None) -> Iterator[None]:
+    """Set the deterministic flag (and the thread count) for a while."""
+    before = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()
+    try:
+        set_flag(on=deterministic)
+        if threads is not None:
+            torch.set_num_threads(threads)
+        yield
+    finally:
+        set_flag(on=before[0])
+        torch.set_num_threads(before[1])
+
+
+def version() -> tuple[int, int]:
+    """Return torch's major and minor version, which decides some expectations."""
+    major, minor = re.findall(r"\d+", torch.__version__)[:2]
+    return int(major), int(minor)
+
+
+# --- Settings in effect ----------------------------------------------------------------------------------
+
+
+@check(SETTING)
+def imports(_: str) -> Results:
+    """torch and numpy can be imported."""
+    importlib.import_module("numpy")
+    importlib.import_module("torch")
+    return None
+
+
+@check(SETTING)
+def setting_seed(_: str) -> Results:
+    """The seed of the request reaches torch, NumPy and random at the start of a process."""
+    text = os.environ.get("REPROBUILD_SEED")
+    if not text:
+        raise NotRun("no seed is baked in: REPROBUILD_SEED is not set")
+    # The first of the checks that could draw a number, so the states are those of the start.
+    must_be("torch.initial_seed()", got=torch.initial_seed(), expected=int(text))
+    seeded = random.getstate() == random.Random(int(text)).getstate()  # noqa: S311 -- no secret
+    must_be("random is in the state that the seed gives", got=seeded, expected=True)
+    state, expected = np.random.get_state()[1], np.random.RandomState(int(text)).get_state()[1]
+    must_be(
+        "numpy.random is in the state that the seed gives", got=bool((state == expected).all()), expected=True
+    )
+    return None
+
+
+@check(SETTING)
+def setting_deterministic(_: str) -> Results:
+    """Deterministic algorithms are on in torch, and what has none raises rather than warns."""
+    on = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    must_be("torch.are_deterministic_algorithms_enabled()", got=on, expected=True)
+    must_be("torch.is_deterministic_algorithms_warn_only_enabled()", got=warns, expected=False)
+    return None
+
+
+@check(SETTING)
+def setting_cudnn(_: str) -> Results:
+    """cuDNN takes deterministic algorithms, and does not choose them by a race."""
+    must_be("torch.backends.cudnn.deterministic", got=torch.backends.cudnn.deterministic, expected=True)
+    must_be("torch.backends.cudnn.benchmark", got=torch.backends.cudnn.benchmark, expected=False)
+    return None
+
+
+@check(SETTING)
+def setting_tf32(_: str) -> Results:
+    """float32 products keep all their bits: TF32 is off in cuBLAS and cuDNN."""
+    for what, backend in (("cudnn", torch.backends.cudnn), ("cuda.matmul", torch.backends.cuda.matmul)):
+        try:
+            got = backend.allow_tf32
+        except RuntimeError:  # torch 2.9 and later, where a program has used the new names
+            got = backend.fp32_precision == "tf32"
+        must_be(f"torch.backends.{what}.allow_tf32", got=got, expected=False)
+    must_be("NVIDIA_TF32_OVERRIDE", got=os.environ.get("NVIDIA_TF32_OVERRIDE", "not set"), expected="0")
+    return None
+
+
+@check(SETTING, devices=BOTH)
+def precision(device: str) -> Results:
+    """float32 products and convolutions have the precision of float32, by comparison with float64."""
+    # Rounding the factors to TF32's 10 bits gives 3e-4 here, to bfloat16 3e-3; float32 itself at most 1e-6.
+    for what, function, shape in (
+        ("matmul", torch.matmul, (256, 256)),
+        ("conv2d", torch.nn.functional.conv2d, (16, 16, 9, 9)),
+    ):
+        a, b = (numbers(*shape, salt=salt, dtype="float64") for salt in (1, 2))
+        exact = function(a, b)
+        got = function(a.float().to(device), b.float().to(device)).cpu().double()
+        error = ((got - exact).norm() / exact.norm()).item()
+        if error > 3e-5:
+            detail = {"what": f"relative error of {what}", "expected": "below 3e-05", "got": f"{error:.3g}"}
+            raise Failed(f"{what} in float32 is not precise: TF32 or bfloat16 is in use", [detail])
+    return None
+
+
+@check(SETTING)
+def setting_threads(_: str) -> Results:
+    """The number of threads is fixed, and is the one in effect (more than the cores are not given)."""
+    text = os.environ.get("OMP_NUM_THREADS", "")
+    if not text.isdecimal():
+        raise Failed("OMP_NUM_THREADS is not set: results depend on the number of cores")
+    for name in ("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        must_be(name, got=os.environ.get(name, "not set"), expected=text)
+    for name in ("OMP_DYNAMIC", "MKL_DYNAMIC"):
+        must_be(name, got=os.environ.get(name, "").upper(), expected="FALSE")
+    must_be("torch.get_num_threads()", got=torch.get_num_threads(), expected=int(text))
+    return None
+
+
+@check(SETTING)
+def setting_hash_seed(_: str) -> Results:
+    """The hash seed of Python is fixed."""
+    if not os.environ.get("PYTHONHASHSEED", "").isdecimal():
+        raise Failed("PYTHONHASHSEED is not set to a number: the order of sets changes with every process")
+    must_be("sys.flags.ignore_environment", got=sys.flags.ignore_environment, expected=0)
+    return None
+
+
+@check(SETTING)
+def setting_cublas_workspace(_: str) -> Results:
+    """cuBLAS has a workspace of a fixed size (torch up to 2.9 refuses to run without)."""
+    got = os.environ.get("CUBLAS_WORKSPACE_CONFIG", "not set")
+    must_be("CUBLAS_WORKSPACE_CONFIG", got=got, expected=":16:8" if got == ":16:8" else ":4096:8")
+    return None
+
+
+@check(SETTING, devices=("cuda",))
+def cublas_refuses(_: str) -> Results:
+    """torch refuses a product on the GPU when cuBLAS has no fixed workspace."""
+    if version() >= (2, 10):  # pytorch/pytorch#161749
+        raise NotRun("torch 2.10 and later run without a fixed workspace; see setting-cublas-workspace")
+    code = (
+        "import torch; torch.use_deterministic_algorithms(True);"
+        "a = torch.ones(64, 64, device='cuda'); print((a @ a).cpu())"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "CUBLAS_WORKSPACE_CONFIG"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        raise Failed("a product without CUBLAS_WORKSPACE_CONFIG gave a result: the flag is not enforced")
+    if "CUBLAS_WORKSPACE_CONFIG" not in done.stderr:
+        raise RuntimeError(done.stderr)
+    return None
+
+
+@check(SETTING)
+def setting_profile(_: str) -> Results:
+    """The variables of the other libraries that change numbers are set as the profile says."""
+    expected = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "TORCHINDUCTOR_DETERMINISTIC": "1"}
+    if os.environ.get("REPROBUILD_PROFILE") == "portable":
+        expected |= {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+        must_be("torch's CPU capability", got=torch.backends.cpu.get_cpu_capability(), expected="AVX2")
+    else:
+        expected["MKL_CBWR"] = "AUTO"
+    for name, value in expected.items():
+        must_be(name, got=os.environ.get(name, "not set"), expected=value)
+    return None
+
+
+@check(SETTING)
+def setting_forbidden(_: str) -> Results:
+    """No variable is set that changes an algorithm or its numbers."""
+    found = [name for name in FORBIDDEN if name in os.environ]
+    if found:
+        lines = [{"what": name, "expected": "not set", "got": os.environ[name]} for name in found]
+        raise Failed(f"set: {', '.join(found)}", lines)
+    return None
+
+
+@check(SETTING, devices=BOTH)
+def setting_kept(device: str) -> Results:
+    """A convolution and a step of training leave the settings as they were."""
+
+    def state() -> tuple[object, ...]:
+        cudnn = torch.backends.cudnn
+        flags = torch.are_deterministic_algorithms_enabled(), cudnn.deterministic, cudnn.benchmark
+        return *flags, torch.get_num_threads(), torch.get_float32_matmul_precision()
+
+    before = state()
+    conv2d(device)
+    train(device, "SGD", {"lr": 0.1}, steps=1)
+    must_be("flag, cuDNN's flags, threads, precision", got=state(), expected=before)
+    return None
+
+
+@check(SETTING)
+def setting_versions(_: str) -> Results:
+    """Installed packages have the versions of the image's constraints."""
+    constraints = Path(__file__).with_name("constraints.txt")
+    if not constraints.exists():
+        raise NotRun(f"there is no {constraints}")
+    metadata = importlib.import_module("importlib.metadata")
+    lines = []
+    for name, wanted in re.findall(
+        r"^([\w.-]+) *== *([^\s;#]+)", constraints.read_text("utf-8"), re.MULTILINE
+    ):
+        try:
+            got = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            got = "not installed"
+        if got != wanted:
+            lines.append({"what": name, "expected": wanted, "got": got})
+    if lines:
+        raise Failed(f"other versions: {', '.join(line['what'] for line in lines)}", lines)
+    return None
+
+
+# torch's own copies have a hash in their names: libcudart-9335f6a2.so.12.
+CUDA_LIBRARY = re.compile(
+    r"lib(cudart|cublas|cublasLt|cudnn\w*|cufft|cufile|cupti|curand|cusolver|cusolverMg|cusparse|cusparseLt|nccl"
+    r"|nvJitLink|nvrtc|nvrtc-builtins|nvshmem_host)(?:-[0-9a-f]{8})?\.so(?:\.[0-9.]+)?"
+)
+
+
+@check(SETTING)
+def one_cuda_copy(_: str) -> Results:
+    """The process holds one copy of each CUDA library, all from one place."""
+    lines = Path("/proc/self/maps").read_text("utf-8", "replace").splitlines()
+    paths = {line.split(None, 5)[5] for line in lines if "/" in line}
+    copies: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        match = CUDA_LIBRARY.fullmatch(Path(path).name)
+        if match:
+            copies.setdefault(match[1], []).append(path)
+    if not copies:
+        raise NotRun("this build of torch loads no CUDA library")
+    twice = {name: found for name, found in copies.items() if len(found) > 1}
+    if twice:
+        detail = [
+            {"what": name, "expected": "one copy", "got": " ".join(found)} for name, found in twice.items()
+        ]
+        raise Failed(f"loaded twice: {', '.join(twice)}", detail)
+    inside = {name: found[0].startswith(sys.prefix + "/") for name, found in copies.items()}
+    if len(set(inside.values())) > 1:
+        strays = [copies[name][0] for name in inside if not inside[name]]
+        raise Failed(f"not from {sys.prefix}: {', '.join(strays)}")
+    cudnn = getattr(torch._C, "_cudnn", None)
+    if cudnn is not None:
+        # torch's own rule (torch/backends/cudnn/__init__.py): a wheel may ask for a later minor version than
+        # the one that it is compiled with, such as 9.10 with 9.8.
+        compiled, running = cudnn.getCompileVersion(), cudnn.getRuntimeVersion()
+        fits = running[0] == compiled[0] and running >= compiled
+        must_be(f"cuDNN {running} fits torch, which is compiled with {compiled}", got=fits, expected=True)
+    return None
+
+
+# --- Seeds -----------------------------------------------------------------------------------------------
+
+
+def torch_draws(device: str, generator: Any = None) -> dict[str, Any]:
+    """Return a thousand numbers of each kind from torch's generator of the device, or from another."""
+    options = {"device": device, "generator": generator}
+    weights = numbers(1000, device=device).abs()
+    return {
+        "rand": torch.rand(1000, **options),
+        "randn": torch.randn(1000, **options),
+        "randint": torch.randint(0, 1000, (1000,), **options),
+        "randperm": torch.randperm(1000, **options),
+        "bernoulli": torch.bernoulli(weights, generator=generator),
+        "multinomial": torch.multinomial(weights, 100, generator=generator),
+    }
+
+
+def check_seeding(
+    name: str, seed: Callable[[int], Any], unseed: Callable[[], Any], draw: Callable[[], Any]
+) -> Any:
+    """Return what ``draw`` gives after one seed; another seed and no seed must each give something else."""
+
+    def drawn(start: Callable[..., Any], *arguments: int) -> dict[str, Any]:
+        start(*arguments)
+        return dict(draw())
+
+    first = drawn(seed, 20240915)
+    for what, value in drawn(seed, 20240916).items():
+        must_differ(f"{name}: {what} after another seed", first[what], value)
+    unseeded = drawn(unseed)
+    for what, value in drawn(unseed).items():
+        must_differ(f"{name}: {what} in two runs without a seed", unseeded[what], value)
+    return first
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def torch_seed(device: str) -> Results:
+    """torch's numbers follow from manual_seed, also a Generator's own."""
+    results = check_seeding("torch", torch.manual_seed, torch.seed, lambda: torch_draws(device))
+    own = torch.Generator(device)
+    draws = check_seeding("torch.Generator", own.manual_seed, own.seed, lambda: torch_draws(device, own))
+    torch.manual_seed(20240915)
+    dropout = torch.nn.functional.dropout(numbers(1000, device=device))
+    return {**results, **{f"Generator {name}": value for name, value in draws.items()}, "dropout": dropout}
+
+
+@check(WITHIN, ACROSS)
+def python_seed(_: str) -> Results:
+    """Python's random numbers follow from random.seed."""
+
+    def draw() -> dict[str, Any]:
+        order = random.sample(range(100), 100)
+        return {"random": [random.random() for _ in range(100)], "sample": order, "gauss": random.gauss()}  # noqa: S311
+
+    return check_seeding("random", random.seed, random.seed, draw)  # type: ignore[no-any-return]
+
+
+@check(WITHIN, ACROSS)
+def numpy_seed(_: str) -> Results:
+    """NumPy's numbers follow from numpy.random.seed and default_rng."""
+
+    def draw_global() -> dict[str, Any]:
+        return {"rand": np.random.rand(100), "normal": np.random.standard_normal(100)}
+
+    results = check_seeding("numpy.random", np.random.seed, np.random.seed, draw_global)
+    held = {"rng": np.random.default_rng(0)}
+
+    def draw_own() -> dict[str, Any]:
+        rng = held["rng"]
+        return {"random": rng.random(100), "normal": rng.standard_normal(100), "order": rng.permutation(100)}
+
+    def start(*seed: int) -> None:
+        held["rng"] = np.random.default_rng(*seed)
+
+    own = check_seeding("default_rng", start, start, draw_own)
+    return {**results, **{f"default_rng {name}": value for name, value in own.items()}}
+
+
+@check(ACROSS)
+def hash_seed(_: str) -> Results:
+    """Two interpreters give a set of words one order."""
+    code = "print(list({str(i) for i in range(50)}))"
+    changing = {**os.environ, "PYTHONHASHSEED": "random"}
+    orders = [subprocess.check_output([sys.executable, "-S", "-c", code], env=changing) for _ in range(2)]
+    must_differ("a set's order under PYTHONHASHSEED=random", *orders)
+    return {"set": list({f"word {i}" for i in range(50)}), "hash": hash("reprobuild")}
+
+
+# --- Operations ------------------------------------------------------------------------------------------
+
+
+def convolution(device: str, kind: str, size: Sequence[int], **options: Any) -> dict[str, Any]:
+    """Return output and gradients of torch.nn.KIND from 8 to 16 channels, a batch of 8, a kernel of 3."""
+    module = filled(getattr(torch.nn, kind)(8, 16, 3, **options), device)
+    return module_with_gradients(module, numbers(8, 8, *size, device=device))
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def conv1d(device: str) -> Results:
+    """A convolution repeats, 1-D, forward and backward."""
+    return convolution(device, "Conv1d", [512])
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def conv2d(device: str) -> Results:
+    """A convolution repeats, 2-D, forward and backward."""
+    return convolution(device, "Conv2d", [48, 48], padding=1)
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def conv3d(device: str) -> Results:
+    """A convolution repeats, 3-D, forward and backward."""
+    return convolution(device, "Conv3d", [10, 12, 12])
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def conv_transposed(device: str) -> Results:
+    """A transposed convolution repeats, forward and backward."""
+    return convolution(device, "ConvTranspose2d", [24, 24], stride=2)
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def depthwise_batchnorm(device: str) -> Results:
+    """Depthwise convolution and batch norm repeat, forward and backward."""
+    layers = torch.nn.Conv2d(16, 16, 3, groups=16), torch.nn.BatchNorm2d(16), torch.nn.ReLU()
+    return module_with_gradients(
+        filled(torch.nn.Sequential(*layers), device), numbers(8, 16, 32, 32, device=device)
+    )
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def matmul(device: str) -> Results:
+    """A product of matrices repeats, forward and backward, also in bfloat16 and float64."""
+    results = {}
+    for dtype in ("float32", "float64", "bfloat16"):
+        a, b = (numbers(192, 192, salt=salt, dtype=dtype, device=device) for salt in (1, 2))
+        results.update({f"{dtype} {k}": v for k, v in with_gradients(torch.matmul, a, b).items()})
+    results["mv"] = torch.mv(numbers(500, 700, device=device), numbers(700, salt=1, device=device))
+    return results
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def bmm(device: str) -> Results:
+    """A batch of products repeats, forward and backward, also baddbmm."""
+    a, b, c = (numbers(8, 96, 96, salt=salt, device=device) for salt in (1, 2, 3))
+    added = with_gradients(torch.baddbmm, c, a, b)
+    return {**with_gradients(torch.bmm, a, b), **{f"baddbmm {name}": value for name, value in added.items()}}
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def bmm_sparse(device: str) -> Results:
+    """A product of a sparse and a dense batch repeats."""
+    dense = numbers(4, 128, 128, salt=1)
+    sparse = torch.where(dense.abs() > 0.8, dense, torch.zeros(())).to_sparse().to(device)
+    return {"output": torch.bmm(sparse, numbers(4, 128, 64, salt=2, device=device))}
+
+
+def accumulated(device: str, how: Callable[[Any, Any, Any], Any]) -> Results:
+    """Return 100,000 rows of 8 added up in 1,000 slots by ``how(slots, index, rows)``, with gradients."""
+    rows, index = numbers(100_000, 8, device=device), indices(100_000, 1000, salt=3, device=device)
+    return with_gradients(
+        lambda slots, rows: how(slots, index, rows), numbers(1000, 8, salt=1, device=device), rows
+    )
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def index_add(device: str) -> Results:
+    """index_add repeats when many rows go to one place."""
+    return accumulated(device, lambda slots, index, rows: slots.index_add(0, index, rows))
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def scatter_add(device: str) -> Results:
+    """scatter_add repeats when many values go to one place."""
+    return accumulated(
+        device, lambda slots, index, rows: slots.scatter_add(0, index[:, None].expand(-1, 8), rows)
+    )
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def index_put(device: str) -> Results:
+    """index_put that accumulates repeats when many rows go to one place."""
+    return accumulated(device, lambda slots, index, rows: slots.index_put((index,), rows, accumulate=True))
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def embedding(device: str) -> Results:
+    """The gradient of an embedding repeats when words recur."""
+    words = indices(20_000, 500, device=device)
+    return with_gradients(
+        lambda table: torch.nn.functional.embedding(words, table), numbers(500, 32, device=device)
+    )
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def lstm(device: str) -> Results:
+    """An LSTM repeats, forward and backward."""
+    # Without dropout: cuDNN's is known to vary within a process (pytorch/pytorch#90168).
+    return module_with_gradients(
+        filled(torch.nn.LSTM(32, 48, num_layers=2), device), numbers(24, 8, 32, device=device)
+    )
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def gru(device: str) -> Results:
+    """A GRU repeats, forward and backward."""
+    return module_with_gradients(filled(torch.nn.GRU(32, 48), device), numbers(24, 8, 32, device=device))
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def layer_norm(device: str) -> Results:
+    """Layer norm repeats, forward and backward."""
+    return module_with_gradients(filled(torch.nn.LayerNorm(512), device), numbers(256, 512, device=device))
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def softmax(device: str) -> Results:
+    """Softmax repeats, forward and backward."""
+    return with_gradients(lambda x: torch.softmax(x * 8, dim=-1), numbers(256, 1000, device=device))
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def sums(device: str) -> Results:
+    """Sums and means of a million values repeat."""
+    x, wide = numbers(1_000_000, device=device), numbers(300_000, dtype="float64", device=device)
+    return {
+        "sum": x.sum(),
+        "mean": x.mean(),
+        "norm": x.norm(),
+        "float64 sum": wide.sum(),
+        "rows": x.view(1000, -1).sum(0),
+    }
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def attention(device: str) -> Results:
+    """Scaled dot product attention repeats, each backend that there is."""
+    module, function = (
+        importlib.import_module("torch.nn.attention"),
+        torch.nn.functional.scaled_dot_product_attention,
+    )
+    results = {}
+    for backend in ("MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"):
+        # On CUDA the flash and cuDNN kernels take half precision only.
+        half = device == "cuda" and backend in ("FLASH_ATTENTION", "CUDNN_ATTENTION")
+        dtype = "float16" if half else "float32"
+        inputs = [numbers(2, 4, 96, 32, salt=salt, dtype=dtype, device=device) for salt in (1, 2, 3)]
+        kind = getattr(module.SDPBackend, backend, None)
+        if kind is None:
+            continue
+        try:
+            with module.sdpa_kernel(kind), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # it warns why a backend does not do
+                found = with_gradients(function, *inputs)
+        except RuntimeError:
+            if backend == "MATH":  # the only one that every device has
+                raise
+            continue
+        results.update({f"{backend} {name}": value for name, value in found.items()})
+    return results
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def svd_lowrank(device: str) -> Results:
+    """svd_lowrank, which draws random numbers, repeats after a seed."""
+    torch.manual_seed(7)
+    u, s, v = torch.svd_lowrank(numbers(200, 100, device=device), q=6)
+    return {"u": u, "s": s, "v": v}
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def decompositions(device: str) -> Results:
+    """Decompositions of matrices repeat: eigh, svd, solve."""
+    a = numbers(96, 96, dtype="float64", device=device)
+    values, vectors = torch.linalg.eigh(a + a.T)
+    u, s, v = torch.linalg.svd(a)
+    solved = torch.linalg.solve(a, numbers(96, 4, salt=1, dtype="float64", device=device))
+    return {"eigenvalues": values, "eigenvectors": vectors, "u": u, "s": s, "v": v, "solve": solved}
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def fft(device: str) -> Results:
+    """Fourier transforms repeat."""
+    grid = numbers(8, 64, 60, device=device)
+    return {
+        "rfft": torch.fft.rfft(numbers(4, 4099, device=device)),
+        "fft2": torch.view_as_real(torch.fft.fft2(grid)),
+    }
+
+
+def _put(device: str) -> Any:
+    return numbers(10, device=device).put_(torch.arange(3, device=device), numbers(3, device=device))
+
+
+def _unpool(device: str) -> Any:
+    pooled, where = torch.nn.functional.max_pool2d(numbers(1, 1, 4, 4, device=device), 2, return_indices=True)
+    return torch.nn.functional.max_unpool2d(pooled, where, 2)
+
+
+@check(SETTING, devices=BOTH)
+def raises(device: str) -> Results:
+    """Operations without a deterministic algorithm raise, so none runs unseen."""
+    # The two that raise on every device in every torch from 2.4 to 2.13; those of CUDA move with the version.
+    for name, operation in (("put_(accumulate=False)", _put), ("max_unpool2d", _unpool)):
+        try:
+            operation(device)
+        except RuntimeError as error:
+            if "deterministic" not in str(error):
+                raise
+        else:
+            line = {"what": name, "expected": "RuntimeError", "got": "a result"}
+            raise Failed(f"{name} gave a result: deterministic algorithms are not enforced", [line])
+    return None
+
+
+# --- Data and training -----------------------------------------------------------------------------------
+
+
+class Draws:
+    """A data set of 16 items, each its index and a number from torch, NumPy and random."""
+
+    def __len__(self) -> int:  # noqa: D105 -- the class says what it is
+        return 16
+
+    def __getitem__(self, index: int) -> tuple[int, float, float, float]:  # noqa: D105 -- likewise
+        return index, torch.rand((), dtype=torch.float64).item(), np.random.rand(), random.random()  # noqa: S311
+
+
+def loaded(workers: int) -> dict[str, Any]:
+    """Return an epoch of `Draws`, shuffled, after one seed."""
+    torch.manual_seed(11)
+    np.random.seed(11)
+    random.seed(11)
+    loader = torch.utils.data.DataLoader(Draws(), batch_size=4, shuffle=True, num_workers=workers)
+    columns = [torch.cat(column) for column in zip(*loader, strict=True)]
+    if len(columns[1].unique()) != len(columns[1]):
+        raise Failed("two items got the same random number from torch")
+    return dict(zip(("order", "torch", "numpy", "random"), columns, strict=True))
+
+
+@check(WITHIN, ACROSS)
+def dataloader(_: str) -> Results:
+    """A DataLoader repeats: order and random transforms, in the process itself."""
+    return loaded(0)
+
+
+@check(WITHIN, ACROSS)
+def dataloader_workers(_: str) -> Results:
+    """A DataLoader repeats: order and random transforms, in two workers."""
+    return loaded(2)
+
+
+def train(device: str, optimizer: str, options: Mapping[str, Any], steps: int = 20) -> dict[str, Any]:
+    """Return the losses and the last parameters of a small CNN after some steps on 16 images of 12 x 12."""
+    nn = torch.nn
+    layers = (
+        nn.Conv2d(1, 8, 3),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(200, 10),
+    )
+    model = filled(nn.Sequential(*layers), device)
+    images, labels = numbers(16, 1, 12, 12, device=device), indices(16, 10, device=device)
+    stepper = getattr(torch.optim, optimizer)(model.parameters(), **options)
+    losses = []
+    for _ in range(steps):
+        stepper.zero_grad()
+        loss = nn.functional.cross_entropy(model(images), labels)
+        loss.backward()
+        stepper.step()
+        losses.append(loss.detach())
+    return {"losses": torch.stack(losses), **dict(model.named_parameters())}
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def train_sgd(device: str) -> Results:
+    """Twenty steps of training with SGD repeat: losses and parameters."""
+    return train(device, "SGD", {"lr": 0.1})
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def train_momentum(device: str) -> Results:
+    """Twenty steps of training with momentum repeat: losses and parameters."""
+    return train(device, "SGD", {"lr": 0.05, "momentum": 0.9})
+
+
+@check(WITHIN, ACROSS, devices=BOTH)
+def train_adamw(device: str) -> Results:
+    """Twenty steps of training with AdamW repeat: losses and parameters."""
+    return train(device, "AdamW", {"lr": 0.01})
+
+
+# --- Control ---------------------------------------------------------------------------------------------
+
+
+@check(CONTROL, devices=BOTH)
+def control(device: str) -> Results:
+    """This test can see nondeterminism here: there with the flag off, gone with it on."""
+    # On the CPU: two threads, whatever the image's number, add 200,000 rows of 8 into 1,000 slots. The 1-D
+    # form, index_add and scatter_add are stable there even with the flag off.
+    rows, index = numbers(200_000, 8, device=device), indices(200_000, 1000, device=device)
+
+    def add() -> Any:
+        if device == "cuda":
+            return torch.zeros(1000, 8, device=device).index_add_(0, index, rows)
+        return torch.zeros(1000, 8).index_put_((index,), rows, accumulate=True)
+
+    with setting(deterministic=True, threads=2):
+        must_repeat(add, REPEATS)
+    with setting(deterministic=False, threads=2):
+        first = raw(add())
+        for _ in range(TRIES):
+            if raw(add()) != first:
+                return None
+    cores = len(os.sched_getaffinity(0))
+    raise Inconclusive(f"{TRIES} runs with determinism off did not differ ({cores} cores)")
+
+
+# --- The child: one interpreter that runs the checks -----------------------------------------------------
+
+
+def execute(checked: Check, device: str) -> Outcome:
+    """Run one check; whatever it raises becomes the outcome."""
+    start = time.perf_counter()
+    outcome = Outcome("passed")
+    try:
+        first = checked.run(device) or {}
+        outcome.results = {name: fingerprint(value) for name, value in first.items()}
+        if WITHIN in checked.compares:
+            second = checked.run(device) or {}
+            pairs = [difference(name, value, second.get(name)) for name, value in first.items()]
+            outcome.detail = [pair for pair in pairs if pair]
+        if outcome.detail:
+            outcome.status, outcome.reason = "failed", "two runs in one process differ"
+    except Inconclusive as reason:
+        outcome.status, outcome.reason = "inconclusive", str(reason)
+    except NotRun as reason:
+        outcome.status, outcome.reason = "not-run", str(reason)
+    except Failed as failure:
+        outcome.status, outcome.reason, outcome.detail = "failed", str(failure), failure.detail
+    except Exception as error:  # noqa: BLE001 -- a check that crashes is a failed check
+        outcome.status, outcome.reason = "failed", f"it crashed: {type(error).__name__}: {error}"
+        outcome.traceback = traceback.format_exc()
+    outcome.seconds = round(time.perf_counter() - start, 3)
+    return outcome
+
+
+def gpu_missing() -> str:
+    """Return why CUDA cannot be tested here, or nothing when it can."""
+    if torch.version.cuda is None:
+        return "this build of torch has no CUDA"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of a missing driver; the reason is in the report
+        if torch.cuda.is_available():
+            return ""
+    return "no GPU is visible here, or its driver is too old for this torch"
+
+
+def cpu_scope() -> dict[str, Any]:
+    """Return what decides the bits of results on the CPU, beside the versions."""
+    try:
+        text = Path("/proc/cpuinfo").read_text("utf-8").split("\n\n")[0]
+    except OSError:
+        text = ""
+    info = dict(re.findall(r"^([^\t\n]+?)\s*: *(.*)$", text, re.MULTILINE))
+    kind = [info.get(key, "?") for key in ("cpu family", "model", "stepping")]
+    return {
+        "model": info.get("model name", platform.machine()),
+        "kind": "family {} model {} stepping {}".format(*kind),
+        "machine": platform.machine(),
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "cores": len(os.sched_getaffinity(0)),
+    }
+
+
+def gpu_scope() -> dict[str, Any]:
+    """Return what decides the bits of results on the GPU, beside the versions; driver: null when unknown."""
+    properties = torch.cuda.get_device_properties(0)
+    driver = None
+    with contextlib.suppress(OSError):
+        driver = Path("/sys/module/nvidia/version").read_text("utf-8").strip()
+    return {
+        "name": properties.name,
+        "capability": f"{properties.major}.{properties.minor}",
+        "sm_count": properties.multi_processor_count,
+        "memory_bytes": properties.total_memory,
+        "driver": driver,
+    }
+
+
+def child(report: Any, names: Sequence[str], device: str) -> None:
+    """Run the checks and write each outcome as a line of JSON to ``report``, a text file."""
+
+    def say(**message: Any) -> None:
+        report.write(json.dumps(message) + "\n")
+        report.flush()
+
+    faulthandler.enable()
+    say(begin=["imports", "cpu"])
+    outcome = execute(CHECKS["imports"], "cpu")
+    say(end=["imports", "cpu"], outcome=asdict(outcome))
+    if outcome.status == "passed":
+        missing = "asked for the CPU only" if device == "cpu" else gpu_missing()
+        say(
+            versions={
+                "python": platform.python_version(),
+                "torch": torch.__version__,
+                "numpy": np.__version__,
+                "cuda": torch.version.cuda,
+                "cudnn": torch.backends.cudnn.version() if torch.version.cuda else None,
+            },
+            scope={"cpu": cpu_scope(), "gpu": None if missing else gpu_scope()},
+            gpu={"tested": not missing, "reason": missing},
+        )
+        for name in names:
+            for where in CHECKS[name].devices:
+                if name != "imports" and (where == "cpu" or not missing):
+                    say(begin=[name, where])
+                    say(end=[name, where], outcome=asdict(execute(CHECKS[name], where)))
+    say(done=True, peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+
+
+# --- The parent: two interpreters, one report ------------------------------------------------------------
+
+
+class Interpreter:
+    """A fresh interpreter that runs `child`; its messages are gathered by a thread."""
+
+    def __init__(self, names: Sequence[str], device: str) -> None:
+        reading, writing = os.pipe()
+        command = [sys.executable, __file__, "--child", str(writing), "--device", device, "--only", *names]
+        # Standard output is the report's alone, so what a library prints goes to standard error. A session of
+        # its own, so that a DataLoader's workers end with it.
+        # Threads that wait by spinning would take the cores from the other interpreter, and double the time;
+        # how they wait changes no result.
+        environment = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+        self.process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=2,
+            pass_fds=(writing,),
+            start_new_session=True,
+        )
+        os.close(writing)
+        self.outcomes: dict[tuple[str, str], Outcome] = {}
+        self.facts: dict[str, Any] = {}
+        self.running: tuple[str, str] | None = None
+        self.reader = threading.Thread(target=self._read, args=(reading,), daemon=True)
+        self.reader.start()
+
+    def _read(self, descriptor: int) -> None:
+        with os.fdopen(descriptor, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if not line.endswith("\n"):  # cut off by a kill
+                    return
+                message = json.loads(line)
+                if "begin" in message:
+                    self.running = message["begin"][0], message["begin"][1]
+                elif "end" in message:
+                    self.outcomes[message["end"][0], message["end"][1]] = Outcome(**message["outcome"])
+                    self.running = None
+                else:
+                    self.facts.update(message)
+
+    def finish(self, deadline: float) -> None:
+        """Wait for its end, or kill it at ``deadline`` of time.monotonic; the check it was in has failed."""
+        try:
+            self.process.wait(max(0.0, deadline - time.monotonic()))
+            ending = f"the process ended with status {self.process.returncode}"
+            if self.process.returncode < 0:
+                ending = f"the process was ended by {signal.Signals(-self.process.returncode).name}"
+        except subprocess.TimeoutExpired:
+            ending = "the time limit passed"
+        self.kill()
+        self.reader.join()
+        if not self.facts.get("done"):
+            where = "in this check" if self.running else "between two checks"
+            self.outcomes[self.running or ("imports", "cpu")] = Outcome("failed", f"{ending} {where}")
+
+    def kill(self) -> None:
+        """End it and its children."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def judge(checked: Check, first: Outcome | None, second: Outcome | None) -> Outcome:
+    """Return the one outcome of a check from what two interpreters saw; None is one that never got to it."""
+    if first is None or second is None:
+        other = first or second
+        return (
+            other if other and other.status == "failed" else Outcome("not-run", "a process had ended before")
+        )
+    for outcome in (first, second):
+        if outcome.status == "failed":
+            return outcome
+    if first.status != second.status:
+        if checked.compares == (CONTROL,):  # seen by one of the two is seen
+            return first if first.status == "passed" else second
+        return Outcome("failed", f"{first.status} in one process, {second.status} in the other")
+    outcome = Outcome(first.status, first.reason, results=first.results)
+    outcome.seconds = max(first.seconds, second.seconds)
+    if ACROSS in checked.compares and first.results != second.results:
+        names = list({**first.results, **second.results})
+        pairs = [(name, first.results.get(name, "none"), second.results.get(name, "none")) for name in names]
+        outcome.status, outcome.reason = "failed", "two processes differ"
+        outcome.detail = [{"what": name, "expected": a, "got": b} for name, a, b in pairs if a != b]
+    return outcome
+
+
+def report_of(names: Sequence[str], device: str, limit: float) -> dict[str, Any]:
+    """Run the checks in two interpreters and return the report."""
+    start = time.monotonic()
+    pair: list[Interpreter] = []
+    try:
+        for _ in range(2):
+            pair.append(Interpreter(names, device))  # noqa: PERF401 -- the first must be known if the second fails
+        for interpreter in pair:
+            interpreter.finish(start + limit)
+    finally:
+        for interpreter in pair:
+            interpreter.kill()
+    facts = {**pair[1].facts, **pair[0].facts}
+    gpu = facts.get("gpu", {"tested": False, "reason": "no process got far enough to look for one"})
+    checks = []
+    for name in names:
+        for where in CHECKS[name].devices:
+            if where == "cuda" and not gpu["tested"] and device != "cuda":
+                continue
+            outcome = judge(CHECKS[name], *(interpreter.outcomes.get((name, where)) for interpreter in pair))
+            checks.append(entry(CHECKS[name], where, outcome))
+    if device == "cuda" and not gpu["tested"]:
+        lacking = Check("gpu", "there is a GPU, as asked for", (SETTING,), ("cuda",), CHECKS["imports"].run)
+        checks.append(entry(lacking, "cuda", Outcome("failed", gpu["reason"])))
+    return {
+        "schema": SCHEMA,
+        "verdict": "failed" if any(line["status"] == "failed" for line in checks) else "passed",
+        "versions": facts.get("versions", {}),
+        "scope": facts.get("scope", {}),
+        "gpu": gpu,
+        "checks": checks,
+        "seconds": round(time.monotonic() - start, 3),
+        "peak_memory_bytes": max(interpreter.facts.get("peak_memory_bytes", 0) for interpreter in pair),
+    }
+
+
+def entry(checked: Check, device: str, outcome: Outcome) -> dict[str, Any]:
+    """Return a check's place in the report."""
+    whole = json.dumps(outcome.results, sort_keys=True).encode()
+    return {
+        "name": checked.name,
+        "proves": checked.proves,
+        "compares": list(checked.compares),
+        "device": device,
+        **asdict(outcome),
+        "fingerprint": hashlib.sha256(whole).hexdigest() if outcome.results else None,
+    }
+
+
+def text_of(report: Mapping[str, Any]) -> str:
+    """Return the report as lines for a person."""
+    lines = []
+    for line in report["checks"]:
+        lines.append(
+            f"{line['status']:12} {line['device']:5} {line['name']:24} {line['reason'] or line['proves']}"
+        )
+        lines += [f"{'':19}{d['what']}: expected {d['expected']}, got {d['got']}" for d in line["detail"]]
+    if not report["gpu"]["tested"]:
+        lines.append(f"GPU not tested: {report['gpu']['reason']}")
+    return "\n".join([*lines, f"{report['verdict']} in {report['seconds']} s", ""])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="write the report as JSON")
+    parser.add_argument(
+        "--device", choices=("auto", "cpu", "cuda"), default="auto", help="cuda: fail without a GPU"
+    )
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=CHECKS, help="run these checks only")
+    parser.add_argument("--list", action="store_true", help="list the checks and end")
+    parser.add_argument("--time-limit", type=float, default=240.0, metavar="SECONDS", help="default: 240")
+    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    names = [name for name in CHECKS if options.only is None or name in {*options.only, "imports"}]
+    if options.list:
+        listed = [CHECKS[name] for name in names]
+        sys.stdout.writelines(
+            f"{c.name:24} {','.join(c.devices):9} {'+'.join(c.compares):14} {c.proves}\n" for c in listed
+        )
+        return 0
+    if options.child is not None:
+        with os.fdopen(options.child, "w", encoding="utf-8") as report:
+            child(report, names, options.device)
+        return 0
+    # Without this, the death of process 1 by SIGTERM would leave the two interpreters behind on a host.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    result = report_of(names, options.device, options.time_limit)
+    sys.stdout.write(json.dumps(result, indent=1) + "\n" if options.json else text_of(result))
+    sys.stdout.flush()
+    return 0 if result["verdict"] == "passed" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,239 @@
+"""Breaks, in one interpreter with torch, what each check guards, and prints what the check then says.
+
+    python sabotage.py SELFTEST.PY FOLDER   # a copy of the program that may have files put beside it; scratch
+
+Output: JSON, an object {"CHECK: HOW": [status, reason]}, and "clean: CHECK" for each check left alone. One
+interpreter for all of them, since an import of torch costs seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import itertools
+import json
+import mmap
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+PROGRAM, FOLDER = Path(sys.argv[1]), Path(sys.argv[2])
+spec = importlib.util.spec_from_file_location("selftest", PROGRAM)
+assert spec
+assert spec.loader
+selftest: Any = importlib.util.module_from_spec(spec)
+sys.modules["selftest"] = selftest
+spec.loader.exec_module(selftest)
+torch: Any = importlib.import_module("torch")
+
+OPERATIONS = {
+    "conv1d": "torch.nn.functional.conv1d",
+    "conv2d": "torch.nn.functional.conv2d",
+    "conv3d": "torch.nn.functional.conv3d",
+    "conv-transposed": "torch.nn.functional.conv_transpose2d",
+    "depthwise-batchnorm": "torch.nn.functional.batch_norm",
+    "matmul": "torch.matmul",
+    "bmm": "torch.baddbmm",
+    "bmm-sparse": "torch.bmm",
+    "index-add": "torch.Tensor.index_add",
+    "scatter-add": "torch.Tensor.scatter_add",
+    "index-put": "torch.Tensor.index_put",
+    "embedding": "torch.nn.functional.embedding",
+    "lstm": "torch._VF.lstm",
+    "gru": "torch._VF.gru",
+    "layer-norm": "torch.nn.functional.layer_norm",
+    "softmax": "torch.softmax",
+    "sums": "torch.Tensor.sum",
+    "attention": "torch.nn.functional.scaled_dot_product_attention",
+    "svd-lowrank": "torch.svd_lowrank",
+    "decompositions": "torch.linalg.eigh",
+    "fft": "torch.fft.rfft",
+    "train-sgd": "torch.nn.functional.cross_entropy",
+    "train-momentum": "torch.nn.functional.cross_entropy",
+    "train-adamw": "torch.nn.functional.cross_entropy",
+    "torch-seed": "torch.rand",
+    "dataloader": "torch.rand",
+}
+"""The operation of each check that compares within a process; it is made to differ in the last bit."""
+
+
+@contextlib.contextmanager
+def drifting(path: str) -> Iterator[None]:
+    """Let each call of a function give other numbers than the last, by one unit in the last place each."""
+    owner, name = path.rsplit(".", 1)
+    holder: Any = torch
+    for part in owner.split(".")[1:]:
+        holder = getattr(holder, part)
+    real, calls = getattr(holder, name), itertools.count()
+
+    def shift(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return (shift(value[0]), *value[1:])
+        with torch.no_grad():
+            real_part = torch.view_as_real(value) if value.is_complex() else value
+            moved = real_part.detach().clone()
+            for _ in range(next(calls)):
+                moved = torch.nextafter(moved, torch.full_like(moved, 9e9))
+            moved = moved - real_part
+        return value + (torch.view_as_complex(moved) if value.is_complex() else moved)
+
+    with mock.patch.object(holder, name, lambda *a, **k: shift(real(*a, **k))):
+        yield
+
+
+@contextlib.contextmanager
+def variable(name: str, value: str | None) -> Iterator[None]:
+    """Set a variable of the environment, or take it away."""
+    with mock.patch.dict(os.environ, {name: value or ""}):
+        if value is None:
+            del os.environ[name]
+        yield
+
+
+@contextlib.contextmanager
+def call(change: Callable[[], object], back: Callable[[], object]) -> Iterator[None]:
+    """Change a setting for a while."""
+    change()
+    try:
+        yield
+    finally:
+        back()
+
+
+def flag(holder: Any, name: str, value: object) -> Any:
+    """Set a flag of torch for a while."""
+    before = getattr(holder, name)
+    return call(lambda: setattr(holder, name, value), lambda: setattr(holder, name, before))
+
+
+@contextlib.contextmanager
+def two_libraries() -> Iterator[None]:
+    """Map two files that are called like one CUDA library into this process."""
+    with contextlib.ExitStack() as stack:
+        for folder in ("a", "b"):
+            path = FOLDER / folder / "libcudart.so.12"
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(b"x" * 4096)
+            opened = stack.enter_context(path.open("rb"))
+            stack.enter_context(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+        yield
+
+
+@contextlib.contextmanager
+def another_version() -> Iterator[None]:
+    """Let the image's constraints name another NumPy than the one that is installed."""
+    path = PROGRAM.with_name("constraints.txt")
+    path.write_text("# made by a test\nnumpy==1.0.0\n")
+    try:
+        yield
+    finally:
+        path.unlink()
+
+
+def convolution_that_races() -> Any:
+    """Let a convolution turn cuDNN's autotuning on."""
+    real = torch.nn.functional.conv2d
+
+    def conv2d(*arguments: Any, **options: Any) -> Any:
+        torch.backends.cudnn.benchmark = True
+        return real(*arguments, **options)
+
+    return mock.patch.object(torch.nn.functional, "conv2d", conv2d)
+
+
+def rounded(function: str, owner: Any) -> Any:
+    """Let a function round its inputs as TF32 does, to 10 bits after the first."""
+
+    def tf32(value: Any) -> Any:
+        narrow = value.dtype == torch.float32
+        return (value.view(torch.int32) & ~0x1FFF).view(torch.float32) if narrow else value
+
+    real = getattr(owner, function)
+    return mock.patch.object(owner, function, lambda a, b: real(tf32(a), tf32(b)))
+
+
+def shared_generator() -> Any:
+    """Let every worker of a DataLoader draw the same numbers."""
+    return mock.patch.object(torch, "rand", return_value=torch.tensor(0.5, dtype=torch.float64))
+
+
+@contextlib.contextmanager
+def flag_without_effect() -> Iterator[None]:
+    """Let nothing turn deterministic algorithms on."""
+    with selftest.setting(deterministic=False), mock.patch.object(selftest, "set_flag", ignored):
+        yield
+
+
+cudnn, private = torch.backends.cudnn, torch._C
+ignored: Any = lambda *_, **__: None  # noqa: E731
+one: Any = lambda *_, **__: torch.ones(1000)  # noqa: E731
+
+CASES: dict[str, Callable[[], Any]] = {
+    **{
+        f"{name}: drifts by one unit in the last place": lambda path=path: drifting(path)  # type: ignore[misc]
+        for name, path in OPERATIONS.items()
+    },
+    "setting-deterministic: flag off": lambda: selftest.setting(deterministic=False),
+    "setting-deterministic: warns only": lambda: call(
+        lambda: private._set_deterministic_algorithms(True, warn_only=True),
+        lambda: private._set_deterministic_algorithms(True, warn_only=False),
+    ),
+    "setting-cudnn: not deterministic": lambda: flag(cudnn, "deterministic", False),
+    "setting-cudnn: benchmark on": lambda: flag(cudnn, "benchmark", True),
+    "setting-tf32: on in cuDNN": lambda: flag(cudnn, "allow_tf32", True),
+    "setting-tf32: on in cuBLAS": lambda: flag(torch.backends.cuda.matmul, "allow_tf32", True),
+    "setting-tf32: variable unset": lambda: variable("NVIDIA_TF32_OVERRIDE", None),
+    "setting-threads: another number": lambda: call(
+        lambda: torch.set_num_threads(2), lambda: torch.set_num_threads(1)
+    ),
+    "setting-threads: variable unset": lambda: variable("OMP_NUM_THREADS", None),
+    "setting-threads: MKL has another": lambda: variable("MKL_NUM_THREADS", "2"),
+    "setting-threads: dynamic": lambda: variable("OMP_DYNAMIC", "TRUE"),
+    "setting-hash-seed: unset": lambda: variable("PYTHONHASHSEED", None),
+    "setting-hash-seed: random": lambda: variable("PYTHONHASHSEED", "random"),
+    "setting-cublas-workspace: unset": lambda: variable("CUBLAS_WORKSPACE_CONFIG", None),
+    "setting-cublas-workspace: another": lambda: variable("CUBLAS_WORKSPACE_CONFIG", ":0:0"),
+    "setting-profile: MKL unset": lambda: variable("MKL_CBWR", None),
+    "setting-profile: not the portable one": lambda: variable("REPROBUILD_PROFILE", "portable"),
+    "precision: TF32 in a product": lambda: rounded("matmul", torch),
+    "precision: TF32 in a convolution": lambda: rounded("conv2d", torch.nn.functional),
+    "setting-forbidden: one set": lambda: variable("TORCHINDUCTOR_MAX_AUTOTUNE", "1"),
+    "setting-seed: not used": lambda: variable("REPROBUILD_SEED", "12345"),
+    "setting-kept: a convolution turns benchmark on": convolution_that_races,
+    "setting-versions: another NumPy": another_version,
+    "one-cuda-copy: two of one library": two_libraries,
+    "torch-seed: the seed is ignored": lambda: mock.patch.object(torch, "manual_seed", ignored),
+    "torch-seed: always the same numbers": lambda: mock.patch.object(torch, "randn", one),
+    "python-seed: the seed is ignored": lambda: mock.patch("random.seed", ignored),
+    "python-seed: always the same numbers": lambda: mock.patch("random.random", return_value=0.5),
+    "numpy-seed: the seed is ignored": lambda: mock.patch("numpy.random.seed", ignored),
+    "numpy-seed: always the same numbers": lambda: mock.patch("numpy.random.rand", one),
+    "hash-seed: always the same order": lambda: mock.patch("subprocess.check_output", return_value=b"same"),
+    "dataloader-workers: the seed is ignored": lambda: mock.patch.object(torch, "manual_seed", ignored),
+    "dataloader-workers: workers share numbers": shared_generator,
+    "raises: flag off": lambda: selftest.setting(deterministic=False),
+    "conv2d: crashes": lambda: mock.patch.object(torch.nn, "Conv2d", None),
+    "control: the flag does nothing": flag_without_effect,
+    "control: nothing to see": lambda: mock.patch.object(torch, "set_num_threads", ignored),
+}
+
+
+def main() -> None:
+    """Run each check alone, then each under its sabotages."""
+    outcomes = {
+        f"clean: {name}": selftest.execute(check, "cpu")
+        for name, check in selftest.CHECKS.items()
+        if "cpu" in check.devices
+    }
+    for case, sabotage in CASES.items():
+        with sabotage(), flag(cudnn, "benchmark", cudnn.benchmark):  # put back what the broken check leaves
+            outcomes[case] = selftest.execute(selftest.CHECKS[case.split(":")[0]], "cpu")
+        assert torch.are_deterministic_algorithms_enabled(), case
+    json.dump({case: [found.status, found.reason] for case, found in outcomes.items()}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

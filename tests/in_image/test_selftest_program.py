@@ -1,0 +1,234 @@
+"""The program that runs in the image: as a process, with and without torch, whole and broken."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from torch_python import PROGRAM, image_environment, make_venv, run
+
+from reprobuild.in_image.selftest import (
+    ACROSS,
+    CHECKS,
+    CONTROL,
+    CUDA_LIBRARY,
+    SETTING,
+    WITHIN,
+    Check,
+    Outcome,
+    judge,
+)
+from reprobuild.selftest import SelfTestReport
+
+# Stand-ins that let a process get as far as the checks' own errors.
+FAKE_NUMPY = {"numpy/__init__.py": ""}
+
+
+def report(python: Path, *options: str, env: Mapping[str, str] | None = None) -> SelfTestReport:
+    done = run(python, PROGRAM, "--json", *options, env=env)
+    parsed = SelfTestReport.parse(done.stdout.encode(), digest="sha256:" + "0" * 64)
+    assert done.returncode == (0 if parsed.passed else 1)
+    return parsed
+
+
+def failed(found: SelfTestReport) -> set[str]:
+    return {check.name for check in found.failed}
+
+
+# --- Without torch ---
+
+
+def test_an_image_without_torch_fails_by_name_with_a_traceback(tmp_path: Path) -> None:
+    found = report(make_venv(tmp_path / "venv", torch=False))
+    assert failed(found) == {"imports"}
+    check = found.failed[0]
+    assert "No module named" in check.reason
+    assert "ModuleNotFoundError" in check.traceback
+    assert {c.status for c in found.checks[1:]} == {"not-run"}
+
+
+def test_a_process_that_dies_fails_the_check_it_was_in(tmp_path: Path) -> None:
+    files = {**FAKE_NUMPY, "torch.py": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"}
+    found = report(make_venv(tmp_path / "venv", torch=False, files=files))
+    assert [(check.name, check.reason) for check in found.failed] == [
+        ("imports", "the process was ended by SIGSEGV in this check")
+    ]
+
+
+def test_a_process_that_hangs_fails_the_check_it_was_in(tmp_path: Path) -> None:
+    files = {**FAKE_NUMPY, "torch.py": "import time; time.sleep(60)"}
+    found = report(make_venv(tmp_path / "venv", torch=False, files=files), "--time-limit", "0.5")
+    assert [(check.name, check.reason) for check in found.failed] == [
+        ("imports", "the time limit passed in this check")
+    ]
+
+
+def test_what_a_library_prints_is_not_in_the_report(tmp_path: Path) -> None:
+    files = {**FAKE_NUMPY, "torch.py": "import os; os.write(1, b'rubbish'); raise ImportError"}
+    done = run(make_venv(tmp_path / "venv", torch=False, files=files), PROGRAM, "--json")
+    assert json.loads(done.stdout)["verdict"] == "failed"
+    assert "rubbish" in done.stderr
+
+
+def test_a_gpu_that_is_asked_for_and_missing_fails(tmp_path: Path) -> None:
+    found = report(make_venv(tmp_path / "venv", torch=False), "--device", "cuda")
+    assert ("gpu", "cuda") in {(check.name, check.device) for check in found.failed}
+
+
+def test_the_list_needs_no_torch_and_names_every_check() -> None:
+    done = run(Path(sys.executable), PROGRAM, "--list")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(CHECKS)
+
+
+@pytest.mark.parametrize("arguments", [["--only", "conv9d"], ["--device", "tpu"], ["rest"]])
+def test_bad_arguments_are_refused(arguments: list[str]) -> None:
+    assert run(Path(sys.executable), PROGRAM, *arguments).returncode == 2
+
+
+def test_the_text_names_what_failed(tmp_path: Path) -> None:
+    done = run(make_venv(tmp_path / "venv", torch=False), PROGRAM)
+    assert done.returncode == 1
+    assert done.stdout.startswith("failed       cpu   imports")
+    assert done.stdout.splitlines()[-1].startswith("failed in ")
+
+
+def test_every_check_says_what_it_proves_and_how_it_compares() -> None:
+    for check in CHECKS.values():
+        assert check.proves
+        assert "\n" not in check.proves
+        assert check.compares
+        assert {*check.compares} <= {SETTING, WITHIN, ACROSS, CONTROL}
+        assert {*check.devices} <= {"cpu", "cuda"}
+
+
+@pytest.mark.parametrize(
+    ("file", "library"),
+    [
+        ("libcudart.so.12", "cudart"),
+        ("libcudart-9335f6a2.so.12", "cudart"),
+        ("libcublasLt.so.12", "cublasLt"),
+        ("libcudnn_engines_precompiled.so.9", "cudnn_engines_precompiled"),
+        ("libnvrtc.so.12", "nvrtc"),
+        ("libnvrtc-builtins.so.12.1", "nvrtc-builtins"),
+        ("libnccl.so.2", "nccl"),
+        ("libcuda.so.550.54", None),  # the driver's come from the host
+        ("libnvidia-ptxjitcompiler.so.1", None),
+        ("libtorch_cuda.so", None),
+    ],
+)
+def test_a_cuda_library_is_told_by_its_file(file: str, library: str | None) -> None:
+    match = CUDA_LIBRARY.fullmatch(file)
+    assert (match[1] if match else None) == library
+
+
+# --- What two interpreters saw ---
+
+COMPARED = Check("bmm", "", (WITHIN, ACROSS), ("cpu",), CHECKS["bmm"].run)
+CONTROLLED = Check("control", "", (CONTROL,), ("cpu",), CHECKS["control"].run)
+ONE, OTHER = Outcome("passed", results={"a": "1", "b": "2"}), Outcome("passed", results={"a": "1", "b": "3"})
+BAD, NONE, UNSURE = Outcome("failed", "bad"), Outcome("not-run", "none"), Outcome("inconclusive", "unsure")
+
+
+@pytest.mark.parametrize(
+    ("check", "first", "second", "status", "reason"),
+    [
+        (COMPARED, ONE, ONE, "passed", ""),
+        (COMPARED, ONE, OTHER, "failed", "two processes differ"),
+        (COMPARED, ONE, Outcome("passed", results={"a": "1"}), "failed", "two processes differ"),
+        (COMPARED, ONE, BAD, "failed", "bad"),
+        (COMPARED, BAD, ONE, "failed", "bad"),
+        (COMPARED, NONE, NONE, "not-run", "none"),
+        (COMPARED, ONE, NONE, "failed", "passed in one process, not-run in the other"),
+        (COMPARED, None, ONE, "not-run", "a process had ended before"),
+        (COMPARED, BAD, None, "failed", "bad"),
+        (COMPARED, None, None, "not-run", "a process had ended before"),
+        (CONTROLLED, UNSURE, ONE, "passed", ""),
+        (CONTROLLED, UNSURE, UNSURE, "inconclusive", "unsure"),
+        (CONTROLLED, UNSURE, BAD, "failed", "bad"),
+    ],
+)
+def test_one_outcome_is_made_of_two(
+    check: Check, first: Outcome | None, second: Outcome | None, status: str, reason: str
+) -> None:
+    outcome = judge(check, first, second)
+    assert (outcome.status, outcome.reason) == (status, reason)
+
+
+def test_what_differs_between_processes_is_named() -> None:
+    assert judge(COMPARED, ONE, OTHER).detail == [{"what": "b", "expected": "2", "got": "3"}]
+
+
+# --- With torch ---
+
+
+@pytest.mark.torch
+def test_a_clean_image_passes_every_check(tmp_path: Path) -> None:
+    found = report(make_venv(tmp_path / "venv", torch=True), "--device", "cpu")
+    statuses = {check.name: check.status for check in found.checks}
+    assert found.passed, found.failures()
+    assert [*statuses] == [name for name, check in CHECKS.items() if "cpu" in check.devices]
+    assert statuses.pop("control") in ("passed", "inconclusive")  # inconclusive on one core
+    # What there is no case for outside an image; sabotage.py sees all three fail.
+    absent = {"setting-seed", "setting-versions", "one-cuda-copy"}
+    assert {name for name, status in statuses.items() if status != "passed"} <= absent
+    assert all(c.fingerprint for c in found.checks if WITHIN in c.compares and c.status == "passed")
+    assert found.scope["cpu"]["threads"] == 1
+
+
+@pytest.mark.torch
+def test_results_that_hang_on_the_process_are_found_across_processes(tmp_path: Path) -> None:
+    # Each process is in itself steady: only the comparison of the two can see it.
+    noise = """
+import os, sys
+if "--child" in sys.orig_argv:
+    import torch
+    plain, unit = torch.bmm, 2.0 ** -23
+    torch.bmm = lambda a, b: plain(a, b) * (1 + unit * (os.getpid() % 1000 + 1))
+"""
+    files = {"zz_noise.pth": "import zz_noise", "zz_noise.py": noise}
+    python = make_venv(tmp_path / "venv", torch=True, files=files)
+    env = image_environment(PYTHONHASHSEED="random", TORCHINDUCTOR_USE_FAST_MATH="1")
+    only = ["bmm", "matmul", "hash-seed", "setting-hash-seed", "setting-forbidden", "setting-threads"]
+    found = report(python, "--only", *only, env=env)
+    assert failed(found) == {"bmm", "hash-seed", "setting-hash-seed", "setting-forbidden"}
+    reasons = {check.name: check.reason for check in found.failed}
+    assert reasons["bmm"] == reasons["hash-seed"] == "two processes differ"
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("how", ["removed", "off"])
+def test_an_image_without_the_hook_fails_on_its_settings(tmp_path: Path, how: str) -> None:
+    python = make_venv(tmp_path / "venv", torch=True, hook=how != "removed")
+    settings = ["setting-deterministic", "setting-cudnn", "setting-tf32", "setting-threads", "raises"]
+    env = image_environment(REPROBUILD_DETERMINISM="off" if how == "off" else None)
+    found = report(python, "--only", *settings, env=env)
+    assert failed(found) == {"setting-deterministic", "setting-cudnn", "setting-tf32", "raises"}
+
+
+@pytest.mark.torch
+def test_every_check_has_been_seen_to_fail(tmp_path: Path) -> None:
+    shutil.copy(PROGRAM, tmp_path / "selftest.py")
+    python = make_venv(tmp_path / "venv", torch=True)
+    script = Path(__file__).with_name("sabotage.py")
+    done = run(python, script, tmp_path / "selftest.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    outcomes: dict[str, tuple[str, str]] = json.loads(done.stdout)
+    clean = {
+        case.removeprefix("clean: "): said for case, said in outcomes.items() if case.startswith("clean: ")
+    }
+    assert [name for name, (status, _) in clean.items() if status == "failed"] == []
+    broken = {case: said for case, said in outcomes.items() if not case.startswith("clean: ")}
+    unseen = {case: said for case, said in broken.items() if said[0] != "failed"}
+    # A control that sees nothing is not a failure of the image.
+    assert {case: status for case, (status, _) in unseen.items()} == {
+        "control: nothing to see": "inconclusive"
+    }
+    never = {name for name, check in CHECKS.items() if "cpu" in check.devices} - {
+        c.split(":")[0] for c in broken
+    }
+    assert never == {"imports"}, "broken without torch, above"
+    assert len(broken) >= 20

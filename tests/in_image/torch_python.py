@@ -1,0 +1,89 @@
+"""An interpreter with torch, and virtual environments of it that look like the one in an image."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from reprobuild import determinism, in_image
+from reprobuild.request import Request
+
+VARIABLE = "REPROBUILD_TEST_TORCH_PYTHON"
+_ASKED = os.environ.get(VARIABLE)  # at import: conftest.py takes all such variables away
+FILES = Path(in_image.__file__).parent
+PROGRAM = FILES / "selftest.py"
+
+
+@functools.cache
+def _site_packages() -> Path | str:
+    """Return where torch lies, or why there is none."""
+    python = _ASKED or shutil.which("python3") or sys.executable
+    code = "import torch, os; print(os.path.dirname(os.path.dirname(torch.__file__)))"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    if done.returncode:
+        return f"{python} has no torch; set {VARIABLE} to an interpreter that has"
+    return Path(done.stdout.strip())
+
+
+def need_torch() -> Path:
+    """Return the folder that holds torch; skip the test without one, fail it in CI."""
+    found = _site_packages()
+    if isinstance(found, str):
+        if os.environ.get("CI"):
+            pytest.fail(found)
+        pytest.skip(found)
+    return found
+
+
+def make_venv(
+    folder: Path, *, torch: bool, hook: bool = True, files: Mapping[str, str] | None = None
+) -> Path:
+    """Make a virtual environment and return its interpreter.
+
+    ``torch``: the one that was found, by a path; ``hook``: reprobuild's, as in an image; ``files``: more
+    files, by name, in its site-packages.
+    """
+    base = _ASKED if torch and _ASKED else sys.executable
+    subprocess.run([base, "-m", "venv", "--without-pip", folder], check=True)
+    site = next((folder / "lib").glob("python*/site-packages"))
+    if torch:
+        (site / "torch_path.pth").write_text(f"{need_torch()}\n")
+    if hook:
+        for name in ("reprobuild_hook.py", "reprobuild.pth"):
+            shutil.copy(FILES / name, site / name)
+    for name, text in (files or {}).items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text)
+    return folder / "bin/python"
+
+
+def image_environment(**changes: str | None) -> dict[str, str]:
+    """Return the environment of an image of the strict profile; a change to None takes a variable away."""
+    request = Request.from_dict({"cuda": "cpu"}, "test")
+    environment = {"PATH": os.defpath, **determinism.variables(request)}
+    for name, value in changes.items():
+        environment.pop(name, None)
+        if value is not None:
+            environment[name] = value
+    return environment
+
+
+def run(
+    python: Path, *argv: str | Path, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run an interpreter, by default in an image's environment; any exit status is returned."""
+    return subprocess.run(
+        [python, *argv],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=env or image_environment(),
+        timeout=120,
+    )
