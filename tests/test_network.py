@@ -84,10 +84,10 @@ class TestIndexes:
             "https://q.example/",
             "https://p.example/",
         )
-        assert "UV_INDEX" not in uv_environment()
+        assert uv_environment()["UV_INDEX"].endswith("https://b.example/ https://q.example/")
         monkeypatch.setenv("UV_DEFAULT_INDEX", "main=https://u.example/")
         assert indexes().all == ("https://a.example/?x=1", "https://b.example/", "https://u.example/")
-        assert "UV_DEFAULT_INDEX" not in uv_environment()
+        assert not {"UV_INDEX", "UV_DEFAULT_INDEX"} & uv_environment().keys()
 
     @pytest.mark.parametrize("name", ["UV_DEFAULT_INDEX", "UV_INDEX_URL"])
     def test_uv_s_default(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,6 +229,24 @@ class TestSession:
             with session(retries=0) as http:
                 assert http.get(address).content == b"ok"
             assert uv_environment()["SSL_CERT_FILE"] == str(bundle)
+
+    @pytest.mark.parametrize("with_bundle", [True, False])
+    def test_certificate_of_another_host(
+        self, with_bundle: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ca = trustme.CA()
+        monkeypatch.setenv("SSL_CERT_FILE" if with_bundle else "UNUSED", str(ca_file(ca, tmp_path)))
+        with serve(certificate=ca.issue_cert("h.example")) as tls, session(retries=0) as http:
+            with pytest.raises(requests.exceptions.SSLError):
+                http.get(tls.add("/a"))
+            with pytest.raises(requests.exceptions.SSLError):
+                http.get(tls.add("/a"), verify=False)
+
+    def test_ca_that_is_no_certificate(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        (tmp_path / "ca.pem").write_text("rubbish")
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        with pytest.raises(HostError, match=r"ca\.pem: no CA certificates"):
+            session()
 
     def test_ca_that_is_not_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert ca_bundle() is None

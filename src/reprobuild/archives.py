@@ -22,7 +22,7 @@ from debian.deb822 import Deb822
 from .errors import HostError
 from .lockfile import DebianPackage
 from .network import scrub
-from .process import run, which
+from .process import ProcessFailed, require, run, which
 
 log = logging.getLogger(__name__)
 
@@ -159,10 +159,7 @@ def _host_releases() -> set[str]:
 @cache
 def _entries(apt_config: str) -> tuple[_Entry, ...]:  # noqa: ARG001 -- only the key of the cache
     """Read apt's files once, since `package_urls` is asked for every package of a lock."""
-    program = which("apt-config")
-    if program is None:
-        return ()
-    return tuple(_read(*_files(program)))
+    return () if which("apt-config") is None else tuple(_read(*_files()))
 
 
 def _read(files: Path, parts: Path) -> Iterator[_Entry]:
@@ -184,12 +181,23 @@ def _read(files: Path, parts: Path) -> Iterator[_Entry]:
             yield from _resolved(entry)
 
 
-def _files(program: str) -> tuple[Path, Path]:
+def _files() -> tuple[Path, Path]:
     """Ask apt where its sources are, since APT_CONFIG and apt.conf can move them."""
-    names = ("Dir::Etc::sourcelist/f", "Dir::Etc::sourceparts/d")
-    shell = run([program, "shell", "A", names[0], "B", names[1]]).stdout.decode()
+    shell = apt_config("shell", "A", "Dir::Etc::sourcelist/f", "B", "Dir::Etc::sourceparts/d")
     values = dict(line.split("=", 1) for line in shlex.split(shell))
     return Path(values.get("A", "/dev/null")), Path(values.get("B", "/dev/null"))
+
+
+def apt_config(*arguments: str) -> str:
+    """Return what apt-config says of the user's settings. Raises `HostError` when those are broken."""
+    program = require("apt-config", "to learn how apt is set up")
+    try:
+        return run([program, *arguments]).stdout.decode("utf-8", "replace")
+    except ProcessFailed as error:
+        raise HostError(
+            f"apt's settings cannot be read: {scrub(error.tail)}",
+            hint="correct apt.conf",
+        ) from None
 
 
 def _deb822(text: str) -> Iterator[_Entry]:

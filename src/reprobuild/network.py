@@ -23,7 +23,7 @@ from urllib3.util import Retry
 
 from . import __version__
 from .errors import HostError
-from .index_settings import Indexes, ca_bundle, indexes, proxy, uv_environment
+from .index_settings import Indexes, ca_bundle, find_links, indexes, proxy, uv_environment
 
 __all__ = ["Indexes", "ScrubFilter", "indexes", "scrub", "session", "uv_environment", "without_credentials"]
 
@@ -61,15 +61,27 @@ def session(*, retries: int = 3) -> requests.Session:
         allowed_methods=("GET", "HEAD"),
         raise_on_status=False,
     )
-    bundle = ca_bundle()
-    if bundle is not None:
-        made.verify = str(bundle)
-    context = None if bundle is not None else truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = _context()
     for scheme in ("http://", "https://"):
         made.mount(scheme, _Adapter(retry, context))
     if proxy():
         made.proxies = {"http": proxy(), "https": proxy()}
     return made
+
+
+def _context() -> ssl.SSLContext:
+    """One for all connections: reading a bundle takes longer than the rest of a handshake."""
+    bundle = ca_bundle()
+    if bundle is None:
+        return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        if bundle.is_dir():
+            return ssl.create_default_context(capath=bundle)
+        return ssl.create_default_context(cafile=bundle)
+    except OSError as error:
+        raise HostError(
+            f"{bundle}: no CA certificates can be read: {error}", hint="correct the file"
+        ) from None
 
 
 def scrub(text: str) -> str:
@@ -116,9 +128,13 @@ class _Session(requests.Session):
         if "Authorization" not in prepared_request.headers and callable(self.auth):
             self.auth(prepared_request)
 
+    def merge_environment_settings(self, *args: Any, **kwargs: Any) -> Any:
+        """Leave the bundle to the adapter's context; requests would read it anew for every connection."""
+        return {**super().merge_environment_settings(*args, **kwargs), "verify": True}
+
 
 class _Adapter(HTTPAdapter):
-    def __init__(self, retry: Retry, context: ssl.SSLContext | None) -> None:
+    def __init__(self, retry: Retry, context: ssl.SSLContext) -> None:
         self._context = context
         super().__init__(pool_maxsize=32, max_retries=retry)
 
@@ -128,12 +144,15 @@ class _Adapter(HTTPAdapter):
     def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
         return super().proxy_manager_for(*args, ssl_context=self._context, **kwargs)
 
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+        """Add no CA of certifi's to the context's: it verifies, whatever requests would say here."""
+
 
 class _Auth(AuthBase):
     """Basic authentication by origin. Never raises: a host without credentials gets none."""
 
     def __init__(self) -> None:
-        self._known = list(_credentials(indexes().all))
+        self._known = list(_credentials((*indexes().all, *find_links())))
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         parts = urlsplit(request.url or "")
@@ -185,7 +204,7 @@ def _secrets_of(settings: tuple[tuple[str, str], ...]) -> frozenset[str]:
     """Return the secrets as they are and percent-encoded; a token is a user name without a password."""
     found: set[str] = set()
     urls = [value for key, value in settings if key.lower().endswith("_proxy")]
-    urls += [url for key, value in settings if key == "UV_FIND_LINKS" for url in value.split(",")]
+    urls += find_links()
     # Whoever needs the settings says what is wrong with them.
     with suppress(HostError, OSError, RuntimeError):
         urls += [*indexes().all, proxy()]

@@ -1,1 +1,164 @@
-"""request → lock."""
+"""request → lock: torch and its CUDA, Python packages through uv, Debian packages through apt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from ..archives import architecture
+from ..console import Console
+from ..determinism import variables
+from ..errors import ResolveError
+from ..lockfile import DebianPackage, Lock, PythonPackage
+from ..network import session
+from ..request import Request
+from .debian import DebianRequest, resolve_debian
+from .python import ALWAYS, resolve_python
+from .target import Target, glibc_of
+from .torch import TorchScan, cuda_of_version, is_cuda_package, start_of
+
+__all__ = ["Upgrade", "resolve"]
+
+_NO_TIME = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp())
+"""The epoch where no wheel has a time and the request no date: the oldest that a zip file can hold."""
+
+# A C library newer than any release's, for the search that runs while apt still looks for the real one.
+_ANY_GLIBC = (2, 99)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Upgrade:
+    """Which pins of an existing lock need not stay: all, or those of some packages (Python or Debian)."""
+
+    everything: bool = False
+    packages: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The packages, in both spellings that a name can have: Python's normalised one and Debian's."""
+        return frozenset(self.packages) | {canonicalize_name(name) for name in self.packages}
+
+
+def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, console: Console) -> Lock:
+    """Return the lock of a request. The same request, indexes and archive give an equal one.
+
+    Versions in ``existing`` stay where they still fit, unless ``upgrade`` says otherwise. Raises
+    `ResolveError` when nothing fits or an index cannot be read or verified, `HostError` when this machine
+    lacks apt, uv or a mirror.
+    """
+    machine = architecture()
+    _check_upgrade(upgrade, existing)
+    if existing is not None and (upgrade.everything or existing.platform != f"linux/{machine}"):
+        existing = None
+    console.step(f"resolving Debian {request.suite} and the Python packages")
+    with session() as http, ThreadPoolExecutor(1, "apt") as pool:
+        apt = pool.submit(_debian, request, existing, upgrade, console)
+        scan = TorchScan(http, request.as_of)
+        try:
+            torch = _torch(request, existing, upgrade, scan, Target(request.python, machine, _ANY_GLIBC))
+        except ResolveError:
+            # An unknown release or Python is the cause of which "no torch" is only the effect.
+            apt.result()
+            raise
+        debian = apt.result()
+        target = Target(request.python, machine, glibc_of(debian))
+        if torch is not None and torch not in [release.version for release in scan.releases(target)]:
+            torch = _torch(request, existing, upgrade, scan, target)
+        python = resolve_python(
+            [_requirement(request, torch), *ALWAYS, *request.packages],
+            target,
+            as_of=request.as_of,
+            existing=existing,
+            upgrade=None if upgrade.everything else upgrade.names,
+            # The scan has decided on an index; a backend would be another one.
+            without=() if torch is None else ("UV_TORCH_BACKEND",),
+            session=http,
+        )
+    _check_cuda(request, python)
+    return Lock(
+        request=request,
+        platform=target.platform,
+        epoch=_epoch(request, python),
+        python=python,
+        debian=debian,
+        variables=variables(request),
+    )
+
+
+def _check_upgrade(upgrade: Upgrade, existing: Lock | None) -> None:
+    if existing is None:
+        return
+    known = {p.name for p in existing.python} | {p.name for p in existing.debian}
+    unknown = [name for name in upgrade.packages if not known & {name, canonicalize_name(name)}]
+    if unknown:
+        raise ResolveError(
+            f"{', '.join(unknown)} cannot be upgraded, since the lock has no such package",
+            hint="give the name of a Python or Debian package that is in the lock",
+        )
+
+
+def _debian(
+    request: Request, existing: Lock | None, upgrade: Upgrade, console: Console
+) -> tuple[DebianPackage, ...]:
+    wanted = DebianRequest(suite=request.suite, python=request.python, apt=request.apt)
+    keep: dict[str, str] = {}
+    if existing is not None and existing.request.suite == request.suite:
+        locked = existing.request
+        before = DebianRequest(suite=locked.suite, python=locked.python, apt=locked.apt)
+        keep = {p.name: p.version for p in existing.debian if p.name not in upgrade.names}
+        if wanted == before and len(keep) == len(existing.debian):
+            return tuple(existing.debian)
+    if request.as_of is not None:
+        console.warn(
+            f"as-of {request.as_of} dates the Python packages only: a Debian mirror has but one state of "
+            f"{request.suite}, today's"
+        )
+    return resolve_debian(wanted, keep=keep, console=console)
+
+
+def _torch(
+    request: Request, existing: Lock | None, upgrade: Upgrade, scan: TorchScan, target: Target
+) -> Version | None:
+    """Return the torch for the request's CUDA; None for the CPU, where uv's settings decide."""
+    if request.cuda == "cpu":
+        return None
+    kept = existing is not None and "torch" not in upgrade.names
+    prefer = existing.version_of("torch") if existing is not None and kept else None
+    return scan.choose(request.cuda, request.torch, prefer, target)
+
+
+def _requirement(request: Request, torch: Version | None) -> str:
+    version = request.torch if torch is None else torch
+    return "torch" if version is None else f"torch=={version}"
+
+
+def _check_cuda(request: Request, python: Collection[PythonPackage]) -> None:
+    """Hold uv's outcome against the request: another index than the one read may have had its say."""
+    torch = next(Version(package.version) for package in python if package.name == "torch")
+    cudas = {cuda_of_version(package.version) for package in python if is_cuda_package(package.name)}
+    built_for_gpu = (torch.local or "").startswith(("cu", "rocm", "xpu"))
+    if request.cuda == "cpu" and (cudas or built_for_gpu):
+        raise ResolveError(
+            f"the index serves only CUDA builds of torch: it gave {torch}, and the request is for cpu",
+            hint="name an index with CPU builds: UV_TORCH_BACKEND=cpu for PyTorch's own, UV_INDEX for one "
+            "of yours, or UV_FIND_LINKS for a folder or page of wheels; torch can be pinned to a version "
+            "that it has",
+        )
+    if request.cuda != "cpu" and request.cuda not in cudas:
+        raise ResolveError(
+            f"torch {torch} was resolved for CUDA {', '.join(sorted(cudas)) or 'none'}, not {request.cuda}",
+            hint="another package of the request may ask for another CUDA; or UV_INDEX names several indexes",
+        )
+
+
+def _epoch(request: Request, python: Collection[PythonPackage]) -> int:
+    """Return the time of the newest wheel: the same packages give the same, whenever they are locked."""
+    times = [package.wheel.uploaded for package in python if package.wheel.uploaded is not None]
+    if times:
+        return int(max(times).timestamp())
+    return _NO_TIME if request.as_of is None else int(start_of(request.as_of).timestamp())

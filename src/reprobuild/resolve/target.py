@@ -1,0 +1,108 @@
+"""What the image is for: one Python on one Linux. Pure; decides which wheel of a package fits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.utils import BuildTag, InvalidWheelFilename, parse_wheel_filename
+
+from ..lockfile import DebianPackage
+
+_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+_LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}
+# Which glibc versions uv has a name for (`uv pip compile --help`, --python-platform); a lower one is safe.
+_UV_GLIBCS = (17, 28, *range(31, 41))
+
+
+@dataclass(frozen=True)
+class Target:
+    """A CPython minor version, a machine and the C library of the Debian release."""
+
+    python: str
+    architecture: str
+    """Debian's name: ``amd64`` or ``arm64``."""
+    glibc: tuple[int, int]
+
+    @property
+    def machine(self) -> str:
+        """The name that Python and wheels use: ``x86_64`` or ``aarch64``."""
+        return _MACHINES[self.architecture]
+
+    @property
+    def platform(self) -> str:
+        """As in OCI."""
+        return f"linux/{self.architecture}"
+
+    @property
+    def uv_platform(self) -> str:
+        """The value of uv's ``--python-platform``: the newest C library that uv knows and the image has."""
+        known = [minor for minor in _UV_GLIBCS if (2, minor) <= self.glibc]
+        return f"{self.machine}-manylinux_2_{max(known, default=_UV_GLIBCS[0])}"
+
+    @property
+    def markers(self) -> dict[str, str]:
+        """The environment in which requirements are read (PEP 508)."""
+        return {
+            "implementation_name": "cpython",
+            "implementation_version": f"{self.python}.0",
+            "os_name": "posix",
+            "platform_machine": self.machine,
+            "platform_python_implementation": "CPython",
+            "platform_system": "Linux",
+            "python_full_version": f"{self.python}.0",
+            "python_version": self.python,
+            "sys_platform": "linux",
+            "extra": "",
+        }
+
+    def best(self, filenames: Sequence[str]) -> str | None:
+        """Return the wheel that an installer in the image would choose; None when none fits."""
+        ranked = [(rank, name) for name in filenames if (rank := self._rank(name)) is not None]
+        # Smaller ranks are closer; of equal ones the higher build wins (PEP 427), then the name decides.
+        return (
+            min(ranked, key=lambda pair: (pair[0][0], _descending(pair[0][1]), pair[1]))[1]
+            if ranked
+            else None
+        )
+
+    def _rank(self, filename: str) -> tuple[int, BuildTag] | None:
+        try:
+            _, _, build, tags = parse_wheel_filename(filename)
+        except InvalidWheelFilename:
+            return None
+        ranks = [self._tags[tag] for tag in tags if tag in self._tags]
+        return (min(ranks), build) if ranks else None
+
+    @cached_property
+    def _tags(self) -> dict[Tag, int]:
+        major, minor = (int(part) for part in self.python.split("."))
+        platforms = list(self._platforms())
+        tags = [
+            *cpython_tags((major, minor), platforms=platforms),
+            *compatible_tags((major, minor), f"cp{major}{minor}", platforms),
+        ]
+        return {tag: rank for rank, tag in reversed(list(enumerate(tags)))}
+
+    def _platforms(self) -> Iterator[str]:
+        oldest = 5 if self.machine == "x86_64" else 17
+        for minor in range(self.glibc[1], oldest - 1, -1):
+            yield f"manylinux_2_{minor}_{self.machine}"
+            if (2, minor) in _LEGACY:
+                yield f"{_LEGACY[2, minor]}_{self.machine}"
+        yield f"linux_{self.machine}"
+
+
+def glibc_of(packages: Sequence[DebianPackage]) -> tuple[int, int]:
+    """Return the version of the C library among locked Debian packages, which always have it."""
+    version = next(package.version for package in packages if package.name == "libc6")
+    form = re.match(r"(?:[0-9]+:)?([0-9]+)\.([0-9]+)", version)
+    assert form is not None, version
+    return int(form[1]), int(form[2])
+
+
+def _descending(build: BuildTag) -> tuple[int, str]:
+    return (-build[0], build[1]) if build else (0, "")

@@ -1,0 +1,174 @@
+"""Which torch is built for a CUDA: read from the wheels' own metadata, no table kept by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from threading import Lock
+
+import requests
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import Version
+from pypi_simple import DistributionPackage
+
+from ..errors import ResolveError
+from . import index_page
+from .metadata import requirements
+from .target import Target
+
+_AT_ONCE = 8
+"""Metadata read at the same time; the search stops after the group that has the answer."""
+
+# torch 1.13 to 2.10 names nvidia-cuda-runtime-cu12, later ones cuda-toolkit or nvidia-cuda-runtime.
+_RUNTIME = re.compile(r"nvidia-cuda-runtime(-cu[0-9]+)?|cuda-toolkit")
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A version of torch and its wheel for the target."""
+
+    version: Version
+    package: DistributionPackage
+
+
+class TorchScan:
+    """The torch releases of the user's indexes. What was read is kept, so that a second look is quick."""
+
+    def __init__(self, session: requests.Session, as_of: date | None) -> None:
+        self._session = session
+        self._until = None if as_of is None else end_of(as_of)
+        self._pages: Sequence[index_page.File] | None = None
+        self._requirements: dict[str, list[Requirement]] = {}
+        self._lock = Lock()
+
+    def releases(self, target: Target, pinned: str | None = None) -> list[Release]:
+        """Return the releases with a wheel for the target, newest first.
+
+        Those that fit a pin, or else those that are neither yanked nor pre-releases.
+        """
+        wanted = None if pinned is None else SpecifierSet(f"=={pinned}", prereleases=True)
+        with self._lock:
+            if self._pages is None:
+                self._pages = index_page.files("torch", self._session)
+        wheels: dict[Version, dict[str, DistributionPackage]] = {}
+        for file in self._pages:
+            version = _version(file.package.filename)
+            if version is None:
+                continue
+            if version.is_prerelease or file.package.is_yanked if wanted is None else version not in wanted:
+                continue
+            if self._until is not None and (file.uploaded is None or file.uploaded >= self._until):
+                continue
+            wheels.setdefault(version, {}).setdefault(file.package.filename, file.package)
+        found = []
+        for version in sorted(wheels, reverse=True):
+            best = target.best(list(wheels[version]))
+            if best is not None:
+                found.append(Release(version, wheels[version][best]))
+        return found
+
+    def cuda_of(self, release: Release, target: Target) -> str | None:
+        """Return the CUDA minor version that a release requires; None where it names none."""
+        name = release.package.filename
+        if name not in self._requirements:
+            self._requirements[name] = requirements(release.package, self._session)
+        return cuda_named(self._requirements[name], target.markers)
+
+    def choose(self, cuda: str, pinned: str | None, prefer: str | None, target: Target) -> Version:
+        """Return the newest torch for a CUDA, or the pinned one, or ``prefer`` where it still fits.
+
+        Raises `ResolveError` when there is none; it lists what there is.
+        """
+        releases = self.releases(target, pinned)
+        if pinned is not None and not releases:
+            raise ResolveError(
+                f"the index has no torch {pinned} {self._where(target)}",
+                hint="leave torch out of the request to get the newest for its CUDA",
+            )
+        for release in releases:
+            if prefer == str(release.version) and self.cuda_of(release, target) == cuda:
+                return release.version
+        seen: dict[str, Version] = {}
+        for release, found in self._cudas(releases, target):
+            if found == cuda:
+                return release.version
+            if found is not None:
+                seen.setdefault(found, release.version)
+        raise self._none(cuda, pinned, seen, target)
+
+    def _cudas(self, releases: Sequence[Release], target: Target) -> Iterator[tuple[Release, str | None]]:
+        with ThreadPoolExecutor(_AT_ONCE, "torch-metadata") as pool:
+            for start in range(0, len(releases), _AT_ONCE):
+                group = releases[start : start + _AT_ONCE]
+                yield from zip(group, pool.map(lambda r: self.cuda_of(r, target), group), strict=True)
+
+    def _where(self, target: Target) -> str:
+        limit = "" if self._until is None else f" published by {self._until - timedelta(seconds=1):%Y-%m-%d}"
+        return f"for Python {target.python} on {target.machine}{limit}"
+
+    def _none(
+        self, cuda: str, pinned: str | None, seen: Mapping[str, Version], target: Target
+    ) -> ResolveError:
+        if pinned is not None:
+            built = f"is built for CUDA {', '.join(seen)}" if seen else "names no CUDA that it is built for"
+            return ResolveError(
+                f"torch {pinned} {built}, not for {cuda}",
+                hint="change cuda or torch in the request; without torch the newest for the CUDA is taken",
+            )
+        where = self._where(target)
+        if not seen:
+            return ResolveError(
+                f"no torch {where} on the index names the CUDA that it is built for",
+                hint="ask for another Python or a later date, or set UV_INDEX to an index that has it",
+            )
+        have = sorted(seen, key=Version)
+        table = ", ".join(f"{name} (torch {seen[name]})" for name in have)
+        return ResolveError(
+            f"no torch {where} is built for CUDA {cuda}",
+            hint=f"the index has, with the newest torch of each: {table}",
+        )
+
+
+def cuda_named(requires: Sequence[Requirement], markers: Mapping[str, str]) -> str | None:
+    """Return the CUDA, as ``12.1``, that requirements pin for an environment; None when they pin none."""
+    for requirement in requires:
+        if not _RUNTIME.fullmatch(requirement.name.lower().replace("_", "-")):
+            continue
+        if requirement.marker is not None and not requirement.marker.evaluate(dict(markers)):
+            continue
+        for specifier in requirement.specifier:
+            if specifier.operator in ("==", "===", "~="):
+                return cuda_of_version(specifier.version.removesuffix(".*"))
+    return None
+
+
+def cuda_of_version(version: str) -> str:
+    """Return ``12.1`` for the version ``12.1.105`` of a CUDA package."""
+    return ".".join(str(part) for part in (*Version(version).release, 0)[:2])
+
+
+def is_cuda_package(name: str) -> bool:
+    """Whether a package, by its normalised name, is a part that every CUDA build of torch requires."""
+    return _RUNTIME.fullmatch(name) is not None
+
+
+def start_of(day: date) -> datetime:
+    """Return the first moment of a day, UTC."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def end_of(day: date) -> datetime:
+    """Return the first moment after a day, UTC: what was published before it counts as of that day."""
+    return start_of(day) + timedelta(days=1)
+
+
+def _version(filename: str) -> Version | None:
+    try:
+        return parse_wheel_filename(filename)[1]
+    except InvalidWheelFilename:
+        return None

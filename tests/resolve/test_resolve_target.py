@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from reprobuild.resolve.target import Target, glibc_of
+from support.resolving import debian
+
+
+def wheels(*tags: str) -> list[str]:
+    return [f"a-1.0-{tag}.whl" for tag in tags]
+
+
+@pytest.mark.parametrize(
+    ("tags", "best"),
+    [
+        (["py3-none-any", "cp311-cp311-manylinux_2_28_x86_64"], "cp311-cp311-manylinux_2_28_x86_64"),
+        (["cp39-abi3-manylinux_2_28_x86_64", "py3-none-any"], "cp39-abi3-manylinux_2_28_x86_64"),
+        (["cp311-cp311-manylinux1_x86_64"], "cp311-cp311-manylinux1_x86_64"),
+        (["cp311-cp311-linux_x86_64"], "cp311-cp311-linux_x86_64"),
+        (["cp311-cp311-manylinux_2_37_x86_64", "py3-none-any"], "py3-none-any"),
+        (["2-py3-none-any", "10-py3-none-any", "py3-none-any"], "10-py3-none-any"),
+        (["cp311-cp311-musllinux_1_2_x86_64"], None),
+        (["cp311-cp311-manylinux_2_17_aarch64"], None),
+        (["cp312-abi3-manylinux_2_17_x86_64"], None),
+    ],
+)
+def test_best(tags: list[str], best: str | None) -> None:
+    expected = None if best is None else wheels(best)[0]
+    target = Target("3.11", "amd64", (2, 36))
+    assert target.best(wheels(*tags)) == expected
+    assert target.best(wheels(*reversed(tags))) == expected
+
+
+def test_names_that_are_no_wheels_are_passed_over() -> None:
+    assert Target("3.11", "amd64", (2, 36)).best(["a-1.0.tar.gz", "rubbish.whl"]) is None
+
+
+@pytest.mark.parametrize(
+    ("architecture", "glibc", "platform"),
+    [
+        ("amd64", (2, 36), "x86_64-manylinux_2_36"),
+        ("amd64", (2, 30), "x86_64-manylinux_2_28"),
+        ("arm64", (2, 99), "aarch64-manylinux_2_40"),
+        ("amd64", (2, 5), "x86_64-manylinux_2_17"),
+    ],
+)
+def test_uv_platform(architecture: str, glibc: tuple[int, int], platform: str) -> None:
+    assert Target("3.11", architecture, glibc).uv_platform == platform
+
+
+def test_glibc_of() -> None:
+    assert glibc_of([debian("bash", "5.2"), debian("libc6", "2.41-12+deb13u4")]) == (2, 41)
