@@ -59,6 +59,12 @@ def indexes() -> Indexes:
     return Indexes(default=default, extra=tuple(extra))
 
 
+def find_links() -> tuple[str, ...]:
+    """Return the web pages of wheels that uv is told of; they may hold credentials."""
+    links = os.environ.get("UV_FIND_LINKS", "").split(",")
+    return tuple(link for link in links if link.startswith(("http://", "https://")))
+
+
 def ca_bundle() -> Path | None:
     """Return the file of CA certificates that a variable or pip's ``cert`` names; None: the system's store.
 
@@ -92,8 +98,9 @@ def uv_environment() -> dict[str, str]:
     env: dict[str, str] = {}
     if not found.from_uv:
         env["UV_DEFAULT_INDEX"] = found.default
-        if found.extra and not (os.environ.get("UV_INDEX") or os.environ.get("UV_EXTRA_INDEX_URL")):
-            env["UV_INDEX"] = " ".join(found.extra)
+        more = [url for url in found.extra if url not in _uv().extra]
+        if more:
+            env["UV_INDEX"] = " ".join([*os.environ.get("UV_INDEX", "").split(), *more])
     bundle = ca_bundle()
     if bundle is not None:
         env["SSL_CERT_FILE"] = str(bundle.absolute())

@@ -17,6 +17,9 @@ from .errors import LockError, RequestError
 from .lockfile import FORMAT, MACHINES, DebianPackage, Lock, PythonPackage, Wheel
 from .request import Request
 
+RENEW = "restore it from version control, or make it anew with `reprobuild lock --upgrade`"
+"""What to do about a lock that cannot be used; without ``--upgrade`` its pins would be read, to keep them."""
+
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _WHEEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.whl")
 _POOL_PATH = re.compile(r"pool/[A-Za-z0-9+.~_/-]+\.deb")
@@ -35,11 +38,11 @@ def parse_lock(text: str, where: str) -> Lock:
         lock = _lock(data)
         recorded = data["tool"]["reprobuild"]["digest"]
     except _BadError as error:
-        raise LockError(f"{where}: {error}", hint="write it anew with `reprobuild lock`") from None
+        raise LockError(f"{where}: {error}", hint=RENEW) from None
     if recorded != lock.digest:
         raise LockError(
             f"{where}: its content does not fit the digest it carries, so it was changed by hand",
-            hint="change the request and run `reprobuild lock`, or restore the file from version control",
+            hint=RENEW,
         )
     return lock
 

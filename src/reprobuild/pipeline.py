@@ -9,7 +9,9 @@ from pathlib import Path
 
 from . import process, sandbox
 from .console import Console
+from .engines.gpu import gpu_access
 from .engines.oci import OciEngine
+from .errors import HostError
 from .fetch import fetch
 from .home import Home, atomic_write, make_folders, storage_errors
 from .image_config import default_image_name
@@ -36,7 +38,9 @@ def lock_env(env: Env, upgrade: Upgrade, console: Console) -> tuple[Lock, Lock |
     """Resolve a request and write its lock; return it and the one before, whose pins stay where they can."""
     before = read_lock(env.lock_file) if env.lock_file.exists() and not upgrade.everything else None
     lock = resolve(env.request, existing=before, upgrade=upgrade, console=console)
-    make_folders(env.lock_file.parent)
+    # A request from flags is written only now, so that one which cannot be locked leaves nothing behind.
+    if env.save():
+        console.step(f"wrote {env.file}")
     atomic_write(env.lock_file, lock.dump().encode())
     return lock, before
 
@@ -54,14 +58,15 @@ def lock_of(env: Env, console: Console) -> Lock:
 
 def make_image(lock: Lock, name: str | None, gpu: Gpu, home: Home, console: Console) -> Made:
     """Fetch, build, test and name the image of a lock. It gets its name only when it has passed."""
-    check_host()
+    check_host(gpu)
     engine, store = OciEngine(home, console), Store(home)
+    name = name or default_image_name(lock)
+    # Held to the end: until it has its name, `clean` would take the candidate away.
     with home.lock("build", console):
         fetch(lock, store, console)
         digest = engine.build(lock, store)
-    report = test_image(engine, digest, gpu, home, console)
-    name = name or default_image_name(lock)
-    tag(engine.images, digest, name, report)
+        report = test_image(engine, digest, gpu, home, console)
+        tag(engine.images, digest, name, report)
     return Made(name, digest, report)
 
 
@@ -76,8 +81,10 @@ def test_image(engine: OciEngine, digest: str, gpu: Gpu, home: Home, console: Co
     return report
 
 
-def check_host() -> None:
+def check_host(gpu: Gpu = "auto") -> None:
     """Raise `HostError` for what a build will need and this machine lacks, before gigabytes are fetched."""
+    if gpu == "require" and isinstance(reason := gpu_access(), str):
+        raise HostError(f"--gpu require: {reason}", hint="leave --gpu out to test on the CPU alone")
     process.require("mmdebstrap", "to install the Debian packages of the image")
     if os.geteuid() != 0:
         process.require("newuidmap", "by mmdebstrap, when it is not run as root")

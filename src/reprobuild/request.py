@@ -213,7 +213,10 @@ def _requirement(where: str, text: str) -> str:
             hint="publish a wheel of it to an index of yours and name the package",
         )
     if requirement.name.lower() == "torch":
-        raise RequestError(f"{where}: torch is asked for with the key torch", hint='write torch = "2.4.1"')
+        raise RequestError(
+            f"{where}: torch is asked for with the key torch",
+            hint='write torch = "2.4.1", or give --torch 2.4.1',
+        )
     return str(requirement)
 
 

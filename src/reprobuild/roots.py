@@ -51,41 +51,50 @@ def in_use(folders: Sequence[Path]) -> Iterator[None]:
     """Keep `remove_unused` of other processes away from some layers' folders."""
     with ExitStack() as stack:
         for folder in folders:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            stack.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            try:
+                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                stack.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_SH)
+                there = os.path.samestat(os.fstat(descriptor), folder.stat())
+            except FileNotFoundError:
+                there = False
+            if not there:
+                raise ImageError(
+                    f"{folder}: an unpacked layer was removed by another process",
+                    hint="run the command again",
+                )
         yield
 
 
 def remove_unused(home: Home, wanted: Collection[str]) -> int:
-    """Remove the folders of layers whose digest is not ``wanted``, but for those in use; return how many."""
-    removed = 0
-    for folder in sorted(home.folder("roots").iterdir()):
-        if f"sha256:{folder.name}" in wanted:
-            continue
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            continue
-        finally:
-            os.close(descriptor)
-        remove_tree(folder)
-        removed += 1
-    return removed
+    """Remove the folders of layers that are neither ``wanted``, by digest, nor in use; return their bytes."""
+    freed = 0
+    unwanted = [f for f in sorted(home.folder("roots").iterdir()) if f"sha256:{f.name}" not in wanted]
+    with home.scratch("unused") as scratch, storage_errors(scratch):
+        for folder in unwanted:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # In one step, so that no run finds half of it, also when this process is killed.
+                gone = folder.rename(scratch / folder.name)
+            except BlockingIOError:
+                continue
+            finally:
+                os.close(descriptor)
+            freed += sum(p.lstat().st_size for p in gone.rglob("*") if p.is_file() and not p.is_symlink())
+            remove_tree(gone)
+    return freed
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder, also one with folders in it that its owner may not write."""
-
-    def retry(function: Callable[[str], object], path: str, _: object) -> None:
-        for each in (Path(path).parent, Path(path)):
-            if each.is_dir() and not each.is_symlink():
-                each.chmod(0o700)
-        function(path)
-
+    """Remove a folder, also one with folders in it that its owner may not read or write."""
     with storage_errors(folder):
-        shutil.rmtree(folder, onerror=retry)
+        if os.geteuid() != 0:
+            for parent, names, _ in os.walk(folder):
+                for path in (Path(parent, name) for name in names):
+                    if not path.is_symlink():
+                        path.chmod(0o700)
+        shutil.rmtree(folder)
 
 
 def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:

@@ -1,14 +1,14 @@
 """Runs a program in a root made of unpacked layers, through crun or runc, as root or as an ordinary user.
 
-The layers are stacked with overlayfs in a mount namespace of the run's own, so nothing stays mounted when it
-ends, however it ends. An ordinary user gets a user namespace with one identity in it, root.
+The layers are stacked with overlayfs in namespaces of the run's own, so nothing stays mounted or running when
+it ends, however it ends. An ordinary user gets a user namespace with one identity in it, root.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from . import process
 from .errors import HostError
+from .roots import remove_tree
 
 RUNTIMES = ("crun", "runc")
 
@@ -24,10 +25,11 @@ RUNTIMES = ("crun", "runc")
 # versions of control groups (containers/crun, "cgroups in hybrid mode"), and runc one where it may not make
 # any; neither needs one here, so both see none.
 _SETUP = """
-set -e
-LIBMOUNT_FORCE_MOUNT2=always mount -t overlay -o "$1" overlay rootfs
-if [ -n "$4" ]; then mount -t tmpfs tmpfs /sys/fs/cgroup; fi
-exec "$2" $4 --root "$3" run --bundle . reprobuild-$$
+{
+  LIBMOUNT_FORCE_MOUNT2=always mount -t overlay -o "$1" overlay rootfs &&
+  { [ -z "$4" ] || mount -t tmpfs tmpfs /sys/fs/cgroup; }
+} 2>setup.log || exit 125
+exec "$2" $4 --root "$3" --log setup.log run --bundle . "$5"
 """
 
 
@@ -105,15 +107,15 @@ def prepare(folder: Path, layers: Sequence[Path], task: Task) -> list[str]:
     for index, layer in enumerate(reversed(layers)):
         (folder / "layers" / str(index)).symlink_to(layer.absolute())
         names.append(f"layers/{index}")
-    options = "lowerdir=" + ":".join([*names, "empty"])
-    if task.writable:
-        options += ",upperdir=upper,workdir=work"
-        if os.geteuid() != 0:
-            options += ",userxattr"
+    # Also a read-only root takes an upper folder: the runtime makes the points for its mounts there.
+    options = "lowerdir=" + ":".join([*names, "empty"]) + ",upperdir=upper,workdir=work"
+    if os.geteuid() != 0:
+        options += ",userxattr"
     (folder / "config.json").write_text(json.dumps(_config(task), indent=1))
     (folder / "setup.sh").write_text(_SETUP)
     crun = "--cgroup-manager=disabled" if Path(program).name == "crun" else ""
-    return [*_namespaces(), "sh", "setup.sh", options, program, str(folder / "state"), crun]
+    name = "reprobuild-" + re.sub(r"[^\w.-]", "", folder.name)
+    return [*_namespaces(), "sh", "setup.sh", options, program, str(folder / "state"), crun, name]
 
 
 def run(
@@ -122,34 +124,39 @@ def run(
     """Run to the end; a status other than 0 is not raised. Raises `HostError`, `process.ProcessTimeout`."""
     command = prepare(folder, layers, task)
     done = process.run(command, cwd=folder, timeout=timeout, check=False)
-    if done.returncode != 0 and (reason := _setup_failure(done)):
-        check_namespaces()
-        raise HostError(
-            f"the program could not be started in the image: {reason}",
-            hint="overlayfs in a user namespace needs Linux 5.11; as root it needs CAP_SYS_ADMIN",
-        )
+    if done.returncode != 0:
+        check_started(folder, task)
     return done
 
 
+def check_started(folder: Path, task: Task) -> None:
+    """Raise `HostError` when the program of a run that ended badly was not even started."""
+    log = folder / "setup.log"
+    if not log.exists():
+        check_namespaces()
+        return
+    lines = log.read_text("utf-8", "replace").splitlines()
+    reason = "\n".join(line for line in lines if "level=warning" not in line)
+    if "mount: " in reason:
+        raise HostError(
+            f"the image's layers could not be stacked: {reason}",
+            hint="overlayfs in a user namespace needs Linux 5.11; as root it needs CAP_SYS_ADMIN",
+        )
+    if reason:
+        raise HostError(f"{task.argv[0]} could not be started in the image: {reason}")
+
+
 def discard(folder: Path) -> None:
-    """Remove a bundle; overlayfs leaves a folder in it that its owner may not read."""
-    for path in (folder / "work").glob("*"):
-        path.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _setup_failure(done: process.Completed) -> str:
-    text = process.tail(done.stderr, 3)
-    marks = ("mount: ", "unshare: ", "crun: ", "runc run failed", "cgroups in hybrid")
-    return (
-        text if any(line.startswith(marks) or "runc run failed" in line for line in text.splitlines()) else ""
-    )
+    """Remove a bundle; overlayfs, and programs, leave folders in it that their owner may not read."""
+    remove_tree(folder)
 
 
 def _namespaces() -> list[str]:
     unshare = process.require("unshare", "to run programs in an image")
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    return [unshare, *user, "--mount", "--propagation", "private"]
+    # With a namespace of its own for processes, what is left dies with the runtime.
+    own = ["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    return [unshare, *user, *own]
 
 
 def _config(task: Task) -> dict[str, Any]:

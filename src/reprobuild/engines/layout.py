@@ -22,6 +22,8 @@ _NAME = "org.opencontainers.image.ref.name"
 _REPOSITORY = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d+)?/)?"
 _REFERENCE = re.compile(rf"{_HOST}{_REPOSITORY}(?:/{_REPOSITORY})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?")
+_EMPTY = "`reprobuild clean --all` empties the store; the next run builds the images again"
+_SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{7,64})")
 
 
@@ -134,11 +136,10 @@ class ImageStore:
     def remove(self, reference: str) -> Image:
         """Take away a name, or with a digest the image with all its names; blobs go with `clean`."""
         image = self.find(reference)
-        by_name = not _DIGEST.fullmatch(reference) or reference in image.names
         name = reference if reference in image.names else f"{reference}:latest"
 
         def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-            if by_name:
+            if name in image.names:
                 return [e for e in entries if e.get("annotations", {}).get(_NAME) != name]
             return [e for e in entries if e["digest"] != image.digest]
 
@@ -147,9 +148,20 @@ class ImageStore:
 
     def drop_unnamed(self) -> list[str]:
         """Take away all images without a name; return their digests."""
-        dropped = [image.digest for image in self.images() if not image.names]
-        self._change(lambda entries: [e for e in entries if e["digest"] not in dropped])
+        dropped: list[str] = []
+
+        def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            named = {e["digest"] for e in entries if _NAME in e.get("annotations", {})}
+            dropped.extend(sorted({e["digest"] for e in entries} - named))
+            return [e for e in entries if e["digest"] in named]
+
+        self._change(change)
         return dropped
+
+    def reset(self) -> None:
+        """Take away all images, also when the index is damaged."""
+        with storage_errors(self.folder):
+            (self.folder / "index.json").unlink(missing_ok=True)
 
     def used_blobs(self) -> set[str]:
         """Return the digests of all blobs that an image needs."""
@@ -178,13 +190,16 @@ class ImageStore:
     def _entries(self) -> list[dict[str, Any]]:
         try:
             entries: list[dict[str, Any]] = json.loads((self.folder / "index.json").read_bytes())["manifests"]
+            bad = [e for e in entries if not _is_entry(e)]
         except FileNotFoundError:
             return []
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ImageError(
                 f"{self.folder / 'index.json'} is damaged: {error}",
-                hint="remove it; the images are built again",
+                hint=_EMPTY,
             ) from None
+        if bad:
+            raise ImageError(f"{self.folder / 'index.json'} is damaged: {bad[0]} is no image", hint=_EMPTY)
         return entries
 
     def _change(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
@@ -200,8 +215,13 @@ class ImageStore:
 def _damaged(digest: str, reason: str) -> ImageError:
     return ImageError(
         f"the image store is damaged: {digest}: {reason}",
-        hint="`reprobuild clean --all` empties it; the next run builds the images again",
+        hint=_EMPTY,
     )
+
+
+def _is_entry(entry: Mapping[str, Any]) -> bool:
+    annotations = entry.get("annotations", {})
+    return bool(_SHA256.fullmatch(entry["digest"])) and isinstance(annotations, dict)
 
 
 _INDEX_TYPE = "application/vnd.oci.image.index.v1+json"

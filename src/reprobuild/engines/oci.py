@@ -83,7 +83,10 @@ class OciEngine:
         with self._unpacked(image) as layers, self._home.scratch("run") as scratch:
             command = sandbox.prepare(scratch, layers, task)
             try:
-                return process.call(command, cwd=scratch)
+                status = process.call(command, cwd=scratch)
+                if status != 0:
+                    sandbox.check_started(scratch, task)
+                return status
             finally:
                 sandbox.discard(scratch)
 

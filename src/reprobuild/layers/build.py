@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -30,9 +29,11 @@ from .debian import write_debian
 from .image import file_manifest
 from .interpreter import run_interpreter, write_environment
 from .plan import LayerPlan, place, plan, with_losers
+from .scripts import script_template
 from .tar import LayerWriter, parents
-from .wheel import Member, installed_files, script_template
-from .wheel_layer import Files, WheelLayer, contents
+from .wheel import Member, installed_files
+from .wheel_layer import Files, WheelLayer
+from .wheel_zip import opened
 
 MANIFEST = "opt/reprobuild/manifest.tsv"
 
@@ -118,7 +119,7 @@ class _Builder:
             with self._blob(key) as out:
                 writer = LayerWriter(out)
                 write_debian(self._lock, self._store, self._home, writer)
-                cached = self._put(key, out, writer)
+                cached = self._put(key, out, writer, [p.sha256 for p in self._lock.debian])
         return cached
 
     def _finish(
@@ -139,7 +140,8 @@ class _Builder:
             (layer, out), open_layer = item
             with storage_errors(self._scratch):
                 open_layer.write_bytecode(list(layer.packages))
-            return layer.key, self._put(layer.key, out, open_layer.writer)
+            wheels = [package.wheel.sha256 for package in layer.packages]
+            return layer.key, self._put(layer.key, out, open_layer.writer, wheels)
 
         done |= dict(pool.map(close, wheels))
         if environment is not None:
@@ -181,10 +183,10 @@ class _Builder:
         with storage_errors(self._scratch):
             return (self._scratch / name).open("wb", buffering=0)
 
-    def _put(self, key: str, out: IO[bytes], writer: LayerWriter) -> Cached:
+    def _put(self, key: str, out: IO[bytes], writer: LayerWriter, artifacts: Iterable[str] = ()) -> Cached:
         with storage_errors(self._scratch):
-            layer = writer.close()
-            return self._cache.put(key, Path(out.name), layer, writer.records)
+            cached = Cached(writer.close(), tuple(writer.records), tuple(artifacts))
+            return self._cache.put(key, Path(out.name), cached)
 
 
 class _Files:
@@ -195,17 +197,19 @@ class _Files:
         pip = next(p for p in lock.python if p.name == "pip")
         template = script_template(store.path(pip.wheel.sha256))
         self._files: dict[str, Files] = {}
-        self._lost: dict[str, set[str]] = {p.name: set() for p in lock.python}
-        owners: dict[str, tuple[str, object]] = {}
+        self._lost: dict[str, set[str]] = {}
+        owners: dict[str, str] = {}
         for package in lock.python:
-            with zipfile.ZipFile(self.path(package)) as archive:
+            with opened(self.path(package), package.name) as archive:
                 files = installed_files(archive, package.name, place(lock), template)
             self._files[package.name] = files
             # pip installs in reverse order, so the first by name writes last and wins.
-            for path, content in contents(files).items():
-                _, winner = owners.setdefault(path, (package.name, content))
-                if content != winner:
-                    self._lost[package.name].add(path)
+            self._lost[package.name] = {
+                path for path in files if owners.setdefault(path, package.name) != package.name
+            }
+        for path in parents(owners):
+            if path in owners:
+                raise BuildError(f"/{path} is a file of {owners[path]} and a folder of another package")
 
     def path(self, package: PythonPackage) -> Path:
         return self._store.path(package.wheel.sha256)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -19,6 +20,8 @@ class Cached:
 
     layer: Layer
     records: tuple[Record, ...]
+    artifacts: tuple[str, ...] = ()
+    """The sha256 of the artifacts in it."""
 
 
 class LayerCache:
@@ -40,29 +43,38 @@ class LayerCache:
             layer = Layer(**data["layer"])
             if self.blob(layer.digest).stat().st_size != layer.size:
                 return None
-            return Cached(layer, tuple(Record(*record) for record in data["records"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            records = tuple(Record(*record) for record in data["records"])
+            return Cached(layer, records, tuple(data["artifacts"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
-    def put(self, key: str, blob: Path, layer: Layer, records: list[Record]) -> Cached:
+    def put(self, key: str, blob: Path, cached: Cached) -> Cached:
         """Take over a finished blob from a temporary file on the same disk."""
         with storage_errors(self.blobs):
             blob.chmod(0o444)
-            blob.replace(self.blob(layer.digest))
-        rows = [[r.path, r.kind, r.mode, r.content, r.owner] for r in records]
-        text = json.dumps({"layer": asdict(layer), "records": rows}, separators=(",", ":"))
-        atomic_write(self._folder / f"{key}.json", text.encode())
-        return Cached(layer, tuple(records))
+            blob.replace(self.blob(cached.layer.digest))
+        rows = [[r.path, r.kind, r.mode, r.content, r.owner] for r in cached.records]
+        data = {"layer": asdict(cached.layer), "artifacts": cached.artifacts, "records": rows}
+        atomic_write(self._folder / f"{key}.json", json.dumps(data, separators=(",", ":")).encode())
+        return cached
 
-    def keys_of(self, digests: set[str]) -> dict[str, bool]:
-        """Return each key → whether its blob is one of ``digests``."""
-        found = {}
-        for path in sorted(self._folder.glob("*.json")):
-            cached = self.get(path.stem)
-            found[path.stem] = cached is not None and cached.layer.digest in digests
-        return found
+    def keep_only(self, digests: Collection[str]) -> tuple[set[str], int]:
+        """Remove all layers whose blob is not one of ``digests``; return the artifacts of the others.
 
-    def forget(self, key: str) -> None:
-        """Remove a key; its blob belongs to the image store."""
+        The second item is the bytes freed.
+        """
+        artifacts: set[str] = set()
+        freed = 0
         with storage_errors(self._folder):
-            (self._folder / f"{key}.json").unlink(missing_ok=True)
+            for path in sorted(self._folder.glob("*.json")):
+                cached = self.get(path.stem)
+                if cached is not None and cached.layer.digest in digests:
+                    artifacts.update(cached.artifacts)
+                else:
+                    freed += path.stat().st_size
+                    path.unlink()
+            for blob in sorted(self.blobs.iterdir()):
+                if f"sha256:{blob.name}" not in digests:
+                    freed += blob.stat().st_size
+                    blob.unlink()
+        return artifacts, freed

@@ -81,6 +81,8 @@ def normalise(archive: IO[bytes], out: LayerWriter) -> None:
     """Write the root's tar as a layer: sorted, one time stamp, nothing of the host or the hour."""
     with tarfile.open(fileobj=archive, mode="r:") as tar:
         members = {m.name.removeprefix("./"): m for m in tar if m.name not in (".", "./")}
+        # The root itself, whose mode a builder would else choose.
+        out.folder(".")
         for path, member in sorted(members.items()):
             owner = {"uid": member.uid, "gid": member.gid}
             if _LEFT_OUT.fullmatch(path) or (_LOG.fullmatch(path) and not member.isdir()):

@@ -6,19 +6,17 @@ wheels are read meanwhile, each once, and their Python files are laid aside for 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
 from ..lockfile import PythonPackage
 from .tar import LayerWriter, parents
-from .wheel import Generated, Member, Place, chunks
+from .wheel import Generated, Member, Place
+from .wheel_zip import chunks
 
 Files = Mapping[str, Member | Generated]
 """Path in the image → what to put there."""
-
-_BYTECODE = re.compile(r"(.*/)__pycache__/([^/]+)\.cpython-3\d+\.pyc")
 
 
 class WheelLayer:
@@ -28,6 +26,7 @@ class WheelLayer:
         self.writer = LayerWriter(out)
         self._stage = stage
         self._place = place
+        self._tag = f".cpython-{place.python.replace('.', '')}.pyc"
         self._folders: set[str] = set()
 
     def write_files(
@@ -46,7 +45,7 @@ class WheelLayer:
         try:
             last = ""
             for path, name in paths:
-                if path == last or _compiled_again(path, by_name[name]):
+                if path == last or _compiled_again(path, by_name[name], self._tag):
                     continue
                 last = path
                 self._make_folders(path)
@@ -60,7 +59,7 @@ class WheelLayer:
         found: dict[str, Path] = {}
         for package in packages:
             root = self._stage / package.name
-            for compiled in root.rglob("*.pyc"):
+            for compiled in root.rglob("__pycache__/*.pyc"):
                 found.setdefault(f"{self._place.site}/{compiled.relative_to(root).as_posix()}", compiled)
         for path, compiled in sorted(found.items()):
             self._make_folders(path)
@@ -103,18 +102,11 @@ class WheelLayer:
                 self.writer.folder(folder)
 
 
-def contents(files: Files) -> dict[str, tuple[int, ...] | bytes]:
-    """Return path → what tells two packages' files apart without inflating them."""
-    return {
-        path: what.content if isinstance(what, Generated) else (what.info.CRC, what.info.file_size, what.mode)
-        for path, what in files.items()
-    }
-
-
-def _compiled_again(path: str, files: Files) -> bool:
+def _compiled_again(path: str, files: Files, tag: str) -> bool:
     """Whether a wheel ships bytecode for a source that it ships too: ours takes its place."""
-    match = _BYTECODE.fullmatch(path)
-    return match is not None and f"{match[1]}{match[2]}.py" in files
+    folder, _, name = path.rpartition("/")
+    source = name.removesuffix(tag)
+    return name.endswith(tag) and f"{folder.removesuffix('__pycache__')}{source}.py" in files
 
 
 def _counted(data: Iterator[bytes], advance: Callable[[int], None]) -> Iterator[bytes]:

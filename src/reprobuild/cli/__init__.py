@@ -1,0 +1,102 @@
+"""arguments → pipeline. The only place that prints results and exits."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import traceback
+from types import FrameType
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..console import Console
+from ..errors import ReprobuildError
+from ..network import ScrubFilter, scrub
+from . import images, locking
+from .common import Settings
+
+
+class _NobodyReadsError(Exception):
+    """Standard output is a pipe that was closed at its other end."""
+
+
+class _Commands(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Under another name: click would end with 1, which is the status of a bug.
+            raise _NobodyReadsError from None
+        return result
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.option("-v", "--verbose", is_flag=True, help="Tell what is run and asked for, on standard error.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but results, warnings and errors.")
+@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.pass_context
+def cli(context: click.Context, *, verbose: bool, quiet: bool) -> None:
+    """Container images of PyTorch that have proven that the same seed gives the same bits.
+
+    \b
+    reprobuild image --cuda 12.1     lock, fetch, build, test and tag, in one go
+    reprobuild run reprobuild/torch:2.4.1-cu121-py311 -- python3 -c "import torch"
+    """
+    if verbose:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(relativeCreated)8.0f ms %(name)s: %(message)s"))
+        handler.addFilter(ScrubFilter())
+        logging.getLogger("reprobuild").addHandler(handler)
+        logging.getLogger("reprobuild").setLevel(logging.DEBUG)
+    context.obj = Settings(console=Console(quiet=quiet))
+
+
+for command in (*locking.COMMANDS, *images.COMMANDS):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run the command line; exits with 0, or with the code of what went wrong (README, "Exit status")."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # not so under nohup
+            signal.signal(number, _stop)
+    sys.exit(_run())
+
+
+def _stop(number: int, _: FrameType | None) -> None:
+    # An exception, so that children are stopped and temporary files removed on the way out.
+    raise SystemExit(128 + number)
+
+
+def _run() -> int:
+    try:
+        result = cli.main(standalone_mode=False)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return _say("stopped", code=130)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except ReprobuildError as error:
+        return _say(error.message, error.hint, code=error.exit_code)
+    except _NobodyReadsError:
+        # Whoever read the output has enough; Python must not try to write the rest at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception:  # noqa: BLE001 -- the last resort: a bug, which its finder can report
+        sys.stderr.write(scrub(traceback.format_exc()))
+        return _say("this is a bug in reprobuild", "please report it with the lines above", code=1)
+    return result if isinstance(result, int) else 0
+
+
+def _say(message: str, hint: str = "", *, code: int) -> int:
+    sys.stderr.write(f"reprobuild: {scrub(message)}\n")
+    if hint:
+        sys.stderr.write(f"  hint: {scrub(hint)}\n")
+    return code

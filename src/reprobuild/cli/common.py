@@ -1,0 +1,167 @@
+"""What several commands share: options, the choice of a request, tables and JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import click
+
+from ..console import Console
+from ..errors import RequestError
+from ..home import Home
+from ..lockfile import Lock
+from ..pipeline import lock_of
+from ..request import DEFAULT_PYTHON, Profile, Request, default_name
+from ..workspace import Env, env_for, new_env, read_env, read_lock
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for all commands of one call."""
+
+    console: Console
+
+    @property
+    def home(self) -> Home:
+        """Where images and all else are kept."""
+        return Home.from_environment()
+
+
+STACK = {"torch": "PyTorch", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "numpy": "NumPy"}
+"""How people write the parts of a lock's or an image's stack, in the order in which they are shown."""
+
+as_json = click.option("--json", "json_", is_flag=True, help="Write the result as JSON.")
+
+gpu = click.option(
+    "--gpu",
+    type=click.Choice(["auto", "require", "off"]),
+    default="auto",
+    show_default=True,
+    help="Test on the GPU: where there is one, always, or never.",
+)
+
+
+_FLAGS: tuple[tuple[str, Any, str], ...] = (
+    ("--cuda", {"metavar": "X.Y"}, 'CUDA version, like 12.1, or "cpu".'),
+    ("--python", {"metavar": "X.Y"}, f"Python version. [default: {DEFAULT_PYTHON}]"),
+    ("--torch", {"metavar": "VERSION"}, "Exact PyTorch version. [default: newest for this CUDA]"),
+    ("--package", {"multiple": True, "metavar": "REQUIREMENT"}, "A further Python package; may be repeated."),
+    ("--apt", {"multiple": True, "metavar": "NAME"}, "A further Debian package; may be repeated."),
+    ("--debian", {"metavar": "RELEASE"}, "Debian release under the image. [default: bookworm]"),
+    ("--profile", {"type": click.Choice(get_args(Profile))}, "Determinism profile. [default: strict]"),
+    ("--seed", {"type": int}, "Seed every Python process in the image with this."),
+    ("--threads", {"type": int}, "CPU threads of an operation. [default: 1]"),
+    ("--as-of", {"metavar": "DAY"}, "Nothing published after this day (UTC), as in 2024-09-15."),
+    ("--name", {"metavar": "NAME"}, "Name of the request that the flags make. [default: from CUDA]"),
+)
+
+
+def request_flags(function: F) -> F:
+    """Add the flags that make a request."""
+    for name, settings, text in reversed(_FLAGS):
+        function = click.option(name, help=text, **settings)(function)
+    return function
+
+
+def env_from_flags(flags: Mapping[str, Any]) -> Env | None:
+    """Return the env that the flags ask for, or None when there are none.
+
+    With ``--cuda`` alone, or with ``--python`` and ``--torch``, that is the one in ``envs/`` which fits.
+    """
+    given = {key: value for key, value in flags.items() if value not in (None, ())}
+    if not given:
+        return None
+    if "cuda" not in given:
+        names = ", ".join(f"--{key.replace('_', '-')}" for key in given)
+        raise click.UsageError(f"{names}: flags make a request, which needs --cuda too, as in --cuda 12.1")
+    request = _request(given)
+    if given.keys() <= {"cuda", "python", "torch"}:
+        wanted = {key: given[key] for key in ("python", "torch") if key in given}
+        return env_for(
+            request.cuda,
+            lambda r: all(getattr(r, key) == value for key, value in wanted.items()),
+            lambda: request,
+        )
+    return new_env(request)
+
+
+def _request(given: Mapping[str, Any]) -> Request:
+    table: dict[str, Any] = {
+        "name": given.get("name") or default_name(given["cuda"], given.get("python", DEFAULT_PYTHON)),
+        "packages": list(given.get("package", ())),
+        "apt": list(given.get("apt", ())),
+        "base": {"debian": given["debian"]} if "debian" in given else {},
+        "determinism": {key: given[key] for key in ("profile", "seed", "threads") if key in given},
+    }
+    table |= {key: given[key] for key in ("cuda", "python", "torch") if key in given}
+    try:
+        if "as_of" in given:
+            table["as-of"] = date.fromisoformat(given["as_of"])
+    except ValueError:
+        raise RequestError(f"--as-of: {given['as_of']!r} is not a day like 2024-09-15") from None
+    try:
+        return Request.from_dict(table, "")
+    except RequestError as error:
+        raise RequestError(_as_flag(error.message), hint=error.hint) from None
+
+
+def _as_flag(message: str) -> str:
+    """Name the flag where a message names a key: ``: base.debian: …`` becomes ``--debian: …``."""
+    key, _, text = message.removeprefix(": ").partition(": ")
+    flag = re.sub(r"\[\d+\]", "", key).rpartition(".")[2].replace("packages", "package")
+    return f"--{flag}: {text}"
+
+
+def chosen_lock(source: str | None, flags: Mapping[str, Any], console: Console) -> Lock:
+    """Return the lock of what the user names: a lock, a request, or flags; made where it is missing."""
+    env = env_from_flags(flags)
+    if source is not None and env is not None:
+        raise click.UsageError("give a lock or a request, or flags, not both")
+    if source is not None and Path(source).name.startswith("pylock."):
+        return read_lock(Path(source))
+    if source is not None:
+        env = read_env(source)
+    if env is None:
+        raise click.UsageError("what to build? Give --cuda 12.1, or a request or lock of envs/")
+    return lock_of(env, console)
+
+
+def emit(value: Any) -> None:
+    """Write JSON to standard output."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def table(title: str, rows: Iterable[tuple[str, str]]) -> None:
+    """Write a table of two columns to standard output; lines are broken between words only."""
+    rows = list(rows)
+    label = max((len(name) for name, _ in rows), default=0)
+    width = min(shutil.get_terminal_size((80, 24)).columns, 100)
+    lines = [title] if title else []
+    for name, text in rows:
+        lines += textwrap.wrap(
+            f"{name:<{label}}  {text}",
+            width=max(width, label + 20),
+            subsequent_indent=" " * (label + 2),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    click.echo("\n".join(lines))
+
+
+def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write rows under headings to standard output, without lines, for people and for ``awk``."""
+    every = [headings, *rows]
+    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
+    for row in every:
+        click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())

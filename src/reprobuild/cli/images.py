@@ -1,0 +1,268 @@
+"""The commands on images: ``image``, ``images``, ``run``, ``export``, ``remove``, ``clean``, ``selftest``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..clean import clean_home
+from ..engines.archive import export as export_archive
+from ..engines.gpu import gpu_access
+from ..engines.layout import Image, image_name
+from ..engines.oci import OciEngine
+from ..errors import HostError, SelfTestError
+from ..home import size_text
+from ..image_config import LABEL
+from ..pipeline import make_image, test_image
+from ..sandbox import Bind
+from ..selftest import Gpu, SelfTestReport
+from .common import STACK, Settings, as_json, chosen_lock, columns, emit, gpu, request_flags, table
+
+
+@click.command()
+@click.argument("source", required=False, metavar="[LOCK|ENV]")
+@click.option(
+    "--tag", metavar="NAME", help="Name of the image. [default: like reprobuild/torch:2.4.1-cu121-py311]"
+)
+@gpu
+@request_flags
+@as_json
+@click.pass_obj
+def image(
+    settings: Settings, /, source: str | None, *, tag: str | None, gpu: Gpu, json_: bool, **flags: Any
+) -> None:
+    """Make an image: lock, fetch, build, self-test, name.
+
+    ENV is a request of envs/, by its file or name; LOCK is a lock's file; or flags say what to build. The
+    lock is made when it is missing. An image that fails its self-test gets no name.
+
+    \b
+    reprobuild image --cuda 12.1
+    reprobuild image envs/frames.toml --tag team/frames:1
+    """
+    name = None if tag is None else image_name(tag)
+    found = chosen_lock(source, flags, settings.console)
+    made = make_image(found, name, gpu, settings.home, settings.console)
+    shown = OciEngine(settings.home, settings.console).images.find(made.digest)
+    if json_:
+        emit({**_facts(shown), "name": made.name, "report": made.report.to_dict()})
+        return
+    rows = [("image", made.name), ("digest", made.digest), ("size", size_text(shown.size)), *_stack(shown)]
+    table("", [*rows, *made.report.summary()])
+
+
+@click.command()
+@as_json
+@click.pass_obj
+def images(settings: Settings, *, json_: bool) -> None:
+    """List the images.
+
+    A candidate is an image without a name, such as one that did not pass its self-test.
+
+    \b
+    reprobuild images --json
+    """
+    found = OciEngine(settings.home, settings.console).images.images()
+    if json_:
+        emit([_facts(each) for each in found])
+        return
+    if not found:
+        settings.console.step("no images; `reprobuild image --cuda 12.1` makes one")
+        return
+    columns(
+        ("NAME", "DIGEST", "SIZE", "PYTORCH", "CUDA"),
+        [
+            (
+                name,
+                each.digest[7:19],
+                size_text(each.size),
+                each.labels.get(LABEL + "torch", "-"),
+                each.labels.get(LABEL + "cuda", "-"),
+            )
+            for each in found
+            for name in each.names or ("<candidate>",)
+        ],
+    )
+
+
+# Options end at the image: what follows is the command's own, with or without "--" before it.
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument("image")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
+@click.option(
+    "-e", "--env", "env", multiple=True, metavar="NAME[=VALUE]", help="Set a variable; may be repeated."
+)
+@click.option("-v", "--volume", multiple=True, metavar="SRC:DST[:ro]", help="Bind a folder; may be repeated.")
+@click.option("-w", "--workdir", metavar="DIR", help="Folder in the image to start in.")
+@click.option("--no-network", is_flag=True, help="Give it no network; else it shares the host's.")
+@click.option(
+    "--gpu",
+    type=click.Choice(["auto", "require", "off"]),
+    default="auto",
+    show_default=True,
+    help="Hand in the GPUs: where there are any, always, or never.",
+)
+@click.pass_obj
+def run(
+    settings: Settings,
+    image: str,
+    command: tuple[str, ...],
+    *,
+    env: tuple[str, ...],
+    volume: tuple[str, ...],
+    workdir: str | None,
+    no_network: bool,
+    gpu: Gpu,
+) -> int:
+    """Run a command in an image.
+
+    Ends with the command's exit status. What the command writes outside of volumes is gone afterwards.
+    Options stand before the image.
+
+    \b
+    reprobuild run -v $PWD:/work -w /work reprobuild/torch:2.4.1-cu121-py311 -- python3 train.py
+    """
+    if command[:1] == ("--",):
+        command = command[1:]
+    elif command and command[0].startswith("-"):
+        raise click.UsageError(f"{command[0]} stands behind the image; options of `run` go before it")
+    access = gpu_access() if gpu != "off" else "switched off"
+    if gpu == "require" and isinstance(access, str):
+        raise HostError(f"--gpu require: {access}", hint="leave --gpu out to run on the CPU")
+    status = OciEngine(settings.home, settings.console).run(
+        image,
+        command,
+        env=dict(_variable(text) for text in env),
+        binds=[_bind(text) for text in volume],
+        network=not no_network,
+        gpu=None if isinstance(access, str) else access,
+        workdir=workdir,
+    )
+    return status if status >= 0 else 128 - status
+
+
+@click.command()
+@click.argument("image")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.pass_obj
+def export(settings: Settings, image: str, file: Path) -> None:
+    """Write an image as an OCI archive.
+
+    `podman load -i FILE` and `skopeo copy oci-archive:FILE` take it.
+
+    \b
+    reprobuild export reprobuild/torch:2.4.1-cu121-py311 torch.tar
+    """
+    store = OciEngine(settings.home, settings.console).images
+    found = store.find(image)
+    name = image_name(image) if image_name_in(found, image) else (found.names or ("candidate:latest",))[0]
+    export_archive(store, found, name, file)
+    click.echo(f"{file}: {name}, {found.digest}, {size_text(file.stat().st_size)}")
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="IMAGE...")
+@click.pass_obj
+def remove(settings: Settings, names: tuple[str, ...]) -> None:
+    """Take away names of images, or with a digest a whole image.
+
+    `reprobuild clean` then frees the space.
+
+    \b
+    reprobuild remove reprobuild/torch:2.4.1-cu121-py311
+    """
+    store = OciEngine(settings.home, settings.console).images
+    for name in names:
+        found = store.remove(name)
+        click.echo(f"{name}: removed ({found.digest[:19]})")
+
+
+@click.command()
+@click.option("--all", "all_", is_flag=True, help="Remove all images too, and everything else.")
+@as_json
+@click.pass_obj
+def clean(settings: Settings, *, all_: bool, json_: bool) -> None:
+    """Free the space of what no image needs.
+
+    That is candidates, and the layers, wheels and Debian packages that no image with a name is made of.
+
+    \b
+    reprobuild clean
+    """
+    freed = clean_home(settings.home, settings.console, everything=all_)
+    if json_:
+        emit({"freed": freed, "home": str(settings.home.root)})
+    else:
+        click.echo(f"{size_text(freed)} freed in {settings.home.root}")
+
+
+@click.command()
+@click.argument("image")
+@gpu
+@as_json
+@click.pass_obj
+def selftest(settings: Settings, image: str, *, gpu: Gpu, json_: bool) -> None:
+    """Run the self-test of an image again.
+
+    It holds for this kind of machine. Exit status 9 when it fails.
+
+    \b
+    reprobuild selftest reprobuild/torch:2.4.1-cu121-py311 --gpu require
+    """
+    engine = OciEngine(settings.home, settings.console)
+    report = test_image(engine, engine.images.find(image).digest, gpu, settings.home, settings.console)
+    if json_:
+        emit(report.to_dict())
+    else:
+        table("", [("image", image), *report.summary()])
+    _raise_failures(image, report)
+
+
+COMMANDS: tuple[click.Command, ...] = (image, images, run, export, remove, clean, selftest)
+
+
+def image_name_in(found: Image, text: str) -> bool:
+    """Whether the user named an image by one of its names, not by its digest."""
+    return text in found.names or f"{text}:latest" in found.names
+
+
+def _raise_failures(image: str, report: SelfTestReport) -> None:
+    if not report.passed:
+        names = ", ".join(check.label for check in report.failed)
+        raise SelfTestError(f"{image} failed its self-test ({names}):\n" + "\n".join(report.failures()))
+
+
+def _facts(found: Image) -> dict[str, Any]:
+    return {
+        "names": list(found.names),
+        "digest": found.digest,
+        "size": found.size,
+        "labels": dict(found.labels),
+    }
+
+
+def _stack(found: Image) -> list[tuple[str, str]]:
+    rows = [(title, found.labels[LABEL + key]) for key, title in STACK.items() if LABEL + key in found.labels]
+    base = [("Python", "python"), ("Debian", "debian"), ("profile", "profile")]
+    return rows + [(title, found.labels[LABEL + key]) for title, key in base]
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, given, value = text.partition("=")
+    if not name:
+        raise click.UsageError(f"-e {text!r}: NAME=VALUE, or NAME for the value it has here")
+    return name, value if given else os.environ.get(name, "")
+
+
+def _bind(text: str) -> Bind:
+    source, _, rest = text.partition(":")
+    destination, _, mode = rest.partition(":")
+    if not destination.startswith("/") or mode not in ("", "ro", "rw"):
+        raise click.UsageError(f"-v {text!r}: SRC:DST, or SRC:DST:ro, with DST an absolute path in the image")
+    path = Path(source).absolute()
+    if not path.exists():
+        raise click.UsageError(f"-v {text!r}: {path} is not there")
+    return Bind(source=path, destination=destination, writable=mode != "ro")

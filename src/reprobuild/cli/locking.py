@@ -1,0 +1,194 @@
+"""The commands on requests and locks: ``lock``, ``render``, ``completion``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import get_completion_class
+
+from ..console import Console
+from ..errors import LockError, ReprobuildError
+from ..home import size_text
+from ..lockfile import Lock
+from ..pipeline import lock_env, write_context
+from ..resolve import Upgrade
+from ..workspace import Env, all_envs, read_env, read_lock
+from .common import STACK, Settings, as_json, chosen_lock, emit, env_from_flags, request_flags, table
+
+_ALL = "*"
+
+
+@click.command()
+@click.argument("envs", nargs=-1, metavar="[ENV]...")
+@click.option("--check", is_flag=True, help="Write nothing; fail when a lock does not fit its request.")
+@click.option(
+    "--upgrade",
+    "upgrade_",
+    is_flag=False,
+    flag_value=_ALL,
+    multiple=True,
+    metavar="[PACKAGE]",
+    help="Move the pin of a package, or all pins; may be repeated. Without it, pins stay.",
+)
+@request_flags
+@as_json
+@click.pass_obj
+def lock(
+    settings: Settings,
+    /,
+    envs: tuple[str, ...],
+    *,
+    check: bool,
+    upgrade_: tuple[str, ...],
+    json_: bool,
+    **flags: Any,
+) -> None:
+    """Write the lock of a request.
+
+    It pins everything that envs/NAME.toml asks for in envs/pylock.NAME.toml. ENV is a request's file or its
+    name; without one and without flags, all requests in envs/ are locked.
+
+    \b
+    reprobuild lock --cuda 12.1 --package pandas --name frames
+    reprobuild lock --upgrade numpy envs/frames.toml
+    reprobuild lock --check
+    """
+    # `--upgrade envs/a.toml` means all of that request, not a package of such a name.
+    envs = (*envs, *(value for value in upgrade_ if value.endswith(".toml")))
+    moved = tuple(value for value in upgrade_ if value != _ALL and not value.endswith(".toml"))
+    upgrade = Upgrade(everything=len(moved) < len(upgrade_), packages=moved)
+    if check and upgrade_:
+        raise click.UsageError("--check writes nothing, so it does not go with --upgrade")
+    results, errors = [], []
+    for env in _chosen(envs, flags):
+        try:
+            results.append(_checked(env) if check else _locked(env, upgrade, settings.console))
+        except ReprobuildError as error:  # the others of envs/ still get their turn
+            errors.append(error)
+    if json_:
+        emit(results)
+    else:
+        for result in results:
+            table(f"{result['file']}: {result['state']}", _rows(result))
+    for each in errors[:-1]:
+        settings.console.warn("\n  hint: ".join(filter(None, (each.message, each.hint))))
+    if errors:
+        raise errors[-1]
+
+
+@click.command()
+@click.argument("source", required=False, metavar="[LOCK|ENV]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Folder to write to.",
+)
+@click.option(
+    "--no-artifacts", is_flag=True, help="Write the text files only, not the gigabytes beside them."
+)
+@request_flags
+@as_json
+@click.pass_obj
+def render(
+    settings: Settings, /, source: str | None, output: Path, *, no_artifacts: bool, json_: bool, **flags: Any
+) -> None:
+    """Write the Dockerfile of a lock, and all that it copies.
+
+    `docker build DIR` then needs no network.
+
+    \b
+    reprobuild render --cuda 12.1 -o context && docker build -t torch context
+    """
+    found = chosen_lock(source, flags, settings.console)
+    rendered = write_context(
+        found, output, artifacts=not no_artifacts, home=settings.home, console=settings.console
+    )
+    files = [
+        *rendered.files,
+        *([] if no_artifacts else [a.path for a in rendered.artifacts] + ["debian.tar"]),
+    ]
+    if json_:
+        emit({"directory": str(output), "lock": found.digest, "files": sorted(files)})
+    else:
+        click.echo(
+            f"{output}/Dockerfile and {len(files) - 1} files that it copies, of lock {found.digest[:19]}"
+        )
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of a shell.
+
+    \b
+    reprobuild completion bash > ~/.local/share/bash-completion/completions/reprobuild
+    """
+    found = get_completion_class(shell)
+    assert found is not None
+    root = click.get_current_context().find_root()
+    click.echo(found(root.command, {}, "reprobuild", "_REPROBUILD_COMPLETE").source())
+
+
+COMMANDS: tuple[click.Command, ...] = (lock, render, completion)
+
+
+def _chosen(names: tuple[str, ...], flags: dict[str, Any]) -> list[Env]:
+    env = env_from_flags(flags)
+    if env is not None and names:
+        raise click.UsageError("give requests or flags, not both")
+    if env is not None:
+        return [env]
+    found = [read_env(name) for name in names] if names else all_envs()
+    if not found:
+        raise click.UsageError("there is no request in envs/; `reprobuild lock --cuda 12.1` writes one")
+    return found
+
+
+def _locked(env: Env, upgrade: Upgrade, console: Console) -> dict[str, Any]:
+    return _facts(env, *lock_env(env, upgrade, console))
+
+
+def _checked(env: Env) -> dict[str, Any]:
+    if not env.lock_file.exists():
+        raise LockError(f"{env.lock_file}: no such file", hint=f"`reprobuild lock {env.file}` writes it")
+    found = read_lock(env.lock_file)
+    found.check_for(env.request, str(env.lock_file))
+    return _facts(env, found, found)
+
+
+def _facts(env: Env, now: Lock, before: Lock | None) -> dict[str, Any]:
+    old = _versions(before) if before else {}
+    new = _versions(now)
+    moved = {
+        name: [old.get(name), new.get(name)]
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
+    }
+    state = "new" if before is None else ("unchanged" if now == before else "changed")
+    return {
+        "file": str(env.lock_file),
+        "digest": now.digest,
+        "state": state,
+        "stack": dict(now.stack),
+        "python_packages": len(now.python),
+        "debian_packages": len(now.debian),
+        "size": sum(p.wheel.size for p in now.python) + sum(p.size for p in now.debian),
+        "moved": moved if before else {},
+    }
+
+
+def _versions(found: Lock) -> dict[str, str]:
+    return {p.name: p.version for p in found.python} | {f"{p.name} (apt)": p.version for p in found.debian}
+
+
+def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    stack = facts["stack"]
+    rows = [(title, stack[name]) for name, title in (STACK | {"python": "Python"}).items() if name in stack]
+    count = f"{facts['python_packages']} Python and {facts['debian_packages']} Debian packages"
+    rows += [("locked", f"{count}, {size_text(facts['size'])}"), ("digest", facts["digest"])]
+    return rows + [("moved", f"{n} {a or 'none'} → {b or 'none'}") for n, (a, b) in facts["moved"].items()]

@@ -1,0 +1,97 @@
+"""The scripts that pip makes for a wheel's entry points, or changes; as wheel.py, after pip's own code."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+import zipfile
+from collections.abc import Container, Mapping
+from pathlib import Path
+
+from ..errors import BuildError
+from .wheel_zip import opened
+
+_PYTHON = b"#!python"
+_DOTTED = re.compile(r"\w+(\.\w+)*")
+
+
+def script_template(pip_wheel: Path) -> str:
+    """Return the text of a console script as the locked pip writes it, with distlib's ``%(module)s`` fields.
+
+    It changes with pip's version, so it is read from pip's own source.
+    """
+    sources = (
+        ("pip/_internal/operations/install/wheel.py", "script_template"),
+        ("pip/_vendor/distlib/scripts.py", "SCRIPT_TEMPLATE"),
+    )
+    with opened(pip_wheel, "pip") as archive:
+        for source, variable in sources:
+            if source not in archive.namelist():
+                continue
+            for node in ast.walk(ast.parse(archive.read(source))):
+                if isinstance(node, ast.Assign) and _assigns(node, variable):
+                    return _literal(node.value)
+    raise BuildError(
+        "pip: no template of its scripts was found in the locked version",
+        hint='ask for another version of pip, for example packages = ["pip<27"]',
+    )
+
+
+def is_wrapper(script: str, entry_points: Container[str]) -> bool:
+    """Whether a script that the wheel ships is the one of an entry point, which is made anew."""
+    lower = script.lower()
+    cut = next((len(end) for end in (".exe", "-script.py", ".pya") if lower.endswith(end)), 0)
+    return script[: len(script) - cut] in entry_points
+
+
+def wrapper(package: str, value: str, template: str, prefix: str) -> bytes:
+    """Return the text of the script for an entry point of a package."""
+    module, _, function = value.partition("[")[0].strip().partition(":")
+    module, function = module.strip(), function.strip()
+    if not (_DOTTED.fullmatch(module) and _DOTTED.fullmatch(function)):
+        raise BuildError(f"{package}: the entry point {value!r} names no function")
+    fields = {"module": module, "import_name": function.split(".")[0], "func": function}
+    return (f"#!/{prefix}/bin/python\n" + template % fields).encode()
+
+
+def own_names(console: Mapping[str, str], python: str) -> dict[str, str]:
+    """Name pip's and easy_install's scripts as pip does, whatever the wheel calls them."""
+    names = dict(console)
+    for own, more in (("pip", ("pip3", f"pip{python}")), ("easy_install", (f"easy_install-{python}",))):
+        value = names.pop(own, None)
+        if value is not None:
+            names = {n: v for n, v in names.items() if not re.fullmatch(rf"{own}(-?\d+(\.\d+)?)?", n)}
+            names |= dict.fromkeys((own, *more), value)
+    return names
+
+
+def fixed_script(archive: zipfile.ZipFile, info: zipfile.ZipInfo, prefix: str) -> bytes | None:
+    """Return a script with the environment's interpreter in its first line; None where it needs no change."""
+    with archive.open(info) as file:
+        if file.read(len(_PYTHON)) != _PYTHON:
+            return None  # it may be a program of 50 MB
+        _, newline, rest = file.read().partition(b"\n")
+    return f"#!/{prefix}/bin/python\n".encode() + (rest if newline else b"")
+
+
+def _assigns(node: ast.Assign, variable: str) -> bool:
+    return any(isinstance(t, ast.Name) and t.id == variable for t in node.targets) or any(
+        isinstance(t, ast.Attribute) and t.attr == variable for t in node.targets
+    )
+
+
+def _literal(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    # `textwrap.dedent("…").lstrip()` and the like, as pip has it.
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        inner = _literal(node.args[0] if node.args else node.func.value)
+        match node.func.attr:
+            case "dedent":
+                return textwrap.dedent(inner)
+            case "lstrip":
+                return inner.lstrip()
+            case "strip":
+                return inner.strip()
+    raise BuildError("the locked pip builds its scripts' template in a way that is not known")
