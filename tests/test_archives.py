@@ -147,6 +147,12 @@ def test_without_apt(monkeypatch: pytest.MonkeyPatch) -> None:
     assert package_urls("bookworm", package())[0].startswith("https://mine.example/debian/pool/")
 
 
+def test_broken_settings(apt: Apt) -> None:
+    apt.write("apt.conf", "no { sense")
+    with pytest.raises(HostError, match="apt's settings cannot be read"):
+        archives("bookworm")
+
+
 def test_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
     assert module.architecture() == "arm64"

@@ -1,6 +1,7 @@
 """The variables that a profile bakes into the image. Pure.
 
-Variables cannot turn on torch's deterministic algorithms or cuDNN's flags; ``in_image/reprobuild_hook.py`` does that.
+Variables cannot turn on torch's deterministic algorithms or cuDNN's flags; ``in_image/reprobuild_hook.py``
+does that.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
@@ -30,7 +31,7 @@ MOST_FAILURES = 8
 MOST_SHOWN = 5
 
 _JOIN_SECONDS = 2.0
-"""After Ctrl-C, for a thread that cannot be woken."""
+"""After Ctrl-C, for threads that cannot be woken: one that connects, or asks for an address."""
 
 _POLL_SECONDS = 0.1
 """Between two looks at a file that another process is fetching."""
@@ -130,8 +131,9 @@ class _Crew:
                 self._ended.get()
         finally:
             self._stop.set()
+            deadline = time.monotonic() + _JOIN_SECONDS
             for thread in threads:
-                thread.join(_JOIN_SECONDS)
+                thread.join(max(0, deadline - time.monotonic()))
 
     def report(self) -> None:
         """Raise what went wrong, if anything did."""

@@ -27,7 +27,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _ELSE = (
     *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
-    *(errno.EIO, errno.EFBIG, errno.ESTALE),
+    *(errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOLCK, errno.EOPNOTSUPP),
 )
 _FOLDER_MODE = 0o755
 
@@ -73,16 +73,15 @@ class Home:
         """Give an empty folder below ``tmp`` that is removed at the end, or by a later `sweep`."""
         self.sweep()
         parent = self.folder("tmp")
-        while True:
+        claimed = None
+        while claimed is None:
             with storage_errors(parent):
                 path = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=parent))
-                # What runs in a user namespace has other ids, and must get through to what is its own.
-                with suppress(FileNotFoundError):  # swept already: seen below
+                # Until it is claimed, another process's sweep may take it away; then a new one is made.
+                with suppress(FileNotFoundError):
+                    # What runs in a user namespace has other ids, and must get through to what is its own.
                     path.chmod(_FOLDER_MODE)
-            # Another process's sweep may have come between; then this one is gone, or about to be.
-            claimed = _claim_folder(path)
-            if claimed is not None:
-                break
+                    claimed = _claim_folder(path)
         try:
             yield path
         finally:
@@ -92,8 +91,10 @@ class Home:
     def sweep(self) -> int:
         """Remove what killed processes left below ``tmp``, nothing of a live one; return how many entries."""
         removed = 0
-        for entry in sorted(self.folder("tmp").iterdir()):
-            claimed = _claim_folder(entry)
+        parent = self.folder("tmp")
+        for entry in sorted(parent.iterdir()):
+            with storage_errors(parent):
+                claimed = _claim_folder(entry)
             if claimed is None:
                 continue
             shutil.rmtree(entry, ignore_errors=True)
@@ -229,11 +230,13 @@ def _claim_folder(path: Path) -> int | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return None
-    with suppress(BlockingIOError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _same_file(descriptor, path):
-            return descriptor
-    os.close(descriptor)
+    with ExitStack() as on_failure:
+        on_failure.callback(os.close, descriptor)
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _same_file(descriptor, path):
+                on_failure.pop_all()
+                return descriptor
     return None
 
 

@@ -33,7 +33,7 @@ def parse_lock(text: str, where: str) -> Lock:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         # Not only TOMLDecodeError: a number of 5,000 digits is a plain ValueError.
-        raise LockError(f"{where}: not valid TOML: {error}") from None
+        raise LockError(f"{where}: not valid TOML: {error}", hint=RENEW) from None
     try:
         lock = _lock(data)
         recorded = data["tool"]["reprobuild"]["digest"]

@@ -11,7 +11,7 @@ from . import process, sandbox
 from .console import Console
 from .engines.gpu import gpu_access
 from .engines.oci import OciEngine
-from .errors import HostError
+from .errors import HostError, LockError
 from .fetch import fetch
 from .home import Home, atomic_write, make_folders, storage_errors
 from .image_config import default_image_name
@@ -36,13 +36,25 @@ class Made:
 
 def lock_env(env: Env, upgrade: Upgrade, console: Console) -> tuple[Lock, Lock | None]:
     """Resolve a request and write its lock; return it and the one before, whose pins stay where they can."""
-    before = read_lock(env.lock_file) if env.lock_file.exists() and not upgrade.everything else None
+    before = _before(env, upgrade)
     lock = resolve(env.request, existing=before, upgrade=upgrade, console=console)
     # A request from flags is written only now, so that one which cannot be locked leaves nothing behind.
     if env.save():
         console.step(f"wrote {env.file}")
     atomic_write(env.lock_file, lock.dump().encode())
     return lock, before
+
+
+def _before(env: Env, upgrade: Upgrade) -> Lock | None:
+    """Return the lock that is there. One that cannot be read is no matter where no pin of it is to stay."""
+    if not env.lock_file.exists():
+        return None
+    try:
+        return read_lock(env.lock_file)
+    except LockError:
+        if upgrade.everything:
+            return None
+        raise
 
 
 def lock_of(env: Env, console: Console) -> Lock:

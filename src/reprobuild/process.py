@@ -17,7 +17,14 @@ from .errors import HostError
 
 log = logging.getLogger(__name__)
 
-PACKAGES = {"apt-get": "apt", "apt-cache": "apt", "apt-ftparchive": "apt-utils", "unshare": "util-linux"}
+PACKAGES = {
+    "apt-get": "apt",
+    "apt-cache": "apt",
+    "apt-ftparchive": "apt-utils",
+    "ldconfig": "libc-bin",
+    "newuidmap": "uidmap",
+    "unshare": "util-linux",
+}
 """The Debian package that brings a program, where the names differ."""
 
 

@@ -60,14 +60,17 @@ class Request:
     """CPU threads of an operation; part of what decides the bits."""
 
     @classmethod
-    def parse(cls, text: str, where: str) -> Request:
-        """Read a request file's text. Raises `RequestError` that begins with ``where`` and the key."""
+    def parse(cls, text: str, where: str, name: str | None = None) -> Request:
+        """Read a request file's text; ``name`` counts where it has none.
+
+        Raises `RequestError` that begins with ``where`` and the key.
+        """
         try:
             data = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             # Not only TOMLDecodeError: a number of 5,000 digits is a plain ValueError.
             raise RequestError(f"{where}: not valid TOML: {error}") from None
-        return cls.from_dict(data, where)
+        return cls.from_dict(data if name is None else {"name": name, **data}, where)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str) -> Request:

@@ -41,13 +41,19 @@ def read_env(text: str) -> Env:
     file = Path(text) if text.endswith(".toml") else FOLDER / f"{text}.toml"
     if file.name.startswith("pylock."):
         raise RequestError(f"{file} is a lock, not a request", hint=f"give {file.name[7:]}")
-    request = Request.parse(_read(file, RequestError, "envs/ has " + (_names() or "no requests")), str(file))
+    text = _read(file, RequestError, f"envs/ has {_names() or 'no requests'}")
+    request = Request.parse(text, str(file), file.stem)
     if request.name != file.stem:
         raise RequestError(
             f"{file}: name: is {request.name!r}, but the file is called {file.name}",
             hint=f'write name = "{file.stem}", or leave the line out',
         )
     return Env(request, file)
+
+
+def is_env(text: str) -> bool:
+    """Whether a word on the command line is a request: a TOML file, or the name of one in ``envs/``."""
+    return text.endswith(".toml") or (FOLDER / f"{text}.toml").is_file()
 
 
 def all_envs() -> list[Env]:

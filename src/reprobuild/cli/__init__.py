@@ -67,7 +67,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # not so under nohup
             signal.signal(number, _stop)
-    sys.exit(_run())
+    sys.exit(run())
 
 
 def _stop(number: int, _: FrameType | None) -> None:
@@ -75,9 +75,10 @@ def _stop(number: int, _: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def _run() -> int:
+def run() -> int:
+    """Run the command line; return its exit status. Says what went wrong on standard error."""
     try:
-        result = cli.main(standalone_mode=False)
+        result = cli.main(prog_name="reprobuild", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _say("stopped", code=130)
     except click.ClickException as error:

@@ -14,7 +14,7 @@ from ..home import size_text
 from ..lockfile import Lock
 from ..pipeline import lock_env, write_context
 from ..resolve import Upgrade
-from ..workspace import Env, all_envs, read_env, read_lock
+from ..workspace import Env, all_envs, is_env, read_env, read_lock
 from .common import STACK, Settings, as_json, chosen_lock, emit, env_from_flags, request_flags, table
 
 _ALL = "*"
@@ -55,9 +55,9 @@ def lock(
     reprobuild lock --upgrade numpy envs/frames.toml
     reprobuild lock --check
     """
-    # `--upgrade envs/a.toml` means all of that request, not a package of such a name.
-    envs = (*envs, *(value for value in upgrade_ if value.endswith(".toml")))
-    moved = tuple(value for value in upgrade_ if value != _ALL and not value.endswith(".toml"))
+    # `--upgrade envs/a.toml` and `--upgrade a` mean all of that request, not a package of such a name.
+    envs = (*envs, *(value for value in upgrade_ if is_env(value)))
+    moved = tuple(value for value in upgrade_ if value != _ALL and not is_env(value))
     upgrade = Upgrade(everything=len(moved) < len(upgrade_), packages=moved)
     if check and upgrade_:
         raise click.UsageError("--check writes nothing, so it does not go with --upgrade")

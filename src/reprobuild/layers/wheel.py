@@ -67,13 +67,14 @@ def installed_files(
     console, gui = layout.entry_points()
     files: dict[str, Member | Generated] = {}
     went: dict[str, str] = {}
+    changed: dict[str, tuple[str, str]] = {}
     for info, destination, is_script in layout.members():
         if is_script and is_wrapper(posixpath.basename(destination), console.keys() | gui.keys()):
             continue
-        what: Member | Generated = Member(info, _mode(info))
+        files[layout.real(destination)] = Member(info, _mode(info))
         if is_script and (fixed := fixed_script(archive, info, place.prefix)) is not None:
-            what = Generated(fixed, _mode(info))
-        files[layout.real(destination)] = what
+            files[destination] = Generated(fixed, _mode(info))
+            changed[destination] = _hash(fixed)
         went[info.filename] = destination
     made = {
         f"{place.prefix}/bin/{script}": Generated(wrapper(name, value, template, place.prefix), 0o755)
@@ -86,8 +87,7 @@ def installed_files(
     for path, digest, size in layout.record_rows():
         # Of a path named twice, the second row stays as the wheel has it; so pip does.
         destination = went.pop(path, "")
-        changed = files.get(layout.real(destination)) if destination else None
-        hashed = _hash(changed.content) if isinstance(changed, Generated) else (digest, size)
+        hashed = changed.get(destination, (digest, size))
         rows.append((layout.relative(destination) if destination else path, *hashed))
     rows += [(layout.relative(path), *_hash(new.content)) for path, new in made.items()]
     rows += [(layout.relative(path), "", "") for path in went.values()]

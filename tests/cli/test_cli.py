@@ -1,0 +1,204 @@
+"""What holds for every command: help, exit status, what goes to which stream, signals, completion."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from reprobuild import __version__, errors
+from reprobuild.cli import cli, images
+from reprobuild.errors import ReprobuildError
+from support.server import serve
+
+if TYPE_CHECKING:
+    from support.commands import Call  # pytest itself imports the plugin
+
+pytest_plugins = ["support.commands"]
+
+PROGRAM = Path(sys.executable).with_name("reprobuild")
+COMMANDS = sorted(cli.commands.items())
+
+
+def test_help_lists_every_command_in_whole_lines(call: Call) -> None:
+    said = call("--help")
+    assert (said.status, said.err) == (0, "")
+    assert "..." not in said.out.partition("Commands:")[2]
+    for name, _ in COMMANDS:
+        assert re.search(rf"^  {name} +\w", said.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), COMMANDS, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_help_of_a_command_has_an_example_and_explains_each_option(
+    name: str, command: click.Command, call: Call
+) -> None:
+    said = call(name, "-h")
+    assert said.status == 0
+    assert re.search(rf"^  reprobuild {name}\b", said.out, re.MULTILINE)
+    for option in command.params:
+        assert isinstance(option, click.Argument) or getattr(option, "help", None), option.name
+
+
+def test_version(call: Call) -> None:
+    assert call("--version").out == f"reprobuild {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["frob"], "No such command 'frob'"),
+        (["images", "--frob"], "--frob"),
+        (["image"], "Give --cuda 12.1"),
+        (["lock"], "`reprobuild lock --cuda 12.1` writes one"),
+        (["lock", "--package", "pandas"], "--package: flags make a request, which needs --cuda too"),
+        (["image", "x", "--cuda", "12.1"], "not both"),
+        (["lock", "x", "--cuda", "12.1"], "not both"),
+        (["lock", "--check", "--upgrade"], "--check writes nothing"),
+        (["render", "x"], "--output"),
+        (["image", "--cuda", "12.1", "--gpu", "maybe"], "'auto', 'require', 'off'"),
+        (["completion", "tcsh"], "'bash', 'zsh', 'fish'"),
+    ],
+)
+def test_bad_arguments_are_status_2_and_say_how(
+    argv: list[str], words: str, call: Call, folder: Path
+) -> None:
+    said = call(*argv)
+    assert (said.status, said.out) == (2, "")
+    assert words in said.err
+    assert not list(folder.iterdir())
+
+
+KINDS = [k for k in vars(errors).values() if isinstance(k, type) and issubclass(k, ReprobuildError)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_is_its_exit_status_a_message_and_a_hint(
+    kind: type[ReprobuildError], call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise kind("it broke at https://user:secret@h.example/x", hint="do this")
+
+    monkeypatch.setattr(images, "OciEngine", fail)
+    said = call("images", "--json")
+    assert (said.status, said.out) == (kind.exit_code, "")
+    assert said.err == "reprobuild: it broke at https://h.example/x\n  hint: do this\n"
+
+
+def test_an_error_without_a_hint_is_one_line(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise errors.BuildError("it broke")
+
+    monkeypatch.setattr(images, "OciEngine", fail)
+    assert call("images").err == "reprobuild: it broke\n"
+
+
+def test_a_bug_is_status_1_and_asks_for_a_report(
+    call: Call, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("https://user:secret@h.example/x")
+
+    monkeypatch.setattr(images, "OciEngine", fail)
+    monkeypatch.setattr(sys, "argv", ["reprobuild", "images"])
+    from reprobuild.cli import run
+
+    assert run() == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "RuntimeError: https://h.example/x" in err
+    assert err.endswith(
+        "reprobuild: this is a bug in reprobuild\n  hint: please report it with the lines above\n"
+    )
+
+
+def test_interrupted_in_python(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(images, "OciEngine", stop)
+    said = call("images")
+    assert (said.status, said.out, said.err.strip()) == (130, "", "reprobuild: stopped")
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_ends_it_at_once_and_leaves_nothing(number: int, status: int, tmp_path: Path) -> None:
+    # The server sends no end of the page, so that the program is surely waiting.
+    with serve() as server:
+        server.add("/simple/torch/", b"<html>" + b" " * 200_000, stall_at=1000)
+        env = {
+            **os.environ,
+            "UV_DEFAULT_INDEX": f"{server.url}/simple",
+            "REPROBUILD_DEBIAN_MIRROR": f"{server.url}/debian",
+            "REPROBUILD_DEBIAN_SECURITY_MIRROR": f"{server.url}/debian",
+        }
+        with subprocess.Popen(
+            [PROGRAM, "lock", "--cuda", "12.1"],
+            cwd=tmp_path,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            while not server.hits("/simple/torch/"):
+                assert process.poll() is None
+                time.sleep(0.02)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (status, "")
+    assert "Traceback" not in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_closed_pipe_is_no_error_that_is_told(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [PROGRAM, "images", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+def test_quiet_and_verbose_talk_on_stderr_only(call: Call) -> None:
+    assert "no images" in call("images").err
+    assert call("-q", "images").err == ""
+    said = call("-v", "images", "--json")
+    assert json.loads(said.out) == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_written_for_each_shell(shell: str, call: Call) -> None:
+    said = call("completion", shell)
+    assert (said.status, said.err) == (0, "")
+    assert "_REPROBUILD_COMPLETE" in said.out
+
+
+def test_completion_works_in_bash(tmp_path: Path) -> None:
+    script = tmp_path / "completion"
+    script.write_bytes(
+        subprocess.run([PROGRAM, "completion", "bash"], capture_output=True, check=True).stdout
+    )
+    ask = (
+        f"source {script}; complete -p reprobuild >/dev/null; COMP_WORDS=(reprobuild im); COMP_CWORD=1;"
+        ' _reprobuild_completion reprobuild; echo "${COMPREPLY[@]}";'
+        " COMP_WORDS=(reprobuild image --gp); COMP_CWORD=2; COMPREPLY=();"
+        ' _reprobuild_completion reprobuild; echo "${COMPREPLY[@]}"'
+    )
+    env = {**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, env=env, check=True)
+    assert done.stdout == "image images\n--gpu\n"
+    assert done.stderr == ""

@@ -1,0 +1,346 @@
+"""``lock`` and ``render``: requests and locks, good and bad, with an index on loopback."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conftest import GOLDEN
+from reprobuild.lockparse import parse_lock
+from support.index import Index
+
+if TYPE_CHECKING:
+    from support.commands import Call  # pytest itself imports the plugin
+
+pytest_plugins = ["support.commands", "support.family"]
+
+REQUEST = Path("envs/torch-cu121.toml")
+LOCK = Path("envs/pylock.torch-cu121.toml")
+
+
+@pytest.fixture
+def ready(family: Index, apt: None, folder: Path) -> Index:
+    """An index with torch, an apt, and an empty folder."""
+    return family
+
+
+@pytest.fixture
+def locked(ready: Index, call: Call) -> Index:
+    """The same, with a request and its lock."""
+    assert call("-q", "lock", "--cuda", "12.1").status == 0
+    return ready
+
+
+def write(name: str, text: str) -> Path:
+    path = Path("envs") / f"{name}.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def versions(path: Path = LOCK) -> dict[str, str]:
+    return {p.name: p.version for p in parse_lock(path.read_text(), "test").python}
+
+
+# --- Good requests ---
+
+
+def test_flags_make_a_request_and_its_lock(ready: Index, call: Call) -> None:
+    said = call("lock", "--cuda", "12.1")
+    assert said.status == 0
+    assert said.out.startswith("envs/pylock.torch-cu121.toml: new\nPyTorch  2.4.1\nCUDA     12.1.105\n")
+    assert all(len(line) <= 80 for line in said.out.splitlines())
+    assert f"digest   {parse_lock(LOCK.read_text(), '').digest}" in said.out
+    assert f"wrote {REQUEST}" in said.err
+    assert not [path for path in Path("envs").iterdir() if path.name.startswith(".")]
+    before = LOCK.read_bytes()
+    assert call("lock", "--cuda", "12.1").out.startswith(f"{LOCK}: unchanged\n")
+    assert LOCK.read_bytes() == before
+
+
+def test_every_flag_lands_in_the_request(ready: Index, call: Call) -> None:
+    flags = "--cuda 12.1 --python 3.11 --torch 2.4.0 --package filelock==1.0 --apt git --debian bookworm"
+    flags += " --profile portable --seed 7 --threads 2 --as-of 2024-09-15 --name all"
+    assert call("lock", *flags.split()).status == 0
+    assert Path("envs/all.toml").read_text() == (
+        'name = "all"\npython = "3.11"\ncuda = "12.1"\ntorch = "2.4.0"\n'
+        'packages = [\n    "filelock==1.0",\n]\n'
+        'apt = [\n    "git",\n]\nas-of = 2024-09-15\n\n[base]\ndebian = "bookworm"\n\n[determinism]\n'
+        'profile = "portable"\nthreads = 2\nseed = 7\n'
+    )
+    assert versions(Path("envs/pylock.all.toml"))["torch"] == "2.4.0"
+
+
+def test_json_is_alone_on_stdout(ready: Index, call: Call) -> None:
+    [facts] = json.loads(call("lock", "--cuda", "12.1", "--json").out)
+    assert (facts["file"], facts["state"], facts["moved"]) == (str(LOCK), "new", {})
+    assert facts["stack"] == {"cuda": "12.1.105", "numpy": "2.1.0", "python": "3.11.2", "torch": "2.4.1"}
+    assert facts["digest"] == parse_lock(LOCK.read_text(), "").digest
+
+
+def test_without_arguments_all_requests_get_their_turn(ready: Index, call: Call) -> None:
+    write("a", 'cuda = "9.9"')
+    write("b", 'cuda = "12.1"')
+    write("c", 'cuda = "8.8"')
+    said = call("lock")
+    assert said.status == 5
+    assert said.out.startswith("envs/pylock.b.toml: new\n")
+    assert "CUDA 9.9" in said.err
+    assert "CUDA 8.8" in said.err
+    assert not Path("envs/pylock.a.toml").exists()
+
+
+# --- Which request the flags mean ---
+
+
+def test_cuda_alone_takes_the_request_that_is_there(ready: Index, call: Call) -> None:
+    write("ours", 'cuda = "12.1"\ntorch = "2.4.0"')
+    assert call("lock", "--cuda", "12.1").out.startswith("envs/pylock.ours.toml: new")
+    assert call("lock", "--cuda", "12.1", "--torch", "2.4.1").out.startswith(f"{LOCK}: new")
+    # Now two fit, and the one with the usual name counts.
+    assert call("lock", "--cuda", "12.1").out.startswith(f"{LOCK}: unchanged")
+
+
+def test_several_that_fit_are_listed(ready: Index, call: Call) -> None:
+    write("one", 'cuda = "12.1"')
+    write("two", 'cuda = "12.1"')
+    said = call("lock", "--cuda", "12.1")
+    assert (said.status, said.out) == (3, "")
+    assert "envs/one.toml, envs/two.toml" in said.err
+    assert "name the one that you mean" in said.err
+
+
+def test_a_request_of_that_name_is_never_changed(locked: Index, call: Call) -> None:
+    before = REQUEST.read_bytes()
+    said = call("lock", "--cuda", "12.1", "--package", "filelock")
+    assert (said.status, said.out) == (3, "")
+    assert f"{REQUEST} is there already and asks for something else" in said.err
+    assert "--name" in said.err
+    assert REQUEST.read_bytes() == before
+
+
+# --- Bad requests ---
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('cuda = "12.1"\ncolour = "red"', "envs/x.toml: colour: unknown key"),
+        ('cuda = "12.1"\n[base]\nimage = "x"', "envs/x.toml: base.image: unknown key"),
+        ("cuda = 12.1", "envs/x.toml: cuda: text in quotes"),
+        ('cuda = "12.1"\npackages = "numpy"', "envs/x.toml: packages: a list"),
+        ('cuda = "12.1"\npackages = [1]', "envs/x.toml: packages[0]: text is needed"),
+        ('cuda = "12.1"\nas-of = "2024-09-15"', "envs/x.toml: as-of: a date without quotes"),
+        ('cuda = "12.1"\ntorch = "new"', "envs/x.toml: torch: 'new' is not an exact version"),
+        ('cuda = "twelve"', "envs/x.toml: cuda: 'twelve' is not"),
+        ('python = "3.11"', "envs/x.toml: cuda: missing"),
+        ('cuda = "12.1', "envs/x.toml: not valid TOML"),
+        ('cuda = "12.1"\nname = "y"', "envs/x.toml: name: is 'y', but the file is called x.toml"),
+    ],
+)
+def test_a_bad_request_is_refused_by_its_place(text: str, words: str, ready: Index, call: Call) -> None:
+    write("x", text)
+    for command in (["lock", "x"], ["image", "x"], ["render", "x", "-o", "out"]):
+        said = call(*command)
+        assert (said.status, said.out) == (3, "")
+        assert words in said.err
+    assert [path.name for path in Path("envs").iterdir()] == ["x.toml"]
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--cuda", "12"], '--cuda: \'12\' is not "cpu" or like "12.1"'),
+        (["--cuda", "12.1", "--package", "a b"], "--package: 'a b' is not a PEP 508 requirement"),
+        (["--cuda", "12.1", "--package", "torch"], "--torch 2.4.1"),
+        (["--cuda", "12.1", "--seed", "-1"], "--seed: -1 is not from 0 to 4294967295"),
+        (["--cuda", "12.1", "--as-of", "2024"], "--as-of: '2024' is not a day like 2024-09-15"),
+        (["--cuda", "12.1", "--debian", "Sid"], "--debian: 'Sid' is not a release's code name"),
+        (["--cuda", "12.1", "--name", "A"], "--name: 'A' is not lower-case letters"),
+        (["--cuda", "12.1", "--apt", "a;b"], "--apt: 'a;b' is not the name of a Debian package"),
+        (["--cuda", "12.1", "--torch", "x"], "--torch: 'x' is not an exact version"),
+        (["--cuda", "12.1", "--python", "3"], "--python: '3' is not a minor version"),
+    ],
+)
+def test_a_bad_flag_is_called_by_its_name(flags: list[str], words: str, call: Call, folder: Path) -> None:
+    said = call("lock", *flags)
+    assert (said.status, said.out) == (3, "")
+    assert words in said.err
+    assert not list(folder.iterdir())
+
+
+def test_a_request_that_is_not_there(call: Call, ready: Index) -> None:
+    write("one", 'cuda = "12.1"')
+    assert "envs/none.toml: no such file\n  hint: envs/ has one" in call("lock", "none").err
+    assert "is a lock, not a request\n  hint: give one.toml" in call("lock", "envs/pylock.one.toml").err
+
+
+# --- What cannot be resolved ---
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--cuda", "9.9"], ["CUDA 9.9", "12.1 (torch 2.4.1)", "13.0 (torch 2.9.0)"]),
+        (["--cuda", "12.1", "--torch", "2.6.0"], ["torch 2.6.0 is built for CUDA 12.4"]),
+        (["--cuda", "12.1", "--torch", "99"], ["torch 99"]),
+        (["--cuda", "12.1", "--package", "nosuchpackage"], ["nosuchpackage"]),
+        (["--cuda", "12.1", "--package", "filelock>=2"], ["filelock"]),
+    ],
+)
+def test_what_no_index_has(
+    flags: list[str], words: list[str], ready: Index, call: Call, folder: Path
+) -> None:
+    said = call("lock", *flags)
+    assert (said.status, said.out) == (5, "")
+    assert all(word in said.err for word in words)
+    assert not list(folder.iterdir())
+
+
+def test_an_index_that_is_down(ready: Index, call: Call) -> None:
+    ready.status = 503
+    said = call("lock", "--cuda", "12.1")
+    assert (said.status, said.out) == (5, "")
+    assert ready.root.removeprefix("http://") in said.err
+
+
+# --- Locks that cannot be used ---
+
+
+def edit(old: str, new: str) -> None:
+    text = LOCK.read_text()
+    assert old in text
+    LOCK.write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('version = "2.4.1"', 'version = "2.4.0"', "torch-2.4.1"),
+        ("size = 1", "size = 2", "changed by hand"),
+        (r"sha256 =", "md5 =", "hashes.md5: unknown key"),
+        ("[tool.reprobuild]", "[tool.other]", "tool.other: unknown key"),
+        ('lock-version = "1.0"', 'lock-version = "9.0"', "PEP 751"),
+        ("[[packages]]", "<<<<<<< HEAD\n[[packages]]", "not valid TOML"),
+    ],
+)
+def test_a_lock_changed_by_hand(old: str, new: str, words: str, locked: Index, call: Call) -> None:
+    good = LOCK.read_bytes()
+    edit(old, new)
+    for command in (["lock"], ["lock", "--check"], ["image", "torch-cu121"], ["image", str(LOCK)]):
+        said = call(*command)
+        assert (said.status, said.out) == (4, ""), command
+        assert said.err.startswith(f"reprobuild: {LOCK}: ")
+        assert words in said.err
+        assert "`reprobuild lock --upgrade`" in said.err
+    # And what the hint says helps.
+    assert call("lock", "--upgrade").status == 0
+    assert LOCK.read_bytes() == good
+
+
+def test_a_hash_is_missing(locked: Index, call: Call) -> None:
+    LOCK.write_text(
+        re.sub(r'hashes = \{.*?\}|\[packages\.wheels\.hashes\]\nsha256 = "\w+"', "", LOCK.read_text())
+    )
+    LOCK.write_text(re.sub(r'sha256 = "\w{64}"\n', "", LOCK.read_text(), count=1))
+    said = call("lock", "--check")
+    assert said.status == 4
+    assert "hash" in said.err or "sha256" in said.err
+
+
+def test_a_lock_for_another_request(locked: Index, call: Call) -> None:
+    REQUEST.write_text(REQUEST.read_text().replace("packages = []", 'packages = ["filelock<1.1"]'))
+    for command in (["lock", "--check"], ["image", "--cuda", "12.1"], ["render", str(REQUEST), "-o", "out"]):
+        said = call(*command)
+        assert (said.status, said.out) == (4, "")
+        assert "is for another request (packages: ['filelock<1.1'], there [])" in said.err
+        assert "`reprobuild lock`" in said.err
+    said = call("lock")
+    assert said.out.startswith(f"{LOCK}: changed\n")
+    assert "moved    filelock 1.1 → 1.0" in said.out
+    assert call("lock", "--check").status == 0
+
+
+def test_check_writes_nothing(locked: Index, call: Call) -> None:
+    before = LOCK.read_bytes(), LOCK.stat().st_mtime_ns
+    asked = len(locked.log)
+    said = call("lock", "--check", "--json")
+    assert (said.status, json.loads(said.out)[0]["state"]) == (0, "unchanged")
+    assert (LOCK.read_bytes(), LOCK.stat().st_mtime_ns) == before
+    assert len(locked.log) == asked
+    LOCK.unlink()
+    said = call("lock", "--check")
+    assert (said.status, said.out) == (4, "")
+    assert f"{LOCK}: no such file\n  hint: `reprobuild lock {REQUEST}` writes it" in said.err
+    assert not LOCK.exists()
+
+
+# --- Upgrades ---
+
+
+@pytest.mark.parametrize(
+    ("argv", "moved"),
+    [
+        (["lock"], set()),
+        (["lock", "--upgrade"], {"filelock", "pip"}),
+        (["lock", "--upgrade", "filelock"], {"filelock"}),
+        (["lock", "--upgrade=filelock", "torch-cu121"], {"filelock"}),
+        (["lock", "--upgrade", "filelock", "--upgrade", "pip", str(REQUEST)], {"filelock", "pip"}),
+        (["lock", "--upgrade", str(REQUEST)], {"filelock", "pip"}),
+        (["lock", "--upgrade", "torch-cu121"], {"filelock", "pip"}),
+        (["lock", "--cuda", "12.1", "--upgrade"], {"filelock", "pip"}),
+    ],
+)
+def test_pins_move_when_they_are_told_to(argv: list[str], moved: set[str], locked: Index, call: Call) -> None:
+    locked.add("filelock", "1.2")
+    locked.add("pip", "25.0")
+    before = versions()
+    [facts] = json.loads(call(*argv, "--json").out)
+    assert set(facts["moved"]) == moved
+    assert {name for name, version in versions().items() if before[name] != version} == moved
+
+
+def test_what_is_not_locked_cannot_be_upgraded(locked: Index, call: Call) -> None:
+    said = call("lock", "--upgrade", "nosuch")
+    assert (said.status, said.out) == (5, "")
+    assert "nosuch cannot be upgraded" in said.err
+
+
+# --- Secrets ---
+
+
+def test_no_secret_is_shown_or_kept(
+    ready: Index, call: Call, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    ready.login = "someone:s3cret-word"
+    monkeypatch.setenv("UV_DEFAULT_INDEX", ready.url_with_login)
+    good = call("-v", "lock", "--cuda", "12.1")
+    assert good.status == 0
+    assert " run: " in good.err
+    ready.login = "someone:other"
+    bad = call("-v", "lock", "--cuda", "12.1", "--upgrade")
+    assert bad.status == 5
+    files = "".join(path.read_text() for path in folder.rglob("*") if path.is_file())
+    for text in (good.out, good.err, bad.out, bad.err, files):
+        assert "s3cret" not in text
+
+
+# --- render ---
+
+
+def test_render_writes_the_text_of_a_lock(call: Call, folder: Path) -> None:
+    lock = folder / "pylock.x.toml"
+    lock.write_bytes((GOLDEN / "pylock.torch-cu121.toml").read_bytes())
+    said = call("render", str(lock), "-o", "out", "--no-artifacts", "--json")
+    assert said.status == 0
+    facts = json.loads(said.out)
+    written = sorted(str(p.relative_to("out")) for p in Path("out").rglob("*") if p.is_file())
+    assert facts["files"] == written
+    assert Path("out/Dockerfile").read_text().startswith("# torch-cu121, rendered by reprobuild")
+    said = call("render", str(lock), "-o", "out", "--no-artifacts")
+    assert said.out.startswith("out/Dockerfile and ")
