@@ -1,0 +1,194 @@
+"""Bytecode that is the same every time: in real processes, over seeds, processors and company."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from reprobuild.in_image import bytecode
+
+TAG = sys.implementation.cache_tag
+SITE = f"/opt/venv/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+
+RICH = '''
+"""A module with what makes bytecode differ."""
+NAMES = frozenset({"alpha", "beta", "gamma", "delta", "epsilon"})
+def known(name: str) -> bool:
+    return name in {"red", "green", "blue", "cyan", "magenta", "yellow", b"bytes", 1.5, (1, "two")}
+class Point:
+    def __init__(self, alpha, beta): self.alpha, self.beta = alpha, beta
+SHARED = "alpha" "beta"
+def other(): return "alphabeta", ("alpha", "beta"), 10**40, 1e300, ...
+'''
+FILES: dict[str, str | bytes] = {
+    "rich/__init__.py": "",
+    "rich/first.py": RICH,
+    "rich/second.py": RICH.replace("known", "unknown") + "from .first import *\n",
+    "rich/sub/deep.py": "VALUE = 'x' * 10\n",
+    "rich/broken.py": "def (:\n",
+    "rich/latin.py": b"# -*- coding: latin-1 -*-\nNAME = '\xe9'\n",
+    "rich/not_utf8.py": b"NAME = '\xe9'\n",
+    "rich/zero.py": b"A = 1\0\n",
+    "rich/data.txt": "x = 1",
+}
+OTHERS: dict[str, str | bytes] = {
+    f"other{i}/mod{j}.py": f"{RICH}\nNUMBER = {i * j}\n" for i in range(3) for j in range(3)
+}
+
+Contents = Mapping[str, "str | bytes"]
+
+
+def write(folder: Path, files: Contents) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def stage_of(folder: Path, packages: Mapping[str, Contents]) -> Path:
+    for name, files in packages.items():
+        write(folder / name, files)
+    return folder
+
+
+def venv_of(folder: Path, packages: Mapping[str, Contents]) -> Path:
+    site = folder / SITE.removeprefix("/opt/venv/")
+    for name, files in packages.items():
+        write(site, files)
+        rows = "".join(f"{path},,\r\n" for path in reversed(list(files)))
+        info = f"{name}-1.0.dist-info/RECORD"
+        write(site, {info: f'{rows}../../../bin/tool.py,,\r\n"a, b.txt",,\r\ngone.py,,\r\n{info},,\r\n'})
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin/tool.py").write_text("x = 1\n")
+    return folder
+
+
+def run(
+    *arguments: str, cpus: int | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    prefix = ["taskset", "--cpu-list", f"0-{cpus - 1}"] if cpus else []
+    return subprocess.run(
+        [*prefix, sys.executable, bytecode.__file__, *arguments],
+        env={"PATH": os.environ["PATH"], **(env or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def compiled(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*.pyc")}
+
+
+def staged(folder: Path, packages: Mapping[str, Contents], **env: str) -> dict[str, bytes]:
+    done = run("--stage", str(stage_of(folder, packages)), "--site", SITE, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    return compiled(folder / "rich")
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return staged(tmp_path_factory.mktemp("expected"), {"rich": FILES}, PYTHONHASHSEED="0")
+
+
+def test_what_compiles_is_compiled_and_the_rest_is_left_out(expected: dict[str, bytes]) -> None:
+    names = ["rich/__init__", "rich/first", "rich/latin", "rich/second", "rich/sub/deep"]
+    wanted = [f"{n.rpartition('/')[0]}/__pycache__/{n.rpartition('/')[2]}.{TAG}.pyc" for n in names]
+    assert sorted(wanted) == sorted(expected)
+
+
+def test_it_is_unchecked_hash_bytecode_with_the_image_s_names(expected: dict[str, bytes]) -> None:
+    assert {data[4:8] for data in expected.values()} == {(1).to_bytes(4, "little")}
+    first = expected[f"rich/__pycache__/first.{TAG}.pyc"]
+    assert f"{SITE}/rich/first.py".encode() in first
+
+
+@pytest.mark.parametrize("seed", ["1", "4711", "random"])
+def test_the_hash_seed_does_not_matter(tmp_path: Path, expected: dict[str, bytes], seed: str) -> None:
+    assert expected == staged(tmp_path, {"rich": FILES}, PYTHONHASHSEED=seed)
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "TZ": "Pacific/Kiritimati"},
+        {"PYTHONOPTIMIZE": "2", "PYTHONDONTWRITEBYTECODE": "1"},
+        {"SOURCE_DATE_EPOCH": "1", "PYTHONPYCACHEPREFIX": "/nowhere", "PYTHONWARNINGS": "error"},
+    ],
+)
+def test_the_surroundings_do_not_matter(
+    tmp_path: Path, expected: dict[str, bytes], env: dict[str, str]
+) -> None:
+    assert expected == staged(tmp_path, {"rich": FILES}, **env)
+
+
+def test_the_company_does_not_matter(tmp_path: Path, expected: dict[str, bytes]) -> None:
+    assert expected == staged(tmp_path / "a", {"rich": FILES, "aaa": OTHERS})
+    assert expected == staged(tmp_path / "b", {"zzz": OTHERS, "bbb": OTHERS, "rich": FILES})
+
+
+def test_the_number_of_processors_does_not_matter(tmp_path: Path, expected: dict[str, bytes]) -> None:
+    stage = stage_of(tmp_path, {"rich": FILES, "other": OTHERS})
+    assert run("--stage", str(stage), "--site", SITE, cpus=1).returncode == 0
+    assert expected == compiled(stage / "rich")
+
+
+def test_an_environment_gets_the_bytes_of_the_stage(tmp_path: Path, expected: dict[str, bytes]) -> None:
+    venv = venv_of(tmp_path / "venv", {"Rich": FILES, "aaa": OTHERS})
+    done = run("--venv", str(venv))
+    assert (done.returncode, done.stderr) == (0, "")
+    site = venv / SITE.removeprefix("/opt/venv/")
+    found = {name: data for name, data in compiled(site).items() if name.startswith("rich/")}
+    # The names in it are those of the place; a folder of the same length is not to be had here.
+    assert {name: data[:16][:8] for name, data in found.items()} == {n: d[:8] for n, d in expected.items()}
+    stage = stage_of(tmp_path / "stage", {"rich": FILES})
+    assert run("--stage", str(stage), "--site", str(site)).returncode == 0
+    assert compiled(stage / "rich") == found
+    assert not list((venv / "bin").rglob("*.pyc"))
+
+
+def test_a_file_of_two_distributions_is_compiled_by_the_first_by_name(tmp_path: Path) -> None:
+    shared = {"shared.py": RICH}
+    packages = {"B_two": {"b.py": RICH, **shared}, "alpha.one": {"a.py": "A = 1\n", **shared}}
+    venv = venv_of(tmp_path, packages)
+    site = venv / SITE.removeprefix("/opt/venv/")
+    names = [[Path(path).name for path, _ in files] for files in bytecode.of_environment(venv)]
+    assert names == [["a.py", "shared.py"], ["b.py"]]
+    assert all(path == name for files in bytecode.of_environment(venv) for path, name in files)
+    assert run("--venv", str(venv)).returncode == 0
+    assert (site / f"__pycache__/shared.{TAG}.pyc").exists()
+
+
+def test_shipped_bytecode_is_replaced(tmp_path: Path, expected: dict[str, bytes]) -> None:
+    shipped = {f"rich/__pycache__/first.{TAG}.pyc": b"shipped, for a time stamp"}
+    assert expected == staged(tmp_path, {"rich": {**FILES, **shipped}})
+
+
+def test_its_files_are_readable_by_all_whatever_the_umask(tmp_path: Path) -> None:
+    stage = stage_of(tmp_path, {"rich": FILES})
+    command = [sys.executable, bytecode.__file__, "--stage", str(stage), "--site", SITE]
+    subprocess.run(command, check=True, umask=0o077)
+    assert {p.stat().st_mode & 0o777 for p in stage.rglob("*.pyc")} == {0o644}
+
+
+def test_importing_looks_at_no_source(tmp_path: Path) -> None:
+    stage = stage_of(tmp_path, {"rich": FILES})
+    assert run("--stage", str(stage), "--site", SITE).returncode == 0
+    (stage / "rich/rich/sub/deep.py").write_text("VALUE = 'changed'\n")
+    code = "from rich.sub.deep import VALUE; from rich.first import NAMES, known; print(VALUE, known('red'))"
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(stage / "rich")}
+    done = subprocess.run([sys.executable, "-S", "-c", code], env=env, capture_output=True, check=True)
+    assert done.stdout.split() == [b"xxxxxxxxxx", b"True"]
+
+
+def test_a_process_that_dies_is_reported(tmp_path: Path) -> None:
+    stage = stage_of(tmp_path, {"rich": FILES})
+    (stage / "rich/rich/__pycache__").write_text("no folder")
+    done = run("--stage", str(stage), "--site", SITE)
+    assert done.returncode == 1
+    assert "bytecode.py: a compiling process failed" in done.stderr

@@ -1,0 +1,94 @@
+"""Finished layers by key, and what is left of them on a bad day."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprobuild.home import Home
+from reprobuild.layers.cache import Cached, LayerCache
+from reprobuild.layers.tar import LayerWriter
+
+KEY = "k" * 64
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def put(home: Home, key: str = KEY, text: bytes = b"hello", artifacts: tuple[str, ...] = ("a",)) -> Cached:
+    with home.scratch("test") as scratch:
+        path = scratch / "blob"
+        with path.open("wb") as out:
+            writer = LayerWriter(out)
+            writer.file("x", 0o644, len(text), [text])
+            layer = writer.close()
+        return LayerCache(home).put(key, path, Cached(layer, tuple(writer.records), artifacts))
+
+
+def test_a_layer_comes_back_as_it_was_put(home: Home) -> None:
+    cached = put(home)
+    cache = LayerCache(home)
+    assert cache.get(KEY) == cached
+    blob = cache.blob(cached.layer.digest)
+    assert (blob.stat().st_mode & 0o777, blob.stat().st_size) == (0o444, cached.layer.size)
+    assert cache.get("other") is None
+
+
+def test_a_blob_that_is_cut_or_gone_does_not_count(home: Home) -> None:
+    cached = put(home)
+    blob = LayerCache(home).blob(cached.layer.digest)
+    data = blob.read_bytes()
+    blob.chmod(0o644)
+    blob.write_bytes(data[:-1])
+    assert LayerCache(home).get(KEY) is None
+    blob.unlink()
+    assert LayerCache(home).get(KEY) is None
+    assert put(home) == cached == LayerCache(home).get(KEY)
+
+
+def garbage() -> st.SearchStrategy[bytes]:
+    values = st.recursive(
+        st.none() | st.integers() | st.text(max_size=3) | st.booleans(),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["layer", "records", "artifacts", "digest", "size"]), inner)
+        ),
+    )
+    layer = st.fixed_dictionaries({"diff_id": values, "digest": values, "size": values, "unpacked": values})
+    table = st.fixed_dictionaries({"layer": layer, "records": values, "artifacts": values})
+    return (values | table).map(lambda value: json.dumps(value).encode()) | st.binary(max_size=20)
+
+
+@given(garbage())
+def test_garbage_does_not_count(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    home = Home(tmp_path_factory.mktemp("home"))
+    cache = LayerCache(home)
+    (home.folder("layers") / f"{KEY}.json").write_bytes(data)
+    assert cache.get(KEY) is None
+
+
+def test_a_list_of_paths_that_is_cut_does_not_count(home: Home) -> None:
+    put(home)
+    path = home.folder("layers") / f"{KEY}.json"
+    path.write_bytes(path.read_bytes()[:-3])
+    assert LayerCache(home).get(KEY) is None
+
+
+def test_keep_only_removes_the_rest(home: Home) -> None:
+    kept = put(home, "kept", b"kept", ("one", "two"))
+    gone = put(home, "gone", b"gone", ("three",))
+    cache = LayerCache(home)
+    stray = cache.blobs / ("0" * 64)
+    stray.write_bytes(b"stray")
+    sizes = gone.layer.size + len(b"stray") + (home.folder("layers") / "gone.json").stat().st_size
+    assert cache.keep_only({kept.layer.digest}) == ({"one", "two"}, sizes)
+    assert cache.get("kept") == kept
+    assert cache.get("gone") is None
+    assert [path.name for path in cache.blobs.iterdir()] == [kept.layer.digest[7:]]
+    assert [path.name for path in home.folder("layers").iterdir()] == ["kept.json"]
