@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from conftest import GOLDEN
 from reprobuild import pipeline, process, sandbox
 from reprobuild.console import Console
+from reprobuild.engines import oci
 from reprobuild.engines.oci import OciEngine
 from reprobuild.errors import FetchError, HostError, LockError, ReprobuildError, ResolveError, SelfTestError
 from reprobuild.home import Home
@@ -42,10 +44,11 @@ def home(tmp_path: Path) -> Home:
 def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     """Stand in for what takes minutes; the image has documents and no layers. Returns what was done."""
     done: Steps = []
-    monkeypatch.setattr(pipeline, "check_host", lambda *_: done.append("check"))
+    monkeypatch.setattr(pipeline, "check_host", lambda: done.append("check"))
+    monkeypatch.setattr(OciEngine, "check", lambda _, gpu: None)
     monkeypatch.setattr(pipeline, "fetch", lambda *_: done.append("fetch"))
 
-    def build(engine: OciEngine, lock: Lock, store: object) -> str:
+    def build(engine: OciEngine, lock: Lock, context: object) -> str:
         done.append("build")
         return engine.images.add(documents(lock, image_config(lock), []))
 
@@ -210,27 +213,30 @@ def test_a_broken_lock_is_replaced_only_when_no_pin_is_to_stay(
 
 
 @pytest.mark.parametrize("program", ["mmdebstrap", "unshare"])
-def test_a_missing_program_is_named_with_its_package(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_program_is_named_with_its_package(
+    home: Home, program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     which = process.which
+    check = check_host if program == "mmdebstrap" else partial(OciEngine(home, CONSOLE).check, gpu=False)
     monkeypatch.setattr(
         process, "which", lambda name: None if name == program else which(name) or "/bin/true"
     )
     with pytest.raises(HostError, match=f"{program} is not installed") as caught:
-        check_host()
+        check()
     assert caught.value.hint.startswith("apt-get install -y ")
 
 
-def test_either_runtime_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_either_runtime_will_do(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     there: set[str] = set()
     monkeypatch.setattr(sandbox, "check_namespaces", lambda: None)
     monkeypatch.setattr(
         process, "which", lambda name: "/bin/true" if name in there or name not in sandbox.RUNTIMES else None
     )
     with pytest.raises(HostError, match="neither crun nor runc is installed"):
-        check_host()
+        OciEngine(home, CONSOLE).check(gpu=False)
     for name in sandbox.RUNTIMES:
         there = {name}
-        check_host()
+        OciEngine(home, CONSOLE).check(gpu=False)
 
 
 def test_an_ordinary_user_needs_newuidmap(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +248,7 @@ def test_an_ordinary_user_needs_newuidmap(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_gpu_that_is_required_is_looked_for_first(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "gpu_access", lambda: "no NVIDIA GPU on this machine")
+    monkeypatch.setattr(oci, "gpu_missing", lambda: "no NVIDIA GPU on this machine")
     monkeypatch.setattr(pipeline, "fetch", lambda *_: pytest.fail("fetched"))
     with pytest.raises(HostError, match="--gpu require: no NVIDIA GPU on this machine"):
         make_image(LOCK, None, "require", home, CONSOLE)

@@ -7,17 +7,17 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import process, sandbox
+from . import process
 from .console import Console
-from .engines.gpu import gpu_access
+from .engines.base import Engine
 from .engines.oci import OciEngine
-from .errors import HostError, LockError
+from .errors import LockError
 from .fetch import fetch
 from .home import Home, atomic_write, make_folders, storage_errors
 from .image_config import default_image_name
 from .layers.build import write_debian_tar
 from .lockfile import Lock
-from .render import Rendered, render
+from .render import DEBIAN_TAR, Rendered, render
 from .resolve import Upgrade, resolve
 from .selftest import Gpu, SelfTestReport, run_selftest
 from .store import Store
@@ -68,21 +68,24 @@ def lock_of(env: Env, console: Console) -> Lock:
     return lock
 
 
-def make_image(lock: Lock, name: str | None, gpu: Gpu, home: Home, console: Console) -> Made:
+def make_image(
+    lock: Lock, name: str | None, gpu: Gpu, home: Home, console: Console, *, engine: Engine | None = None
+) -> Made:
     """Fetch, build, test and name the image of a lock. It gets its name only when it has passed."""
-    check_host(gpu)
-    engine, store = OciEngine(home, console), Store(home)
+    engine, store = engine or OciEngine(home, console), Store(home)
+    check_host()
+    engine.check(gpu=gpu == "require")
     name = name or default_image_name(lock)
     # Held to the end: until it has its name, `clean` would take the candidate away.
     with home.lock("build", console):
         fetch(lock, store, console)
-        digest = engine.build(lock, store)
+        digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, home, console))
         report = test_image(engine, digest, gpu, home, console)
         tag(engine.images, digest, name, report)
     return Made(name, digest, report)
 
 
-def test_image(engine: OciEngine, digest: str, gpu: Gpu, home: Home, console: Console) -> SelfTestReport:
+def test_image(engine: Engine, digest: str, gpu: Gpu, home: Home, console: Console) -> SelfTestReport:
     """Run the self-test in an image and keep its report."""
     console.step(f"testing {digest[:19]} inside itself")
     report = run_selftest(engine.runner(digest), gpu=gpu)
@@ -93,32 +96,38 @@ def test_image(engine: OciEngine, digest: str, gpu: Gpu, home: Home, console: Co
     return report
 
 
-def check_host(gpu: Gpu = "auto") -> None:
+def check_host() -> None:
     """Raise `HostError` for what a build will need and this machine lacks, before gigabytes are fetched."""
-    if gpu == "require" and isinstance(reason := gpu_access(), str):
-        raise HostError(f"--gpu require: {reason}", hint="leave --gpu out to test on the CPU alone")
     process.require("mmdebstrap", "to install the Debian packages of the image")
     if os.geteuid() != 0:
         process.require("newuidmap", "by mmdebstrap, when it is not run as root")
-    sandbox.runtime()
-    sandbox.check_namespaces()
 
 
 def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, console: Console) -> Rendered:
     """Write the Dockerfile and its context; with ``artifacts`` also the wheels and the Debian root."""
     rendered = render(lock)
+    if artifacts:
+        check_host()
+        with home.lock("build", console):
+            fetch(lock, Store(home), console)
+            _fill(lock, rendered, folder, home, console)
+    else:
+        _write_texts(rendered, folder)
+    return rendered
+
+
+def _fill(lock: Lock, rendered: Rendered, folder: Path, home: Home, console: Console) -> None:
+    """Write a whole context; what is locked is in the store, and the caller holds the build's lock."""
+    _write_texts(rendered, folder)
+    for artifact in rendered.artifacts:
+        _place(Store(home).path(artifact.sha256), folder / artifact.path)
+    write_debian_tar(lock, Store(home), home, console, folder / DEBIAN_TAR)
+
+
+def _write_texts(rendered: Rendered, folder: Path) -> None:
     for path, content in rendered.files.items():
         make_folders((folder / path).parent)
         atomic_write(folder / path, content)
-    if artifacts:
-        check_host()
-        store = Store(home)
-        with home.lock("build", console):
-            fetch(lock, store, console)
-            for artifact in rendered.artifacts:
-                _place(store.path(artifact.sha256), folder / artifact.path)
-            write_debian_tar(lock, store, home, console, folder / "debian.tar")
-    return rendered
 
 
 def _place(source: Path, target: Path) -> None:

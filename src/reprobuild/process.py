@@ -9,9 +9,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from .errors import HostError
 
@@ -140,6 +142,38 @@ def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]
             process.stdin.close()
         except BrokenPipeError:
             pass  # it ended early: its status and its last words tell why
+        except BaseException:
+            _kill_session(process)
+            raise
+        process.wait()
+        said.seek(0)
+        err = said.read()
+    if process.returncode != 0:
+        raise ProcessFailed(argv, process.returncode, tail(err))
+
+
+@contextmanager
+def stream(argv: Sequence[str]) -> Iterator[IO[bytes]]:
+    """Run and give its standard output to read; what is not read is thrown away with the process.
+
+    Raises `ProcessFailed` at the end of the block on a status other than 0.
+    """
+    log.debug("stream: %s", shlex.join(argv))
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            start_new_session=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            yield process.stdout
+            while process.stdout.read(1 << 20):
+                pass
         except BaseException:
             _kill_session(process)
             raise

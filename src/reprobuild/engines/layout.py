@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,11 @@ from ..console import Console
 from ..errors import ImageError
 from ..home import Home, atomic_write, make_folders, storage_errors
 from ..layers.image import MANIFEST_TYPE, ImageDocuments, sha256
+from .stream import Member
 
-_NAME = "org.opencontainers.image.ref.name"
+NAME = "org.opencontainers.image.ref.name"
+"""The annotation of an index's entry that holds the image's name."""
+
 _REPOSITORY = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d+)?/)?"
 _REFERENCE = re.compile(rf"{_HOST}{_REPOSITORY}(?:/{_REPOSITORY})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?")
@@ -84,10 +89,10 @@ class ImageStore:
         def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
             # The image that loses the name stays as one without.
             for entry in entries:
-                if entry.get("annotations", {}).get(_NAME) == name:
+                if entry.get("annotations", {}).get(NAME) == name:
                     del entry["annotations"]
             kept = [e for e in entries if e["digest"] != known.digest or "annotations" in e]
-            named = {"annotations": {_NAME: name}, "digest": known.digest}
+            named = {"annotations": {NAME: name}, "digest": known.digest}
             return [*kept, named | {"mediaType": MANIFEST_TYPE, "size": size}]
 
         self._change(change)
@@ -97,7 +102,7 @@ class ImageStore:
         names: dict[str, list[str]] = {}
         for entry in self._entries():
             found = names.setdefault(entry["digest"], [])
-            if name := entry.get("annotations", {}).get(_NAME):
+            if name := entry.get("annotations", {}).get(NAME):
                 found.append(name)
         images = [self._image(digest, found) for digest, found in names.items()]
         return sorted(images, key=lambda image: (not image.names, image.names, image.digest))
@@ -133,6 +138,11 @@ class ImageStore:
         blobs = [self.blob(layer["digest"]) for layer in self.manifest(digest)["layers"]]
         return list(zip(blobs, self.config(digest)["rootfs"]["diff_ids"], strict=True))
 
+    @contextmanager
+    def opened(self, digest: str) -> Iterator[Iterator[Member]]:
+        """Give an image's blobs under their names in an OCI layout; see `base.Images`."""
+        yield layout_members(self.folder, digest)
+
     def remove(self, reference: str) -> Image:
         """Take away a name, or with a digest the image with all its names; blobs go with `clean`."""
         image = self.find(reference)
@@ -140,7 +150,7 @@ class ImageStore:
 
         def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
             if name in image.names:
-                return [e for e in entries if e.get("annotations", {}).get(_NAME) != name]
+                return [e for e in entries if e.get("annotations", {}).get(NAME) != name]
             return [e for e in entries if e["digest"] != image.digest]
 
         self._change(change)
@@ -151,7 +161,7 @@ class ImageStore:
         dropped: list[str] = []
 
         def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-            named = {e["digest"] for e in entries if _NAME in e.get("annotations", {})}
+            named = {e["digest"] for e in entries if NAME in e.get("annotations", {})}
             dropped.extend(sorted({e["digest"] for e in entries} - named))
             return [e for e in entries if e["digest"] in named]
 
@@ -205,11 +215,30 @@ class ImageStore:
     def _change(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
         with self._home.lock("images", self._console), storage_errors(self.folder):
             entries = change(self._entries())
-            entries.sort(key=lambda e: (e["digest"], e.get("annotations", {}).get(_NAME, "")))
+            entries.sort(key=lambda e: (e["digest"], e.get("annotations", {}).get(NAME, "")))
             if not (self.folder / "oci-layout").exists():
                 atomic_write(self.folder / "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
             index = {"manifests": entries, "mediaType": _INDEX_TYPE, "schemaVersion": 2}
             atomic_write(self.folder / "index.json", json.dumps(index, separators=(",", ":")).encode())
+
+
+def layout_members(folder: Path, digest: str) -> Iterator[Member]:
+    """Give the files of a layout that belong to one image, by the digest of its manifest."""
+    try:
+        index = {"manifests": [{"digest": digest}]}
+        yield Member("index.json", BufferedReader(BytesIO(json.dumps(index).encode())))
+        manifest = json.loads(_blob(folder, digest).read_bytes())
+        for blob in sorted(
+            {digest, manifest["config"]["digest"], *(y["digest"] for y in manifest["layers"])}
+        ):
+            with _blob(folder, blob).open("rb") as file:
+                yield Member(f"blobs/{blob.replace(':', '/')}", file)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ImageError(f"{folder}: not an OCI layout that can be read: {error}") from None
+
+
+def _blob(folder: Path, digest: str) -> Path:
+    return folder / "blobs" / digest.replace(":", "/")
 
 
 def _damaged(digest: str, reason: str) -> ImageError:
