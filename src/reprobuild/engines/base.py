@@ -83,3 +83,33 @@ class Engine(Protocol):
 
     def runner(self, digest: str) -> ImageRunner:
         """Return what runs programs in an image for the self-test."""
+
+
+class NamedImages(Images, Protocol):
+    """The images of an engine with a list of its own, in which other people's images are, too."""
+
+    def name(self, digest: str, name: str, *, force: bool = False) -> None:
+        """Give an image a name; ``force`` also takes it from an image that reprobuild did not make."""
+
+
+class Taker(Protocol):
+    """An engine that takes images in."""
+
+    @property
+    def kind(self) -> EngineName:
+        """Its name on the command line."""
+
+    @property
+    def images(self) -> NamedImages:
+        """Its images."""
+
+    @property
+    def keeps_manifests(self) -> bool:
+        """Whether it knows an image by the digest of its manifest, else by that of its configuration."""
+
+    @property
+    def takes_oci(self) -> bool:
+        """Whether it reads an OCI archive with layers compressed by zstd."""
+
+    def load(self, archive: Iterator[bytes]) -> None:
+        """Take in the image of an archive. Raises `EngineError`."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Literal, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from ..console import Console
 from ..errors import HostError
 from ..home import Home
-from .base import Engine, EngineName
+from .base import Engine, EngineName, Taker
 from .oci import OciEngine
 from .podman import PodmanEngine
+
+if TYPE_CHECKING:
+    from .docker import DockerEngine
 
 Choice = Literal["auto", "oci", "docker", "podman"]
 
@@ -31,6 +34,11 @@ def choose(choice: Choice, home: Home, console: Console, builder: str | None = N
     return _engine("oci", home, console, builder)
 
 
+def taker(name: Literal["docker", "podman"], home: Home, console: Console) -> Taker:
+    """Return an engine that images can be loaded into. Raises `HostError` when it does not answer."""
+    return _docker(home, console) if name == "docker" else PodmanEngine(home, console)
+
+
 def _engine(name: EngineName, home: Home, console: Console, builder: str | None) -> Engine:
     if builder is not None and name != "docker":
         raise HostError(
@@ -41,11 +49,15 @@ def _engine(name: EngineName, home: Home, console: Console, builder: str | None)
         case "oci":
             return OciEngine(home, console)
         case "docker":
-            # Here, since the SDK takes longer to import than all else.
-            from .docker import DockerEngine  # noqa: PLC0415
-
-            return DockerEngine(home, console, builder)
+            return _docker(home, console, builder)
         case "podman":
             return PodmanEngine(home, console)
         case _:
             assert_never(name)
+
+
+def _docker(home: Home, console: Console, builder: str | None = None) -> DockerEngine:
+    # Here, since the SDK takes longer to import than all else.
+    from .docker import DockerEngine  # noqa: PLC0415
+
+    return DockerEngine(home, console, builder)
