@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import socket
 import subprocess
 import time
@@ -218,7 +219,7 @@ def test_a_program_that_is_not_in_the_image_is_named(box: Box) -> None:
 
 def running(mark: str) -> list[int]:
     """Return the processes of this machine that have a word on their command line."""
-    found = []
+    found: list[int] = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             if mark in path.read_bytes().decode().split("\0"):
@@ -226,31 +227,44 @@ def running(mark: str) -> list[int]:
     return found
 
 
-def test_the_time_limit_kills_all_that_it_has_started(box: Box) -> None:
-    seconds = str(600 + uuid.uuid4().int % 10**6 / 10**6)
-    # In the background, in a session of its own, deaf to signals, and reading a pipe that stays open.
+@pytest.fixture
+def seconds() -> Iterator[str]:
+    """A long time to sleep that marks the processes of one test; none of them outlives it."""
+    mark = f"600.{uuid.uuid4().int % 10**9:09}"
+    yield mark
+    left = running(mark)
+    for number in left:
+        os.kill(number, signal.SIGKILL)
+    assert not left
+
+
+def settles(condition: Callable[[], bool], within: float) -> bool:
+    """Whether a condition comes true in that many seconds."""
+    deadline = time.monotonic() + within
+    while not (true := condition()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return true
+
+
+def test_the_time_limit_kills_all_that_it_has_started(box: Box, seconds: str) -> None:
+    # In the background, deaf to signals, and holding the pipes open.
     script = f"trap '' TERM INT HUP; (trap '' TERM INT HUP; sleep {seconds}) & sleep {seconds}"
-    started = time.monotonic()
-    with box.person.start(box.command("bash", "-c", script, timeout=2), stdout=subprocess.PIPE) as process:
-        while len(running(seconds)) < 2 and time.monotonic() < started + 20:
-            time.sleep(0.02)
-        assert len(running(seconds)) == 2
+    command = box.command("bash", "-c", script, timeout=3)
+    process = box.person.start(command, stdout=subprocess.PIPE)
+    try:
+        assert settles(lambda: len(running(seconds)) == 2, within=30)
         found = json.loads(process.communicate(timeout=30)[0])
-    assert found["error"] == "ProcessTimeout"
-    assert "stopped after 2 s" in found["message"]
-    deadline = time.monotonic() + 5
-    while running(seconds) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert running(seconds) == []
+        assert found["error"] == "ProcessTimeout"
+        assert "stopped after 3 s" in found["message"]
+        assert settles(lambda: not running(seconds), within=5)
+    finally:
+        process.kill()
+        process.communicate()
 
 
-def test_what_is_left_in_the_background_ends_with_the_program(box: Box) -> None:
-    seconds = str(600 + uuid.uuid4().int % 10**6 / 10**6)
+def test_what_is_left_in_the_background_ends_with_the_program(box: Box, seconds: str) -> None:
     assert box.sh(f"(sleep {seconds} >/dev/null 2>&1 &) ; echo gone") == "gone\n"
-    deadline = time.monotonic() + 5
-    while running(seconds) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert running(seconds) == []
+    assert settles(lambda: not running(seconds), within=5)
 
 
 def test_on_a_terminal(box: Box) -> None:

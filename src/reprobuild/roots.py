@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -15,7 +16,7 @@ import zstandard
 from . import process
 from .console import Console
 from .errors import ImageError
-from .home import Home, storage_errors
+from .home import Home, free_bytes, storage_errors
 
 _CHUNK = 1 << 20
 
@@ -38,10 +39,7 @@ def unpack(home: Home, console: Console, blob: Path, diff_id: str, advance: Call
             root.mkdir(mode=0o755)
             found = _extract(blob, root, advance)
             if found != diff_id:
-                raise ImageError(
-                    f"{blob.name[:19]}…: the layer's bytes are not those of the image",
-                    hint="`reprobuild clean --all` empties the stores; the next run builds them again",
-                )
+                raise _damaged(blob, "its bytes are not those of the image")
             root.rename(final)
     return final
 
@@ -112,5 +110,20 @@ def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
                 advance(file.tell() - position)
                 position = file.tell()
 
-    process.feed(command, feed)
+    try:
+        process.feed(command, feed)
+    except process.ProcessFailed as failed:
+        # What tar says of a full disk differs with the moment; what it wrote is still there.
+        if free_bytes(root) < _CHUNK:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+        raise _damaged(blob, failed.tail) from None
+    except zstandard.ZstdError as error:
+        raise _damaged(blob, str(error)) from None
     return "sha256:" + content.hexdigest()
+
+
+def _damaged(blob: Path, reason: str) -> ImageError:
+    return ImageError(
+        f"{blob.name[:19]}…: the layer cannot be unpacked: {reason}",
+        hint="`reprobuild clean --all` empties the stores; the next run builds them again",
+    )
