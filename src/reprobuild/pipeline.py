@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import process
+from . import namespaces, process
 from .console import Console
 from .engines.base import Engine
 from .engines.oci import OciEngine
@@ -99,8 +98,7 @@ def test_image(engine: Engine, digest: str, gpu: Gpu, home: Home, console: Conso
 def check_host() -> None:
     """Raise `HostError` for what a build will need and this machine lacks, before gigabytes are fetched."""
     process.require("mmdebstrap", "to install the Debian packages of the image")
-    if os.geteuid() != 0:
-        process.require("newuidmap", "by mmdebstrap, when it is not run as root")
+    namespaces.check(all_ids=True)
 
 
 def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, console: Console) -> Rendered:

@@ -16,7 +16,7 @@ from .. import __version__
 from ..console import Console
 from ..errors import ReprobuildError
 from ..network import ScrubFilter, scrub
-from . import comparing, handing_on, images, locking
+from . import handing_on, images, inspecting, locking
 from .common import Settings
 
 
@@ -58,7 +58,7 @@ def cli(context: click.Context, *, verbose: bool, quiet: bool) -> None:
     context.obj = Settings(console=Console(quiet=quiet))
 
 
-for command in (*locking.COMMANDS, *images.COMMANDS, *comparing.COMMANDS, *handing_on.COMMANDS):
+for command in (*locking.COMMANDS, *images.COMMANDS, *inspecting.COMMANDS, *handing_on.COMMANDS):
     cli.add_command(command)
 
 

@@ -37,11 +37,10 @@ class OciEngine:
         self.images = ImageStore(home, console)
 
     def check(self, *, gpu: bool) -> None:
-        """Raise `HostError` without a runtime, or the right to the namespaces that it needs, or a GPU."""
+        """Raise `HostError` without a runtime, or without a GPU where one is wanted."""
         if gpu:
             require_gpu(gpu_missing())
         sandbox.runtime()
-        sandbox.check_namespaces()
 
     def build(self, lock: Lock, context: WriteContext) -> str:  # noqa: ARG002 -- it makes layers itself
         """Build the image of a lock, all of whose artifacts are in the store; return its digest.
@@ -90,13 +89,10 @@ class OciEngine:
             task = _with_gpu(task, gpu)
         with self._unpacked(image) as layers, self._home.scratch("run") as scratch:
             command = sandbox.prepare(scratch, layers, task)
-            try:
-                status = process.call(command, cwd=scratch)
-                if status != 0:
-                    sandbox.check_started(scratch, task)
-                return status
-            finally:
-                sandbox.discard(scratch)
+            status = process.call(command, cwd=scratch)
+            if status != 0:
+                sandbox.check_started(scratch, task)
+            return status
 
     @contextmanager
     def _unpacked(self, image: Image) -> Iterator[list[Path]]:
@@ -123,10 +119,7 @@ class ImageRunner:
             unpacked(self._home, self._console, self._images, self.digest) as layers,
             self._home.scratch("selftest") as scratch,
         ):
-            try:
-                return sandbox.run(scratch, layers, task, timeout=timeout)
-            finally:
-                sandbox.discard(scratch)
+            return sandbox.run(scratch, layers, task, timeout=timeout)
 
     def gpu_missing(self) -> str | None:
         """Return why no GPU can be handed in, or None."""
