@@ -98,7 +98,7 @@ def _choose(documents: Mapping[str, Any], where: str, name: str | None) -> tuple
             blobs = [_blob(layer["digest"]) for layer in manifest["layers"]]
             found.append((names, _blob(manifest["config"]["digest"]), blobs))
     wanted = [each for each in found if name is None or name in each[0]]
-    if len({each[1] for each in wanted}) != 1:
+    if len({(config, *layers) for _, config, layers in wanted}) != 1:
         names = sorted({n for each in found for n in each[0] if n})
         raise ImageError(
             f"{where} holds {len(wanted)} images{f' called {name}' if name else ''}, not one",
