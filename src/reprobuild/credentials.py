@@ -68,7 +68,9 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def _of(config: Mapping[str, Any], key: str, file: Path) -> Login | None:
-    helper = (config.get("credHelpers") or {}).get(key) or config.get("credsStore")
+    # A helper keeps logins by registry, not by repository.
+    store = config.get("credsStore") if "/" not in key else None
+    helper = (config.get("credHelpers") or {}).get(key) or store
     if helper and (login := _ask(str(helper), key)) is not None:
         return login
     auths = config.get("auths") or {}
