@@ -9,6 +9,8 @@ from pathlib import Path
 from . import namespaces, process
 from .console import Console
 from .engines.base import Engine
+from .engines.failures import refuse_stranger
+from .engines.layout import image_name
 from .engines.oci import OciEngine
 from .errors import LockError
 from .fetch import fetch
@@ -74,7 +76,8 @@ def make_image(
     engine, store = engine or OciEngine(home, console), Store(home)
     check_host()
     engine.check(gpu=gpu == "require")
-    name = name or default_image_name(lock)
+    name = image_name(name or default_image_name(lock))
+    refuse_stranger(engine.images, name)
     # Held to the end: until it has its name, `clean` would take the candidate away.
     with home.lock("build", console):
         fetch(lock, store, console)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,10 +56,15 @@ def find_image(text: str, home: Home, console: Console) -> Kept:
     raise nowhere
 
 
-def tree_of(text: str, home: Home, console: Console) -> ImageTree:
+def is_file(text: str) -> bool:
+    """Whether an image is named by the path of an archive or layout."""
+    return Path(text.partition("#")[0]).exists()
+
+
+def tree_of(text: str, home: Home, console: Console, *, keep: Collection[str] = ()) -> ImageTree:
     """Return the files of an image: see `find_image`, or a path of an archive or layout (``#NAME``)."""
     with members_of(text, home, console) as (found, name):
-        return read_tree(found, text, name)
+        return read_tree(found, text, name, keep=keep)
 
 
 @contextmanager

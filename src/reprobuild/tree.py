@@ -11,7 +11,7 @@ import hashlib
 import json
 import posixpath
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
 from typing import IO, Any, cast
@@ -34,6 +34,8 @@ class ImageTree:
 
     files: Mapping[str, Record]
     config: Mapping[str, Any]
+    kept: Mapping[str, bytes] = field(default_factory=dict)
+    """The content of those files that the reader was told to keep, by path."""
 
     @property
     def digest(self) -> str:
@@ -57,14 +59,18 @@ class _Layer:
     emptied: list[str] = field(default_factory=list)
 
 
-def read_tree(members: Iterable[Member], where: str, name: str | None = None) -> ImageTree:
+def read_tree(
+    members: Iterable[Member], where: str, name: str | None = None, *, keep: Collection[str] = ()
+) -> ImageTree:
     """Return the tree of the one image of an archive, or of that with a name.
 
-    Raises `ImageError` that names ``where`` when there is none, or none that can be read.
+    ``keep`` names files of a few megabytes whose content is wanted too. Raises `ImageError` that names
+    ``where`` when there is none, or none that can be read.
     """
     documents: dict[str, Any] = {}
     layers: dict[str, _Layer] = {}
     links: dict[str, str] = {}
+    contents: dict[str, bytes] = {}
     try:
         for member in members:
             if member.file is None:
@@ -73,7 +79,7 @@ def read_tree(members: Iterable[Member], where: str, name: str | None = None) ->
                 )
                 continue
             if (stream := layer_of(member.file)) is not None:
-                layers[member.name] = _read_layer(stream)
+                layers[member.name] = _read_layer(stream, keep, contents)
             elif member.file.peek(1)[:1] in (b"{", b"["):
                 documents[member.name] = json.loads(member.file.read(_DOCUMENT))
         config, names = _choose(documents, where, name)
@@ -83,7 +89,8 @@ def read_tree(members: Iterable[Member], where: str, name: str | None = None) ->
         raise ImageError(f"{where}: a layer is damaged: {error}", hint="write the archive anew") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ImageError(f"{where}: not an image archive: {type(error).__name__} {error}") from None
-    return ImageTree(_laid_over(order), section)
+    files = _laid_over(order)
+    return ImageTree(files, section, {p: contents[files[p].content] for p in keep if p in files})
 
 
 def _choose(documents: Mapping[str, Any], where: str, name: str | None) -> tuple[str, list[str]]:
@@ -134,15 +141,21 @@ def layer_of(file: BufferedReader) -> IO[bytes] | None:
     return file if start[257:262] == b"ustar" or (len(start) == 512 and not any(start)) else None
 
 
-def _read_layer(stream: IO[bytes]) -> _Layer:
+def _read_layer(stream: IO[bytes], keep: Collection[str], contents: dict[str, bytes]) -> _Layer:
     layer = _Layer()
     with tarfile.open(fileobj=stream, mode="r|", bufsize=CHUNK) as tar:
         for member in tar:
-            _read_entry(tar, member, layer)
+            _read_entry(tar, member, layer, keep, contents)
     return layer
 
 
-def _read_entry(tar: tarfile.TarFile, member: tarfile.TarInfo, layer: _Layer) -> None:
+def _read_entry(
+    tar: tarfile.TarFile,
+    member: tarfile.TarInfo,
+    layer: _Layer,
+    keep: Collection[str],
+    contents: dict[str, bytes],
+) -> None:
     path = member.name.removeprefix("./").strip("/")
     folder, _, base = path.rpartition("/")
     owner, mode = f"{member.uid}:{member.gid}", member.mode & 0o7777
@@ -155,7 +168,9 @@ def _read_entry(tar: tarfile.TarFile, member: tarfile.TarInfo, layer: _Layer) ->
     elif member.islnk():
         layer.links.append((path, member.linkname.removeprefix("./").strip("/")))
     elif member.isfile():
-        layer.entries[path] = Record(path, "file", mode, _content(tar, member), owner)
+        digest, kept = _content(tar, member, keep=path in keep)
+        contents |= {digest: kept} if path in keep else {}
+        layer.entries[path] = Record(path, "file", mode, digest, owner)
     elif member.isdir():
         layer.entries[path] = Record(path, "dir", mode, "-", owner)
     elif member.issym():
@@ -165,13 +180,14 @@ def _read_entry(tar: tarfile.TarFile, member: tarfile.TarInfo, layer: _Layer) ->
         layer.entries[path] = Record(path, "other", mode, what, owner)
 
 
-def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> str:
+def _content(tar: tarfile.TarFile, member: tarfile.TarInfo, *, keep: bool) -> tuple[str, bytes]:
     file = tar.extractfile(member)
     assert file is not None
-    content = hashlib.sha256()
+    content, kept = hashlib.sha256(), b""
     while chunk := file.read(CHUNK):
         content.update(chunk)
-    return content.hexdigest()
+        kept += chunk if keep else b""
+    return content.hexdigest(), kept
 
 
 def _laid_over(layers: Iterable[_Layer]) -> Mapping[str, Record]:

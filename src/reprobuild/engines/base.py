@@ -49,7 +49,7 @@ class Images(Protocol):
         """Return the image of a name or digest. Raises `ImageError`."""
 
     def name(self, digest: str, name: str) -> None:
-        """Give an image a name, which is taken from the image that had it. Only tag.py calls this."""
+        """Give an image a name, taken from the image that had it. Only tag.py and transfer.py call this."""
 
     def opened(self, digest: str) -> AbstractContextManager[Iterator[Member]]:
         """Give the members of the image's archive, in the form of ``docker save`` or an OCI layout.
@@ -85,13 +85,6 @@ class Engine(Protocol):
         """Return what runs programs in an image for the self-test."""
 
 
-class NamedImages(Images, Protocol):
-    """The images of an engine with a list of its own, in which other people's images are, too."""
-
-    def name(self, digest: str, name: str, *, force: bool = False) -> None:
-        """Give an image a name; ``force`` also takes it from an image that reprobuild did not make."""
-
-
 class Taker(Protocol):
     """An engine that takes images in."""
 
@@ -100,7 +93,7 @@ class Taker(Protocol):
         """Its name on the command line."""
 
     @property
-    def images(self) -> NamedImages:
+    def images(self) -> Images:
         """Its images."""
 
     @property

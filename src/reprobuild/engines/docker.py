@@ -162,10 +162,8 @@ class DockerImages:
             labels=image.labels or {},
         )
 
-    def name(self, digest: str, name: str, *, force: bool = False) -> None:
+    def name(self, digest: str, name: str) -> None:
         """Give an image a name; see `base.Images`."""
-        if not force:
-            failures.refuse_stranger(self, name)
         repository, _, tag = image_name(name).rpartition(":")
         with docker_errors("name an image"):
             self._client.api.tag(digest, repository, tag)

@@ -35,7 +35,9 @@ class DockerRunner:
         with docker_errors("run the self-test"):
             container = self._client.containers.create(
                 self.digest,
-                list(argv),
+                list(argv[1:]),
+                # Its own entry point, if a derived image has one, would run in the program's place.
+                entrypoint=list(argv[:1]),
                 network_mode="none",
                 read_only=True,
                 cap_drop=["ALL"],

@@ -126,10 +126,8 @@ class PodmanImages:
             labels=facts.get("Labels") or {},
         )
 
-    def name(self, digest: str, name: str, *, force: bool = False) -> None:
+    def name(self, digest: str, name: str) -> None:
         """Give an image a name; see `base.Images`."""
-        if not force:
-            failures.refuse_stranger(self, name)
         try:
             process.run([self._program, "tag", digest.removeprefix("sha256:"), image_name(name)])
         except process.ProcessFailed as failed:
@@ -165,7 +163,9 @@ class PodmanRunner:
                 # Podman ends it also when this process was killed and cannot.
                 f"--timeout={int(timeout) + 30}",
                 *(_gpu_options() if gpu else ()),
-                *(self.digest.removeprefix("sha256:"), *argv),
+                # Its own entry point, if a derived image has one, would run in the program's place.
+                f"--entrypoint={argv[0]}",
+                *(self.digest.removeprefix("sha256:"), *argv[1:]),
             ]
             try:
                 done = process.run(command, timeout=timeout, check=False)

@@ -44,5 +44,5 @@ def load(images: ImageStore, image: Image, name: str, engine: Taker, *, force: b
         raise EngineError(
             f"{engine.kind} took the image in, but does not know {wanted}", hint="look at its log"
         ) from None
-    engine.images.name(found.digest, name, force=force)
+    engine.images.name(found.digest, name)
     return found.digest
