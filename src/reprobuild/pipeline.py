@@ -18,8 +18,9 @@ from .image_config import default_image_name
 from .layers.build import write_debian_tar
 from .lockfile import Lock
 from .render import Rendered, render
+from .report import SelfTestReport
 from .resolve import Upgrade, resolve
-from .selftest import Gpu, SelfTestReport, run_selftest
+from .selftest import Gpu, run_selftest
 from .store import Store
 from .tag import tag
 from .workspace import Env, read_lock

@@ -17,8 +17,9 @@ from ..errors import HostError, SelfTestError
 from ..home import size_text
 from ..image_config import LABEL
 from ..pipeline import make_image, test_image
+from ..report import SelfTestReport
 from ..sandbox import Bind
-from ..selftest import Gpu, SelfTestReport
+from ..selftest import Gpu
 from .common import STACK, Settings, as_json, chosen_lock, columns, emit, gpu, request_flags, table
 
 
