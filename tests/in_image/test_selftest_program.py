@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from torch_python import PROGRAM, image_environment, make_venv, run
 
+from reprobuild.cost import CostReport
 from reprobuild.in_image.selftest import (
     ACROSS,
     CHECKS,
@@ -23,7 +24,6 @@ from reprobuild.in_image.selftest import (
     Outcome,
     judge,
 )
-from reprobuild.cost import CostReport
 from reprobuild.report import SelfTestReport
 from reprobuild.selftest import EXIT
 
@@ -287,6 +287,8 @@ def test_costs_are_ratios_of_one_run(tmp_path: Path) -> None:
     assert len(found.costs) > 15
     for cost in found.costs:
         assert cost.reason == "", cost
-        assert cost.on and cost.off and cost.ratio
+        assert cost.on
+        assert cost.off
+        assert cost.ratio
         assert abs(cost.ratio - cost.on / cost.off) < 1e-3
         assert cost.rounds >= 7
