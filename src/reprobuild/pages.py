@@ -40,7 +40,9 @@ def fleet_page(fleet: Fleet) -> bytes:
     """Return a whole HTML page with the table of checks by machines and a plot of their distances."""
     rows = [row for row in fleet.rows if any(cell.ulp for cell in row.cells)]
     highest = max((cell.ulp or 0 for row in rows for cell in row.cells), default=0)
-    exponents = range(0, max(4, math.ceil(math.log2(highest + 1))) + 1, _step(highest))
+    needed = max(4, math.ceil(math.log2(highest + 1)))
+    step = math.ceil(needed / 12)
+    exponents = range(0, needed + step, step)
     colours = [COLOURS[index % len(COLOURS)] for index in range(len(fleet.machines))]
     marks = [mark for number, row in enumerate(rows) for mark in _marks(row, number, colours, exponents[-1])]
     text = _ENVIRONMENT.get_template("fleet.html.j2").render(
@@ -55,10 +57,6 @@ def fleet_page(fleet: Fleet) -> bytes:
         height=(len(rows) + 2) * LINE,
     )
     return text.encode()
-
-
-def _step(highest: int) -> int:
-    return max(1, math.ceil(math.log2(highest + 1) / 12))
 
 
 def _place(ulp: int, last: int) -> float:
