@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from .console import Console
 from .errors import StorageError
+from .removal import remove_tree
 
 Folder = Literal["store", "layers", "oci", "roots", "reports", "tmp", "locks"]
 
@@ -70,7 +71,10 @@ class Home:
 
     @contextmanager
     def scratch(self, name: str) -> Iterator[Path]:
-        """Give an empty folder below ``tmp`` that is removed at the end, or by a later `sweep`."""
+        """Give an empty folder below ``tmp`` that is removed at the end, or by a later `sweep`.
+
+        Whatever programs left in it, also in a user namespace, is removed with it.
+        """
         self.sweep()
         parent = self.folder("tmp")
         claimed = None
@@ -85,7 +89,8 @@ class Home:
         try:
             yield path
         finally:
-            shutil.rmtree(path, ignore_errors=True)
+            with suppress(OSError):
+                remove_tree(path)
             os.close(claimed)
 
     def sweep(self) -> int:
@@ -97,7 +102,8 @@ class Home:
                 claimed = _claim_folder(entry)
             if claimed is None:
                 continue
-            shutil.rmtree(entry, ignore_errors=True)
+            with suppress(OSError):
+                remove_tree(entry)
             os.close(claimed)
             removed += not entry.exists()
         return removed

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from . import process
 from .console import Console
 from .errors import ImageError
 from .home import Home, storage_errors
+from .removal import remove_tree
 
 _CHUNK = 1 << 20
 
@@ -84,17 +84,6 @@ def remove_unused(home: Home, wanted: Collection[str]) -> int:
             freed += sum(p.lstat().st_size for p in gone.rglob("*") if p.is_file() and not p.is_symlink())
             remove_tree(gone)
     return freed
-
-
-def remove_tree(folder: Path) -> None:
-    """Remove a folder, also one with folders in it that its owner may not read or write."""
-    with storage_errors(folder):
-        if os.geteuid() != 0:
-            for parent, names, _ in os.walk(folder):
-                for path in (Path(parent, name) for name in names):
-                    if not path.is_symlink():
-                        path.chmod(0o700)
-        shutil.rmtree(folder)
 
 
 def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
