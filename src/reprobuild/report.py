@@ -99,11 +99,11 @@ class SelfTestReport:
 
     @classmethod
     def _of(cls, table: Mapping[str, Any], digest: str) -> SelfTestReport:
-        report = fields(table, "report", _REPORT)
-        if report["mode"] not in get_args(Mode):
+        if table.get("mode", "battery") not in get_args(Mode):
             raise SelfTestError(
-                f"self-test report.mode: {report['mode']!r} is none of {', '.join(get_args(Mode))}"
+                f"self-test report.mode: {table['mode']!r} is none of {', '.join(get_args(Mode))}"
             )
+        report = fields(table, "report", _REPORT)
         gpu = fields(report["gpu"], "report.gpu", GPU_TYPES)
         checks = tuple(_check(item, f"report.checks[{i}]") for i, item in enumerate(report["checks"]))
         if not any(check.status in ("passed", "failed") for check in checks):

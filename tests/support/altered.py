@@ -57,10 +57,7 @@ class AlteredImage:
             unpacked(self.home, Console(quiet=True), self._images, self.digest) as layers,
             self.home.scratch("altered") as scratch,
         ):
-            try:
-                return sandbox.run(scratch, [*layers, self.layer], task, timeout=timeout)
-            finally:
-                sandbox.discard(scratch)
+            return sandbox.run(scratch, [*layers, self.layer], task, timeout=timeout)
 
     def gpu_missing(self) -> str | None:
         return "the image is tested on the CPU"

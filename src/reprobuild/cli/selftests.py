@@ -27,9 +27,7 @@ from .common import Settings, as_json, columns, emit, gpu, table
 @click.option("--full", "mode", flag_value="full", help="Also what takes longer than seconds.")
 @click.option("--prove", "mode", flag_value="prove", help="See nondeterminism come and go on this machine.")
 @click.option("--cost", "mode", flag_value="cost", help="Measure what determinism costs.")
-@click.option(
-    "--against", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Compare with a report."
-)
+@click.option("--against", type=click.Path(path_type=Path), metavar="REPORT", help="Compare with a report.")
 @click.option("--fleet", "fleet_", is_flag=True, help="Compare the reports of many machines.")
 @click.option(
     "-o",
