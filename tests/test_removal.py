@@ -13,12 +13,15 @@ from reprobuild import process
 from reprobuild.removal import remove_tree
 
 
-def test_a_tree_goes(tmp_path: Path) -> None:
-    (tmp_path / "a/b").mkdir(parents=True)
-    (tmp_path / "a/b/file").write_text("x")
-    (tmp_path / "a/link").symlink_to(tmp_path)
-    remove_tree(tmp_path / "a")
-    assert list(tmp_path.iterdir()) == []
+def test_a_tree_goes_and_what_its_links_lead_to_stays(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    (top / "shut/inner").mkdir(parents=True)
+    (top / "shut/inner/file").write_text("x")
+    (tmp_path / "kept").mkdir(mode=0o700)
+    (top / "link").symlink_to(tmp_path / "kept")
+    remove_tree(top)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert (tmp_path / "kept").stat().st_mode & 0o777 == 0o700
 
 
 def test_what_is_refused_is_an_os_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

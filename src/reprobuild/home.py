@@ -31,6 +31,7 @@ _ELSE = (
     *(errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOLCK, errno.EOPNOTSUPP),
 )
 _FOLDER_MODE = 0o755
+_LITTLE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +205,14 @@ def free_text(path: Path) -> str:
     with suppress(OSError):
         return size_text(free_bytes(path))
     return "unknown"
+
+
+def raise_if_full(said: str, folder: Path) -> None:
+    """Raise `OSError` where a program failed for want of space: by its last words, or by the disk itself."""
+    # tar's words differ with the moment, but what it wrote is still there; mmdebstrap tidies up, but tells.
+    reason = os.strerror(errno.ENOSPC)
+    if reason in said or free_bytes(folder) < _LITTLE:
+        raise OSError(errno.ENOSPC, reason) from None
 
 
 def size_text(size: int) -> str:

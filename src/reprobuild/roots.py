@@ -14,7 +14,7 @@ import zstandard
 from . import process
 from .console import Console
 from .errors import ImageError
-from .home import Home, storage_errors
+from .home import Home, raise_if_full, storage_errors
 from .removal import remove_tree
 
 _CHUNK = 1 << 20
@@ -38,10 +38,7 @@ def unpack(home: Home, console: Console, blob: Path, diff_id: str, advance: Call
             root.mkdir(mode=0o755)
             found = _extract(blob, root, advance)
             if found != diff_id:
-                raise ImageError(
-                    f"{blob.name[:19]}…: the layer's bytes are not those of the image",
-                    hint="`reprobuild clean --all` empties the stores; the next run builds them again",
-                )
+                raise _damaged(blob, "its bytes are not those of the image")
             root.rename(final)
     return final
 
@@ -101,5 +98,18 @@ def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
                 advance(file.tell() - position)
                 position = file.tell()
 
-    process.feed(command, feed)
+    try:
+        process.feed(command, feed)
+    except process.ProcessFailed as failed:
+        raise_if_full(failed.tail, root)
+        raise _damaged(blob, failed.tail) from None
+    except zstandard.ZstdError as error:
+        raise _damaged(blob, str(error)) from None
     return "sha256:" + content.hexdigest()
+
+
+def _damaged(blob: Path, reason: str) -> ImageError:
+    return ImageError(
+        f"{blob.name[:19]}…: the layer cannot be unpacked: {reason}",
+        hint="`reprobuild clean --all` empties the stores; the next run builds them again",
+    )

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from . import namespaces, process
 from .errors import HostError
 
-RUNTIMES = ("crun", "runc")
+RUNTIMES: tuple[str, ...] = ("crun", "runc")
 
 # $1 options of the overlay, $2 the runtime, $3 where it keeps its state. crun refuses a host that has both
 # versions of control groups (containers/crun, "cgroups in hybrid mode"), and runc one where it may not make
@@ -148,7 +148,12 @@ def _config(task: Task) -> dict[str, Any]:
         },
         "root": {"path": "rootfs", "readonly": not task.writable},
         "hostname": "reprobuild",
-        "mounts": [*_MOUNTS, *(_bind(b) for b in task.binds), *(_device_bind(d) for d in task.devices)],
+        "mounts": [
+            *_MOUNTS,
+            _sys(task),
+            *(_bind(b) for b in task.binds),
+            *(_device_bind(d) for d in task.devices),
+        ],
         "hooks": {kind: list(hooks) for kind, hooks in task.hooks.items()},
         "linux": {
             "namespaces": [{"type": kind} for kind in spaces],
@@ -186,12 +191,19 @@ def _mount(destination: str, kind: str, *options: str) -> dict[str, Any]:
     return {"destination": destination, "type": kind, "source": kind, "options": list(options)}
 
 
+def _sys(task: Task) -> dict[str, Any]:
+    if task.network == "none" or os.geteuid() == 0:
+        return _mount("/sys", "sysfs", "nosuid", "noexec", "nodev", "ro")
+    # The kernel lets only the owner of the network namespace mount sysfs, which an ordinary user is not.
+    options = ["rbind", "nosuid", "noexec", "nodev", "ro"]
+    return {"destination": "/sys", "type": "bind", "source": "/sys", "options": options}
+
+
 _MOUNTS = (
     _mount("/proc", "proc", "nosuid", "noexec", "nodev"),
     _mount("/dev", "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k"),
     _mount("/dev/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"),
     # DataLoader workers and NCCL share tensors there.
     _mount("/dev/shm", "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", "size=2g"),  # noqa: S108 -- in the image
-    _mount("/sys", "sysfs", "nosuid", "noexec", "nodev", "ro"),
     _mount("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),  # noqa: S108 -- in the image
 )

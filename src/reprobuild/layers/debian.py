@@ -13,7 +13,7 @@ from debian.debfile import DebFile
 
 from .. import namespaces, process
 from ..errors import BuildError
-from ..home import Home, storage_errors
+from ..home import Home, raise_if_full, storage_errors
 from ..lockfile import DebianPackage, Lock
 from ..store import Store
 from .tar import MTIME, LayerWriter
@@ -70,6 +70,8 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
         try:
             process.run(command, env=env)
         except process.ProcessFailed as failed:
+            with storage_errors(folder):
+                raise_if_full(failed.tail, folder)
             raise BuildError(
                 f"the Debian packages could not be installed: {failed.tail}",
                 hint="run again with -v for the whole output of mmdebstrap",
