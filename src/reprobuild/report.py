@@ -210,7 +210,10 @@ def load(data: bytes) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise SelfTestError("self-test report: not a table")
     if table.get("schema") != SCHEMA:
-        raise SelfTestError(f"self-test report: schema is {table.get('schema')!r}, not {SCHEMA}")
+        raise SelfTestError(
+            f"self-test report: schema is {table.get('schema')!r}, not {SCHEMA}",
+            hint="It is from another version of reprobuild; build the image anew, or use that version.",
+        )
     return table
 
 

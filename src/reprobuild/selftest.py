@@ -117,11 +117,12 @@ def _read(done: process.Completed, parse: Callable[[bytes], _Report]) -> _Report
     try:
         return parse(done.stdout)
     except SelfTestError as error:
-        raise _unreadable(error.message, done) from None
+        raise _unreadable(error.message, done, error.hint) from None
 
 
-def _unreadable(problem: str, done: process.Completed) -> SelfTestError:
+def _unreadable(problem: str, done: process.Completed, hint: str = "") -> SelfTestError:
     code, said = done.returncode, process.tail(done.stderr)
     # A signal is 128 + its number where a shell or a container engine reports it, else negative.
-    hint = "Was it out of memory? The test needs about 1 GB." if code in (137, -9) else ""
+    if code in (137, -9):
+        hint = "Was it out of memory? The test needs about 1 GB."
     return SelfTestError(f"{problem} (exit status {code})" + (f"\n{said}" if said else ""), hint=hint)
