@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from torch_python import PROGRAM, image_environment, make_venv, run
 
+from reprobuild.agreement import compare
 from reprobuild.cost import CostReport
 from reprobuild.in_image.selftest import (
     ACROSS,
@@ -183,6 +184,19 @@ def test_a_clean_image_passes_every_check(tmp_path: Path) -> None:
     assert {name for name, status in statuses.items() if status != "passed"} <= absent
     assert all(c.fingerprint for c in found.checks if WITHIN in c.compares and c.status == "passed")
     assert found.scope["cpu"]["threads"] == 1
+
+
+@pytest.mark.torch
+def test_the_portable_profile_is_another_kind_of_machine_and_is_in_effect(tmp_path: Path) -> None:
+    python = make_venv(tmp_path / "venv", torch=True)
+    only = ["setting-profile", "setting-threads", "matmul", "attention", "python-seed"]
+    strict = report(python, "--device", "cpu", "--only", *only)
+    found = report(python, "--device", "cpu", "--only", *only, env=image_environment("portable"))
+    assert found.failures() == []
+    cpu = found.scope["cpu"]
+    assert (cpu["capability"], cpu["mkl_cbwr"], cpu["onednn_max_cpu_isa"]) == ("AVX2", "COMPATIBLE", "AVX2")
+    states = {each.name: each.state for each in compare(strict, found)}
+    assert states == {"matmul": "not comparable", "attention": "not comparable", "python-seed": "equal"}
 
 
 @pytest.mark.torch
