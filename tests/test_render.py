@@ -49,6 +49,7 @@ def test_the_context_holds_these_files() -> None:
         "Dockerfile",
         "reprobuild/bytecode.py",
         "reprobuild/constraints.txt",
+        "reprobuild/golden.json",
         "reprobuild/manifest.py",
         "reprobuild/pylock.toml",
         "reprobuild/reprobuild.pth",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import reprobuild
 from reprobuild.errors import SelfTestError
-from reprobuild.selftest import SelfTestReport
+from reprobuild.report import SelfTestReport
 from reprobuild.tag import tag
 from test_selftest import DIGEST, FAILED, a_check, a_report
 
