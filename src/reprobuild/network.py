@@ -23,7 +23,7 @@ from urllib3.util import Retry
 
 from . import __version__
 from .errors import HostError
-from .index_settings import Indexes, ca_bundle, find_links, indexes, proxy, uv_environment
+from .index_settings import Indexes, ca_bundle, client_certificate, find_links, indexes, proxy, uv_environment
 
 __all__ = ["Indexes", "ScrubFilter", "indexes", "scrub", "session", "uv_environment", "without_credentials"]
 
@@ -49,7 +49,7 @@ def session(*, retries: int = 3) -> requests.Session:
     GET and HEAD are tried again ``retries`` times, with growing waits, when the connection breaks before an
     answer or the answer is 429 or 5xx; the last such answer is then returned. Every call has a time limit.
     The credentials of a configured index go to that scheme, host and port only, also over redirects; other
-    hosts get what netrc has for them. Raises `HostError` when a configured CA bundle does not exist.
+    hosts get what netrc has for them. Raises `HostError` when a configured certificate file is no good.
     """
     made = _Session()
     made.headers["User-Agent"] = f"reprobuild/{__version__}"
@@ -71,6 +71,20 @@ def session(*, retries: int = 3) -> requests.Session:
 
 def _context() -> ssl.SSLContext:
     """One for all connections: reading a bundle takes longer than the rest of a handshake."""
+    context = _verifying_context()
+    certificate = client_certificate()
+    if certificate is not None:
+        try:
+            # Without a password: what is protected by one fails here, and does not ask on the terminal.
+            context.load_cert_chain(certificate, password=b"")
+        except OSError as error:
+            raise HostError(
+                f"{certificate}: no certificate with its key can be read: {error}", hint="correct the file"
+            ) from None
+    return context
+
+
+def _verifying_context() -> ssl.SSLContext:
     bundle = ca_bundle()
     if bundle is None:
         return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -187,7 +187,8 @@ def test_import_torch_against_a_plain_pip_install(built: Bench, capsys: pytest.C
         (wheels / package.wheel.filename).hardlink_to(built.store.path(package.wheel.sha256))
     own = ["run", "--no-network", "--gpu", "off", "-v", f"{plain}:/plain", "-v", f"{wheels}:/wheels:ro", NAME]
     install = (
-        "/usr/bin/python3 -m venv --without-pip /plain/venv && PIP_CONSTRAINT= /opt/venv/bin/pip"
+        f"/usr/bin/python{built.lock.request.python} -m venv --without-pip /plain/venv"
+        " && PIP_CONSTRAINT= /opt/venv/bin/pip"
         " --python /plain/venv/bin/python install --quiet --no-index --no-deps /wheels/*.whl"
     )
     built.run(*own, "--", "sh", "-c", install)

@@ -48,7 +48,7 @@ def selftest(
     output: Path | None,
     json_: bool,
 ) -> None:
-    """Run the self-test of an image again, or compare what it reported.
+    """Run the self-test of an image, or compare its reports.
 
     A result holds for this kind of machine. Exit status 9 when the image fails, when --prove saw no
     nondeterminism, or when a machine deviates from its own kind.

@@ -41,7 +41,8 @@ def gpu_access(cdi_folders: Sequence[Path] = CDI_FOLDERS, dev: Path = Path("/dev
 
     Raises `HostError` when a CDI specification for them is there and cannot be read.
     """
-    for folder in cdi_folders:
+    # A later folder outranks an earlier one (SPEC.md of CDI, and its packages).
+    for folder in reversed(cdi_folders):
         for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml"), *folder.glob("*.json")]):
             spec = _read(path)
             if spec.get("kind") == KIND:

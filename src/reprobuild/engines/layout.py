@@ -181,9 +181,9 @@ class ImageStore:
         try:
             data = self.blob(digest).read_bytes()
         except OSError as error:
-            raise _damaged(digest, str(error.strerror)) from None
+            raise damaged(digest, str(error.strerror)) from None
         if sha256(data) != digest:
-            raise _damaged(digest, "its bytes do not fit its name")
+            raise damaged(digest, "its bytes do not fit its name")
         document: Mapping[str, Any] = json.loads(data)
         return document
 
@@ -212,7 +212,8 @@ class ImageStore:
             atomic_write(self.folder / "index.json", json.dumps(index, separators=(",", ":")).encode())
 
 
-def _damaged(digest: str, reason: str) -> ImageError:
+def damaged(digest: str, reason: str) -> ImageError:
+    """Return the error of a blob that is not what its name says."""
     return ImageError(
         f"the image store is damaged: {digest}: {reason}",
         hint=_EMPTY,
