@@ -65,7 +65,7 @@ VARIABLES = {
 FILES = {
     "hook removed": Sabotage("setting-deterministic", files={f"{SITE}/reprobuild.pth": ""}),
     "torch edited": Sabotage("setting-files", files={f"{SITE}/torch/functional.py": "+# changed"}),
-    "torch does not import": Sabotage("imports", files={f"{SITE}/torch/version.py": "raise ImportError"}),
+    "torch does not import": Sabotage("imports", files={f"{SITE}/torch/lib/libtorch_cpu.so": "no library"}),
     "constraints of another lock": Sabotage(
         "setting-versions", files={"/opt/reprobuild/constraints.txt": "numpy==1.0.0"}
     ),

@@ -622,7 +622,7 @@ def setting_forbidden(_: str) -> Results:
 
 @check(SETTING, devices=BOTH)
 def setting_kept(device: str) -> Results:
-    """A convolution and a step of training leave the settings as they were."""
+    """A convolution and a step of training leave the settings as they were, and as they have to be."""
 
     def state() -> tuple[object, ...]:
         cudnn = torch.backends.cudnn
@@ -633,6 +633,10 @@ def setting_kept(device: str) -> Results:
     conv2d(device)
     train(device, "SGD", {"lr": 0.1}, steps=1)
     must_be("flag, cuDNN's flags, threads, precision", got=state(), expected=before)
+    # A convolution before this one may have changed them already.
+    wanted = {"deterministic algorithms": True, "cudnn.deterministic": True, "cudnn.benchmark": False}
+    for (what, expected), got in zip(wanted.items(), before, strict=False):
+        must_be(f"{what} after a convolution", got=got, expected=expected)
     return None
 
 
