@@ -56,6 +56,7 @@ def test_the_context_holds_these_files() -> None:
         "devcontainer.json",
         "reprobuild/bytecode.py",
         "reprobuild/constraints.txt",
+        "reprobuild/golden.json",
         "reprobuild/manifest.py",
         "reprobuild/pylock.toml",
         "reprobuild/reprobuild.pth",

@@ -19,8 +19,9 @@ from .image_config import default_image_name
 from .layers.build import write_debian_tar
 from .lockfile import Lock
 from .render import DEBIAN_TAR, Rendered, render
+from .report import Mode, SelfTestReport
 from .resolve import Upgrade, resolve
-from .selftest import Gpu, SelfTestReport, run_selftest
+from .selftest import Gpu, run_selftest
 from .store import Store
 from .tag import tag
 from .workspace import Env, read_lock
@@ -82,17 +83,20 @@ def make_image(
     with home.lock("build", console):
         fetch(lock, store, console)
         digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, home, console))
-        report = test_image(engine, digest, gpu, home, console)
+        report = test_image(engine, digest, gpu, home, console, mode="battery")
         tag(engine.images, digest, name, report)
     return Made(name, digest, report)
 
 
-def test_image(engine: Engine, digest: str, gpu: Gpu, home: Home, console: Console) -> SelfTestReport:
-    """Run the self-test in an image and keep its report."""
+def test_image(
+    engine: Engine, digest: str, gpu: Gpu, home: Home, console: Console, *, mode: Mode
+) -> SelfTestReport:
+    """Run the self-test in an image and keep its report, one of each mode."""
     console.step(f"testing {digest[:19]} inside itself")
-    report = run_selftest(engine.runner(digest), gpu=gpu)
+    report = run_selftest(engine.runner(digest), gpu=gpu, mode=mode)
+    suffix = "" if mode == "battery" else f"-{mode}"
     atomic_write(
-        home.folder("reports") / f"{digest[7:]}.json",
+        home.folder("reports") / f"{digest[7:]}{suffix}.json",
         (json.dumps(report.to_dict(), indent=1) + "\n").encode(),
     )
     return report

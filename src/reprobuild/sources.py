@@ -13,9 +13,9 @@ from typing import get_args
 from .console import Console
 from .engines.base import Engine, EngineName
 from .engines.choice import choose
-from .engines.layout import NAME, Image, layout_members
+from .engines.layout import NAME, Image
 from .engines.oci import OciEngine
-from .engines.stream import Member, members
+from .engines.stream import Member, layout_members, members
 from .errors import HostError, ImageError
 from .home import Home
 from .tree import ImageTree, read_tree

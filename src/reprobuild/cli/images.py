@@ -1,4 +1,4 @@
-"""The commands on images: ``image``, ``images``, ``run``, ``export``, ``remove``, ``clean``, ``selftest``."""
+"""The commands on images: ``image``, ``images``, ``run``, ``export``, ``remove``, ``clean``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..engines.choice import Choice, choose
 from ..engines.gpu import gpu_access
 from ..engines.layout import Image, image_name
 from ..engines.oci import OciEngine
-from ..errors import HostError, SelfTestError
+from ..errors import HostError
 from ..home import size_text
 from ..image_config import LABEL
-from ..pipeline import make_image, test_image
+from ..pipeline import make_image
 from ..sandbox import Bind
-from ..selftest import Gpu, SelfTestReport
+from ..selftest import Gpu
 from .common import STACK, Settings, as_json, chosen_lock, columns, emit, gpu, request_flags, table
 
 
@@ -220,40 +220,12 @@ def clean(settings: Settings, *, all_: bool, json_: bool) -> None:
         click.echo(f"{size_text(freed)} freed in {settings.home.root}")
 
 
-@click.command()
-@click.argument("image")
-@gpu
-@as_json
-@click.pass_obj
-def selftest(settings: Settings, image: str, *, gpu: Gpu, json_: bool) -> None:
-    """Run the self-test of an image again.
-
-    It holds for this kind of machine. Exit status 9 when it fails.
-
-    \b
-    reprobuild selftest reprobuild/torch:2.4.1-cu121-py311 --gpu require
-    """
-    engine = OciEngine(settings.home, settings.console)
-    report = test_image(engine, engine.images.find(image).digest, gpu, settings.home, settings.console)
-    if json_:
-        emit(report.to_dict())
-    else:
-        table("", [("image", image), *report.summary()])
-    _raise_failures(image, report)
-
-
-COMMANDS: tuple[click.Command, ...] = (image, images, run, export, remove, clean, selftest)
+COMMANDS: tuple[click.Command, ...] = (image, images, run, export, remove, clean)
 
 
 def image_name_in(found: Image, text: str) -> bool:
     """Whether the user named an image by one of its names, not by its digest."""
     return text in found.names or f"{text}:latest" in found.names
-
-
-def _raise_failures(image: str, report: SelfTestReport) -> None:
-    if not report.passed:
-        names = ", ".join(check.label for check in report.failed)
-        raise SelfTestError(f"{image} failed its self-test ({names}):\n" + "\n".join(report.failures()))
 
 
 def _facts(found: Image) -> dict[str, Any]:

@@ -72,7 +72,11 @@ def check(settings: Settings, image: str, *, gpu: Gpu, json_: bool) -> None:
     place = image if kept is None else f"{kept.engine.kind}:{kept.image.digest}"
     tree = tree_of(place, home, console, keep=KEEP)
     found = check_tree(tree, image)
-    report = None if kept is None else test_image(kept.engine, kept.image.digest, gpu, home, console)
+    report = (
+        None
+        if kept is None
+        else test_image(kept.engine, kept.image.digest, gpu, home, console, mode="battery")
+    )
     if json_:
         facts = {"image": image, "tree": tree.digest, "differences": [asdict(each) for each in found]}
         emit(facts | {"report": report and report.to_dict()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tarfile
 from io import BytesIO
@@ -13,12 +14,15 @@ import zstandard
 from ..home import storage_errors
 from ..layers.image import MANIFEST_TYPE
 from ..layers.tar import MTIME
-from .layout import NAME, Image, ImageStore
+from .layout import NAME, Image, ImageStore, damaged
 from .stream import CHUNK
 
 
 def export(images: ImageStore, image: Image, name: str, file: Path) -> None:
-    """Write an image as an OCI archive under ``name``; the file is there as a whole or not at all."""
+    """Write an image as an OCI archive under ``name``; the file is there as a whole or not at all.
+
+    Raises `ImageError` when a blob is missing or damaged, `StorageError`.
+    """
     partial = file.with_name(f".{file.name}.partial")
     with storage_errors(file.parent):
         try:
@@ -45,9 +49,7 @@ def write_oci(images: ImageStore, image: Image, name: str | None, out: IO[bytes]
         _add(tar, "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
         _add(tar, "index.json", json.dumps(index, separators=(",", ":")).encode())
         for digest in blobs:
-            with images.blob(digest).open("rb") as blob:
-                info = _info(f"blobs/sha256/{digest[7:]}", images.blob(digest).stat().st_size)
-                tar.addfile(info, blob)
+            _add_blob(tar, images.blob(digest), digest)
 
 
 def write_docker(images: ImageStore, image: Image, out: IO[bytes]) -> None:
@@ -72,6 +74,34 @@ def write_docker(images: ImageStore, image: Image, out: IO[bytes]) -> None:
 
 def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
     tar.addfile(_info(name, len(content)), BytesIO(content))
+
+
+def _add_blob(tar: tarfile.TarFile, path: Path, digest: str) -> None:
+    """Add a blob and verify it on the way: who gets the archive must not be the first to see damage."""
+    try:
+        blob = path.open("rb")
+    except FileNotFoundError:
+        raise damaged(digest, "it is missing") from None
+    with blob:
+        hashing = _Hashing(blob)
+        tar.addfile(_info(f"blobs/sha256/{digest[7:]}", path.stat().st_size), hashing)
+    if hashing.digest() != digest:
+        raise damaged(digest, "its bytes do not fit its name")
+
+
+class _Hashing:
+    """A file to read from, whose bytes are hashed on the way."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._hash = file, hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._hash.update(data)
+        return data
+
+    def digest(self) -> str:
+        return "sha256:" + self._hash.hexdigest()
 
 
 def _info(name: str, size: int) -> tarfile.TarInfo:

@@ -75,7 +75,8 @@ def has_cdi(cdi_folders: Sequence[Path] = CDI_FOLDERS) -> bool:
 
 
 def _specifications(folders: Sequence[Path]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    for folder in folders:
+    # A later folder outranks an earlier one (SPEC.md of CDI, and its packages).
+    for folder in reversed(folders):
         for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml"), *folder.glob("*.json")]):
             spec = _read(path)
             if spec.get("kind") == KIND:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from ..console import Console
 from ..errors import ImageError
 from ..home import Home, atomic_write, make_folders, storage_errors
 from ..layers.image import MANIFEST_TYPE, ImageDocuments, sha256
-from .stream import Member
+from .stream import Member, layout_members
 
 NAME = "org.opencontainers.image.ref.name"
 """The annotation of an index's entry that holds the image's name."""
@@ -191,9 +190,9 @@ class ImageStore:
         try:
             data = self.blob(digest).read_bytes()
         except OSError as error:
-            raise _damaged(digest, str(error.strerror)) from None
+            raise damaged(digest, str(error.strerror)) from None
         if sha256(data) != digest:
-            raise _damaged(digest, "its bytes do not fit its name")
+            raise damaged(digest, "its bytes do not fit its name")
         document: Mapping[str, Any] = json.loads(data)
         return document
 
@@ -222,26 +221,8 @@ class ImageStore:
             atomic_write(self.folder / "index.json", json.dumps(index, separators=(",", ":")).encode())
 
 
-def layout_members(folder: Path, digest: str) -> Iterator[Member]:
-    """Give the files of a layout that belong to one image, by the digest of its manifest."""
-    try:
-        index = {"manifests": [{"digest": digest}]}
-        yield Member("index.json", BufferedReader(BytesIO(json.dumps(index).encode())))
-        manifest = json.loads(_blob(folder, digest).read_bytes())
-        for blob in sorted(
-            {digest, manifest["config"]["digest"], *(y["digest"] for y in manifest["layers"])}
-        ):
-            with _blob(folder, blob).open("rb") as file:
-                yield Member(f"blobs/{blob.replace(':', '/')}", file)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ImageError(f"{folder}: not an OCI layout that can be read: {error}") from None
-
-
-def _blob(folder: Path, digest: str) -> Path:
-    return folder / "blobs" / digest.replace(":", "/")
-
-
-def _damaged(digest: str, reason: str) -> ImageError:
+def damaged(digest: str, reason: str) -> ImageError:
+    """Return the error of a blob that is not what its name says."""
     return ImageError(
         f"the image store is damaged: {digest}: {reason}",
         hint=_EMPTY,

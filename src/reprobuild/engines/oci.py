@@ -6,7 +6,6 @@ The image lies in an OCI layout; its layers are unpacked when it is first run, e
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -83,7 +82,7 @@ class OciEngine:
             ],
             writable=True,
             network="host" if network else "none",
-            terminal=all(os.isatty(stream.fileno()) for stream in (sys.stdin, sys.stdout)),
+            terminal=os.isatty(0) and os.isatty(1),
         )
         if gpu is not None:
             task = _with_gpu(task, gpu)

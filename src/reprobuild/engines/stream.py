@@ -1,17 +1,19 @@
-"""Tar archives that are written or read as they go by, so that gigabytes need no second place on the disk."""
+"""Archives and layouts that are written or read as they go by, so that gigabytes need no second place."""
 
 from __future__ import annotations
 
+import json
 import os
 import tarfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedReader, RawIOBase
+from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import Path
 from typing import IO, Any, cast
 
+from ..errors import ImageError
 from ..layers.tar import MTIME
 
 CHUNK = 1 << 20
@@ -83,6 +85,27 @@ def members(tar: tarfile.TarFile) -> Iterator[Member]:
             yield Member(name, None, member.linkname)
         elif member.isfile():
             yield Member(name, cast("BufferedReader", tar.extractfile(member)))
+
+
+def layout_members(folder: Path, digest: str) -> Iterator[Member]:
+    """Give the files of an OCI layout that belong to one image, by the digest of its manifest.
+
+    Raises `ImageError` when one is missing.
+    """
+    try:
+        index = {"manifests": [{"digest": digest}]}
+        yield Member("index.json", BufferedReader(BytesIO(json.dumps(index).encode())))
+        manifest = json.loads(_blob(folder, digest).read_bytes())
+        layers = (layer["digest"] for layer in manifest["layers"])
+        for blob in sorted({digest, manifest["config"]["digest"], *layers}):
+            with _blob(folder, blob).open("rb") as file:
+                yield Member(f"blobs/{blob.replace(':', '/')}", file)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ImageError(f"{folder}: not an OCI layout that can be read: {error}") from None
+
+
+def _blob(folder: Path, digest: str) -> Path:
+    return folder / "blobs" / digest.replace(":", "/")
 
 
 class _Chunks(RawIOBase):
