@@ -68,14 +68,19 @@ def build(bench: Bench, site: Site, *options: str) -> dict[str, Any]:
     return found
 
 
-def derive(site: Site, folder: Path, tag: str, text: str, *, status: int = 0) -> str:
-    """Build a team's image with the engine's own command; return what it said."""
-    (folder / "Dockerfile").write_text(f"FROM {NAME}\n{text}")
-    argv = [site.kind, "build", "--network", "none", "--tag", tag, str(folder)]
-    env = {**os.environ, **site.env, "DOCKER_BUILDKIT": "0" if not site.keeps_time else "1"}
+def engine_build(site: Site, folder: Path, *options: str, status: int = 0) -> str:
+    """Build a folder with the engine's own command; return what it said."""
+    argv = [site.kind, "build", "--network", "none", *options, str(folder)]
+    env = {**os.environ, **site.env, "DOCKER_BUILDKIT": "1" if site.keeps_time else "0"}
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
     assert (done.returncode == 0) == (status == 0), done.stdout + done.stderr
     return done.stdout + done.stderr
+
+
+def derive(site: Site, folder: Path, tag: str, text: str, *, status: int = 0) -> str:
+    """Build an image that starts from ours."""
+    (folder / "Dockerfile").write_text(f"FROM {NAME}\n{text}")
+    return engine_build(site, folder, "--tag", tag, status=status)
 
 
 def test_it_is_tested_and_named_in_the_engine_s_own_list(site: Site, built: dict[str, Any]) -> None:
@@ -106,10 +111,11 @@ def test_a_second_build_gives_the_same_digest_where_it_can(
 
 def test_a_team_s_image(bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path) -> None:
     """It inherits everything; what pip adds is no departure, and an own entry point is no matter."""
-    write_wheel(tmp_path, "humanise", "1.0", simple_wheel("humanise"))
-    (tmp_path / "train.py").write_text("import humanise, torch\n")
-    text = "COPY *.whl /w/\nRUN pip install --no-index --find-links /w humanise\nCOPY train.py /app/\n"
-    derive(site, tmp_path, "team/app:1", text + 'ENTRYPOINT ["python3", "/app/train.py"]\n')
+    context = shutil.copytree(Path(__file__).parents[1] / "team", tmp_path / "team")
+    (context / "wheels").mkdir()
+    write_wheel(context / "wheels", "humanise", "1.0", simple_wheel("humanise"))
+    engine_build(site, context, "--build-arg", f"BASE={NAME}", "--tag", "team/app:1")
+    assert site.call("run", "--rm", "--network", "none", "team/app:1") == "humanise True True\n"
     out, _ = bench.run("check", f"{site.kind}:team/app:1", "--json", env=site.env)
     found = json.loads(out)
     assert (found["differences"], found["report"]["verdict"]) == ([], "passed")
@@ -150,9 +156,7 @@ def test_a_team_s_image_that_departs_from_the_lock(
 
 def test_images_that_are_not_ours(bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
-    env = {**os.environ, **site.env, "DOCKER_BUILDKIT": "0" if not site.keeps_time else "1"}
-    command: list[str] = [site.kind, "build", "--tag", "strange/image:1", str(tmp_path)]
-    subprocess.run(command, env=env, capture_output=True, check=True)
+    engine_build(site, tmp_path, "--tag", "strange/image:1")
     _, err = bench.run("check", f"{site.kind}:strange/image:1", status=ImageError.exit_code, env=site.env)
     assert "no image of reprobuild's" in err
     argv = ("image", bench.lock, "--engine", site.kind, "--tag", "strange/image:1")
