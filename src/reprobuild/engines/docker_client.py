@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import docker
 import requests
+from docker.context import ContextAPI
 from docker.errors import APIError, DockerException
 
 from .. import process
 from ..errors import EngineError, HostError
 from . import failures
 
+_SOCKET = "unix:///var/run/docker.sock"
 _GONE = (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError)
 
 
 def connect() -> docker.DockerClient:
     """Return a client of the daemon that the docker command would use. Raises `HostError`."""
     try:
+        _knock()
         client = docker.from_env(version="auto", timeout=600, use_ssh_client=True)
         client.ping()
     except (DockerException, requests.exceptions.RequestException, OSError, ValueError) as error:
@@ -28,6 +33,15 @@ def connect() -> docker.DockerClient:
             hint="start Docker, or set DOCKER_HOST or the docker context; `--engine oci` needs no daemon",
         ) from None
     return client
+
+
+def _knock() -> None:
+    """Raise OSError where nobody listens on the daemon's socket: the SDK would leave its own end open."""
+    host = os.environ.get("DOCKER_HOST") or ContextAPI.kwargs_from_context().get("base_url") or _SOCKET
+    kind, _, path = str(host).partition("://")
+    if kind in ("unix", "http+unix"):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(f"/{path.lstrip('/')}")
 
 
 def has_buildx() -> bool:

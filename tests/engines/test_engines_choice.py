@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from reprobuild import process
+from reprobuild.console import Console
+from reprobuild.engines.choice import choose
+from reprobuild.errors import HostError
+from reprobuild.home import Home
+
+CONSOLE = Console()
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A machine without Docker and Podman."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    which = process.which
+    monkeypatch.setattr(process, "which", lambda name: None if name in ("podman", "docker") else which(name))
+    return Home(tmp_path / "home")
+
+
+def with_podman(folder: Path, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    program = folder / "podman"
+    program.write_text(f"#!/bin/sh\necho broken >&2\nexit {status}\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    which = process.which
+    monkeypatch.setattr(process, "which", lambda name: str(program) if name == "podman" else which(name))
+
+
+def test_auto_is_oci_where_nothing_else_answers(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert choose("auto", home, CONSOLE).kind == "oci"
+    assert "engine: oci, since neither Docker nor Podman answers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("status", "expected"), [(0, "podman"), (125, "oci")])
+def test_auto_is_podman_where_it_works(
+    home: Home,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    status: int,
+    expected: str,
+) -> None:
+    with_podman(tmp_path, monkeypatch, status)
+    assert choose("auto", home, CONSOLE).kind == expected
+    assert f"engine: {expected}" in capsys.readouterr().err
+
+
+def test_one_that_is_named_must_answer(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(HostError, match="no Docker daemon answers"):
+        choose("docker", home, CONSOLE)
+    with pytest.raises(HostError, match="podman is not installed"):
+        choose("podman", home, CONSOLE)
+    with_podman(tmp_path, monkeypatch, 1)
+    with pytest.raises(HostError, match="podman does not work here: broken"):
+        choose("podman", home, CONSOLE)
+
+
+@pytest.mark.parametrize("kind", ["oci", "podman"])
+def test_a_builder_is_docker_s(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    with_podman(tmp_path, monkeypatch, 0)
+    with pytest.raises(HostError, match="only Docker has builders"):
+        choose("oci" if kind == "oci" else "podman", home, CONSOLE, "remote")
