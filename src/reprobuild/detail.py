@@ -17,6 +17,9 @@ from .tree import layer_of
 _FILES, _LIMIT = 5, 64 << 20
 """How many files are looked into, and the size up to which one is: diffoscope takes its time."""
 
+_BARE = "--exclude-directory-metadata=yes"
+"""Times and owners are those of the copies that it looks at."""
+
 
 def diffoscope(found: Sequence[Difference], images: tuple[str, str], home: Home, console: Console) -> str:
     """Return diffoscope's account of the first files whose content differs; empty without diffoscope."""
@@ -30,7 +33,7 @@ def diffoscope(found: Sequence[Difference], images: tuple[str, str], home: Home,
         for name, image, wanted in zip("ab", images, hashes, strict=True):
             make_folders(folder / name)
             _extract(image, wanted, folder / name, home, console)
-        command = [program, "--text", "-", "--no-progress", str(folder / "a"), str(folder / "b")]
+        command = [program, "--text", "-", "--no-progress", _BARE, str(folder / "a"), str(folder / "b")]
         return process.run(command, check=False).stdout.decode("utf-8", "replace").replace(f"{folder}/", "")
 
 

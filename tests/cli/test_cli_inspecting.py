@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from reprobuild.cli import cli
+from reprobuild.errors import DifferenceError, ImageError
+from support.images import PACK, Entry, docker_archive, layer, layout
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[str, str]:
+    """Two archives that differ in a file's content and mode, a new file, and a variable."""
+    one = layer("etc/", Entry(path="etc/a", content=b"one\n"))
+    other = layer("etc/", Entry(path="etc/a", content=b"two\n", mode=0o600), "new")
+    first = docker_archive(tmp_path / "1.tar", [one], {"Env": ["A=1"]})
+    second = layout(
+        tmp_path / "2", {"x:1": ([PACK["zstd"](layer(Entry(path="etc/a"))), other], {"Env": ["A=2"]})}
+    )
+    return str(first), str(second)
+
+
+def run(*argv: str) -> Result:
+    return CliRunner().invoke(cli, argv)
+
+
+def test_equal_images(pair: tuple[str, str]) -> None:
+    done = run("compare", pair[0], pair[0])
+    assert done.exit_code == 0
+    digests = {line.split()[1] for line in done.stdout.splitlines() if line.startswith(("first", "second"))}
+    assert len(digests) == 1
+
+
+def test_differences_are_printed_by_path_and_kind(
+    pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = run("compare", *pair)
+    assert isinstance(done.exception, DifferenceError)
+    assert "differ in 4 places" in done.exception.message
+    kinds = [": ".join(line.split(": ")[:2]) for line in done.stdout.splitlines() if "→" in line]
+    assert kinds == ["/etc/a: mode", "/etc/a: content", "/new: missing", "Env A: setting"]
+    cut = run("compare", *pair, "--limit", "1")
+    assert cut.stdout.count("→") == 1
+    assert isinstance(cut.exception, DifferenceError)
+    assert "1 of them are shown" in cut.exception.message
+
+
+def test_differences_as_json(pair: tuple[str, str]) -> None:
+    done = run("compare", *pair, "--json")
+    found = json.loads(done.stdout)
+    assert isinstance(done.exception, DifferenceError)
+    assert [image["image"] for image in found["images"]] == list(pair)
+    assert len({image["tree"] for image in found["images"]}) == 2
+    assert found["differences"][0] == {"path": "/etc/a", "kind": "mode", "first": "644", "second": "600"}
+
+
+def test_diffoscope_is_shown_both_files(
+    pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in that prints what it was given: the files as the images have them, the hidden one not."""
+    program = tmp_path / "diffoscope"
+    program.write_text(
+        '#!/bin/sh\nfor last; do before=$this; this=$last; done\ncd "$this/.." && cat a/etc/a b/etc/a\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert "one\ntwo\n" in run("compare", *pair).stdout
+
+
+def test_an_image_that_is_not_ours(pair: tuple[str, str]) -> None:
+    done = run("check", pair[0])
+    assert isinstance(done.exception, ImageError)
+    assert "no image of reprobuild's" in done.exception.message
