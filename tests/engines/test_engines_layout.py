@@ -92,7 +92,13 @@ def test_an_added_image_is_a_candidate(store: ImageStore) -> None:
     assert image.size == manifest["config"]["size"]
     assert image.labels["dev.reprobuild.epoch"] == "1"
     assert store.blob(digest).stat().st_mode & 0o777 == 0o444
-    assert (add(store, 1), len(store.images())) == (digest, 1)
+    store.name(digest, "a:1")
+    # Added again it is the same line, and keeps its name.
+    assert add(store, 1) == digest
+    index = json.loads((store.folder / "index.json").read_bytes())
+    assert [entry["digest"] for entry in index["manifests"]] == [digest]
+    assert store.find("a:1").digest == digest
+    assert json.loads((store.folder / "oci-layout").read_bytes()) == {"imageLayoutVersion": "1.0.0"}
 
 
 def test_the_size_is_that_of_the_layers_and_documents(home: Home, store: ImageStore) -> None:
