@@ -26,7 +26,8 @@ from reprobuild.report import SelfTestReport
 from reprobuild.selftest import run_selftest
 from reprobuild.tag import tag
 from support.altered import AlteredImage
-from test_bad_days import Bench, bench, digest  # noqa: F401 -- fixtures
+from support.bench import Bench
+from test_bad_days import bench, digest  # noqa: F401 -- fixtures
 
 pytestmark = pytest.mark.real
 

@@ -16,11 +16,10 @@ from reprobuild.workspace import read_lock
 
 def main() -> None:
     lock, home, console = read_lock(Path(sys.argv[1])), Home.from_environment(), Console(quiet=True)
-    store = Store(home)
     if umask := os.environ.get("TEST_UMASK"):
         os.umask(int(umask, 8))
-    fetch(lock, store, console)
-    sys.stdout.write(OciEngine(home, console).build(lock, store))
+    fetch(lock, Store(home), console)
+    sys.stdout.write(OciEngine(home, console).build(lock, lambda _: None))
 
 
 if __name__ == "__main__":

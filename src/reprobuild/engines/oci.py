@@ -21,25 +21,32 @@ from ..layers.build import build_layers
 from ..layers.image import documents
 from ..lockfile import Lock
 from ..store import Store
-from .gpu import GpuAccess, gpu_access
+from .base import EngineName, WriteContext, require_gpu
+from .gpu import GpuAccess, gpu_access, gpu_missing
 from .layout import Image, ImageStore
 
 
 class OciEngine:
     """Builds, keeps and runs images below a `Home`."""
 
-    name = "oci"
+    kind: EngineName = "oci"
 
     def __init__(self, home: Home, console: Console) -> None:
         self._home, self._console = home, console
         self.images = ImageStore(home, console)
 
-    def build(self, lock: Lock, store: Store) -> str:
+    def check(self, *, gpu: bool) -> None:
+        """Raise `HostError` without a runtime, or without a GPU where one is wanted."""
+        if gpu:
+            require_gpu(gpu_missing())
+        sandbox.runtime()
+
+    def build(self, lock: Lock, context: WriteContext) -> str:  # noqa: ARG002 -- it makes layers itself
         """Build the image of a lock, all of whose artifacts are in the store; return its digest.
 
         The image has no name. Raises `BuildError`, `HostError`, `StorageError`.
         """
-        layers = build_layers(lock, store, self._home, self._console)
+        layers = build_layers(lock, Store(self._home), self._home, self._console)
         image = documents(lock, image_config(lock), [(layer.title, layer.cached.layer) for layer in layers])
         return self.images.add(image)
 
@@ -115,8 +122,7 @@ class ImageRunner:
 
     def gpu_missing(self) -> str | None:
         """Return why no GPU can be handed in, or None."""
-        access = gpu_access()
-        return access if isinstance(access, str) else None
+        return gpu_missing()
 
 
 @contextmanager
