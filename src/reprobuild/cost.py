@@ -38,7 +38,7 @@ class Cost:
     name: str
     device: str
     on: float | None
-    """Median of seconds with determinism on."""
+    """Seconds of the fastest round with determinism on."""
     off: float | None
     ratio: float | None
     """``on`` / ``off``, from turns within one run."""

@@ -166,7 +166,7 @@ def stream(argv: Sequence[str]) -> Iterator[IO[bytes]]:
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(
-            list(argv),
+            _with_us(argv),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=said,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import subprocess
 import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from reprobuild.engines.archive import export
 from reprobuild.engines.layout import ImageStore
 from reprobuild.errors import ImageError, StorageError
 from reprobuild.home import Home
-from support.disk import tiny_disk
+from support.disk import remove_folder, tiny_disk
 from support.small_root import small_image
 
 CONSOLE = Console(quiet=True)
@@ -141,7 +141,8 @@ def podman() -> Iterator[Podman]:
         # Podman still clears up after the container for a moment.
         deadline = time.monotonic() + 20
         while folder.exists() and time.monotonic() < deadline:
-            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(OSError):
+                remove_folder(folder)
         assert not folder.exists()
 
 

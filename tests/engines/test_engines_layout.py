@@ -258,6 +258,9 @@ def test_damaged_documents_are_said(store: ImageStore, what: str, harm: str) -> 
         path.write_bytes(data.replace(b"linux", b"linus") + b" " if harm == "changed" else data[:-1])
     with pytest.raises(ImageError, match=f"the image store is damaged: {hurt}"):
         store.config(digest)
+    # Building it again mends it.
+    assert add(store, 1) == digest
+    assert store.config(digest)["os"] == "linux"
 
 
 # --- others read it ---

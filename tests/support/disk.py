@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,3 +28,13 @@ def tiny_disk(folder: Path, size: int = 6 << 20) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder of a test, but never through a mount: that would empty what is the host's."""
+    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    left = [mount for mount in mounts if Path(mount).is_relative_to(folder)]
+    assert not left, f"still mounted, so {folder} is left as it is: {left}"
+    # Roots hold folders that their owner may not read.
+    subprocess.run(["chmod", "-R", "u+rwX", folder], check=False, capture_output=True)
+    shutil.rmtree(folder)

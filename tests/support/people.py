@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 import pytest
 
 import reprobuild
+from support.disk import remove_folder
 
 PACKAGE = Path(reprobuild.__file__).parent
 _UNUSED = shutil.ignore_patterns("__pycache__", "*mypyc*", "mypy*", "ruff*", "hypothesis*", "torch*", "pip*")
@@ -119,9 +120,7 @@ def _folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        # Roots hold folders that their owner may not read.
-        subprocess.run(["chmod", "-R", "u+rwX", folder], check=False, capture_output=True)
-        shutil.rmtree(folder)
+        remove_folder(folder)
 
 
 def _site() -> Path:

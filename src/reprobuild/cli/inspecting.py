@@ -58,7 +58,7 @@ def compare(settings: Settings, first: str, second: str, *, limit: int, json_: b
 @as_json
 @click.pass_obj
 def check(settings: Settings, image: str, *, gpu: Gpu, json_: bool) -> None:
-    """Check an image, also one that starts FROM another's, against the lock in it.
+    """Check an image, or one built on it, against the lock in it.
 
     The locked files by their hashes, the settings, that there is one copy of each CUDA library; then the
     self-test, in the engine that has the image (an archive or layout is not run). Exit status 13 when

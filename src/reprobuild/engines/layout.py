@@ -69,9 +69,8 @@ class ImageStore:
     def add(self, image: ImageDocuments) -> str:
         """Add an image, without a name, whose layers are there already; return its digest."""
         for document in (image.config, image.manifest):
-            path = self.blob(sha256(document))
-            if not path.exists():
-                atomic_write(path, document, mode=0o444)
+            # Also where one is: a machine that stopped may have left it too short.
+            atomic_write(self.blob(sha256(document)), document, mode=0o444, sync=False)
         entry = {"digest": image.digest, "mediaType": MANIFEST_TYPE, "size": len(image.manifest)}
 
         def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -218,7 +217,8 @@ class ImageStore:
             if not (self.folder / "oci-layout").exists():
                 atomic_write(self.folder / "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
             index = {"manifests": entries, "mediaType": _INDEX_TYPE, "schemaVersion": 2}
-            atomic_write(self.folder / "index.json", json.dumps(index, separators=(",", ":")).encode())
+            content = json.dumps(index, separators=(",", ":")).encode()
+            atomic_write(self.folder / "index.json", content, sync=False)
 
 
 def damaged(digest: str, reason: str) -> ImageError:
