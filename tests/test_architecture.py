@@ -18,6 +18,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path not in IN_IMAGE)
 PURE = {
     "assets",
     "determinism",
+    "diff",
     "errors",
     "image_config",
     "image_files",
