@@ -20,6 +20,7 @@ PURE = {
     "determinism",
     "diff",
     "errors",
+    "exports",
     "image_config",
     "image_files",
     "lockfile",

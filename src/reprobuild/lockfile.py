@@ -14,7 +14,7 @@ from typing import Any
 
 import tomli_w
 
-from .errors import LockError
+from .errors import LockError, ResolveError
 from .request import Request
 
 FORMAT = 1
@@ -126,6 +126,19 @@ class Lock:
             raise LockError(
                 f"{where} is for another request ({'; '.join(lines)})",
                 hint="run `reprobuild lock` to bring it up to date",
+            )
+
+    def check_hashes(self, allowed: Mapping[str, frozenset[str]]) -> None:
+        """Raise `ResolveError` for wheels whose bytes are not those that an imported file allows."""
+        wrong = [
+            f"{p.wheel.filename} (sha256 {p.wheel.sha256[:12]}…)"
+            for p in self.python
+            if p.name in allowed and p.wheel.sha256 not in allowed[p.name]
+        ]
+        if wrong:
+            raise ResolveError(
+                f"the index has other bytes than the hashes that were imported: {', '.join(wrong)}",
+                hint="use the index that the file was made with, or import it without hashes",
             )
 
     @property

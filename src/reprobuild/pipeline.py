@@ -38,6 +38,7 @@ def lock_env(env: Env, upgrade: Upgrade, console: Console) -> tuple[Lock, Lock |
     """Resolve a request and write its lock; return it and the one before, whose pins stay where they can."""
     before = _before(env, upgrade)
     lock = resolve(env.request, existing=before, upgrade=upgrade, console=console)
+    lock.check_hashes(env.hashes)
     # A request from flags is written only now, so that one which cannot be locked leaves nothing behind.
     if env.save():
         console.step(f"wrote {env.file}")

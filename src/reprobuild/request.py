@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 import tomli_w
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from .errors import RequestError
@@ -44,7 +45,7 @@ class Request:
     python: str = DEFAULT_PYTHON
     """A Python minor version; the Debian release decides the patch version."""
     torch: str | None = None
-    """An exact version; None: the newest whose wheels ask for this CUDA."""
+    """A version, or a range like ``>=2.4,<2.6``; the newest whose wheels ask for this CUDA is taken."""
     packages: tuple[str, ...] = ()
     """PEP 508 requirements, sorted, none of them a URL."""
     apt: tuple[str, ...] = ()
@@ -121,6 +122,13 @@ class Request:
         return tomli_w.dumps(self.to_dict())
 
     @property
+    def torch_specifier(self) -> str:
+        """What versions of torch will do, as a requirement has it; empty: any."""
+        if self.torch is None:
+            return ""
+        return f"=={self.torch}" if _is_version(self.torch) else self.torch
+
+    @property
     def digest(self) -> str:
         """``sha256:…`` over the canonical form; equal for requests that mean the same."""
         form = json.dumps(self.to_dict(), sort_keys=True, default=str, separators=(",", ":"))
@@ -191,8 +199,12 @@ _KINDS = {
 
 
 def _version(table: _Table) -> str | None:
-    text: str | None = table.text("torch", None, _is_version, 'an exact version like "2.4.1"')
-    return None if text is None else str(Version(text))
+    text: str | None = table.text(
+        "torch", None, _is_version_or_range, 'a version like "2.4.1", or a range like ">=2.4,<2.6"'
+    )
+    if text is None:
+        return None
+    return str(Version(text)) if _is_version(text) else str(SpecifierSet(text))
 
 
 def _is_version(text: str) -> bool:
@@ -201,6 +213,15 @@ def _is_version(text: str) -> bool:
     except ValueError:  # InvalidVersion is one; so is a number of 5,000 digits
         return False
     return True
+
+
+def _is_version_or_range(text: str) -> bool:
+    if _is_version(text):
+        return True
+    try:
+        return len(SpecifierSet(text)) > 0 and "===" not in text
+    except (InvalidSpecifier, ValueError):
+        return False
 
 
 def _requirement(where: str, text: str) -> str:

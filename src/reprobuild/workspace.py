@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .errors import LockError, RequestError
@@ -21,6 +21,8 @@ class Env:
 
     request: Request
     file: Path
+    hashes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """What a file that was taken over allows: package → sha256 of its wheels. A new lock must keep to it."""
 
     @property
     def lock_file(self) -> Path:

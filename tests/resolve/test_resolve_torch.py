@@ -23,7 +23,7 @@ def choose(
     cuda: str, pinned: str | None = None, prefer: str | None = None, *, as_of: date | None = None
 ) -> str:
     with session(retries=0) as http:
-        return str(TorchScan(http, as_of).choose(cuda, pinned, prefer, TARGET))
+        return str(TorchScan(http, as_of).choose(cuda, f"=={pinned}" if pinned else "", prefer, TARGET))
 
 
 @pytest.mark.parametrize("json", [True, False], ids=["json", "html"])

@@ -1,15 +1,17 @@
-"""The commands that look at locks and change nothing: ``diff``."""
+"""The commands that look at locks and change nothing: ``diff``, ``convert``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import click
 
 from ..diff import MEANINGS, Change, diff
-from ..home import size_text
+from ..exports import Form, export
+from ..home import atomic_write, size_text
 from ..lockfile import Lock
 from ..workspace import read_env, read_lock
 from .common import as_json, columns, emit
@@ -41,7 +43,33 @@ def diff_(old: str, new: str, *, markdown: bool, json_: bool) -> None:
         _show(before, after, changes)
 
 
-COMMANDS: tuple[click.Command, ...] = (diff_,)
+@click.command()
+@click.argument("lock", metavar="LOCK")
+@click.option("--to", "form", type=click.Choice(get_args(Form)), required=True, help="What to write.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where to. [default: standard output]",
+)
+def convert(lock: str, form: Form, output: Path | None) -> None:
+    """Write a lock in a form that other tools read.
+
+    LOCK is a lock's file, or a request, which means its lock. `requirements` is for pip, with a hash of every
+    wheel; `explicit` names every file with its address and hash; `cyclonedx` is a bill of materials.
+
+    \b
+    reprobuild convert envs/pylock.frames.toml --to requirements -o requirements.txt
+    """
+    text = export(_lock(lock), form)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        atomic_write(output, text.encode())
+
+
+COMMANDS: tuple[click.Command, ...] = (diff_, convert)
 
 
 def _lock(text: str) -> Lock:

@@ -129,12 +129,11 @@ def _torch(
         return None
     kept = existing is not None and "torch" not in upgrade.names
     prefer = existing.version_of("torch") if existing is not None and kept else None
-    return scan.choose(request.cuda, request.torch, prefer, target)
+    return scan.choose(request.cuda, request.torch_specifier, prefer, target)
 
 
 def _requirement(request: Request, torch: Version | None) -> str:
-    version = request.torch if torch is None else torch
-    return "torch" if version is None else f"torch=={version}"
+    return f"torch{request.torch_specifier}" if torch is None else f"torch=={torch}"
 
 
 def _check_cuda(request: Request, python: Collection[PythonPackage]) -> None:
