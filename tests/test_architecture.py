@@ -28,6 +28,7 @@ PURE = {
     "render",
     "request",
     "reprobuild",
+    "toml_table",
 }
 """Functions of their arguments and of the files that ship with reprobuild."""
 

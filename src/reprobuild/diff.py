@@ -18,7 +18,7 @@ MEANINGS: Mapping[Meaning, str] = {
 }
 """How people read a meaning, the gravest first."""
 
-Kind = Literal["python", "debian", "variable", "request"]
+Kind = Literal["python", "conda", "debian", "variable", "request"]
 
 # Computes, or decides how something is computed: frameworks, NVIDIA's libraries, BLAS, FFT, compilers.
 _PYTHON_NUMBERS = re.compile(
@@ -26,6 +26,12 @@ _PYTHON_NUMBERS = re.compile(
     r"|tensorflow(-.+)?|numpy|scipy|numba|llvmlite|numexpr|bottleneck|scikit-learn|mkl(-.+)?|intel-openmp"
     r"|tbb|openblas(-.+)?|scipy-openblas.*|onnxruntime(-.+)?|xgboost|lightgbm|opt-einsum|einops|flash-attn"
     r"|xformers|apex|bitsandbytes|transformer-engine(-.+)?|deepspeed|accelerate|safetensors|pandas|polars"
+)
+# The interpreter, the compilers' runtime, BLAS, NVIDIA's libraries as conda calls them.
+_CONDA_NUMBERS = re.compile(
+    r"python|libgcc(-ng)?|libstdcxx(-ng)?|libgfortran.*|libgomp|_openmp_mutex|llvm-openmp|lib(blas|cblas|lapack).*"
+    r"|blas|lib(cu|nv|npp|torch|magma|cudnn|openblas|onnx|protobuf|mkl|sleef|fftw).*|magma|cudnn|nccl|cutensor"
+    r"|fftw|gmp|mpfr|mpc|sleef|mkl.*|cudatoolkit|gcc.*|gxx.*|binutils.*|sysroot.*"
 )
 # libc with libm, the compilers' runtime libraries, BLAS, compilers that torch.compile may find.
 _DEBIAN_NUMBERS = re.compile(
@@ -87,6 +93,7 @@ def diff(old: Lock, new: Lock) -> tuple[Change, ...]:
     """Return what differs between two locks: the gravest meaning first, then by kind and name."""
     changes = [
         *_packages("python", _python(old), _python(new)),
+        *_packages("conda", _conda(old), _conda(new)),
         *_packages("debian", _debian(old), _debian(new)),
         *_values("variable", old.variables, new.variables),
         *_values("request", _request(old), _request(new)),
@@ -104,6 +111,15 @@ def meaning_of_python(name: str) -> tuple[Meaning, str]:
     return "behaviour", "a library of Python code that programs may call"
 
 
+def meaning_of_conda(name: str) -> tuple[Meaning, str]:
+    """Return what a change of a conda package can do, and why."""
+    if _CONDA_NUMBERS.fullmatch(name) or _PYTHON_NUMBERS.fullmatch(name):
+        return "numbers", "it computes, or decides how something is computed"
+    if name == "pip":
+        return meaning_of_python(name)
+    return "behaviour", "a library or program that programs may use"
+
+
 def meaning_of_debian(name: str) -> tuple[Meaning, str]:
     """Return what a change of a Debian package can do, and why."""
     if _DEBIAN_NUMBERS.fullmatch(name):
@@ -115,13 +131,17 @@ def meaning_of_debian(name: str) -> tuple[Meaning, str]:
     return "behaviour", "a library or program of the system"
 
 
-_KINDS: tuple[Kind, ...] = ("request", "variable", "python", "debian")
-_MEANING_OF = {"python": meaning_of_python, "debian": meaning_of_debian}
+_KINDS: tuple[Kind, ...] = ("request", "variable", "python", "conda", "debian")
+_MEANING_OF = {"python": meaning_of_python, "conda": meaning_of_conda, "debian": meaning_of_debian}
 _REQUEST_NUMBERS = re.compile(r"cuda|torch|python|platform|determinism\..+|base\..+")
 
 
 def _python(lock: Lock) -> dict[str, _Item]:
     return {p.name: _Item(p.version, p.wheel.size, p.wheel.sha256) for p in lock.python}
+
+
+def _conda(lock: Lock) -> dict[str, _Item]:
+    return {p.name: _Item(f"{p.version} {p.build}", p.size, p.sha256) for p in lock.conda}
 
 
 def _debian(lock: Lock) -> dict[str, _Item]:
@@ -143,7 +163,7 @@ def _text(value: object) -> str:
 
 
 def _packages(
-    kind: Literal["python", "debian"], old: Mapping[str, _Item], new: Mapping[str, _Item]
+    kind: Literal["python", "conda", "debian"], old: Mapping[str, _Item], new: Mapping[str, _Item]
 ) -> Iterable[Change]:
     nothing = _Item("", 0, "")
     for name in old.keys() | new.keys():

@@ -67,7 +67,7 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ("--threads", {"type": int}, "CPU threads of an operation. [default: 1]"),
     ("--as-of", {"metavar": "DAY"}, "Nothing published after this day (UTC), as in 2024-09-15."),
     ("--name", {"metavar": "NAME"}, "Name of the request that the flags make. [default: from CUDA]"),
-    ("--from", {"metavar": "FILE"}, "Take over requirements.txt, pylock.toml, uv.lock or pyproject.toml."),
+    ("--from", {"metavar": "FILE"}, "Take over a requirements.txt, uv.lock, environment.yml, …"),
     ("--from-image", {"metavar": "IMAGE"}, "Take over the Python packages of an image."),
     (
         "--extra",
@@ -140,7 +140,7 @@ def _request(given: Mapping[str, Any]) -> Request:
         "base": {"debian": given["debian"]} if "debian" in given else {},
         "determinism": {key: given[key] for key in ("profile", "seed", "threads") if key in given},
     }
-    table |= {key: given[key] for key in ("cuda", "python", "torch") if key in given}
+    table |= {key: given[key] for key in ("cuda", "python", "torch", "conda") if key in given}
     try:
         if "as_of" in given:
             table["as-of"] = date.fromisoformat(given["as_of"])

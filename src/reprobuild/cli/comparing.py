@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 import click
 
+from ..conda.condalock import write_conda_lock
 from ..diff import MEANINGS, Change, diff
 from ..exports import Form, export
 from ..home import atomic_write, size_text
@@ -45,7 +46,9 @@ def diff_(old: str, new: str, *, markdown: bool, json_: bool) -> None:
 
 @click.command()
 @click.argument("lock", metavar="LOCK")
-@click.option("--to", "form", type=click.Choice(get_args(Form)), required=True, help="What to write.")
+@click.option(
+    "--to", "form", type=click.Choice([*get_args(Form), "conda-lock"]), required=True, help="What to write."
+)
 @click.option(
     "-o",
     "--output",
@@ -53,16 +56,18 @@ def diff_(old: str, new: str, *, markdown: bool, json_: bool) -> None:
     metavar="FILE",
     help="Where to. [default: standard output]",
 )
-def convert(lock: str, form: Form, output: Path | None) -> None:
+def convert(lock: str, form: Form | Literal["conda-lock"], output: Path | None) -> None:
     """Write a lock in a form that other tools read.
 
     LOCK is a lock's file, or a request, which means its lock. `requirements` is for pip, with a hash of every
-    wheel; `explicit` names every file with its address and hash; `cyclonedx` is a bill of materials.
+    wheel; `explicit` names every file with its address and hash; `cyclonedx` is a bill of materials;
+    `conda-lock` is a conda-lock.yml of a lock with conda packages.
 
     \b
     reprobuild convert envs/pylock.frames.toml --to requirements -o requirements.txt
     """
-    text = export(_lock(lock), form)
+    found = _lock(lock)
+    text = write_conda_lock(found) if form == "conda-lock" else export(found, form)
     if output is None:
         click.echo(text, nl=False)
     else:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import RequestError
 from .common import Imported, read_text, wanted_of
+from .conda import read_conda
 from .locks import read_pylock, read_uv_lock
 from .pyproject import read_pyproject
 from .requirements import read_requirements
@@ -21,7 +22,7 @@ __all__ = ["Imported", "read_import", "request_table"]
 
 
 def read_import(file: Path, *, extras: Sequence[str] = (), groups: Sequence[str] = ()) -> Imported:
-    """Read a requirements file, ``pylock.*.toml``, ``uv.lock`` or ``pyproject.toml``, told by its name.
+    """Read a team's file, whose name tells what it is.
 
     Raises `RequestError` that names the file and the place.
     """
@@ -33,11 +34,14 @@ def read_import(file: Path, *, extras: Sequence[str] = (), groups: Sequence[str]
         return read_uv_lock(file, extras, groups)
     if re.fullmatch(r"pylock\.([^.]+\.)?toml", file.name):
         return read_pylock(read_text(file), str(file), file.name[7:-5])
+    if file.suffix in (".yml", ".yaml"):
+        return read_conda(file)
     if file.suffix in (".txt", ".in"):
         return read_requirements(file)
     raise RequestError(
         f"{file}: not a file that can be imported",
-        hint="told by their names: requirements.txt (any .txt or .in), pylock.toml, uv.lock, pyproject.toml",
+        hint="told by their names: requirements.txt (any .txt or .in), pylock.toml, uv.lock, pyproject.toml, "
+        "environment.yml, conda-lock.yml (any .yml)",
     )
 
 
@@ -55,6 +59,8 @@ def request_table(imported: Imported, given: Mapping[str, Any], default_python: 
             hint="give --cuda 12.1, or --cuda cpu",
         )
     table: dict[str, Any] = {"python": python, "cuda": cuda, "packages": list(wanted.packages)}
+    if imported.conda:
+        table["conda"] = {"channels": list(imported.channels), "packages": list(imported.conda)}
     torch = given.get("torch") or wanted.torch
     if torch is not None:
         table["torch"] = torch

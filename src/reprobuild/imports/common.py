@@ -33,6 +33,10 @@ class Imported:
     """Normalised name → the sha256 of the files that may be installed, where the file names any."""
     python: str | None = None
     """The minor version, where the file fits but one."""
+    channels: tuple[str, ...] = ()
+    """Of conda, with `conda`."""
+    conda: tuple[str, ...] = ()
+    """Match specs."""
     cuda: str | None = None
     """Where the source says it itself; else the pins may."""
 
