@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from conftest import GOLDEN
-from reprobuild import pipeline, process, sandbox
+from reprobuild import namespaces, pipeline, process, sandbox
 from reprobuild.console import Console
 from reprobuild.engines.oci import OciEngine
 from reprobuild.errors import FetchError, HostError, LockError, ReprobuildError, ResolveError, SelfTestError
@@ -222,7 +222,7 @@ def test_a_missing_program_is_named_with_its_package(program: str, monkeypatch: 
 
 def test_either_runtime_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     there: set[str] = set()
-    monkeypatch.setattr(sandbox, "check_namespaces", lambda: None)
+    monkeypatch.setattr(namespaces, "check", lambda **_: None)
     monkeypatch.setattr(
         process, "which", lambda name: "/bin/true" if name in there or name not in sandbox.RUNTIMES else None
     )
@@ -235,7 +235,7 @@ def test_either_runtime_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_ordinary_user_needs_newuidmap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(process, "which", lambda name: None if name == "newuidmap" else "/bin/true")
+    monkeypatch.setattr(process, "which", lambda name: None if name == "newuidmap" else f"/usr/bin/{name}")
     with pytest.raises(HostError, match="newuidmap") as caught:
         check_host()
     assert caught.value.hint == "apt-get install -y uidmap"

@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from .console import Console
 from .errors import StorageError
+from .removal import remove_tree
 
 Folder = Literal["store", "layers", "oci", "roots", "reports", "tmp", "locks"]
 
@@ -30,6 +31,7 @@ _ELSE = (
     *(errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOLCK, errno.EOPNOTSUPP),
 )
 _FOLDER_MODE = 0o755
+_LITTLE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,10 @@ class Home:
 
     @contextmanager
     def scratch(self, name: str) -> Iterator[Path]:
-        """Give an empty folder below ``tmp`` that is removed at the end, or by a later `sweep`."""
+        """Give an empty folder below ``tmp`` that is removed at the end, or by a later `sweep`.
+
+        Whatever programs left in it, also in a user namespace, is removed with it.
+        """
         self.sweep()
         parent = self.folder("tmp")
         claimed = None
@@ -85,7 +90,8 @@ class Home:
         try:
             yield path
         finally:
-            shutil.rmtree(path, ignore_errors=True)
+            with suppress(OSError):
+                remove_tree(path)
             os.close(claimed)
 
     def sweep(self) -> int:
@@ -97,7 +103,8 @@ class Home:
                 claimed = _claim_folder(entry)
             if claimed is None:
                 continue
-            shutil.rmtree(entry, ignore_errors=True)
+            with suppress(OSError):
+                remove_tree(entry)
             os.close(claimed)
             removed += not entry.exists()
         return removed
@@ -198,6 +205,14 @@ def free_text(path: Path) -> str:
     with suppress(OSError):
         return size_text(free_bytes(path))
     return "unknown"
+
+
+def raise_if_full(said: str, folder: Path) -> None:
+    """Raise `OSError` where a program failed for want of space: by its last words, or by the disk itself."""
+    # tar's words differ with the moment, but what it wrote is still there; mmdebstrap tidies up, but tells.
+    reason = os.strerror(errno.ENOSPC)
+    if reason in said or free_bytes(folder) < _LITTLE:
+        raise OSError(errno.ENOSPC, reason) from None
 
 
 def size_text(size: int) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import process, sandbox
+from . import namespaces, process, sandbox
 from .console import Console
 from .engines.gpu import gpu_access
 from .engines.oci import OciEngine
@@ -99,10 +98,8 @@ def check_host(gpu: Gpu = "auto") -> None:
     if gpu == "require" and isinstance(reason := gpu_access(), str):
         raise HostError(f"--gpu require: {reason}", hint="leave --gpu out to test on the CPU alone")
     process.require("mmdebstrap", "to install the Debian packages of the image")
-    if os.geteuid() != 0:
-        process.require("newuidmap", "by mmdebstrap, when it is not run as root")
     sandbox.runtime()
-    sandbox.check_namespaces()
+    namespaces.check(all_ids=True)
 
 
 def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, console: Console) -> Rendered:

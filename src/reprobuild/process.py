@@ -1,4 +1,7 @@
-"""The one place that starts processes: a list of arguments, logged, checked, never through a shell."""
+"""The one place that starts processes: a list of arguments, logged, checked, never through a shell.
+
+However this process ends, what it started is killed with it.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +92,7 @@ def run(
     """
     log.debug("run: %s", shlex.join(argv))
     with subprocess.Popen(
-        list(argv),
+        _with_us(argv),
         stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -114,7 +117,7 @@ def run(
 def call(argv: Sequence[str], *, cwd: Path | None = None) -> int:
     """Run in the foreground on this terminal (stdin, stdout and stderr inherited); return the exit status."""
     log.debug("call: %s", shlex.join(argv))
-    return subprocess.call(list(argv), cwd=cwd)
+    return subprocess.call(_with_us(argv), cwd=cwd)
 
 
 def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]) -> None:
@@ -127,7 +130,7 @@ def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(
-            list(argv),
+            _with_us(argv),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=said,
@@ -154,6 +157,12 @@ def tail(output: bytes, lines: int = 15) -> str:
     """Return the last lines of some output as text, for a message."""
     text = output.decode("utf-8", "replace").strip()
     return "\n".join(text.splitlines()[-lines:])
+
+
+def _with_us(argv: Sequence[str]) -> list[str]:
+    """Return a command that is killed with us, also where we cannot say so any more (SIGKILL)."""
+    setpriv = which("setpriv")
+    return [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), *argv]
 
 
 def _kill_session(process: subprocess.Popen[bytes]) -> None:

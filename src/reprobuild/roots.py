@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,7 +14,8 @@ import zstandard
 from . import process
 from .console import Console
 from .errors import ImageError
-from .home import Home, storage_errors
+from .home import Home, raise_if_full, storage_errors
+from .removal import remove_tree
 
 _CHUNK = 1 << 20
 
@@ -38,10 +38,7 @@ def unpack(home: Home, console: Console, blob: Path, diff_id: str, advance: Call
             root.mkdir(mode=0o755)
             found = _extract(blob, root, advance)
             if found != diff_id:
-                raise ImageError(
-                    f"{blob.name[:19]}…: the layer's bytes are not those of the image",
-                    hint="`reprobuild clean --all` empties the stores; the next run builds them again",
-                )
+                raise _damaged(blob, "its bytes are not those of the image")
             root.rename(final)
     return final
 
@@ -86,17 +83,6 @@ def remove_unused(home: Home, wanted: Collection[str]) -> int:
     return freed
 
 
-def remove_tree(folder: Path) -> None:
-    """Remove a folder, also one with folders in it that its owner may not read or write."""
-    with storage_errors(folder):
-        if os.geteuid() != 0:
-            for parent, names, _ in os.walk(folder):
-                for path in (Path(parent, name) for name in names):
-                    if not path.is_symlink():
-                        path.chmod(0o700)
-        shutil.rmtree(folder)
-
-
 def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
     tar = process.require("tar", "to unpack layers")
     owner = "--same-owner" if os.geteuid() == 0 else "--no-same-owner"
@@ -112,5 +98,18 @@ def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
                 advance(file.tell() - position)
                 position = file.tell()
 
-    process.feed(command, feed)
+    try:
+        process.feed(command, feed)
+    except process.ProcessFailed as failed:
+        raise_if_full(failed.tail, root)
+        raise _damaged(blob, failed.tail) from None
+    except zstandard.ZstdError as error:
+        raise _damaged(blob, str(error)) from None
     return "sha256:" + content.hexdigest()
+
+
+def _damaged(blob: Path, reason: str) -> ImageError:
+    return ImageError(
+        f"{blob.name[:19]}…: the layer cannot be unpacked: {reason}",
+        hint="`reprobuild clean --all` empties the stores; the next run builds them again",
+    )

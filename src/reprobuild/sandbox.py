@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from . import process
+from . import namespaces, process
 from .errors import HostError
-from .roots import remove_tree
 
-RUNTIMES = ("crun", "runc")
+RUNTIMES: tuple[str, ...] = ("crun", "runc")
 
 # $1 options of the overlay, $2 the runtime, $3 where it keeps its state. crun refuses a host that has both
 # versions of control groups (containers/crun, "cgroups in hybrid mode"), and runc one where it may not make
@@ -80,19 +79,6 @@ def runtime() -> str:
     )
 
 
-def check_namespaces() -> None:
-    """Raise `HostError` when this user cannot make the namespaces that a run needs."""
-    probe = [*_namespaces(), "true"]
-    try:
-        process.run(probe)
-    except process.ProcessFailed as failed:
-        raise HostError(
-            f"this machine does not let you make a mount namespace: {failed.tail}",
-            hint="as an ordinary user: allow user namespaces (sysctl kernel.unprivileged_userns_clone=1 or"
-            " user.max_user_namespaces); in a container: give it CAP_SYS_ADMIN; or run as root",
-        ) from None
-
-
 def prepare(folder: Path, layers: Sequence[Path], task: Task) -> list[str]:
     """Write a bundle into an empty folder and return the command that runs it, to be started in that folder.
 
@@ -115,7 +101,7 @@ def prepare(folder: Path, layers: Sequence[Path], task: Task) -> list[str]:
     (folder / "setup.sh").write_text(_SETUP)
     crun = "--cgroup-manager=disabled" if Path(program).name == "crun" else ""
     name = "reprobuild-" + re.sub(r"[^\w.-]", "", folder.name)
-    return [*_namespaces(), "sh", "setup.sh", options, program, str(folder / "state"), crun, name]
+    return [*namespaces.prefix(), "sh", "setup.sh", options, program, str(folder / "state"), crun, name]
 
 
 def run(
@@ -133,7 +119,7 @@ def check_started(folder: Path, task: Task) -> None:
     """Raise `HostError` when the program of a run that ended badly was not even started."""
     log = folder / "setup.log"
     if not log.exists():
-        check_namespaces()
+        namespaces.check()
         return
     lines = log.read_text("utf-8", "replace").splitlines()
     reason = "\n".join(line for line in lines if "level=warning" not in line)
@@ -144,19 +130,6 @@ def check_started(folder: Path, task: Task) -> None:
         )
     if reason:
         raise HostError(f"{task.argv[0]} could not be started in the image: {reason}")
-
-
-def discard(folder: Path) -> None:
-    """Remove a bundle; overlayfs, and programs, leave folders in it that their owner may not read."""
-    remove_tree(folder)
-
-
-def _namespaces() -> list[str]:
-    unshare = process.require("unshare", "to run programs in an image")
-    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    # With a namespace of its own for processes, what is left dies with the runtime.
-    own = ["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    return [unshare, *user, *own]
 
 
 def _config(task: Task) -> dict[str, Any]:
@@ -175,7 +148,12 @@ def _config(task: Task) -> dict[str, Any]:
         },
         "root": {"path": "rootfs", "readonly": not task.writable},
         "hostname": "reprobuild",
-        "mounts": [*_MOUNTS, *(_bind(b) for b in task.binds), *(_device_bind(d) for d in task.devices)],
+        "mounts": [
+            *_MOUNTS,
+            _sys(task),
+            *(_bind(b) for b in task.binds),
+            *(_device_bind(d) for d in task.devices),
+        ],
         "hooks": {kind: list(hooks) for kind, hooks in task.hooks.items()},
         "linux": {
             "namespaces": [{"type": kind} for kind in spaces],
@@ -213,12 +191,19 @@ def _mount(destination: str, kind: str, *options: str) -> dict[str, Any]:
     return {"destination": destination, "type": kind, "source": kind, "options": list(options)}
 
 
+def _sys(task: Task) -> dict[str, Any]:
+    if task.network == "none" or os.geteuid() == 0:
+        return _mount("/sys", "sysfs", "nosuid", "noexec", "nodev", "ro")
+    # The kernel lets only the owner of the network namespace mount sysfs, which an ordinary user is not.
+    options = ["rbind", "nosuid", "noexec", "nodev", "ro"]
+    return {"destination": "/sys", "type": "bind", "source": "/sys", "options": options}
+
+
 _MOUNTS = (
     _mount("/proc", "proc", "nosuid", "noexec", "nodev"),
     _mount("/dev", "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k"),
     _mount("/dev/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"),
     # DataLoader workers and NCCL share tensors there.
     _mount("/dev/shm", "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", "size=2g"),  # noqa: S108 -- in the image
-    _mount("/sys", "sysfs", "nosuid", "noexec", "nodev", "ro"),
     _mount("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),  # noqa: S108 -- in the image
 )

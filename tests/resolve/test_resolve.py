@@ -12,6 +12,7 @@ from reprobuild.lockfile import DebianPackage, Lock
 from reprobuild.lockparse import parse_lock
 from reprobuild.resolve import Upgrade, resolve
 from reprobuild.resolve.debian import DebianRequest
+from reprobuild.resolve.python import resolve_python
 from support.index import Index, serve_index
 from support.resolving import BASE, LINUX, debian, request
 
@@ -109,6 +110,31 @@ def test_torch_that_is_too_new_for_the_release(family: Index, apt: list[Any]) ->
     runtime = ["nvidia-cuda-runtime-cu12==12.1.105", "filelock"]
     family.add("torch", "2.4.9", tag="cp311-cp311-manylinux_2_38_x86_64", requires=runtime)
     assert versions(lock())["torch"] == "2.4.1"
+
+
+@pytest.mark.parametrize("here", [(2, 17), (2, 36), (2, 41)])
+def test_the_c_library_of_this_machine_has_no_say(
+    family: Index, apt: list[Any], monkeypatch: pytest.MonkeyPatch, here: tuple[int, int]
+) -> None:
+    runtime = ["nvidia-cuda-runtime-cu12==12.8.90", "filelock"]
+    family.add("nvidia-cuda-runtime-cu12", "12.8.90", tag="py3-none-manylinux2014_x86_64")
+    family.add("torch", "2.8.0", tag="cp311-cp311-manylinux_2_28_x86_64", requires=runtime)
+    family.add("torch", "2.8.1", tag="cp311-cp311-manylinux_2_38_x86_64", requires=runtime)
+    ran = []
+
+    def count(*arguments: Any, **options: Any) -> Any:
+        ran.append(arguments)
+        return resolve_python(*arguments, **options)
+
+    monkeypatch.setattr(module, "glibc_here", lambda: here)
+    monkeypatch.setattr(module, "resolve_python", count)
+    found = lock(cuda="12.8")
+    assert versions(found)["torch"] == "2.8.0"
+    # The first try finds nothing, is right, or is too new.
+    assert len(ran) == {(2, 17): 1, (2, 36): 1, (2, 41): 2}[here]
+    before = len(ran)
+    assert lock(found, cuda="12.8").dump() == found.dump()
+    assert len(ran) == before + 1
 
 
 def test_debian_s_error_comes_before_torch_s(family: Index, apt: list[Any], monkeypatch: Any) -> None:

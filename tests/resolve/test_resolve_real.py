@@ -5,25 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 import uv
 
-from reprobuild import process
-from reprobuild.archives import architecture
 from reprobuild.console import Console
 from reprobuild.errors import ResolveError
 from reprobuild.lockfile import Lock
 from reprobuild.lockparse import parse_lock
-from reprobuild.network import session
 from reprobuild.request import Request
 from reprobuild.resolve import Upgrade, resolve
-from reprobuild.resolve.debian import DebianRequest, resolve_debian
-from reprobuild.resolve.python import ALWAYS, resolve_python
-from reprobuild.resolve.target import Target, glibc_of
 from support.resolving import request
 
 pytestmark = pytest.mark.real
@@ -92,40 +84,3 @@ def test_same_bytes_whatever_the_surroundings(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr.decode()
         found.append(done.stdout.decode())
     assert found[0] == found[1]
-
-
-@pytest.mark.benchmark
-def test_cold_lock_against_uv_and_apt_by_themselves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Prints the time of a whole lock, and of its uv and apt calls one by one, nothing beside."""
-    spent = 0.0
-
-    def timed(argv: list[str], **options: Any) -> process.Completed:
-        nonlocal spent
-        start = time.perf_counter()
-        done = process.run(argv, **options)
-        spent += time.perf_counter() - start
-        return done
-
-    monkeypatch.setattr("reprobuild.resolve.debian.run", timed)
-    monkeypatch.setattr("reprobuild.resolve.python.run", timed)
-    wanted = DebianRequest(suite="bookworm", python="3.11", apt=())
-    lines = []
-    for number in range(3):
-        spent = 0.0
-        monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / f"alone{number}"))
-        debian = resolve_debian(wanted, keep={}, console=CONSOLE)
-        target = Target("3.11", architecture(), glibc_of(debian))
-        with session() as http:
-            resolve_python(
-                ["torch==2.4.1", *ALWAYS], target, as_of=None, existing=None, upgrade=(), session=http
-            )
-        tools = spent
-        monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / f"lock{number}"))
-        start = time.perf_counter()
-        lock(request(cuda="12.1"))
-        whole = time.perf_counter() - start
-        lines.append(f"lock {whole:.2f} s; uv and apt alone {tools:.2f} s; ratio {whole / tools:.2f}\n")
-    with capsys.disabled():
-        sys.stderr.write("\n" + "".join(lines))

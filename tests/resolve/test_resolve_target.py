@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import ctypes
+import os
+
 import pytest
 
-from reprobuild.resolve.target import Target, glibc_of
+from reprobuild.resolve.target import Target, glibc_here, glibc_of
 from support.resolving import debian
 
 
@@ -50,3 +53,16 @@ def test_uv_platform(architecture: str, glibc: tuple[int, int], platform: str) -
 
 def test_glibc_of() -> None:
     assert glibc_of([debian("bash", "5.2"), debian("libc6", "2.41-12+deb13u4")]) == (2, 41)
+
+
+def test_the_c_library_here_is_that_of_this_interpreter() -> None:
+    library = ctypes.CDLL(None)
+    library.gnu_get_libc_version.restype = ctypes.c_char_p
+    major, minor = library.gnu_get_libc_version().decode().split(".")[:2]
+    assert glibc_here() == (int(major), int(minor))
+
+
+@pytest.mark.parametrize("answer", ["", "musl 1.2", None])
+def test_another_c_library_counts_as_the_oldest(answer: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "confstr", lambda _: answer)
+    assert glibc_here() == (2, 17)

@@ -30,7 +30,8 @@ def diff_(old: str, new: str, *, markdown: bool, json_: bool) -> None:
     can move behaviour, or cannot.
 
     \b
-    git show main:envs/pylock.frames.toml > old.toml && reprobuild diff old.toml envs/pylock.frames.toml
+    git show main:envs/pylock.frames.toml > old.toml
+    reprobuild diff old.toml envs/pylock.frames.toml
     """
     if markdown and json_:
         raise click.UsageError("--markdown or --json, not both")

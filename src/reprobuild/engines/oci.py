@@ -82,13 +82,10 @@ class OciEngine:
             task = _with_gpu(task, gpu)
         with self._unpacked(image) as layers, self._home.scratch("run") as scratch:
             command = sandbox.prepare(scratch, layers, task)
-            try:
-                status = process.call(command, cwd=scratch)
-                if status != 0:
-                    sandbox.check_started(scratch, task)
-                return status
-            finally:
-                sandbox.discard(scratch)
+            status = process.call(command, cwd=scratch)
+            if status != 0:
+                sandbox.check_started(scratch, task)
+            return status
 
     @contextmanager
     def _unpacked(self, image: Image) -> Iterator[list[Path]]:
@@ -115,10 +112,7 @@ class ImageRunner:
             unpacked(self._home, self._console, self._images, self.digest) as layers,
             self._home.scratch("selftest") as scratch,
         ):
-            try:
-                return sandbox.run(scratch, layers, task, timeout=timeout)
-            finally:
-                sandbox.discard(scratch)
+            return sandbox.run(scratch, layers, task, timeout=timeout)
 
     def gpu_missing(self) -> str | None:
         """Return why no GPU can be handed in, or None."""

@@ -6,17 +6,14 @@ import os
 import re
 import shutil
 import tarfile
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from debian.debfile import DebFile
 
-from .. import process
-from ..errors import BuildError, HostError
-from ..home import Home, storage_errors
+from .. import namespaces, process
+from ..errors import BuildError
+from ..home import Home, raise_if_full, storage_errors
 from ..lockfile import DebianPackage, Lock
 from ..store import Store
 from .tar import MTIME, LayerWriter
@@ -35,23 +32,24 @@ _SOURCES_TEXT = b"""\
 # The Debian packages of this image are locked. More of them: apt = ["..."] in the image's request.
 # To take them from a mirror all the same, write its line here.
 """
-_DEB_SOURCE_HINT = "run again with -v for the whole output of mmdebstrap"
 
 
 def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None:
     """Install the lock's Debian packages into an empty root and write it as a layer.
 
-    Needs mmdebstrap, and root or user namespaces with subordinate ids. Raises `HostError` where these are
-    missing, `BuildError` when the packages do not install.
+    Needs mmdebstrap and `namespaces.check` with all ids. Raises `HostError` where these are missing,
+    `BuildError` when the packages do not install.
     """
     mmdebstrap = process.require("mmdebstrap", "to install the Debian packages of the image")
-    mode = _mode()
-    with _workspace(home, mode) as folder:
+    namespaces.check(all_ids=True)
+    with home.scratch("debian") as folder:
         _pool(folder / "pool", lock, store)
         archive = folder / "root.tar"
         command = [
+            *namespaces.prefix(all_ids=True),
+            "--net",  # none but its own: all that is installed is here
             mmdebstrap,
-            f"--mode={mode}",
+            "--mode=root",
             "--variant=custom",
             "--format=tar",
             "--include=" + ",".join(p.name for p in lock.debian),
@@ -72,7 +70,12 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
         try:
             process.run(command, env=env)
         except process.ProcessFailed as failed:
-            raise _failure(failed) from None
+            with storage_errors(folder):
+                raise_if_full(failed.tail, folder)
+            raise BuildError(
+                f"the Debian packages could not be installed: {failed.tail}",
+                hint="run again with -v for the whole output of mmdebstrap",
+            ) from None
         with storage_errors(archive), archive.open("rb") as file:
             normalise(file, out)
 
@@ -113,30 +116,6 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> bytes:
     return content
 
 
-def _mode() -> str:
-    if os.geteuid() == 0:
-        return "root"
-    if process.which("newuidmap") is None:
-        raise HostError(
-            "newuidmap is not installed; an ordinary user needs it to install Debian packages into a root",
-            hint="apt-get install -y uidmap, or run as root",
-        )
-    return "unshare"
-
-
-@contextmanager
-def _workspace(home: Home, mode: str) -> Iterator[Path]:
-    if mode == "root":
-        with home.scratch("debian") as folder:
-            yield folder
-        return
-    # In a user namespace root is another number, which cannot look into a home folder of mode 700.
-    with tempfile.TemporaryDirectory(prefix="reprobuild-debian.", dir="/var/tmp") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        yield folder
-
-
 def _pool(folder: Path, lock: Lock, store: Store) -> None:
     """Lay the packages out as a flat archive that apt reads."""
     with storage_errors(folder):
@@ -162,13 +141,3 @@ def _stanza(package: DebianPackage, file: Path) -> str:
     text = control.dump()
     assert text is not None
     return text
-
-
-def _failure(failed: process.ProcessFailed) -> BuildError | HostError:
-    text = failed.tail
-    if "unshare" in text or "newuidmap" in text or "/etc/subuid" in text:
-        return HostError(
-            f"mmdebstrap cannot use user namespaces here: {text}",
-            hint="give your user a range in /etc/subuid and /etc/subgid (man subuid), or run as root",
-        )
-    return BuildError(f"the Debian packages could not be installed: {text}", hint=_DEB_SOURCE_HINT)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import requests
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -16,21 +17,18 @@ from ..console import Console
 from ..determinism import variables
 from ..errors import ResolveError
 from ..lockfile import CondaPackage, DebianPackage, Lock, PythonPackage
-from ..network import session
+from ..network import session as new_session
 from ..request import Request
 from .conda import resolve_conda, torch_from_conda
 from .debian import DebianRequest, resolve_debian
 from .python import ALWAYS, resolve_python
-from .target import Target, glibc_of
+from .target import Target, glibc_here, glibc_of
 from .torch import TorchScan, cuda_of_version, is_cuda_package, start_of
 
 __all__ = ["Upgrade", "resolve"]
 
 _NO_TIME = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp())
 """The epoch where no wheel has a time and the request no date: the oldest that a zip file can hold."""
-
-# A C library newer than any release's, for the search that runs while apt still looks for the real one.
-_ANY_GLIBC = (2, 99)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,34 +56,27 @@ def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, consol
     if existing is not None and (upgrade.everything or existing.platform != f"linux/{machine}"):
         existing = None
     console.step(f"resolving Debian {request.suite} and the Python packages")
-    with session() as http, ThreadPoolExecutor(1, "apt") as pool:
+    with new_session() as http, ThreadPoolExecutor(1, "apt") as pool:
         apt = pool.submit(_debian, request, existing, upgrade, console)
         scan = TorchScan(http, request.as_of)
+        # The Python packages hang on the version of the release's C library, which apt takes seconds to tell.
+        # They are resolved meanwhile for the one that it most likely is, and again where it is another.
+        likely = Target(request.python, machine, _likely_glibc(request, existing))
+        found, refused = None, None
         try:
-            torch = _torch(request, existing, upgrade, scan, Target(request.python, machine, _ANY_GLIBC))
-        except ResolveError:
-            # An unknown release or Python is the cause of which "no torch" is only the effect.
-            apt.result()
-            raise
+            found = _packages(request, existing, upgrade, scan, likely, session=http)
+        except ResolveError as error:
+            refused = error
+        # An unknown release or Python is the cause of which "no torch" is only the effect, so apt's errors
+        # come first.
         debian = apt.result()
         target = Target(request.python, machine, glibc_of(debian))
-        if torch is not None and torch not in [release.version for release in scan.releases(target)]:
-            torch = _torch(request, existing, upgrade, scan, target)
-        conda: tuple[CondaPackage, ...] = ()
-        if request.conda is not None:
-            conda = resolve_conda(request, request.conda, target, existing=existing, upgrade=upgrade.names)
-        provided = {p.distribution: p.version for p in conda if p.is_python or p.name == "pip"}
-        python = resolve_python(
-            _wheels([_requirement(request, torch), *ALWAYS, *request.packages], provided),
-            target,
-            provided=provided,
-            as_of=request.as_of,
-            existing=existing,
-            upgrade=None if upgrade.everything else upgrade.names,
-            # The scan has decided on an index; a backend would be another one.
-            without=() if torch is None else ("UV_TORCH_BACKEND",),
-            session=http,
-        )
+        if target != likely:
+            found = _packages(request, existing, upgrade, scan, target, session=http)
+        elif refused is not None:
+            raise refused
+    assert found is not None
+    conda, python = found
     if not torch_from_conda(request):
         _check_cuda(request, python)
     return Lock(
@@ -128,6 +119,40 @@ def _debian(
             f"{request.suite}, today's"
         )
     return resolve_debian(wanted, keep=keep, console=console)
+
+
+def _likely_glibc(request: Request, existing: Lock | None) -> tuple[int, int]:
+    if existing is not None and existing.request.suite == request.suite:
+        return glibc_of(existing.debian)
+    return glibc_here()
+
+
+def _packages(
+    request: Request,
+    existing: Lock | None,
+    upgrade: Upgrade,
+    scan: TorchScan,
+    target: Target,
+    *,
+    session: requests.Session,
+) -> tuple[tuple[CondaPackage, ...], tuple[PythonPackage, ...]]:
+    """Return the conda packages, and the wheels on top of them."""
+    conda: tuple[CondaPackage, ...] = ()
+    if request.conda is not None:
+        conda = resolve_conda(request, request.conda, target, existing=existing, upgrade=upgrade.names)
+    provided = {p.distribution: p.version for p in conda if p.is_python or p.name == "pip"}
+    torch = _torch(request, existing, upgrade, scan, target)
+    return conda, resolve_python(
+        _wheels([_requirement(request, torch), *ALWAYS, *request.packages], provided),
+        target,
+        provided=provided,
+        as_of=request.as_of,
+        existing=existing,
+        upgrade=None if upgrade.everything else upgrade.names,
+        # The scan has decided on an index; a backend would be another one.
+        without=() if torch is None else ("UV_TORCH_BACKEND",),
+        session=session,
+    )
 
 
 def _debian_request(request: Request) -> DebianRequest:

@@ -1,7 +1,8 @@
-"""What the image is for: one Python on one Linux. Pure; decides which wheel of a package fits."""
+"""What the image is for: one Python on one Linux; decides which wheel of a package fits."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -94,6 +95,15 @@ class Target:
             if (2, minor) in _LEGACY:
                 yield f"{_LEGACY[2, minor]}_{self.machine}"
         yield f"linux_{self.machine}"
+
+
+def glibc_here() -> tuple[int, int]:
+    """Return the version of this machine's C library; where it is no glibc, that of the oldest wheels."""
+    try:
+        form = re.fullmatch(r"glibc ([0-9]+)\.([0-9]+).*", os.confstr("CS_GNU_LIBC_VERSION") or "")
+    except (ValueError, OSError):
+        form = None
+    return (int(form[1]), int(form[2])) if form is not None else (2, 17)
 
 
 def glibc_of(packages: Sequence[DebianPackage]) -> tuple[int, int]:

@@ -1,0 +1,245 @@
+"""Time and memory of the real CUDA 12.1 image: layers, rebuilds, self-test, import.
+
+What the user's own store (REPROBUILD_HOME) has is not fetched again; nothing there is changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from isal import isal_zlib
+
+from conftest import needs
+from reprobuild.console import Console
+from reprobuild.engines.oci import OciEngine
+from reprobuild.fetch import fetch
+from reprobuild.home import Home
+from reprobuild.layers.plan import plan
+from reprobuild.lockfile import Lock
+from reprobuild.resolve import Upgrade, resolve
+from reprobuild.store import Store
+from support.measuring import Printer, Watched, medians, timed, timed_with_cpu, watch
+from support.resolving import request
+
+pytestmark = [pytest.mark.real, pytest.mark.benchmark]
+
+CONSOLE = Console(quiet=True)
+CHUNK = 1 << 20
+NAME = "reprobuild/torch:2.4.1-cu121-py311"
+
+
+class Bench:
+    """The lock of the default request, and a home of its own that has the files it names."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.home = folder, Home(folder / "home")
+        self.store, self.engine = Store(self.home), OciEngine(self.home, CONSOLE)
+        self.lock = self.locked()
+        _link_artifacts(Home.from_environment().root / "store", self.store.root)
+        self.fetched = timed(lambda: fetch(self.lock, self.store, CONSOLE))
+
+    def locked(self, *packages: str) -> Lock:
+        wanted = request(cuda="12.1", packages=list(packages))
+        return resolve(wanted, existing=getattr(self, "lock", None), upgrade=Upgrade(), console=CONSOLE)
+
+    def run(self, *argv: str) -> Watched:
+        program = str(Path(sys.executable).with_name("reprobuild"))
+        env = {**os.environ, "REPROBUILD_HOME": str(self.home.root)}
+        return watch([program, *argv], cwd=self.folder, env=env)
+
+    def image(self) -> Watched:
+        """Build, test and name the image of the lock with the program itself."""
+        path = self.folder / "pylock.bench.toml"
+        path.write_text(self.lock.dump())
+        return self.run("image", str(path), "--gpu", "off")
+
+    def forget(self, *, debian: bool) -> None:
+        """Make the next build write the layers of the wheels anew, and with ``debian`` all others too."""
+        keep = set() if debian else {layer.key for layer in plan(self.lock) if layer.kind != "wheels"}
+        for path in self.home.folder("layers").iterdir():
+            if path.stem not in keep:
+                path.unlink()
+        if debian:
+            shutil.rmtree(self.home.folder("roots"))
+
+    def wheels(self) -> list[Path]:
+        """The wheels of the lock, largest first."""
+        return [
+            self.store.path(p.wheel.sha256) for p in sorted(self.lock.python, key=lambda p: -p.wheel.size)
+        ]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    for program in ("mmdebstrap", "crun"):
+        needs(program)
+    folder = tmp_path_factory.mktemp("bench")
+    try:
+        yield Bench(folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def built(bench: Bench) -> Bench:
+    bench.image()
+    return bench
+
+
+def test_layers_against_inflating_and_hashing(built: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    """The layers of all wheels, bytecode included, on a Debian layer that is there.
+
+    Beside them: the wheels' bytes inflated and hashed once, written nowhere, by a thread a processor.
+    """
+    say = Printer(capsys, "layers of the wheels, CUDA 12.1")
+    wall: dict[str, list[float]] = defaultdict(list)
+    cpu: dict[str, list[float]] = defaultdict(list)
+    sizes = []
+
+    def inflate(library: Any) -> None:
+        sizes.append(_inflate_and_hash(built.wheels(), lambda: library.decompressobj(-15)))
+
+    for _ in range(3):
+        built.forget(debian=False)
+        calls: dict[str, Callable[[], object]] = {
+            "isal and sha256": partial(inflate, isal_zlib),
+            "zlib and sha256": partial(inflate, zlib),
+            "layers": partial(built.engine.build, built.lock, built.store),
+        }
+        for name, call in calls.items():
+            seconds = timed_with_cpu(call)
+            wall[name].append(seconds[0])
+            cpu[name].append(seconds[1])
+    for title, series in (("wall", wall), ("all processors", cpu)):
+        say(f"  {title}, {sizes[0] / 1e9:.2f} GB:")
+        say.series(series)
+        middle = medians(series)
+        say(
+            f"  ratio {middle['layers'] / middle['isal and sha256']:.2f} to isal, "
+            f"{middle['layers'] / middle['zlib and sha256']:.2f} to zlib; goal 1.5"
+        )
+
+
+def test_memory_and_time_of_each_step(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cold build, with Debian, watched from outside. The goal of 500 MB is for the build."""
+    bench.forget(debian=True)
+    say = Printer(capsys, "`reprobuild image`, nothing built before")
+    say(f"  what the store lacked was fetched in {bench.fetched:.1f} s")
+    done = bench.image()
+    for phase in done.phases:
+        say(
+            f"  {phase.seconds:6.2f} s  {phase.own / 1e6:5.0f} MB itself  {phase.tree / 1e6:5.0f} MB with "
+            f"all it runs  {phase.title}"
+        )
+    say(f"  {done.seconds:6.2f} s  in all")
+
+
+def test_rebuilds(built: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    """An image that is there already, and one with a small package more: building alone, without the test."""
+    say = Printer(capsys, "rebuilds")
+    changed = [built.locked(name) for name in ("humanize", "tabulate", "idna==3.10")]
+    times: dict[str, list[float]] = defaultdict(list)
+    for lock in changed:
+        fetch(lock, built.store, CONSOLE)
+        times["nothing changed"].append(timed(partial(built.engine.build, built.lock, built.store)))
+        times["one small package"].append(timed(partial(built.engine.build, lock, built.store)))
+    say.series(times)
+    say("  goal: about a second")
+    for phase in built.image().phases:
+        say(f"  the whole command, nothing changed: {phase.seconds:6.2f} s  {phase.title}")
+
+
+def test_self_test(built: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    say = Printer(capsys, "self-test, torch 2.4.1, CPU")
+    times: dict[str, list[float]] = defaultdict(list)
+    for _ in range(3):
+        done = built.run("selftest", NAME, "--gpu", "off", "--json")
+        report = json.loads(done.stdout)
+        times["the test itself"].append(report["seconds"])
+        times["the whole command"].append(done.seconds)
+    say.series(times)
+    slowest = sorted(report["checks"], key=lambda check: -check["seconds"])[:8]
+    say("  slowest: " + ", ".join(f"{check['name']} {check['seconds']:.2f} s" for check in slowest))
+    say(f"  its peak memory: {report['peak_memory_bytes'] / 1e6:.0f} MB; goal 15 s")
+
+
+def test_import_torch_against_a_plain_pip_install(built: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the read-only image beside an environment that the image's pip made of the same wheels."""
+    say = Printer(capsys, "import torch")
+    plain, wheels = built.folder / "plain", built.folder / "wheels"
+    for folder in (plain, wheels):
+        folder.mkdir()
+    for package in built.lock.python:
+        (wheels / package.wheel.filename).hardlink_to(built.store.path(package.wheel.sha256))
+    own = ["run", "--no-network", "--gpu", "off", "-v", f"{plain}:/plain", "-v", f"{wheels}:/wheels:ro", NAME]
+    install = (
+        "/usr/bin/python3 -m venv --without-pip /plain/venv && PIP_CONSTRAINT= /opt/venv/bin/pip"
+        " --python /plain/venv/bin/python install --quiet --no-index --no-deps /wheels/*.whl"
+    )
+    built.run(*own, "--", "sh", "-c", install)
+    code = "import time; t = time.perf_counter(); import torch; print(time.perf_counter() - t)"
+    runner = built.engine.runner(built.engine.images.find(NAME).digest)
+    times: dict[str, list[float]] = defaultdict(list)
+    for _ in range(8):
+        done = built.run(
+            *own, "--", "env", "REPROBUILD_DETERMINISM=off", "/plain/venv/bin/python", "-c", code
+        )
+        times["after pip install"].append(float(done.stdout))
+        read_only = runner.run(["/opt/venv/bin/python", "-c", code], timeout=100, gpu=False)
+        times["in the image"].append(float(read_only.stdout))
+    # The first of each reads the libraries from the disk.
+    warm = {name: series[1:] for name, series in times.items()}
+    say.series(warm)
+    middle = medians(warm)
+    say(f"  ratio {middle['in the image'] / middle['after pip install']:.2f}, goal 1")
+    subprocess.run(["rm", "-rf", plain, wheels], check=True)
+
+
+def _inflate_and_hash(wheels: list[Path], inflater: Callable[[], Any]) -> int:
+    """Read, inflate and hash every member of some wheels once; return the bytes that came out."""
+
+    def one(path: Path) -> int:
+        size = 0
+        with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+            for info in archive.infolist():
+                file.seek(info.header_offset + 26)
+                lengths = file.read(4)
+                skip = int.from_bytes(lengths[:2], "little") + int.from_bytes(lengths[2:], "little")
+                file.seek(skip, os.SEEK_CUR)
+                content, inflate, left = hashlib.sha256(), inflater(), info.compress_size
+                while left:
+                    data = file.read(min(CHUNK, left))
+                    left -= len(data)
+                    if info.compress_type == zipfile.ZIP_DEFLATED:
+                        data = inflate.decompress(data)
+                    content.update(data)
+                    size += len(data)
+        return size
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return sum(pool.map(one, wheels))
+
+
+def _link_artifacts(source: Path, target: Path) -> None:
+    """Give a home the artifacts of another, as links; where those cannot be made they are fetched."""
+    for path in source.glob("sha256/??/*"):
+        place = target / path.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            place.hardlink_to(path)
+        except OSError:
+            return
