@@ -67,10 +67,13 @@ def constraints(lock: Lock) -> str:
 
 
 def _constrained(lock: Lock) -> list[tuple[str, str]]:
-    """Leave out what pip could not read: conda knows more names and versions than Python packages have."""
+    """Leave out what pip could not read: conda knows more names and versions than Python packages have.
+
+    A package of conda's may call itself ``2.4.1.post303`` to pip where conda has it as ``2.4.1``.
+    """
     wheels = {package.name for package in lock.python}
     return [
-        (name, version)
+        (name, version if name in wheels else f"{version}.*")
         for name, version in lock.distributions.items()
         if name != "pip" and (name in wheels or (is_normalized_name(name) and _VERSION.fullmatch(version)))
     ]

@@ -44,28 +44,29 @@ def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Path:
     import rattler  # noqa: PLC0415 -- a fifth of a second, which other builds need not wait for
 
     archives, prefix = scratch / "conda", scratch / "conda-prefix"
-    records = []
+
+    async def install() -> None:
+        await rattler.install(
+            [await _record(file, package, rattler) for file, package in files.items()],
+            prefix,
+            cache_dir=scratch / "conda-cache",
+            alternative_target_prefix=SITE_PREFIX,
+            execute_link_scripts=False,
+            show_progress=False,
+        )
+
     with storage_errors(scratch):
         archives.mkdir()
-        for package in lock.conda:
-            file = archives / package.filename
+        files = {archives / package.filename: package for package in lock.conda}
+        for file, package in files.items():
             file.symlink_to(store.path(package.sha256))
-            records.append(_record(file, package, rattler))
         try:
-            asyncio.run(
-                rattler.install(
-                    records,
-                    prefix,
-                    cache_dir=scratch / "conda-cache",
-                    alternative_target_prefix=SITE_PREFIX,
-                    execute_link_scripts=False,
-                    show_progress=False,
-                )
-            )
+            asyncio.run(install())
+        except BuildError:
+            raise
         except Exception as error:  # noqa: BLE001 -- py-rattler has a class a cause, and no common one
-            raise BuildError(
-                f"the conda packages cannot be installed: {' '.join(str(error).split())}"
-            ) from None
+            reason = " ".join(str(error).split())
+            raise BuildError(f"the conda packages cannot be installed: {reason}") from None
         shutil.rmtree(scratch / "conda-cache", ignore_errors=True)
     scripts = sorted(p.name[1:] for p in prefix.glob("bin/.*-post-link.sh"))
     if scripts:
@@ -131,9 +132,9 @@ def _member(tar: tarfile.TarFile, ending: str) -> bytes | None:
     return None
 
 
-def _record(file: Path, package: CondaPackage, rattler: Any) -> Any:
+async def _record(file: Path, package: CondaPackage, rattler: Any) -> Any:
     try:
-        record = rattler.RepoDataRecord.from_package_archive(file)
+        record = await rattler.RepoDataRecord.from_package_archive(file)
     except Exception as error:  # noqa: BLE001 -- as in `link`
         reason = " ".join(str(error).split())
         raise BuildError(f"{package.filename}: not a conda package: {reason}") from None
