@@ -14,9 +14,9 @@ from .errors import HostError, LockError
 from .fetch import fetch
 from .home import Home, atomic_write, make_folders, storage_errors
 from .image_config import default_image_name
-from .layers.build import write_debian_tar
+from .layers.build import write_conda_tar, write_debian_tar
 from .lockfile import Lock
-from .render import Rendered, render
+from .render import CONDA_TAR, DEBIAN_TAR, Rendered, render
 from .resolve import Upgrade, resolve
 from .selftest import Gpu, SelfTestReport, run_selftest
 from .store import Store
@@ -115,7 +115,9 @@ def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, cons
             fetch(lock, store, console)
             for artifact in rendered.artifacts:
                 _place(store.path(artifact.sha256), folder / artifact.path)
-            write_debian_tar(lock, store, home, console, folder / "debian.tar")
+            write_debian_tar(lock, store, home, console, folder / DEBIAN_TAR)
+            if lock.conda:
+                write_conda_tar(lock, store, home, console, folder / CONDA_TAR)
     return rendered
 
 

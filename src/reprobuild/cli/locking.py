@@ -14,6 +14,7 @@ from ..errors import LockError, ReprobuildError
 from ..home import atomic_write, size_text
 from ..lockfile import Lock
 from ..pipeline import lock_env, write_context
+from ..render import CONDA_TAR, DEBIAN_TAR
 from ..resolve import Upgrade
 from ..workspace import Env, all_envs, is_env, read_env, read_lock
 from .common import STACK, Settings, as_json, chosen_lock, emit, env_from_flags, request_flags, table
@@ -123,7 +124,11 @@ def render(
     )
     files = [
         *rendered.files,
-        *([] if no_artifacts else [a.path for a in rendered.artifacts] + ["debian.tar"]),
+        *(
+            []
+            if no_artifacts
+            else [a.path for a in rendered.artifacts] + [DEBIAN_TAR, *([CONDA_TAR] if found.conda else [])]
+        ),
     ]
     if json_:
         emit({"directory": str(output), "lock": found.digest, "files": sorted(files)})

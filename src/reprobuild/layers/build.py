@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import zstandard
-
 from .. import roots
 from ..console import Console
 from ..errors import BuildError
@@ -31,7 +29,7 @@ from .image import file_manifest
 from .interpreter import run_interpreter, write_environment
 from .plan import LayerPlan, place, plan, with_losers
 from .scripts import script_template, template_of
-from .tar import LayerWriter, parents
+from .tar import LayerWriter, parents, write_tar
 from .wheel import Member, installed_files
 from .wheel_layer import Files, WheelLayer
 from .wheel_zip import opened
@@ -59,17 +57,18 @@ def build_layers(lock: Lock, store: Store, home: Home, console: Console) -> tupl
 
 def write_debian_tar(lock: Lock, store: Store, home: Home, console: Console, target: Path) -> None:
     """Write the Debian layer of a lock as a plain tar file, the whole of it or nothing."""
-    partial = target.with_name(f".{target.name}.partial")
-    with home.scratch("layers") as scratch, storage_errors(target.parent):
+    with home.scratch("layers") as scratch:
         cached = _Builder(lock, store, home, console, scratch).base()
-        blob = LayerCache(home).blob(cached.layer.digest)
-        try:
-            with blob.open("rb") as source, partial.open("wb") as out:
-                zstandard.ZstdDecompressor().copy_stream(source, out)
-            partial.replace(target)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+    write_tar([LayerCache(home).blob(cached.layer.digest)], target)
+
+
+def write_conda_tar(lock: Lock, store: Store, home: Home, console: Console, target: Path) -> None:
+    """Write the linked conda packages of a lock, with their bytecode, as a plain tar file."""
+    with home.scratch("layers") as scratch:
+        built = _Builder(lock, store, home, console, scratch).build()
+    kinds = [layer.kind for layer in plan(lock)]
+    wanted = [y.cached for y, kind in zip(built, kinds, strict=False) if kind in ("conda", "environment")]
+    write_tar([LayerCache(home).blob(cached.layer.digest) for cached in wanted], target)
 
 
 class _Builder:
