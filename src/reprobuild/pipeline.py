@@ -8,6 +8,7 @@ from pathlib import Path
 
 from . import namespaces, process, sandbox
 from .console import Console
+from .doctor import driver, too_old
 from .engines.gpu import gpu_access
 from .engines.oci import OciEngine
 from .errors import HostError, LockError
@@ -71,6 +72,7 @@ def lock_of(env: Env, console: Console) -> Lock:
 def make_image(lock: Lock, name: str | None, gpu: Gpu, home: Home, console: Console) -> Made:
     """Fetch, build, test and name the image of a lock. It gets its name only when it has passed."""
     check_host(gpu)
+    _check_driver(lock, gpu, console)
     engine, store = OciEngine(home, console), Store(home)
     name = name or default_image_name(lock)
     # Held to the end: until it has its name, `clean` would take the candidate away.
@@ -100,6 +102,17 @@ def check_host(gpu: Gpu = "auto") -> None:
     process.require("mmdebstrap", "to install the Debian packages of the image")
     sandbox.runtime()
     namespaces.check(all_ids=True)
+
+
+def _check_driver(lock: Lock, gpu: Gpu, console: Console) -> None:
+    """Say before the download that this machine's driver is too old for the lock's CUDA."""
+    if gpu == "off" or isinstance(gpu_access(), str) or isinstance(found := driver(), str):
+        return
+    reason = too_old(found, lock)
+    if reason is not None and gpu == "require":
+        raise HostError(f"--gpu require: {reason}", hint="install a newer driver, or ask for an older CUDA")
+    if reason is not None:
+        console.warn(f"{reason}: the test on the GPU will fail")
 
 
 def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, console: Console) -> Rendered:

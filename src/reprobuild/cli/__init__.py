@@ -16,7 +16,7 @@ from .. import __version__
 from ..console import Console
 from ..errors import ReprobuildError
 from ..network import ScrubFilter, scrub
-from . import comparing, images, locking
+from . import comparing, diagnosis, images, locking
 from .common import Settings
 
 
@@ -58,7 +58,7 @@ def cli(context: click.Context, *, verbose: bool, quiet: bool) -> None:
     context.obj = Settings(console=Console(quiet=quiet))
 
 
-for command in (*locking.COMMANDS, *comparing.COMMANDS, *images.COMMANDS):
+for command in (*locking.COMMANDS, *comparing.COMMANDS, *diagnosis.COMMANDS, *images.COMMANDS):
     cli.add_command(command)
 
 
