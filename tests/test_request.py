@@ -228,3 +228,16 @@ def test_any_type_anywhere_is_read_or_refused_in_its_place(key: str, value: Any)
     except RequestError as error:
         message = error.message
     assert message.startswith(f"a: {key}")
+
+
+@pytest.mark.parametrize(
+    ("keys", "suite"),
+    [
+        ({}, "bookworm"),
+        ({"python": "3.13"}, "trixie"),
+        ({"python": "3.13", "base": {"debian": "bookworm"}}, "bookworm"),
+        ({"python": "3.13", "conda": {"channels": ["a"], "packages": ["b"]}}, "bookworm"),
+    ],
+)
+def test_the_release_fits_the_python_where_none_is_named(keys: dict[str, Any], suite: str) -> None:
+    assert Request.from_dict({"cuda": "12.1", **keys}, "").suite == suite

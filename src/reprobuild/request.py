@@ -23,6 +23,8 @@ Profile = Literal["strict", "portable"]
 
 DEFAULT_PYTHON = "3.11"
 DEFAULT_SUITE = "bookworm"
+_SUITES = {"3.13": "trixie"}
+"""The release that has a Python, where the request names no release and the default has another Python."""
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _MINOR = re.compile(r"(?:0|[1-9][0-9]{0,3})\.(?:0|[1-9][0-9]{0,3})")
@@ -121,7 +123,10 @@ class Request:
             conda=_conda(get),
             as_of=_date(get),
             suite=base.text(
-                "debian", DEFAULT_SUITE, _SUITE.fullmatch, 'a release\'s code name like "bookworm"'
+                "debian",
+                _SUITES.get(python, DEFAULT_SUITE) if "conda" not in data else DEFAULT_SUITE,
+                _SUITE.fullmatch,
+                'a release\'s code name like "bookworm"',
             ),
             profile=_profile(determinism),
             seed=determinism.integer("seed", None, 0, 2**32 - 1),
