@@ -16,16 +16,20 @@ IN_IMAGE = sorted((PACKAGE / "in_image").glob("*.py"))
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path not in IN_IMAGE)
 
 PURE = {
+    "agreement",
     "assets",
+    "cost",
     "determinism",
     "diff",
     "errors",
     "exports",
+    "fleet",
     "image_config",
     "image_files",
     "lockfile",
     "lockparse",
     "render",
+    "report",
     "request",
     "reprobuild",
     "toml_table",

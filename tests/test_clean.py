@@ -14,7 +14,7 @@ from reprobuild.home import Home
 from reprobuild.layers.cache import LayerCache
 from reprobuild.lockfile import Lock
 from reprobuild.store import Store
-from support.building import lock_for, without_debian
+from support.building import lock_for, no_context, without_debian
 from support.wheels import put, simple_wheel
 
 CONSOLE = Console(quiet=True)
@@ -32,7 +32,7 @@ def image(home: Home, package: str, *names: str) -> tuple[str, Lock]:
         home, [put(home, "torch", simple_wheel("torch")), put(home, package, simple_wheel(package))]
     )
     engine = OciEngine(home, CONSOLE)
-    digest = engine.build(lock, Store(home))
+    digest = engine.build(lock, no_context)
     for name in names:
         engine.images.name(digest, name)
     return digest, lock
@@ -72,7 +72,7 @@ def test_what_a_named_image_needs_stays(home: Home) -> None:
     # The index of the images is written anew, shorter; it is no one's space.
     assert 0 <= before - total(home) - freed < 1000
     # All is there for the next build, which makes nothing.
-    assert OciEngine(home, CONSOLE).build(lock, Store(home)) == kept
+    assert OciEngine(home, CONSOLE).build(lock, no_context) == kept
     assert clean_home(home, CONSOLE, everything=False) == 0
 
 

@@ -220,6 +220,17 @@ def test_scratch_survives_sweeps_that_run_all_the_time(home: Home) -> None:
         thread.join()
 
 
+@pytest.mark.parametrize("sync", [True, False])
+def test_an_atomic_write_waits_for_the_disk_where_it_should(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, sync: bool
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    atomic_write(tmp_path / "file", b"x", sync=sync)
+    assert len(synced) == (2 if sync else 0)  # the file and its folder
+    assert (tmp_path / "file").read_bytes() == b"x"
+
+
 def test_an_atomic_write_replaces_the_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     atomic_write(path, b"long old text")

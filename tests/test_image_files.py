@@ -17,13 +17,14 @@ def test_each_file_is_there_with_its_bytes_and_mode() -> None:
     files = image_files.image_files(LOCK)
     assert list(files) == [
         "/opt/reprobuild/constraints.txt",
+        "/opt/reprobuild/golden.json",
         "/opt/reprobuild/pylock.toml",
         "/opt/reprobuild/selftest.py",
         "/opt/venv/lib/python3.11/site-packages/reprobuild.pth",
         "/opt/venv/lib/python3.11/site-packages/reprobuild_hook.py",
     ]
     assert {mode for _, mode in files.values()} == {0o644}
-    for path in list(files)[2:]:
+    for path in (list(files)[1], *list(files)[3:]):
         assert files[path][0] == (SOURCE / path.rpartition("/")[2]).read_bytes()
     assert parse_lock(files["/opt/reprobuild/pylock.toml"][0].decode(), "image") == LOCK
 
@@ -31,7 +32,7 @@ def test_each_file_is_there_with_its_bytes_and_mode() -> None:
 def test_every_file_of_in_image_has_its_place() -> None:
     known = {*image_files.HOME_FILES, *image_files.SITE_FILES, *image_files.BUILD_FILES}
     known |= {*image_files.ASKING_FILES, "__init__.py"}
-    assert {path.name for path in SOURCE.iterdir() if path.suffix in (".py", ".pth")} == known
+    assert {path.name for path in SOURCE.iterdir() if path.suffix in (".py", ".pth", ".json")} == known
 
 
 def test_both_ways_of_building_write_the_same_manifest() -> None:

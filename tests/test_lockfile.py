@@ -166,6 +166,31 @@ def test_a_flipped_byte_is_refused_or_says_the_same(place: int, change: int) -> 
     assert lock == SMALL  # a byte of white space or of a fraction of a second
 
 
+@given(st.data())
+@settings(max_examples=100)
+def test_a_byte_or_line_that_comes_goes_or_moves_is_refused_or_says_the_same(data: st.DataObject) -> None:
+    text = SMALL_TEXT
+    match data.draw(st.sampled_from(["come", "go", "line-goes", "line-twice", "lines-swap"])):
+        case "come":
+            place = data.draw(st.integers(0, len(text)))
+            text = text[:place] + data.draw(st.characters(codec="utf-8")) + text[place:]
+        case "go":
+            place = data.draw(st.integers(0, len(text) - 1))
+            text = text[:place] + text[place + 1 :]
+        case change:
+            lines = text.splitlines(keepends=True)
+            first, second = (data.draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+            if change == "line-goes":
+                del lines[first]
+            elif change == "line-twice":
+                lines.insert(second, lines[first])
+            else:
+                lines[first], lines[second] = lines[second], lines[first]
+            text = "".join(lines)
+    with suppress(LockError):
+        assert parse_lock(text, "edited") == SMALL
+
+
 LEAVES = [
     ("packages", 0, "wheels", 0, "hashes", "sha256"),
     ("packages", 0, "wheels", 0, "size"),

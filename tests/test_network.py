@@ -20,7 +20,7 @@ BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DI
 
 @pytest.fixture(autouse=True)
 def _no_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in BUNDLES:
+    for name in (*BUNDLES, "SSL_CLIENT_CERT"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -241,6 +241,38 @@ class TestSession:
                 http.get(tls.add("/a"))
             with pytest.raises(requests.exceptions.SSLError):
                 http.get(tls.add("/a"), verify=False)
+
+    @pytest.mark.parametrize("variable", ["SSL_CLIENT_CERT", "PIP_CLIENT_CERT", "pip.conf"])
+    def test_certificate_of_this_machine(
+        self, variable: str, pip_conf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ca = trustme.CA()
+        monkeypatch.setenv("SSL_CERT_FILE", str(ca_file(ca, tmp_path)))
+        mine = tmp_path / "mine.pem"
+        ca.issue_cert("client.example").private_key_and_cert_chain_pem.write_to_path(mine)
+        with serve(certificate=ca.issue_cert("127.0.0.1"), clients=ca) as tls:
+            address = tls.add("/a", b"ok")
+            with session(retries=0) as http, pytest.raises(requests.exceptions.ConnectionError):
+                http.get(address)
+            assert "SSL_CLIENT_CERT" not in uv_environment()
+            if variable == "pip.conf":
+                pip_conf.write_text(f"[global]\nclient-cert = {mine}\n")
+            else:
+                monkeypatch.setenv(variable, str(mine))
+            with session(retries=0) as http:
+                assert http.get(address).content == b"ok"
+        assert uv_environment()["SSL_CLIENT_CERT"] == str(mine)
+
+    def test_certificate_of_this_machine_that_is_no_good(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        mine = tmp_path / "mine.pem"
+        monkeypatch.setenv("SSL_CLIENT_CERT", str(mine))
+        with pytest.raises(HostError, match=r"SSL_CLIENT_CERT names .*mine\.pem, which does not exist"):
+            session()
+        mine.write_text("rubbish")
+        with pytest.raises(HostError, match=r"mine\.pem: no certificate with its key"):
+            session()
 
     def test_ca_that_is_no_certificate(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (tmp_path / "ca.pem").write_text("rubbish")

@@ -13,6 +13,7 @@ import pytest
 from conftest import GOLDEN
 from reprobuild import namespaces, pipeline, process, sandbox
 from reprobuild.console import Console
+from reprobuild.engines import oci
 from reprobuild.engines.oci import OciEngine
 from reprobuild.errors import FetchError, HostError, LockError, ReprobuildError, ResolveError, SelfTestError
 from reprobuild.home import Home
@@ -42,10 +43,11 @@ def home(tmp_path: Path) -> Home:
 def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     """Stand in for what takes minutes; the image has documents and no layers. Returns what was done."""
     done: Steps = []
-    monkeypatch.setattr(pipeline, "check_host", lambda *_: done.append("check"))
+    monkeypatch.setattr(pipeline, "check_host", lambda: done.append("check"))
+    monkeypatch.setattr(OciEngine, "check", lambda _, gpu: None)
     monkeypatch.setattr(pipeline, "fetch", lambda *_: done.append("fetch"))
 
-    def build(engine: OciEngine, lock: Lock, store: object) -> str:
+    def build(engine: OciEngine, lock: Lock, context: object) -> str:
         done.append("build")
         return engine.images.add(documents(lock, image_config(lock), []))
 
@@ -220,17 +222,17 @@ def test_a_missing_program_is_named_with_its_package(program: str, monkeypatch: 
     assert caught.value.hint.startswith("apt-get install -y ")
 
 
-def test_either_runtime_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_either_runtime_will_do(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     there: set[str] = set()
     monkeypatch.setattr(namespaces, "check", lambda **_: None)
     monkeypatch.setattr(
         process, "which", lambda name: "/bin/true" if name in there or name not in sandbox.RUNTIMES else None
     )
     with pytest.raises(HostError, match="neither crun nor runc is installed"):
-        check_host()
+        OciEngine(home, CONSOLE).check(gpu=False)
     for name in sandbox.RUNTIMES:
         there = {name}
-        check_host()
+        OciEngine(home, CONSOLE).check(gpu=False)
 
 
 def test_an_ordinary_user_needs_newuidmap(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +244,7 @@ def test_an_ordinary_user_needs_newuidmap(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_gpu_that_is_required_is_looked_for_first(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "gpu_access", lambda: "no NVIDIA GPU on this machine")
+    monkeypatch.setattr(oci, "gpu_missing", lambda: "no NVIDIA GPU on this machine")
     monkeypatch.setattr(pipeline, "fetch", lambda *_: pytest.fail("fetched"))
     with pytest.raises(HostError, match="--gpu require: no NVIDIA GPU on this machine"):
         make_image(LOCK, None, "require", home, CONSOLE)

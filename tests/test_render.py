@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
-from conftest import needs
+from conftest import GOLDEN, needs
 from reprobuild import render as render_module
 from reprobuild.errors import RenderError
 from reprobuild.image_config import image_config
@@ -42,13 +42,21 @@ def test_the_root_dockerfile_is_the_golden_lock_s(golden: Callable[[Path, bytes]
     golden(TOP / "Dockerfile", render(LOCK).files["Dockerfile"])
 
 
+@pytest.mark.parametrize("name", ["apptainer.def", "devcontainer.json"])
+def test_other_ways_to_work_are_golden_text(golden: Callable[[Path, bytes], None], name: str) -> None:
+    golden(GOLDEN / name, render(LOCK).files[name])
+
+
 def test_the_context_holds_these_files() -> None:
     rendered = render(LOCK)
     assert list(rendered.files) == [
         ".dockerignore",
         "Dockerfile",
+        "apptainer.def",
+        "devcontainer.json",
         "reprobuild/bytecode.py",
         "reprobuild/constraints.txt",
+        "reprobuild/golden.json",
         "reprobuild/manifest.py",
         "reprobuild/pylock.toml",
         "reprobuild/reprobuild.pth",
@@ -77,7 +85,8 @@ def test_the_ignore_file_lets_through_all_that_the_dockerfile_takes() -> None:
     tops = {path.split("/")[0] for path in rendered.files} | {
         a.path.split("/")[0] for a in rendered.artifacts
     }
-    assert kept == tops - {"Dockerfile", ".dockerignore"} | {render_module.DEBIAN_TAR}
+    beside = {"Dockerfile", ".dockerignore", "apptainer.def", "devcontainer.json"}
+    assert kept == tops - beside | {render_module.DEBIAN_TAR}
     assert "*" in lines
 
 

@@ -14,7 +14,8 @@ from reprobuild import process
 from reprobuild.determinism import FORBIDDEN
 from reprobuild.errors import HostError, SelfTestError
 from reprobuild.in_image import selftest as program
-from reprobuild.selftest import PROGRAM, SCHEMA, Difference, SelfTestReport, run_selftest
+from reprobuild.report import SCHEMA, Difference, SelfTestReport
+from reprobuild.selftest import PROGRAM, run_selftest
 
 DIGEST = "sha256:" + "a" * 64
 HASH = "b" * 64
@@ -47,6 +48,9 @@ def a_check(**changes: Any) -> dict[str, Any]:
         "reason": "",
         "detail": [],
         "results": {"output": HASH},
+        "values": {"output": {"type": "float32", "data": "AACAPw=="}},
+        "notes": [],
+        "scope": "kind",
         "fingerprint": HASH,
         "seconds": 0.25,
         "traceback": "",
@@ -58,6 +62,7 @@ def a_report(*checks: dict[str, Any], **changes: Any) -> dict[str, Any]:
     listed = list(checks) or [a_check()]
     return {
         "schema": SCHEMA,
+        "mode": "battery",
         "verdict": "failed" if any(check["status"] == "failed" for check in listed) else "passed",
         "versions": {"torch": "2.4.1+cu121", "cuda": "12.1"},
         "scope": {"cpu": {"model": "Some CPU", "capability": "AVX2", "threads": 1}, "gpu": None},
@@ -122,7 +127,9 @@ def test_a_failed_check_is_a_report_that_names_it_and_what_differed() -> None:
         (f"print({json.dumps(a_report())!r} + '\\n{{}}')", "not JSON"),
         (printing(a_report(), status=1), "contradicts its exit status"),
         (printing(a_report(FAILED), status=0), "contradicts its exit status"),
-        (printing(a_report(), status=3), "crashed"),
+        (printing(a_report(), status=3), "contradicts its exit status"),
+        (printing(a_report(mode="prove")), "contradicts its exit status"),
+        (printing(a_report(), status=4), "crashed"),
         ("raise RuntimeError('libcudart is missing')", "libcudart is missing"),
         ("import os; os.kill(os.getpid(), 11)", "(exit status -11)"),
         ("import sys; sys.exit(127)", "(exit status 127)"),
@@ -189,13 +196,15 @@ def test_a_report_keeps_all_that_it_was_read_from() -> None:
     assert again.pop("image") == DIGEST
     assert again == table
     assert parse(again) == report
+    assert SelfTestReport.parse_kept(json.dumps(report.to_dict()).encode()) == report
 
 
 @pytest.mark.parametrize(
     ("table", "place"),
     [
         ([], "report: not a table"),
-        (a_report() | {"schema": 2}, "schema is 2"),
+        (a_report() | {"schema": 1}, "schema is 1"),
+        (a_report() | {"mode": "cost"}, "report.mode: 'cost'"),
         (a_report() | {"extra": 1}, "report.extra: unknown key"),
         ({k: v for k, v in a_report().items() if k != "gpu"}, "report.gpu: missing"),
         (a_report() | {"seconds": "6"}, "report.seconds"),
@@ -212,6 +221,8 @@ def test_a_report_keeps_all_that_it_was_read_from() -> None:
         (a_report(a_check(results={"output": HASH + "\n"})), "report.checks[0]"),
         (a_report(a_check(fingerprint="B" * 64)), "report.checks[0]"),
         (a_report(a_check(fingerprint=None)), "report.checks[0]"),
+        (a_report(a_check(scope="all")), "report.checks[0].scope: 'all'"),
+        (a_report(a_check(values={"output": {"type": "float32"}})), "report.checks[0].values.output.data"),
         (a_report(a_check(detail=[{"what": "output"}])), "report.checks[0].detail[0].expected: missing"),
         (a_report(FAILED) | {"verdict": "passed"}, "the verdict 'passed'"),
         (a_report() | {"verdict": "maybe"}, "the verdict 'maybe'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import reprobuild
 from reprobuild.errors import SelfTestError
-from reprobuild.selftest import SelfTestReport
+from reprobuild.report import SelfTestReport
 from reprobuild.tag import tag
 from test_selftest import DIGEST, FAILED, a_check, a_report
 
@@ -50,6 +51,13 @@ def test_a_failing_report_gives_none_and_says_why() -> None:
         f"  output: expected {'c' * 64}, got {'d' * 64}"
     )
     assert f"`reprobuild run {DIGEST[:19]}`" in caught.value.hint
+
+
+def test_a_report_of_the_controls_alone_gives_none() -> None:
+    names = Names()
+    with pytest.raises(SelfTestError, match="--prove"):
+        tag(names, DIGEST, NAME, replace(report(), mode="prove"))
+    assert names.given == []
 
 
 def test_the_report_of_another_image_gives_none() -> None:

@@ -76,3 +76,21 @@ class RenderError(ReprobuildError):
     """A value would break out of its line in a rendered file."""
 
     exit_code = 12
+
+
+class DifferenceError(ReprobuildError):
+    """Two images are not the same, or an image is not what its lock says."""
+
+    exit_code = 13
+
+
+class EngineError(ReprobuildError):
+    """Docker or Podman is gone, full, or refused what it was asked."""
+
+    exit_code = 14
+
+
+class RegistryError(ReprobuildError):
+    """A registry cannot be reached or trusted, or refused what it was asked."""
+
+    exit_code = 15

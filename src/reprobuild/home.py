@@ -141,8 +141,11 @@ def try_claim(path: Path) -> IO[bytes] | None:
     return _open_claimed(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def atomic_write(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+def atomic_write(path: Path, data: bytes, *, mode: int = 0o644, sync: bool = True) -> None:
     """Write a file as a whole or not at all, also when the machine stops; its folder must be there.
+
+    Without ``sync`` a machine that stops may leave it too short: for what can be made again and is verified
+    when it is read, since a sync waits for all the gigabytes that were written before.
 
     Two writers at once take turns. Raises `StorageError`, and then what was there before is unchanged.
     """
@@ -154,12 +157,14 @@ def atomic_write(path: Path, data: bytes, *, mode: int = 0o644) -> None:
                 file.truncate()
                 write_all(file, data)
                 os.fchmod(file.fileno(), mode)
-                os.fsync(file.fileno())
+                if sync:
+                    os.fsync(file.fileno())
                 temporary.replace(path)
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
-        _sync_folder(path.parent)
+        if sync:
+            _sync_folder(path.parent)
 
 
 def write_all(file: IO[bytes], data: bytes | memoryview) -> None:

@@ -42,7 +42,8 @@ def default_image_name(lock: Lock) -> str:
     request = lock.request
     repository = "torch" if request.name == default_name(request.cuda, request.python) else request.name
     flavour = "cpu" if request.cuda == "cpu" else "cu" + request.cuda.replace(".", "")
-    version = Version(lock.version_of("torch")).public
+    # A tag may not hold the mark of an epoch.
+    version = Version(lock.version_of("torch")).public.replace("!", "-")
     return f"reprobuild/{repository}:{version}-{flavour}-py{request.python.replace('.', '')}"
 
 

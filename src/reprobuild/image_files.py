@@ -15,7 +15,7 @@ from . import assets
 from .determinism import HOME, SITE_PREFIX
 from .lockfile import Lock
 
-HOME_FILES = ("selftest.py",)
+HOME_FILES = ("golden.json", "selftest.py")
 """The files of ``in_image/`` that go into ``/opt/reprobuild``."""
 
 SITE_FILES = ("reprobuild.pth", "reprobuild_hook.py")

@@ -1,4 +1,4 @@
-"""The package indexes, CA bundle and proxy that the user has set up for uv or pip.
+"""The package indexes, certificates and proxy that the user has set up for uv or pip.
 
 Reads files and variables only, and logs nothing, since what keeps secrets out of the log asks here.
 
@@ -73,12 +73,22 @@ def ca_bundle() -> Path | None:
     named = next(((name, os.environ[name]) for name in _BUNDLES if os.environ.get(name)), None)
     if named is None:
         named = ("pip's setting cert", _Pip().get("cert"))
-    where, path = named
-    if not path:
-        return None
-    if not Path(path).exists():
+    return _existing(*named)
+
+
+def client_certificate() -> Path | None:
+    """Return the PEM file with the certificate and key by which this machine names itself to servers.
+
+    It is uv's ``SSL_CLIENT_CERT``, else pip's ``client-cert``. Raises `HostError` when it does not exist.
+    """
+    named = ("SSL_CLIENT_CERT", os.environ.get("SSL_CLIENT_CERT", ""))
+    return _existing(*(named if named[1] else ("pip's setting client-cert", _Pip().get("client-cert"))))
+
+
+def _existing(where: str, path: str) -> Path | None:
+    if path and not Path(path).exists():
         raise HostError(f"{where} names {path}, which does not exist", hint="correct it, or unset it")
-    return Path(path)
+    return Path(path) if path else None
 
 
 def proxy() -> str:
@@ -90,7 +100,7 @@ def proxy() -> str:
 
 
 def uv_environment() -> dict[str, str]:
-    """Return the variables that make uv use the indexes, CA bundle and proxy that are found here.
+    """Return the variables that make uv use the indexes, certificates and proxy that are found here.
 
     A variable and not an argument, since arguments are logged and can be seen by every user of the machine.
     """
@@ -106,6 +116,9 @@ def uv_environment() -> dict[str, str]:
         env["SSL_CERT_FILE"] = str(bundle.absolute())
     elif not any(os.environ.get(name) for name in ("SSL_CERT_DIR", "UV_NATIVE_TLS", "UV_SYSTEM_CERTS")):
         env["UV_SYSTEM_CERTS"] = "true"
+    certificate = client_certificate()
+    if certificate is not None:
+        env["SSL_CLIENT_CERT"] = str(certificate.absolute())
     if proxy():
         env |= {"HTTP_PROXY": proxy(), "HTTPS_PROXY": proxy()}
     return env

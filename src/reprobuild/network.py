@@ -6,11 +6,12 @@ import logging
 import os
 import re
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
@@ -23,7 +24,7 @@ from urllib3.util import Retry
 
 from . import __version__
 from .errors import HostError
-from .index_settings import Indexes, ca_bundle, find_links, indexes, proxy, uv_environment
+from .index_settings import Indexes, ca_bundle, client_certificate, find_links, indexes, proxy, uv_environment
 
 __all__ = ["Indexes", "ScrubFilter", "indexes", "scrub", "session", "uv_environment", "without_credentials"]
 
@@ -43,13 +44,14 @@ class _Credential:
     password: str
 
 
-def session(*, retries: int = 3) -> requests.Session:
+def session(*, retries: int = 3, authorities: Iterable[Path] = ()) -> requests.Session:
     """Return a session that reaches what the user's pip and uv reach; it may be shared by threads.
 
     GET and HEAD are tried again ``retries`` times, with growing waits, when the connection breaks before an
     answer or the answer is 429 or 5xx; the last such answer is then returned. Every call has a time limit.
     The credentials of a configured index go to that scheme, host and port only, also over redirects; other
-    hosts get what netrc has for them. Raises `HostError` when a configured CA bundle does not exist.
+    hosts get what netrc has for them. ``authorities`` are files of CA certificates to trust as well. Raises
+    `HostError` when a configured certificate file is no good.
     """
     made = _Session()
     made.headers["User-Agent"] = f"reprobuild/{__version__}"
@@ -62,6 +64,11 @@ def session(*, retries: int = 3) -> requests.Session:
         raise_on_status=False,
     )
     context = _context()
+    for file in authorities:
+        try:
+            context.load_verify_locations(cafile=file)
+        except OSError as error:
+            raise HostError(f"{file}: no CA certificate can be read: {error}", hint="correct it") from None
     for scheme in ("http://", "https://"):
         made.mount(scheme, _Adapter(retry, context))
     if proxy():
@@ -71,6 +78,20 @@ def session(*, retries: int = 3) -> requests.Session:
 
 def _context() -> ssl.SSLContext:
     """One for all connections: reading a bundle takes longer than the rest of a handshake."""
+    context = _verifying_context()
+    certificate = client_certificate()
+    if certificate is not None:
+        try:
+            # Without a password: what is protected by one fails here, and does not ask on the terminal.
+            context.load_cert_chain(certificate, password=b"")
+        except OSError as error:
+            raise HostError(
+                f"{certificate}: no certificate with its key can be read: {error}", hint="correct the file"
+            ) from None
+    return context
+
+
+def _verifying_context() -> ssl.SSLContext:
     bundle = ca_bundle()
     if bundle is None:
         return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -6,10 +6,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import namespaces, process, sandbox
+from . import namespaces, process
 from .console import Console
 from .doctor import driver, too_old
+from .engines.base import Engine
+from .engines.failures import refuse_stranger
 from .engines.gpu import gpu_access
+from .engines.layout import image_name
 from .engines.oci import OciEngine
 from .errors import HostError, LockError
 from .fetch import fetch
@@ -18,8 +21,9 @@ from .image_config import default_image_name
 from .layers.build import write_conda_tar, write_debian_tar
 from .lockfile import Lock
 from .render import CONDA_TAR, DEBIAN_TAR, Rendered, render
+from .report import Mode, SelfTestReport
 from .resolve import Upgrade, resolve
-from .selftest import Gpu, SelfTestReport, run_selftest
+from .selftest import Gpu, run_selftest
 from .store import Store
 from .tag import tag
 from .workspace import Env, read_lock
@@ -69,38 +73,42 @@ def lock_of(env: Env, console: Console) -> Lock:
     return lock
 
 
-def make_image(lock: Lock, name: str | None, gpu: Gpu, home: Home, console: Console) -> Made:
+def make_image(
+    lock: Lock, name: str | None, gpu: Gpu, home: Home, console: Console, *, engine: Engine | None = None
+) -> Made:
     """Fetch, build, test and name the image of a lock. It gets its name only when it has passed."""
-    check_host(gpu)
+    engine, store = engine or OciEngine(home, console), Store(home)
+    check_host()
+    engine.check(gpu=gpu == "require")
     _check_driver(lock, gpu, console)
-    engine, store = OciEngine(home, console), Store(home)
-    name = name or default_image_name(lock)
+    name = image_name(name or default_image_name(lock))
+    refuse_stranger(engine.images, name)
     # Held to the end: until it has its name, `clean` would take the candidate away.
     with home.lock("build", console):
         fetch(lock, store, console)
-        digest = engine.build(lock, store)
-        report = test_image(engine, digest, gpu, home, console)
+        digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, home, console))
+        report = test_image(engine, digest, gpu, home, console, mode="battery")
         tag(engine.images, digest, name, report)
     return Made(name, digest, report)
 
 
-def test_image(engine: OciEngine, digest: str, gpu: Gpu, home: Home, console: Console) -> SelfTestReport:
-    """Run the self-test in an image and keep its report."""
+def test_image(
+    engine: Engine, digest: str, gpu: Gpu, home: Home, console: Console, *, mode: Mode
+) -> SelfTestReport:
+    """Run the self-test in an image and keep its report, one of each mode."""
     console.step(f"testing {digest[:19]} inside itself")
-    report = run_selftest(engine.runner(digest), gpu=gpu)
+    report = run_selftest(engine.runner(digest), gpu=gpu, mode=mode)
+    suffix = "" if mode == "battery" else f"-{mode}"
     atomic_write(
-        home.folder("reports") / f"{digest[7:]}.json",
+        home.folder("reports") / f"{digest[7:]}{suffix}.json",
         (json.dumps(report.to_dict(), indent=1) + "\n").encode(),
     )
     return report
 
 
-def check_host(gpu: Gpu = "auto") -> None:
+def check_host() -> None:
     """Raise `HostError` for what a build will need and this machine lacks, before gigabytes are fetched."""
-    if gpu == "require" and isinstance(reason := gpu_access(), str):
-        raise HostError(f"--gpu require: {reason}", hint="leave --gpu out to test on the CPU alone")
     process.require("mmdebstrap", "to install the Debian packages of the image")
-    sandbox.runtime()
     namespaces.check(all_ids=True)
 
 
@@ -118,20 +126,30 @@ def _check_driver(lock: Lock, gpu: Gpu, console: Console) -> None:
 def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, console: Console) -> Rendered:
     """Write the Dockerfile and its context; with ``artifacts`` also the wheels and the Debian root."""
     rendered = render(lock)
+    if artifacts:
+        check_host()
+        with home.lock("build", console):
+            fetch(lock, Store(home), console)
+            _fill(lock, rendered, folder, home, console)
+    else:
+        _write_texts(rendered, folder)
+    return rendered
+
+
+def _fill(lock: Lock, rendered: Rendered, folder: Path, home: Home, console: Console) -> None:
+    """Write a whole context; what is locked is in the store, and the caller holds the build's lock."""
+    _write_texts(rendered, folder)
+    for artifact in rendered.artifacts:
+        _place(Store(home).path(artifact.sha256), folder / artifact.path)
+    write_debian_tar(lock, Store(home), home, console, folder / DEBIAN_TAR)
+    if lock.conda:
+        write_conda_tar(lock, Store(home), home, console, folder / CONDA_TAR)
+
+
+def _write_texts(rendered: Rendered, folder: Path) -> None:
     for path, content in rendered.files.items():
         make_folders((folder / path).parent)
         atomic_write(folder / path, content)
-    if artifacts:
-        check_host()
-        store = Store(home)
-        with home.lock("build", console):
-            fetch(lock, store, console)
-            for artifact in rendered.artifacts:
-                _place(store.path(artifact.sha256), folder / artifact.path)
-            write_debian_tar(lock, store, home, console, folder / DEBIAN_TAR)
-            if lock.conda:
-                write_conda_tar(lock, store, home, console, folder / CONDA_TAR)
-    return rendered
 
 
 def _place(source: Path, target: Path) -> None:

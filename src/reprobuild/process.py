@@ -12,9 +12,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from .errors import HostError
 
@@ -151,6 +153,47 @@ def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]
         err = said.read()
     if process.returncode != 0:
         raise ProcessFailed(argv, process.returncode, tail(err))
+
+
+@contextmanager
+def stream(argv: Sequence[str]) -> Iterator[IO[bytes]]:
+    """Run and give its standard output to read.
+
+    Raises `ProcessFailed` at the end of the block on a status other than 0, also when the block itself
+    failed, since what it read was then cut short.
+    """
+    log.debug("stream: %s", shlex.join(argv))
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            start_new_session=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        failure: Exception | None = None
+        try:
+            yield process.stdout
+            while process.stdout.read(1 << 20):
+                pass
+            process.wait()
+        except Exception as error:
+            failure = error
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=2)
+            if not process.returncode:
+                _kill_session(process)
+                raise
+        except BaseException:
+            _kill_session(process)
+            raise
+        said.seek(0)
+        err = said.read()
+    if process.returncode != 0:
+        raise ProcessFailed(argv, process.returncode, tail(err)) from failure
 
 
 def tail(output: bytes, lines: int = 15) -> str:

@@ -6,6 +6,7 @@ says, and ``debian.tar``, the Debian root that it makes from the locked packages
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from . import __version__, assets
 from .determinism import HOME, SITE_PREFIX
 from .errors import RenderError
-from .image_config import image_config
+from .image_config import default_image_name, image_config
 from .image_files import BUILD_FILES, MANIFEST_FOLDERS, image_files
 from .lockfile import Lock
 
@@ -74,6 +75,17 @@ def render(lock: Lock) -> Rendered:
         manifest_folders=MANIFEST_FOLDERS,
         config=image_config(lock),
     )
+    files["apptainer.def"] = _fill(
+        "apptainer.def.j2",
+        title=lock.request.name,
+        version=__version__,
+        digest=lock.digest,
+        image=default_image_name(lock),
+        venv=SITE_PREFIX,
+        home=HOME,
+        config=image_config(lock),
+    )
+    files["devcontainer.json"] = _devcontainer(lock)
     return Rendered(
         files={path: files[path] for path in sorted(files)},
         artifacts=tuple(
@@ -81,6 +93,18 @@ def render(lock: Lock) -> Rendered:
             for wheel in (package.wheel for package in lock.python)
         ),
     )
+
+
+def _devcontainer(lock: Lock) -> bytes:
+    """For editors that open a folder inside an image (containers.dev)."""
+    settings = {"python.defaultInterpreterPath": f"{SITE_PREFIX}/bin/python"}
+    document = {
+        "name": str(_printable(lock.request.name, "request.name")),
+        "image": str(_image(default_image_name(lock), "image")),
+        "customizations": {"vscode": {"settings": settings}},
+        **({"hostRequirements": {"gpu": "optional"}} if lock.request.cuda != "cpu" else {}),
+    }
+    return (json.dumps(document, indent=2) + "\n").encode()
 
 
 def _facts(lock: Lock) -> list[str]:
@@ -152,6 +176,10 @@ def _label(value: object, place: str) -> _Checked:
     return _form(r"[a-z][a-z0-9.-]*", "the name of a label", value, place)
 
 
+def _image(value: object, place: str) -> _Checked:
+    return _form(r"[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_][A-Za-z0-9_.-]*", "the name of an image", value, place)
+
+
 def _sha256(value: object, place: str) -> _Checked:
     return _form(r"[0-9a-f]{64}", "64 hex digits", value, place)
 
@@ -167,6 +195,7 @@ _ENVIRONMENT = Environment(
 )
 _ENVIRONMENT.filters |= {
     "comment": _comment,
+    "image": _image,
     "label": _label,
     "path": _path,
     "quoted": _quoted,

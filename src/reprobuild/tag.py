@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from .errors import SelfTestError
-from .selftest import SelfTestReport
+from .report import SelfTestReport
 
 
 class Named(Protocol):
@@ -19,6 +19,8 @@ def tag(images: Named, digest: str, name: str, report: SelfTestReport) -> None:
     """Name an image. Raises `SelfTestError` when the report is of another image or did not pass."""
     if report.digest != digest:
         raise SelfTestError(f"the report is of {report.digest}, not of {digest}, so {name} is not given")
+    if report.mode == "prove":
+        raise SelfTestError(f"the report is of --prove, which tests this machine, so {name} is not given")
     if not report.passed:
         names = ", ".join(check.label for check in report.failed)
         raise SelfTestError(

@@ -32,6 +32,7 @@ from reprobuild.layers.plan import plan
 from reprobuild.lockfile import Lock
 from reprobuild.resolve import Upgrade, resolve
 from reprobuild.store import Store
+from support.building import no_context
 from support.measuring import Printer, Watched, medians, timed, timed_with_cpu, watch
 from support.resolving import request
 
@@ -118,7 +119,7 @@ def test_layers_against_inflating_and_hashing(built: Bench, capsys: pytest.Captu
         calls: dict[str, Callable[[], object]] = {
             "isal and sha256": partial(inflate, isal_zlib),
             "zlib and sha256": partial(inflate, zlib),
-            "layers": partial(built.engine.build, built.lock, built.store),
+            "layers": partial(built.engine.build, built.lock, no_context),
         }
         for name, call in calls.items():
             seconds = timed_with_cpu(call)
@@ -155,8 +156,8 @@ def test_rebuilds(built: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     times: dict[str, list[float]] = defaultdict(list)
     for lock in changed:
         fetch(lock, built.store, CONSOLE)
-        times["nothing changed"].append(timed(partial(built.engine.build, built.lock, built.store)))
-        times["one small package"].append(timed(partial(built.engine.build, lock, built.store)))
+        times["nothing changed"].append(timed(partial(built.engine.build, built.lock, no_context)))
+        times["one small package"].append(timed(partial(built.engine.build, lock, no_context)))
     say.series(times)
     say("  goal: about a second")
     for phase in built.image().phases:
@@ -187,7 +188,8 @@ def test_import_torch_against_a_plain_pip_install(built: Bench, capsys: pytest.C
         (wheels / package.wheel.filename).hardlink_to(built.store.path(package.wheel.sha256))
     own = ["run", "--no-network", "--gpu", "off", "-v", f"{plain}:/plain", "-v", f"{wheels}:/wheels:ro", NAME]
     install = (
-        "/usr/bin/python3 -m venv --without-pip /plain/venv && PIP_CONSTRAINT= /opt/venv/bin/pip"
+        f"/usr/bin/python{built.lock.request.python} -m venv --without-pip /plain/venv"
+        " && PIP_CONSTRAINT= /opt/venv/bin/pip"
         " --python /plain/venv/bin/python install --quiet --no-index --no-deps /wheels/*.whl"
     )
     built.run(*own, "--", "sh", "-c", install)

@@ -36,10 +36,11 @@ CHECKS = [
 @pytest.fixture
 def container(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Stand in for fetch, build and container; call it with the code that the container runs."""
-    monkeypatch.setattr(pipeline, "check_host", lambda *_: None)
+    monkeypatch.setattr(pipeline, "check_host", lambda: None)
+    monkeypatch.setattr(OciEngine, "check", lambda _, gpu: None)
     monkeypatch.setattr(pipeline, "fetch", lambda *_: None)
 
-    def build(engine: OciEngine, lock: Lock, store: object) -> str:
+    def build(engine: OciEngine, lock: Lock, context: object) -> str:
         return engine.images.add(documents(lock, image_config(lock), []))
 
     def runs(code: str) -> None:

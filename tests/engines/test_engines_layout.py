@@ -61,21 +61,9 @@ def test_a_name_gets_its_tag(text: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        *("", ":1", "a:", "Team", "a/B", "a//b", "/a", "a/", "a:1:2", "a b", "a\n", "a:1\n", "-a", "a-"),
-        *(
-            "a..b",
-            "a:.x",
-            "a@sha256:0",
-            "../a",
-            "a:" + "x" * 129,
-            "a/" * 127 + "aa",
-            "é",
-            "a:é",
-            "https://a/b",
-        ),
-    ],
-)
+    [*("", ":1", "a:", "Team", "a/B", "a//b", "/a", "a/", "a:1:2", "a b", "a\n", "a:1\n", "-a", "a-", "a..b"),
+     *("a:.x", "a@sha256:0", "../a", "a:" + "x" * 129, "a/" * 127 + "aa", "é", "a:é", "https://a/b")],
+)  # fmt: skip
 def test_what_is_no_name_is_refused(text: str) -> None:
     with pytest.raises(ImageError, match="is not an image name") as caught:
         image_name(text)
@@ -104,7 +92,13 @@ def test_an_added_image_is_a_candidate(store: ImageStore) -> None:
     assert image.size == manifest["config"]["size"]
     assert image.labels["dev.reprobuild.epoch"] == "1"
     assert store.blob(digest).stat().st_mode & 0o777 == 0o444
-    assert (add(store, 1), len(store.images())) == (digest, 1)
+    store.name(digest, "a:1")
+    # Added again it is the same line, and keeps its name.
+    assert add(store, 1) == digest
+    index = json.loads((store.folder / "index.json").read_bytes())
+    assert [entry["digest"] for entry in index["manifests"]] == [digest]
+    assert store.find("a:1").digest == digest
+    assert json.loads((store.folder / "oci-layout").read_bytes()) == {"imageLayoutVersion": "1.0.0"}
 
 
 def test_the_size_is_that_of_the_layers_and_documents(home: Home, store: ImageStore) -> None:
@@ -264,6 +258,9 @@ def test_damaged_documents_are_said(store: ImageStore, what: str, harm: str) -> 
         path.write_bytes(data.replace(b"linux", b"linus") + b" " if harm == "changed" else data[:-1])
     with pytest.raises(ImageError, match=f"the image store is damaged: {hurt}"):
         store.config(digest)
+    # Building it again mends it.
+    assert add(store, 1) == digest
+    assert store.config(digest)["os"] == "linux"
 
 
 # --- others read it ---

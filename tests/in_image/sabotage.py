@@ -9,6 +9,7 @@ interpreter for all of them, since an import of torch costs seconds.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import itertools
 import json
@@ -51,6 +52,7 @@ OPERATIONS = {
     "svd-lowrank": "torch.svd_lowrank",
     "decompositions": "torch.linalg.eigh",
     "fft": "torch.fft.rfft",
+    "elementwise": "torch.log",
     "train-sgd": "torch.nn.functional.cross_entropy",
     "train-momentum": "torch.nn.functional.cross_entropy",
     "train-adamw": "torch.nn.functional.cross_entropy",
@@ -133,6 +135,70 @@ def another_version() -> Iterator[None]:
         path.unlink()
 
 
+@contextlib.contextmanager
+def another_file(name: str) -> Iterator[None]:
+    """Let the image's manifest name other bytes than those of a file."""
+    path = PROGRAM.with_name("manifest.tsv")
+    before = path.read_text()
+    lines = [line.split("\t") for line in before.splitlines()]
+    path.write_text(
+        "".join(
+            "\t".join([*line[:2], "0" * 64 if name in line[3] else line[2], line[3]]) + "\n" for line in lines
+        )
+    )
+    try:
+        yield
+    finally:
+        path.write_text(before)
+
+
+def write_manifest() -> None:
+    """Write a manifest as an image has one, of two files that are there."""
+    files = torch.__file__, f"{sys.prefix}/pyvenv.cfg"
+    hashes = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in files]
+    lines = [f"file\t0644\t{digest}\t{path}\n" for path, digest in zip(files, hashes, strict=True)]
+    PROGRAM.with_name("manifest.tsv").write_text("".join(lines))
+
+
+def write_golden(*names: str) -> None:
+    """Keep as golden what this torch gives."""
+    place = f"torch {torch.__version__.partition('+')[0]} on {os.uname().machine}"
+    found = {
+        name: {what: selftest.fingerprint(value) for what, value in selftest.CHECKS[name].run("cpu").items()}
+        for name in names
+    }
+    PROGRAM.with_name("golden.json").write_text(json.dumps({place: found}))
+
+
+@contextlib.contextmanager
+def compiled_as_is(path: str | None) -> Iterator[None]:
+    """Let torch.compile do nothing; with the path of a function, write a file and drift."""
+
+    def compile_nothing(module: Any) -> Any:
+        if path:
+            folder = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
+            folder.mkdir()
+            (folder / "kernel.so").touch()
+        return module
+
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(torch, "compile", compile_nothing))
+        stack.enter_context(mock.patch.object(selftest, "toolchain_missing", return_value=""))
+        if path:
+            stack.enter_context(drifting(path))
+        yield
+
+
+def not_split(*arguments: Any, **options: Any) -> Any:
+    """Return a sampler that gives all ranks the samples of the first."""
+    return SAMPLER(*arguments, **{**options, "rank": 0})
+
+
+def generator_from_the_system(*_: Any) -> Any:
+    """Return a NumPy Generator that ignores its seed."""
+    return GENERATOR()
+
+
 def convolution_that_races() -> Any:
     """Let a convolution turn cuDNN's autotuning on."""
     real = torch.nn.functional.conv2d
@@ -168,8 +234,11 @@ def flag_without_effect() -> Iterator[None]:
 
 
 cudnn, private = torch.backends.cudnn, torch._C
+SAMPLER, GENERATOR = torch.utils.data.DistributedSampler, selftest.np.random.default_rng
 ignored: Any = lambda *_, **__: None  # noqa: E731
 one: Any = lambda *_, **__: torch.ones(1000)  # noqa: E731
+ends: Any = lambda *_, **__: os._exit(3)  # noqa: E731
+as_it_is: Any = lambda value: value  # noqa: E731
 
 CASES: dict[str, Callable[[], Any]] = {
     **{
@@ -215,6 +284,44 @@ CASES: dict[str, Callable[[], Any]] = {
     "dataloader-workers: the seed is ignored": lambda: mock.patch.object(torch, "manual_seed", ignored),
     "dataloader-workers: workers share numbers": shared_generator,
     "raises: flag off": lambda: selftest.setting(deterministic=False),
+    "ranks-gloo: gradients are not shared": lambda: mock.patch.object(
+        torch.nn.parallel, "DistributedDataParallel", as_it_is
+    ),
+    "ranks-gloo: both ranks have the same samples": lambda: mock.patch.object(
+        torch.utils.data, "DistributedSampler", not_split
+    ),
+    "ranks-gloo: a rank dies": lambda: mock.patch.object(torch.optim, "SGD", ends),
+    "setting-files: another torch": lambda: another_file("torch"),
+    "setting-files-all: another file": lambda: another_file("pyvenv.cfg"),
+    "golden-streams: another order": lambda: mock.patch.object(
+        torch, "randint", return_value=torch.zeros(1000, dtype=torch.int64)
+    ),
+    "golden-arithmetic: another sum": lambda: mock.patch.object(torch, "bincount", as_it_is),
+    "compiled: nothing is compiled": lambda: compiled_as_is(None),
+    "compiled: drifts by one unit in the last place": lambda: compiled_as_is(
+        "torch.nn.functional.layer_norm"
+    ),
+    "dataloader-spawn: children without the hook": lambda: variable("REPROBUILD_DETERMINISM", "off"),
+    "dataloader-held: the seed is ignored": lambda: mock.patch(
+        "numpy.random.default_rng", generator_from_the_system
+    ),
+    "dataloader-held: nothing mends it": lambda: mock.patch.object(selftest, "reseed_held", ignored),
+    "distributed-sampler: set_epoch is ignored": lambda: mock.patch.object(SAMPLER, "set_epoch", ignored),
+    "distributed-sampler: both ranks have the same samples": lambda: mock.patch.object(
+        torch.utils.data, "DistributedSampler", not_split
+    ),
+    "prove-index-put: the flag does nothing": flag_without_effect,
+    "prove-index-put: nothing to see": lambda: mock.patch.object(torch, "set_num_threads", ignored),
+    "prove-indexing: the flag does nothing": flag_without_effect,
+    "prove-torch-seed: the seed is ignored": lambda: mock.patch.object(torch, "manual_seed", ignored),
+    "prove-torch-seed: nothing to see": lambda: mock.patch.object(torch, "rand", one),
+    "prove-python-seed: the seed is ignored": lambda: mock.patch("random.seed", ignored),
+    "prove-python-seed: nothing to see": lambda: mock.patch("random.random", return_value=0.5),
+    "prove-numpy-seed: the seed is ignored": lambda: mock.patch("numpy.random.seed", ignored),
+    "prove-numpy-seed: nothing to see": lambda: mock.patch("numpy.random.rand", one),
+    "prove-hash-seed: unset": lambda: variable("PYTHONHASHSEED", None),
+    "prove-hash-seed: nothing to see": lambda: mock.patch("subprocess.check_output", return_value=b"same"),
+    "prove-workers: the seed is ignored": lambda: mock.patch.object(torch, "manual_seed", ignored),
     "conv2d: crashes": lambda: mock.patch.object(torch.nn, "Conv2d", None),
     "control: the flag does nothing": flag_without_effect,
     "control: nothing to see": lambda: mock.patch.object(torch, "set_num_threads", ignored),
@@ -223,10 +330,12 @@ CASES: dict[str, Callable[[], Any]] = {
 
 def main() -> None:
     """Run each check alone, then each under its sabotages."""
+    write_manifest()
+    write_golden("golden-streams", "golden-arithmetic")
     outcomes = {
         f"clean: {name}": selftest.execute(check, "cpu")
         for name, check in selftest.CHECKS.items()
-        if "cpu" in check.devices
+        if "cpu" in check.devices and name != "compiled"  # that one takes half a minute; --full has it
     }
     for case, sabotage in CASES.items():
         with sabotage(), flag(cudnn, "benchmark", cudnn.benchmark):  # put back what the broken check leaves

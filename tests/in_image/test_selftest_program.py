@@ -11,18 +11,23 @@ from pathlib import Path
 import pytest
 from torch_python import PROGRAM, image_environment, make_venv, run
 
+from reprobuild.agreement import compare
+from reprobuild.cost import CostReport
 from reprobuild.in_image.selftest import (
     ACROSS,
     CHECKS,
     CONTROL,
     CUDA_LIBRARY,
+    GOLDEN,
     SETTING,
     WITHIN,
     Check,
     Outcome,
+    cost_text,
     judge,
 )
-from reprobuild.selftest import SelfTestReport
+from reprobuild.report import SelfTestReport
+from reprobuild.selftest import EXIT
 
 # Stand-ins that let a process get as far as the checks' own errors.
 FAKE_NUMPY = {"numpy/__init__.py": ""}
@@ -31,7 +36,7 @@ FAKE_NUMPY = {"numpy/__init__.py": ""}
 def report(python: Path, *options: str, env: Mapping[str, str] | None = None) -> SelfTestReport:
     done = run(python, PROGRAM, "--json", *options, env=env)
     parsed = SelfTestReport.parse(done.stdout.encode(), digest="sha256:" + "0" * 64)
-    assert done.returncode == (0 if parsed.passed else 1)
+    assert done.returncode == EXIT[parsed.verdict]
     return parsed
 
 
@@ -101,7 +106,7 @@ def test_every_check_says_what_it_proves_and_how_it_compares() -> None:
         assert check.proves
         assert "\n" not in check.proves
         assert check.compares
-        assert {*check.compares} <= {SETTING, WITHIN, ACROSS, CONTROL}
+        assert {*check.compares} <= {SETTING, WITHIN, ACROSS, GOLDEN, CONTROL}
         assert {*check.devices} <= {"cpu", "cuda"}
 
 
@@ -162,6 +167,19 @@ def test_what_differs_between_processes_is_named() -> None:
     assert judge(COMPARED, ONE, OTHER).detail == [{"what": "b", "expected": "2", "got": "3"}]
 
 
+def test_costs_as_text_have_a_line_each_and_the_reason_of_those_not_measured() -> None:
+    line = {"device": "cpu", "on": 0.004, "off": 0.002, "ratio": 2.0, "reason": ""}
+    missing = {"name": "sort", "device": "cuda", "reason": "RuntimeError: no"}
+    gpu = {"tested": False, "reason": "no driver"}
+    text = cost_text({"costs": [{"name": "index_put", **line}, missing], "gpu": gpu})
+    assert [" ".join(each.split()) for each in text.splitlines()] == [
+        "device operation on off on/off",
+        "cpu index_put 4.000 ms 2.000 ms 2.00",
+        "cuda sort RuntimeError: no",
+        "GPU not measured: no driver",
+    ]
+
+
 # --- With torch ---
 
 
@@ -170,13 +188,29 @@ def test_a_clean_image_passes_every_check(tmp_path: Path) -> None:
     found = report(make_venv(tmp_path / "venv", torch=True), "--device", "cpu")
     statuses = {check.name: check.status for check in found.checks}
     assert found.passed, found.failures()
-    assert [*statuses] == [name for name, check in CHECKS.items() if "cpu" in check.devices]
+    mine = {name for name, check in CHECKS.items() if "cpu" in check.devices and check.part != "prove"}
+    assert set(statuses) == mine
     assert statuses.pop("control") in ("passed", "inconclusive")  # inconclusive on one core
     # What there is no case for outside an image; sabotage.py sees all three fail.
-    absent = {"setting-seed", "setting-versions", "one-cuda-copy"}
+    absent = {"setting-seed", "setting-versions", "setting-files", "one-cuda-copy"}
+    absent |= {name for name, check in CHECKS.items() if check.part == "full"}
+    absent |= {name for name, check in CHECKS.items() if GOLDEN in check.compares}  # of an unknown torch
     assert {name for name, status in statuses.items() if status != "passed"} <= absent
     assert all(c.fingerprint for c in found.checks if WITHIN in c.compares and c.status == "passed")
     assert found.scope["cpu"]["threads"] == 1
+
+
+@pytest.mark.torch
+def test_the_portable_profile_is_another_kind_of_machine_and_is_in_effect(tmp_path: Path) -> None:
+    python = make_venv(tmp_path / "venv", torch=True)
+    only = ["setting-profile", "setting-threads", "matmul", "attention", "python-seed"]
+    strict = report(python, "--device", "cpu", "--only", *only)
+    found = report(python, "--device", "cpu", "--only", *only, env=image_environment("portable"))
+    assert found.failures() == []
+    cpu = found.scope["cpu"]
+    assert (cpu["capability"], cpu["mkl_cbwr"], cpu["onednn_max_cpu_isa"]) == ("AVX2", "COMPATIBLE", "AVX2")
+    states = {each.name: each.state for each in compare(strict, found)}
+    assert states == {"matmul": "not comparable", "attention": "not comparable", "python-seed": "equal"}
 
 
 @pytest.mark.torch
@@ -223,12 +257,66 @@ def test_every_check_has_been_seen_to_fail(tmp_path: Path) -> None:
     assert [name for name, (status, _) in clean.items() if status == "failed"] == []
     broken = {case: said for case, said in outcomes.items() if not case.startswith("clean: ")}
     unseen = {case: said for case, said in broken.items() if said[0] != "failed"}
-    # A control that sees nothing is not a failure of the image.
-    assert {case: status for case, (status, _) in unseen.items()} == {
-        "control: nothing to see": "inconclusive"
-    }
+    # A control that sees nothing is not a failure of the image; nor is it ever passed.
+    assert {status for status, _ in unseen.values()} == {"inconclusive"}
+    assert set(unseen) == {case for case in broken if case.endswith(": nothing to see")}
     never = {name for name, check in CHECKS.items() if "cpu" in check.devices} - {
         c.split(":")[0] for c in broken
     }
     assert never == {"imports"}, "broken without torch, above"
     assert len(broken) >= 20
+
+
+@pytest.mark.torch
+def test_what_takes_longer_runs_with_full_and_is_named_without(tmp_path: Path) -> None:
+    python = make_venv(tmp_path / "venv", torch=True)
+    longer = {name for name, check in CHECKS.items() if check.part == "full"}
+    found = report(python, "--device", "cpu", "--full", "--only", *longer)
+    statuses = {check.name: (check.status, check.reason) for check in found.checks}
+    assert statuses["dataloader-spawn"][0] == "passed"
+    if statuses["compiled"][0] != "passed":  # a machine without a compiler says so
+        assert statuses["compiled"] == ("not-run", "there is no C++ compiler here, which torch.compile needs")
+        assert shutil.which("g++", path=image_environment()["PATH"]) is None
+    assert {*longer} <= statuses.keys()
+
+
+@pytest.mark.torch
+def test_prove_passes_only_where_each_control_saw_nondeterminism(tmp_path: Path) -> None:
+    python = make_venv(tmp_path / "venv", torch=True)
+    found = report(python, "--device", "cpu", "--prove")
+    assert found.mode == "prove"
+    controls = {check.name: check.status for check in found.checks if check.name != "imports"}
+    assert set(controls) == {n for n, c in CHECKS.items() if c.part == "prove" and "cpu" in c.devices}
+    # One core has nothing to race with, and then says so.
+    assert {*controls.values()} <= {"passed", "inconclusive"}
+    assert found.verdict == ("inconclusive" if "inconclusive" in controls.values() else "passed")
+
+
+@pytest.mark.torch
+def test_a_control_that_saw_nothing_is_never_passed(tmp_path: Path) -> None:
+    steady = (
+        "import sys\nif '--child' in sys.orig_argv:\n    import random\n    random.random = lambda: 0.5\n"
+    )
+    files = {"zz_steady.pth": "import zz_steady", "zz_steady.py": steady}
+    python = make_venv(tmp_path / "venv", torch=True, files=files)
+    found = report(python, "--prove", "--only", "prove-python-seed", "prove-numpy-seed")
+    assert found.verdict == "inconclusive"
+    assert not found.passed
+    (unsure,) = [check for check in found.checks if check.status == "inconclusive"]
+    assert unsure.name == "prove-python-seed"
+    assert unsure.reason.startswith("50 runs with determinism off did not differ")
+
+
+@pytest.mark.torch
+def test_costs_are_ratios_of_one_run(tmp_path: Path) -> None:
+    python = make_venv(tmp_path / "venv", torch=True)
+    done = run(python, PROGRAM, "--json", "--device", "cpu", "--cost")
+    found = CostReport.parse(done.stdout.encode(), digest="")
+    assert len(found.costs) > 15
+    for cost in found.costs:
+        assert cost.reason == "", cost
+        assert cost.on
+        assert cost.off
+        assert cost.ratio
+        assert abs(cost.ratio - cost.on / cost.off) < 1e-3
+        assert cost.rounds >= 10

@@ -64,9 +64,9 @@ def make_venv(
     return folder / "bin/python"
 
 
-def image_environment(**changes: str | None) -> dict[str, str]:
-    """Return the environment of an image of the strict profile; a change to None takes a variable away."""
-    request = Request.from_dict({"cuda": "cpu"}, "test")
+def image_environment(profile: str = "strict", **changes: str | None) -> dict[str, str]:
+    """Return the environment of an image of a profile; a change to None takes a variable away."""
+    request = Request.from_dict({"cuda": "cpu", "determinism": {"profile": profile}}, "test")
     environment = {"PATH": os.defpath, **determinism.variables(request)}
     for name, value in changes.items():
         environment.pop(name, None)

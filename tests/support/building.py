@@ -62,3 +62,8 @@ def without_debian(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def empty_layer() -> LayerWriter:
     """Return a writer into memory."""
     return LayerWriter(io.BytesIO())
+
+
+def no_context(folder: Path) -> None:
+    """Stand in for the rendered context, which the embedded engine does not ask for."""
+    raise AssertionError(folder)

@@ -81,8 +81,10 @@ class Server:
 
 
 @contextmanager
-def serve(*, certificate: trustme.LeafCert | None = None) -> Iterator[Server]:
-    """Run a server on 127.0.0.1, over TLS when it gets a certificate."""
+def serve(
+    *, certificate: trustme.LeafCert | None = None, clients: trustme.CA | None = None
+) -> Iterator[Server]:
+    """Run a server on 127.0.0.1, over TLS with a certificate; for clients of a CA only, where given."""
 
     class Handler(_Handler):
         server_object: Server
@@ -93,6 +95,9 @@ def serve(*, certificate: trustme.LeafCert | None = None) -> Iterator[Server]:
         scheme = "https"
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate.configure_cert(context)
+        if clients is not None:
+            clients.configure_trust(context)
+            context.verify_mode = ssl.CERT_REQUIRED
         # Not at accept, where a client that never speaks would hold up all others.
         httpd.socket = context.wrap_socket(httpd.socket, server_side=True, do_handshake_on_connect=False)
     server = Server(f"{scheme}://127.0.0.1:{httpd.server_address[1]}")

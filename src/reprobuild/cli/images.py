@@ -1,24 +1,25 @@
-"""The commands on images: ``image``, ``images``, ``run``, ``export``, ``remove``, ``clean``, ``selftest``."""
+"""The commands on images: ``image``, ``images``, ``run``, ``export``, ``remove``, ``clean``."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from ..clean import clean_home
 from ..engines.archive import export as export_archive
+from ..engines.choice import Choice, choose
 from ..engines.gpu import gpu_access
 from ..engines.layout import Image, image_name
 from ..engines.oci import OciEngine
-from ..errors import HostError, SelfTestError
+from ..errors import HostError
 from ..home import size_text
 from ..image_config import LABEL
-from ..pipeline import make_image, test_image
+from ..pipeline import make_image
 from ..sandbox import Bind
-from ..selftest import Gpu, SelfTestReport
+from ..selftest import Gpu
 from .common import STACK, Settings, as_json, chosen_lock, columns, emit, gpu, request_flags, table
 
 
@@ -27,12 +28,29 @@ from .common import STACK, Settings, as_json, chosen_lock, columns, emit, gpu, r
 @click.option(
     "--tag", metavar="NAME", help="Name of the image. [default: like reprobuild/torch:2.4.1-cu121-py311]"
 )
+@click.option(
+    "--engine",
+    type=click.Choice(get_args(Choice)),
+    default="oci",
+    show_default=True,
+    help="What builds, tests and keeps it; auto: Docker, Podman or oci, whichever answers first.",
+)
+@click.option("--builder", metavar="NAME", help="Builder of docker buildx to build with.")
 @gpu
 @request_flags
 @as_json
 @click.pass_obj
 def image(
-    settings: Settings, /, source: str | None, *, tag: str | None, gpu: Gpu, json_: bool, **flags: Any
+    settings: Settings,
+    /,
+    source: str | None,
+    *,
+    tag: str | None,
+    engine: Choice,
+    builder: str | None,
+    gpu: Gpu,
+    json_: bool,
+    **flags: Any,
 ) -> None:
     """Make an image: lock, fetch, build, self-test, name.
 
@@ -42,15 +60,18 @@ def image(
     \b
     reprobuild image --cuda 12.1
     reprobuild image envs/frames.toml --tag team/frames:1
+    reprobuild image --cuda 12.1 --engine docker
     """
     name = None if tag is None else image_name(tag)
     found = chosen_lock(source, flags, settings.console)
-    made = make_image(found, name, gpu, settings.home, settings.console)
-    shown = OciEngine(settings.home, settings.console).images.find(made.digest)
+    chosen = choose(engine, settings.home, settings.console, builder)
+    made = make_image(found, name, gpu, settings.home, settings.console, engine=chosen)
+    shown = chosen.images.find(made.digest)
     if json_:
-        emit({**_facts(shown), "name": made.name, "report": made.report.to_dict()})
+        emit({**_facts(shown), "engine": chosen.kind, "name": made.name, "report": made.report.to_dict()})
         return
     rows = [("image", made.name), ("digest", made.digest), ("size", size_text(shown.size)), *_stack(shown)]
+    rows += [("engine", chosen.kind)] if chosen.kind != "oci" else []
     table("", [*rows, *made.report.summary()])
 
 
@@ -199,40 +220,12 @@ def clean(settings: Settings, *, all_: bool, json_: bool) -> None:
         click.echo(f"{size_text(freed)} freed in {settings.home.root}")
 
 
-@click.command()
-@click.argument("image")
-@gpu
-@as_json
-@click.pass_obj
-def selftest(settings: Settings, image: str, *, gpu: Gpu, json_: bool) -> None:
-    """Run the self-test of an image again.
-
-    It holds for this kind of machine. Exit status 9 when it fails.
-
-    \b
-    reprobuild selftest reprobuild/torch:2.4.1-cu121-py311 --gpu require
-    """
-    engine = OciEngine(settings.home, settings.console)
-    report = test_image(engine, engine.images.find(image).digest, gpu, settings.home, settings.console)
-    if json_:
-        emit(report.to_dict())
-    else:
-        table("", [("image", image), *report.summary()])
-    _raise_failures(image, report)
-
-
-COMMANDS: tuple[click.Command, ...] = (image, images, run, export, remove, clean, selftest)
+COMMANDS: tuple[click.Command, ...] = (image, images, run, export, remove, clean)
 
 
 def image_name_in(found: Image, text: str) -> bool:
     """Whether the user named an image by one of its names, not by its digest."""
     return text in found.names or f"{text}:latest" in found.names
-
-
-def _raise_failures(image: str, report: SelfTestReport) -> None:
-    if not report.passed:
-        names = ", ".join(check.label for check in report.failed)
-        raise SelfTestError(f"{image} failed its self-test ({names}):\n" + "\n".join(report.failures()))
 
 
 def _facts(found: Image) -> dict[str, Any]:

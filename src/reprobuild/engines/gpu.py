@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,11 +41,8 @@ def gpu_access(cdi_folders: Sequence[Path] = CDI_FOLDERS, dev: Path = Path("/dev
 
     Raises `HostError` when a CDI specification for them is there and cannot be read.
     """
-    for folder in cdi_folders:
-        for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml"), *folder.glob("*.json")]):
-            spec = _read(path)
-            if spec.get("kind") == KIND:
-                return _from_cdi(spec, path)
+    for path, spec in _specifications(cdi_folders):
+        return _from_cdi(spec, path)
     nodes = [n for n in sorted(dev.glob("nvidia*")) if is_device(n)]
     if not any(re.fullmatch(r"nvidia\d+", node.name) for node in nodes):
         return f"no NVIDIA GPU on this machine (no {dev}/nvidia0, and no CDI file for {KIND})"
@@ -64,6 +61,26 @@ def gpu_access(cdi_folders: Sequence[Path] = CDI_FOLDERS, dev: Path = Path("/dev
         ],
         env={"LD_LIBRARY_PATH": _LIBRARY_FOLDER},
     )
+
+
+def gpu_missing() -> str | None:
+    """Return why no GPU of this machine can be handed into a container, or None."""
+    access = gpu_access()
+    return access if isinstance(access, str) else None
+
+
+def has_cdi(cdi_folders: Sequence[Path] = CDI_FOLDERS) -> bool:
+    """Whether there is a CDI specification for NVIDIA's GPUs."""
+    return any(True for _ in _specifications(cdi_folders))
+
+
+def _specifications(folders: Sequence[Path]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    # A later folder outranks an earlier one (SPEC.md of CDI, and its packages).
+    for folder in reversed(folders):
+        for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml"), *folder.glob("*.json")]):
+            spec = _read(path)
+            if spec.get("kind") == KIND:
+                yield path, spec
 
 
 def _driver_libraries() -> list[Path]:

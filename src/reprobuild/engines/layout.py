@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,11 @@ from ..console import Console
 from ..errors import ImageError
 from ..home import Home, atomic_write, make_folders, storage_errors
 from ..layers.image import MANIFEST_TYPE, ImageDocuments, sha256
+from .stream import Member, layout_members
 
-_NAME = "org.opencontainers.image.ref.name"
+NAME = "org.opencontainers.image.ref.name"
+"""The annotation of an index's entry that holds the image's name."""
+
 _REPOSITORY = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d+)?/)?"
 _REFERENCE = re.compile(rf"{_HOST}{_REPOSITORY}(?:/{_REPOSITORY})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?")
@@ -65,9 +69,8 @@ class ImageStore:
     def add(self, image: ImageDocuments) -> str:
         """Add an image, without a name, whose layers are there already; return its digest."""
         for document in (image.config, image.manifest):
-            path = self.blob(sha256(document))
-            if not path.exists():
-                atomic_write(path, document, mode=0o444)
+            # Also where one is: a machine that stopped may have left it too short.
+            atomic_write(self.blob(sha256(document)), document, mode=0o444, sync=False)
         entry = {"digest": image.digest, "mediaType": MANIFEST_TYPE, "size": len(image.manifest)}
 
         def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -84,10 +87,10 @@ class ImageStore:
         def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
             # The image that loses the name stays as one without.
             for entry in entries:
-                if entry.get("annotations", {}).get(_NAME) == name:
+                if entry.get("annotations", {}).get(NAME) == name:
                     del entry["annotations"]
             kept = [e for e in entries if e["digest"] != known.digest or "annotations" in e]
-            named = {"annotations": {_NAME: name}, "digest": known.digest}
+            named = {"annotations": {NAME: name}, "digest": known.digest}
             return [*kept, named | {"mediaType": MANIFEST_TYPE, "size": size}]
 
         self._change(change)
@@ -97,7 +100,7 @@ class ImageStore:
         names: dict[str, list[str]] = {}
         for entry in self._entries():
             found = names.setdefault(entry["digest"], [])
-            if name := entry.get("annotations", {}).get(_NAME):
+            if name := entry.get("annotations", {}).get(NAME):
                 found.append(name)
         images = [self._image(digest, found) for digest, found in names.items()]
         return sorted(images, key=lambda image: (not image.names, image.names, image.digest))
@@ -133,6 +136,11 @@ class ImageStore:
         blobs = [self.blob(layer["digest"]) for layer in self.manifest(digest)["layers"]]
         return list(zip(blobs, self.config(digest)["rootfs"]["diff_ids"], strict=True))
 
+    @contextmanager
+    def opened(self, digest: str) -> Iterator[Iterator[Member]]:
+        """Give an image's blobs under their names in an OCI layout; see `base.Images`."""
+        yield layout_members(self.folder, digest)
+
     def remove(self, reference: str) -> Image:
         """Take away a name, or with a digest the image with all its names; blobs go with `clean`."""
         image = self.find(reference)
@@ -140,7 +148,7 @@ class ImageStore:
 
         def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
             if name in image.names:
-                return [e for e in entries if e.get("annotations", {}).get(_NAME) != name]
+                return [e for e in entries if e.get("annotations", {}).get(NAME) != name]
             return [e for e in entries if e["digest"] != image.digest]
 
         self._change(change)
@@ -151,7 +159,7 @@ class ImageStore:
         dropped: list[str] = []
 
         def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-            named = {e["digest"] for e in entries if _NAME in e.get("annotations", {})}
+            named = {e["digest"] for e in entries if NAME in e.get("annotations", {})}
             dropped.extend(sorted({e["digest"] for e in entries} - named))
             return [e for e in entries if e["digest"] in named]
 
@@ -181,9 +189,9 @@ class ImageStore:
         try:
             data = self.blob(digest).read_bytes()
         except OSError as error:
-            raise _damaged(digest, str(error.strerror)) from None
+            raise damaged(digest, str(error.strerror)) from None
         if sha256(data) != digest:
-            raise _damaged(digest, "its bytes do not fit its name")
+            raise damaged(digest, "its bytes do not fit its name")
         document: Mapping[str, Any] = json.loads(data)
         return document
 
@@ -205,14 +213,16 @@ class ImageStore:
     def _change(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
         with self._home.lock("images", self._console), storage_errors(self.folder):
             entries = change(self._entries())
-            entries.sort(key=lambda e: (e["digest"], e.get("annotations", {}).get(_NAME, "")))
+            entries.sort(key=lambda e: (e["digest"], e.get("annotations", {}).get(NAME, "")))
             if not (self.folder / "oci-layout").exists():
                 atomic_write(self.folder / "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
             index = {"manifests": entries, "mediaType": _INDEX_TYPE, "schemaVersion": 2}
-            atomic_write(self.folder / "index.json", json.dumps(index, separators=(",", ":")).encode())
+            content = json.dumps(index, separators=(",", ":")).encode()
+            atomic_write(self.folder / "index.json", content, sync=False)
 
 
-def _damaged(digest: str, reason: str) -> ImageError:
+def damaged(digest: str, reason: str) -> ImageError:
+    """Return the error of a blob that is not what its name says."""
     return ImageError(
         f"the image store is damaged: {digest}: {reason}",
         hint=_EMPTY,

@@ -6,7 +6,6 @@ The image lies in an OCI layout; its layers are unpacked when it is first run, e
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,25 +21,32 @@ from ..layers.build import build_layers
 from ..layers.image import documents
 from ..lockfile import Lock
 from ..store import Store
-from .gpu import GpuAccess, gpu_access
+from .base import EngineName, WriteContext, require_gpu
+from .gpu import GpuAccess, gpu_access, gpu_missing
 from .layout import Image, ImageStore
 
 
 class OciEngine:
     """Builds, keeps and runs images below a `Home`."""
 
-    name = "oci"
+    kind: EngineName = "oci"
 
     def __init__(self, home: Home, console: Console) -> None:
         self._home, self._console = home, console
         self.images = ImageStore(home, console)
 
-    def build(self, lock: Lock, store: Store) -> str:
+    def check(self, *, gpu: bool) -> None:
+        """Raise `HostError` without a runtime, or without a GPU where one is wanted."""
+        if gpu:
+            require_gpu(gpu_missing())
+        sandbox.runtime()
+
+    def build(self, lock: Lock, context: WriteContext) -> str:  # noqa: ARG002 -- it makes layers itself
         """Build the image of a lock, all of whose artifacts are in the store; return its digest.
 
         The image has no name. Raises `BuildError`, `HostError`, `StorageError`.
         """
-        layers = build_layers(lock, store, self._home, self._console)
+        layers = build_layers(lock, Store(self._home), self._home, self._console)
         image = documents(lock, image_config(lock), [(layer.title, layer.cached.layer) for layer in layers])
         return self.images.add(image)
 
@@ -76,7 +82,7 @@ class OciEngine:
             ],
             writable=True,
             network="host" if network else "none",
-            terminal=all(os.isatty(stream.fileno()) for stream in (sys.stdin, sys.stdout)),
+            terminal=os.isatty(0) and os.isatty(1),
         )
         if gpu is not None:
             task = _with_gpu(task, gpu)
@@ -116,8 +122,7 @@ class ImageRunner:
 
     def gpu_missing(self) -> str | None:
         """Return why no GPU can be handed in, or None."""
-        access = gpu_access()
-        return access if isinstance(access, str) else None
+        return gpu_missing()
 
 
 @contextmanager

@@ -1,15 +1,21 @@
 """Shows, on the machine it runs on, whether this environment's PyTorch gives the same bits for the same seed.
 
-    python selftest.py [--json] [--device auto|cpu|cuda] [--only NAME ...] [--list] [--time-limit SECONDS]
+    python selftest.py [--json] [--device auto|cpu|cuda] [--full | --prove | --cost] [--only NAME ...]
+                       [--list] [--time-limit SECONDS]
 
 One file of the standard library, torch and numpy; it runs in any image, also in ones that reprobuild did not
-build (their settings are judged like any others, and rightly fail). It writes nothing but its report, and
-needs no network; the check of DataLoader's workers needs /dev/shm.
+build (their settings are judged like any others, and rightly fail). It writes its report, and scratch files
+below the folder for temporary files; it needs no network. The checks of several processes need /dev/shm and a
+loopback interface.
 
 Two fresh interpreters run every check at the same time. Each runs a check twice and compares the bytes of the
 results ("within"); the parent, which never imports torch, compares the two interpreters ("across"). Settings
 are compared with what they have to be ("setting"). A control does the opposite: it has to see results differ
-with determinism off, or it says that it saw nothing.
+with determinism off, or it says that it saw nothing. Results that are the same on every machine ("golden")
+are compared with the values in golden.json, beside this file, by torch's version and the architecture.
+
+The plain battery takes seconds. ``--full`` adds what takes longer, ``--prove`` runs the controls alone, each
+of which has to see nondeterminism come and go here, and ``--cost`` measures what determinism costs.
 
 A check is one function below `check`; its docstring says what it proves. It takes the device ("cpu" or
 "cuda") and returns its results by name (tensors, arrays, bytes, or values with a telling repr), or None. It
@@ -18,48 +24,68 @@ death of the process, is a failure with its traceback.
 
 The report is one JSON object on standard output; everything else goes to standard error:
 
-    schema      1
-    verdict     "passed" or "failed"; inconclusive and not-run checks do not fail
+    schema      2
+    mode        "battery", "full" or "prove"
+    verdict     "passed" or "failed"; inconclusive and not-run checks do not fail. With --prove "passed" only
+                when no control is inconclusive, else "inconclusive"
     versions    python, torch, numpy, cuda, cudnn (null where there is none)
-    scope       the kind of machine within which the fingerprints hold: cpu (model, capability, threads, ...),
-                gpu (name, sm_count, driver, ...) or null
+    scope       the kind of machine: cpu (model, capability, threads, ...), gpu (name, sm_count, driver, ...)
+                or null
     gpu         tested (bool) and reason (why not)
     checks      name, proves, compares, device, status (passed, failed, inconclusive, not-run), reason,
                 detail [{what, expected, got}], results {name: sha256 of shape, type and raw bytes},
-                fingerprint (sha256 over results) or null, seconds, traceback
+                scope: where the results hold, on "any" machine with these versions, or on one "kind",
+                values {name: {type, data}}: of each float result at most 32 values, evenly spread, as
+                base64 of little-endian bytes, so that reports of two machines can be compared in ULP,
+                notes (what was seen beside the outcome), fingerprint (sha256 over results) or null,
+                seconds, traceback
     seconds, peak_memory_bytes (of the larger of the two interpreters)
 
-Exit status: 0 passed, 1 a check failed, 2 bad arguments.
+With ``--cost`` it holds schema, mode "cost", versions, scope, gpu and seconds as above, and
+
+    costs       name, device, on and off (seconds, the fastest round), ratio (on / off), rounds, and reason:
+                why it was not measured, else empty; then the numbers are null
+
+Exit status: 0 passed, 1 a check failed, 2 bad arguments, 3 --prove was inconclusive.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import contextlib
 import faulthandler
 import hashlib
 import importlib
+import importlib.util
 import json
+import multiprocessing
+import multiprocessing.connection
 import os
 import platform
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
+import tempfile
 import threading
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-SCHEMA = 1
+SCHEMA = 2
 TRIES = 50  # of a control, before it says that it saw nothing
-REPEATS = 10  # with determinism on, after a control saw results differ
+REPEATS = 10  # of a control, with determinism on
+KEPT = 32  # values of each float result that the report holds
 
 FORBIDDEN = (
     "PYTORCH_TUNABLEOP_ENABLED",
@@ -123,6 +149,8 @@ class Check:
     compares: tuple[str, ...]
     devices: tuple[str, ...]
     run: Callable[[str], Results]
+    part: str = "battery"
+    anywhere: bool = False
 
 
 @dataclass
@@ -133,27 +161,37 @@ class Outcome:
     reason: str = ""
     detail: list[dict[str, str]] = field(default_factory=list)
     results: dict[str, str] = field(default_factory=dict)
+    values: dict[str, dict[str, str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
     traceback: str = ""
 
 
 CHECKS: dict[str, Check] = {}
-SETTING, WITHIN, ACROSS, CONTROL = "setting", "within", "across", "control"
+SETTING, WITHIN, ACROSS, GOLDEN, CONTROL = "setting", "within", "across", "golden", "control"
 BOTH = ("cpu", "cuda")
+NOTES: list[str] = []  # of the check that is being run
+
+
+def note(text: str) -> None:
+    """Put a line beside the outcome of the check that is being run."""
+    if text not in NOTES:
+        NOTES.append(text)
 
 
 def check(
-    *compares: str, devices: tuple[str, ...] = ("cpu",)
+    *compares: str, devices: tuple[str, ...] = ("cpu",), part: str = "battery", anywhere: bool = False
 ) -> Callable[[Callable[[str], Results]], Callable[[str], Results]]:
     """Register a function as a check: its name with dashes, and what its docstring says that it proves.
 
-    Checks run in the order of this file.
+    Checks run in the order of this file. ``part``: "battery", "full" or "prove". ``anywhere``: its results on
+    the CPU hang on the versions alone, as those of a golden check do.
     """
 
     def register(function: Callable[[str], Results]) -> Callable[[str], Results]:
         name = function.__name__.replace("_", "-")
         proves = (function.__doc__ or name).rstrip(".")
-        CHECKS[name] = Check(name, proves, compares, devices, function)
+        CHECKS[name] = Check(name, proves, compares, devices, function, part, anywhere or GOLDEN in compares)
         return function
 
     return register
@@ -201,6 +239,26 @@ def fingerprint(value: Any) -> str:
     return hashlib.sha256(kind.encode() + raw(value)).hexdigest()
 
 
+def kept(value: Any) -> dict[str, str] | None:
+    """Return at most `KEPT` values of a float result, evenly spread, for the report; else None."""
+    if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex()):
+        value = value.detach().cpu()
+        flat = (torch.view_as_real(value) if value.is_complex() else value).reshape(-1)
+    elif isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind == "f":
+        flat = torch.from_numpy(np.ascontiguousarray(value)).reshape(-1)
+    else:
+        return None
+    chosen = flat[:: max(1, -(-flat.numel() // KEPT))]
+    return {"type": str(flat.dtype)[6:], "data": base64.b64encode(raw(chosen)).decode()}
+
+
+def flattened(value: Any) -> bytes:
+    """Return the bytes of a result that may be nested in dicts, tuples and lists."""
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    return b"".join(map(flattened, value)) if isinstance(value, (tuple, list)) else raw(value)
+
+
 def difference(name: str, first: Any, second: Any) -> dict[str, str] | None:
     """Return None when two results have the same bytes, else what differs."""
     expected, got = fingerprint(first), fingerprint(second)
@@ -246,9 +304,10 @@ def must_repeat(run: Callable[[], Any], times: int) -> None:
     """Raise `Failed` when a function's result is not the same in so many runs."""
     first = run()
     for _ in range(times - 1):
-        found = difference("result", first, run())
-        if found:
-            raise Failed("it differs from run to run", [found])
+        again = run()
+        if flattened(first) != flattened(again):
+            lines = [difference("result", first, again)] if hasattr(first, "dtype") else []
+            raise Failed("it differs from run to run", [line for line in lines if line])
 
 
 def with_gradients(function: Callable[..., Any], *inputs: Any) -> dict[str, Any]:
@@ -333,6 +392,109 @@ def setting_seed(_: str) -> Results:
         "numpy.random is in the state that the seed gives", got=bool((state == expected).all()), expected=True
     )
     return None
+
+
+def rank_work(sending: Any, rank: int, backend: str, place: str) -> None:
+    """Send what one of two ranks has after 5 steps: its order of samples, losses, gradients, parameters."""
+    distributed, nn = torch.distributed, torch.nn
+    # Without it gloo asks for the address of the host's name, which a container without a network has not.
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    device = "cpu" if backend == "gloo" else f"cuda:{rank}"
+    distributed.init_process_group(
+        backend,
+        init_method=f"file://{place}",
+        rank=rank,
+        world_size=2,
+        timeout=timedelta(seconds=60),
+    )
+    layers = nn.Linear(48, 64), nn.ReLU(), nn.Linear(64, 10)
+    model = filled(nn.Sequential(*layers), device)
+    parallel = nn.parallel.DistributedDataParallel(model)
+    sampler = torch.utils.data.DistributedSampler(range(40), num_replicas=2, rank=rank, seed=3)
+    images, labels = numbers(40, 48, device=device), indices(40, 10, device=device)
+    order = torch.tensor(list(sampler))
+    stepper = torch.optim.SGD(parallel.parameters(), lr=0.1)
+    losses = []
+    for mine in order.to(device).split(4):
+        stepper.zero_grad()
+        loss = nn.functional.cross_entropy(parallel(images[mine]), labels[mine])
+        loss.backward()
+        stepper.step()
+        losses.append(loss.detach())
+    found = {"order": order, "losses": torch.stack(losses)}
+    for name, parameter in model.named_parameters():
+        found |= {f"parameter {name}": parameter, f"gradient {name}": parameter.grad}
+    # As arrays, which go through a pipe without shared memory.
+    sending.send({name: value.detach().cpu().numpy() for name, value in found.items()})
+    # Until the parent ends it: when a process group is taken apart, its threads and the interpreter's
+    # lock can wait for each other (seen with gloo in torch 2.13).
+    signal.pause()
+
+
+def rank_main(sending: Any, rank: int, backend: str, place: str) -> None:
+    """Run one rank; send its results, or the traceback of what went wrong."""
+    try:
+        rank_work(sending, rank, backend, place)
+    except Exception:  # noqa: BLE001 -- the parent raises it
+        sending.send(traceback.format_exc())
+
+
+def two_ranks(backend: str, start: str) -> Results:
+    """Train on two ranks, started by "fork" or "spawn"; their gradients and parameters must agree."""
+    context: Any = multiprocessing.get_context(start)
+    if start == "fork":
+        # What DistributedDataParallel and the optimizer import, once here rather than once in each rank.
+        importlib.import_module("torch._dynamo")
+    processes, ends, answers = [], [], list[dict[str, Any]]()
+    with tempfile.TemporaryDirectory() as folder:
+        for rank in range(2):
+            receiving, sending = context.Pipe(duplex=False)
+            ends.append(receiving)
+            arguments = (sending, rank, backend, f"{folder}/rendezvous")
+            processes.append(context.Process(target=rank_main, args=arguments, daemon=True))
+        try:
+            for process in processes:
+                process.start()
+            limit = time.monotonic() + 90
+            for rank, (end, process) in enumerate(zip(ends, processes, strict=True)):
+                multiprocessing.connection.wait([end, process.sentinel], max(0, limit - time.monotonic()))
+                answer = end.recv() if end.poll() else "it ended, or gave no answer within 90 s"
+                if not isinstance(answer, dict):
+                    raise RuntimeError(f"rank {rank}: {answer}")  # noqa: TRY004 -- no bug of the caller
+                answers.append(answer)
+        finally:
+            for process in processes:
+                if process.pid is not None:
+                    process.kill()
+                    process.join()
+    first, second = answers
+    pairs = [difference(name, first[name], second[name]) for name in first if name[0] in "pg"]
+    if any(pairs):
+        raise Failed("two ranks differ", [pair for pair in pairs if pair])
+    if set(first["order"]) & set(second["order"]):
+        raise Failed("two ranks got the same samples")
+    return {**first, "order of rank 1": second["order"], "losses of rank 1": second["losses"]}
+
+
+# This early because its two processes are forked (an import of torch each would take seconds), which is safe
+# only while torch has not started threads.
+@check(ACROSS)
+def ranks_gloo(_: str) -> Results:
+    """Training on two ranks with gloo repeats: order, losses, gradients and parameters, equal on both."""
+    if not (torch.distributed.is_available() and torch.distributed.is_gloo_available()):
+        raise NotRun("this build of torch has no gloo")
+    with contextlib.suppress(OSError):
+        if not int(Path("/sys/class/net/lo/flags").read_text("ascii"), 16) & 1:
+            raise NotRun("the loopback interface is down here, and gloo needs it")
+    return two_ranks("gloo", "fork")
+
+
+@check(ACROSS, devices=("cuda",))
+def ranks_nccl(_: str) -> Results:
+    """Training on two GPUs with NCCL repeats: order, losses, gradients and parameters, equal on both."""
+    if torch.cuda.device_count() < 2:
+        raise NotRun("there is one GPU here; NCCL is tested with two")
+    return two_ranks("nccl", "spawn")
 
 
 @check(SETTING)
@@ -459,7 +621,7 @@ def setting_forbidden(_: str) -> Results:
 
 @check(SETTING, devices=BOTH)
 def setting_kept(device: str) -> Results:
-    """A convolution and a step of training leave the settings as they were."""
+    """A convolution and a step of training leave the settings as they were, and as they have to be."""
 
     def state() -> tuple[object, ...]:
         cudnn = torch.backends.cudnn
@@ -470,6 +632,10 @@ def setting_kept(device: str) -> Results:
     conv2d(device)
     train(device, "SGD", {"lr": 0.1}, steps=1)
     must_be("flag, cuDNN's flags, threads, precision", got=state(), expected=before)
+    # A convolution before this one may have changed them already.
+    wanted = {"deterministic algorithms": True, "cudnn.deterministic": True, "cudnn.benchmark": False}
+    for (what, expected), got in zip(wanted.items(), before, strict=False):
+        must_be(f"{what} after a convolution", got=got, expected=expected)
     return None
 
 
@@ -498,6 +664,43 @@ def setting_versions(_: str) -> Results:
     if lines:
         raise Failed(f"other versions: {', '.join(line['what'] for line in lines)}", lines)
     return None
+
+
+def changed_files(wanted: Callable[[str], bool]) -> Results:
+    """Compare files with the manifest of the image, those whose path is wanted; raises `Failed`, `NotRun`."""
+    manifest = Path(__file__).with_name("manifest.tsv")
+    if not manifest.exists():
+        raise NotRun(f"there is no {manifest}")
+    lines, count = [], 0
+    for line in manifest.read_text("utf-8", "surrogateescape").splitlines():
+        kind, _, content, path = line.split("\t")
+        if kind != "file" or not wanted(path):
+            continue
+        count += 1
+        try:
+            with open(path, "rb") as file:  # noqa: PTH123 -- faster at 10,000 files
+                got = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            got = error.strerror or "cannot be read"
+        if got != content:
+            lines.append({"what": path, "expected": content, "got": got})
+    if lines:
+        raise Failed(f"{len(lines)} of {count} files are not those that were locked", lines[:20])
+    note(f"{count} files")
+    return None
+
+
+@check(SETTING)
+def setting_files(_: str) -> Results:
+    """The Python files of torch and NumPy are those of the image's manifest."""
+    inside = re.compile(r".*/site-packages/(torch|numpy)/.*\.pyc?")
+    return changed_files(lambda path: inside.fullmatch(path) is not None)
+
+
+@check(SETTING, part="full")
+def setting_files_all(_: str) -> Results:
+    """All files of the environment are those of the image's manifest."""
+    return changed_files(lambda path: path.startswith(sys.prefix + "/"))
 
 
 # torch's own copies have a hash in their names: libcudart-9335f6a2.so.12.
@@ -577,7 +780,12 @@ def check_seeding(
 @check(WITHIN, ACROSS, devices=BOTH)
 def torch_seed(device: str) -> Results:
     """torch's numbers follow from manual_seed, also a Generator's own."""
-    results = check_seeding("torch", torch.manual_seed, torch.seed, lambda: torch_draws(device))
+    places = [f"cuda:{i}" for i in range(torch.cuda.device_count())] if device == "cuda" else [device]
+
+    def draw() -> dict[str, Any]:
+        return {f"{name} on {at}": value for at in places for name, value in torch_draws(at).items()}
+
+    results = check_seeding("torch", torch.manual_seed, torch.seed, draw)
     own = torch.Generator(device)
     draws = check_seeding("torch.Generator", own.manual_seed, own.seed, lambda: torch_draws(device, own))
     torch.manual_seed(20240915)
@@ -585,7 +793,7 @@ def torch_seed(device: str) -> Results:
     return {**results, **{f"Generator {name}": value for name, value in draws.items()}, "dropout": dropout}
 
 
-@check(WITHIN, ACROSS)
+@check(WITHIN, ACROSS, anywhere=True)
 def python_seed(_: str) -> Results:
     """Python's random numbers follow from random.seed."""
 
@@ -617,7 +825,7 @@ def numpy_seed(_: str) -> Results:
     return {**results, **{f"default_rng {name}": value for name, value in own.items()}}
 
 
-@check(ACROSS)
+@check(ACROSS, anywhere=True)
 def hash_seed(_: str) -> Results:
     """Two interpreters give a set of words one order."""
     code = "print(list({str(i) for i in range(50)}))"
@@ -798,6 +1006,7 @@ def attention(device: str) -> Results:
                 raise
             continue
         results.update({f"{backend} {name}": value for name, value in found.items()})
+    note("backends: " + ", ".join(sorted({name.split()[0] for name in results})))
     return results
 
 
@@ -829,66 +1038,400 @@ def fft(device: str) -> Results:
     }
 
 
-def _put(device: str) -> Any:
-    return numbers(10, device=device).put_(torch.arange(3, device=device), numbers(3, device=device))
+@check(WITHIN, ACROSS, devices=BOTH)
+def elementwise(device: str) -> Results:
+    """Functions of single values repeat."""
+    x = numbers(20_000, device=device)
+    names = ("exp", "sin", "cos", "tanh", "erf", "sigmoid")
+    return {**{name: getattr(torch, name)(x * 4) for name in names}, "log": torch.log(x.abs() + 1e-3)}
 
 
-def _unpool(device: str) -> Any:
-    pooled, where = torch.nn.functional.max_pool2d(numbers(1, 1, 4, 4, device=device), 2, return_indices=True)
-    return torch.nn.functional.max_unpool2d(pooled, where, 2)
+def cases() -> dict[str, tuple[str, str, Callable[[str], Any]]]:  # noqa: C901 -- a table
+    """Return operations that have had no deterministic algorithm in some version of torch.
+
+    Label → (name in the documentation, a word of its condition there, what to run on a device).
+    """
+    f, grads, n = torch.nn.functional, with_gradients, 20_000
+
+    def x(*shape: int, salt: int = 0) -> Callable[[str], Any]:
+        return lambda device: numbers(*shape, salt=salt, device=device)
+
+    def into(device: str, below: int = 100, salt: int = 5) -> Any:
+        return indices(n, below, salt=salt, device=device)
+
+    many, few, image, cube = x(n), x(100, salt=1), x(2, 3, 16, 16), x(2, 3, 8, 8, 8)
+
+    def fractional(device: str) -> Any:
+        samples = numbers(2, 3, 2, salt=9, device=device).abs()
+        return grads(
+            lambda a: f.fractional_max_pool2d(a, 3, output_size=8, _random_samples=samples), image(device)
+        )
+
+    def unpool(device: str) -> Any:
+        return f.max_unpool2d(*f.max_pool2d(image(device), 2, return_indices=True), 2)
+
+    def grid(device: str) -> Any:
+        return grads(
+            lambda a, g: f.grid_sample(a, g, align_corners=False), image(device), x(2, 40, 40, 2)(device)
+        )
+
+    def ctc(device: str) -> Any:
+        lengths = torch.full((4,), 50), torch.full((4,), 10)
+        words = 1 + indices(40, 9, device=device).view(4, 10)
+        return grads(lambda a: f.ctc_loss(a.log_softmax(2), words, *lengths), x(50, 4, 10)(device))
+
+    def bag(device: str) -> Any:
+        return grads(lambda w: f.embedding_bag(into(device).view(-1, 10), w, mode="max"), x(100, 8)(device))
+
+    def nll(device: str) -> Any:
+        return grads(lambda a: f.nll_loss(a, indices(512, 3, device=device).view(2, 16, 16)), image(device))
+
+    def reduced(device: str, how: str) -> Any:
+        return few(device).scatter_reduce(0, into(device), many(device), how)
+
+    def reflected(device: str) -> Any:
+        return grads(lambda a: f.pad(a, (3, 3, 3, 3), mode="reflect"), image(device))
+
+    def replicated(device: str) -> Any:
+        return grads(lambda a: f.pad(a, (3, 3, 3, 3), mode="replicate"), image(device))
+
+    def placed(device: str, *, accumulate: bool) -> Any:
+        return few(device).put_(into(device), many(device), accumulate=accumulate)
+
+    def indexed(device: str, *, accumulate: bool) -> Any:
+        return few(device).index_put((into(device),), many(device), accumulate=accumulate)
+
+    return {
+        "put_": ("torch.Tensor.put_", "accumulate=False", lambda d: placed(d, accumulate=False)),
+        "put_ accumulate": ("torch.Tensor.put_", "accumulate=True", lambda d: placed(d, accumulate=True)),
+        "max_unpool2d": ("torch.nn.MaxUnpool2d", "", unpool),
+        "index_put": ("torch.Tensor.index_put", "accumulate=False", lambda d: indexed(d, accumulate=False)),
+        "index_put accumulate": (
+            "torch.Tensor.index_put", "accumulate=True", lambda d: indexed(d, accumulate=True)
+        ),
+        "index_copy": (
+            "torch.Tensor.index_copy", "", lambda d: few(d).index_copy(0, into(d), many(d))
+        ),
+        "index_add": ("torch.index_add", "", lambda d: few(d).index_add(0, into(d), many(d))),
+        "scatter": ("torch.Tensor.scatter", "src", lambda d: few(d).scatter(0, into(d), many(d))),
+        "scatter_add_": (
+            "torch.Tensor.scatter_add_", "", lambda d: few(d).scatter_add_(0, into(d), many(d))
+        ),
+        "scatter_reduce sum": ("torch.Tensor.scatter_reduce", "sum", lambda d: reduced(d, "sum")),
+        "scatter_reduce prod": ("torch.Tensor.scatter_reduce", "prod", lambda d: reduced(d, "prod")),
+        "gather backward": (
+            "torch.gather", "", lambda d: grads(lambda a: a.gather(0, into(d)), few(d))
+        ),
+        "index_select backward": (
+            "torch.index_select", "", lambda d: grads(lambda a: a.index_select(0, into(d)), few(d))
+        ),
+        "indexing backward": (
+            "torch.Tensor.__getitem__", "", lambda d: grads(lambda a: a[into(d)], x(100, 4)(d))
+        ),
+        "repeat_interleave backward": (
+            "torch.repeat_interleave", "", lambda d: grads(lambda a: a.repeat_interleave(50), few(d))
+        ),
+        "replication_pad2d backward": ("torch.nn.ReplicationPad2d", "", replicated),
+        "reflection_pad2d backward": ("torch.nn.ReflectionPad2d", "", reflected),
+        "max_pool3d backward": (
+            "torch.nn.MaxPool3d", "", lambda d: grads(lambda a: f.max_pool3d(a, 3, 1), cube(d))
+        ),
+        "avg_pool3d backward": (
+            "torch.nn.AvgPool3d", "", lambda d: grads(lambda a: f.avg_pool3d(a, 3, 1), cube(d))
+        ),
+        "adaptive_avg_pool2d backward": (
+            "torch.nn.AdaptiveAvgPool2d", "", lambda d: grads(lambda a: f.adaptive_avg_pool2d(a, 5), image(d))
+        ),
+        "adaptive_avg_pool3d backward": (
+            "torch.nn.AdaptiveAvgPool3d", "", lambda d: grads(lambda a: f.adaptive_avg_pool3d(a, 3), cube(d))
+        ),
+        "adaptive_max_pool2d backward": (
+            "torch.nn.AdaptiveMaxPool2d", "", lambda d: grads(lambda a: f.adaptive_max_pool2d(a, 5), image(d))
+        ),
+        "fractional_max_pool2d backward": ("torch.nn.FractionalMaxPool2d", "", fractional),
+        "interpolate backward": (
+            "torch.nn.functional.interpolate", "bilinear",
+            lambda d: grads(lambda a: f.interpolate(a, scale_factor=2.5, mode="bilinear"), image(d)),
+        ),
+        "nll_loss": ("torch.nn.NLLLoss", "", nll),
+        "ctc_loss backward": ("torch.nn.CTCLoss", "", ctc),
+        "embedding_bag max backward": ("torch.nn.EmbeddingBag", "max", bag),
+        "grid_sample backward": ("torch.nn.functional.grid_sample", "", grid),
+        "histc": ("torch.histc", "", lambda d: torch.histc(many(d), 50)),
+        "bincount weights": ("torch.bincount", "weights", lambda d: torch.bincount(into(d), many(d))),
+        "median indices": ("torch.median", "", lambda d: tuple(many(d).median(0))),
+        "kthvalue": ("torch.kthvalue", "", lambda d: tuple(many(d).kthvalue(70))),
+        "cumsum": ("torch.cumsum", "", lambda d: many(d).cumsum(0)),
+    }  # fmt: skip
+
+
+def documented(name: str, word: str, device: str) -> str:
+    """Return what the installed torch's documentation says of an operation on a device, with the flag on.
+
+    "raises", "repeats", or nothing where it lists no such case; from the docstring of
+    torch.use_deterministic_algorithms, whose lists change with the version.
+    """
+    text = torch.use_deterministic_algorithms.__doc__ or ""
+    _, _, switching = text.partition("will act\n")
+    switching, _, raising = switching.partition("will throw a\n")
+    for section, behaviour in ((switching, "repeats"), (raising.partition("In addition")[0], "raises")):
+        for item in section.split("* :")[1:]:
+            words = " ".join(item.split())
+            # Of a choice of modes, each stands on a line of its own.
+            if f"`{name}`" in words.split(" ")[0] and word in words:
+                named = {where for where in BOTH if where.upper() in words}
+                if not named or device in named:
+                    return behaviour
+    return ""
+
+
+def observed(operation: Callable[[str], Any], device: str) -> str:
+    """Return "raises" or "repeats" (in ten runs); raises `Failed` when runs differ."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            must_repeat(lambda: operation(device), REPEATS)
+    except RuntimeError as error:
+        if "determinis" not in str(error):
+            raise
+        return "raises"
+    return "repeats"
 
 
 @check(SETTING, devices=BOTH)
 def raises(device: str) -> Results:
-    """Operations without a deterministic algorithm raise, so none runs unseen."""
-    # The two that raise on every device in every torch from 2.4 to 2.13; those of CUDA move with the version.
-    for name, operation in (("put_(accumulate=False)", _put), ("max_unpool2d", _unpool)):
+    """What lacks a deterministic algorithm raises or repeats; notes say where the documentation errs."""
+    seen: dict[str, str] = {}
+    for label, (name, word, operation) in cases().items():
         try:
-            operation(device)
-        except RuntimeError as error:
-            if "deterministic" not in str(error):
-                raise
-        else:
-            line = {"what": name, "expected": "RuntimeError", "got": "a result"}
-            raise Failed(f"{name} gave a result: deterministic algorithms are not enforced", [line])
-    return None
+            seen[label] = observed(operation, device)
+        except Failed as failure:
+            raise Failed(f"{label} {failure}, with determinism on", failure.detail) from None
+        said = documented(name, word, device)
+        if said and said != seen[label]:
+            note(f"{label}: documented: {said}; here it {seen[label]}")
+        elif not said and seen[label] == "raises":
+            note(f"{label}: raises, which the documentation does not say")
+    # The two that raise on every device in every torch from 2.4 to 2.13.
+    for label in ("put_", "max_unpool2d"):
+        if seen[label] != "raises":
+            line = {"what": label, "expected": "RuntimeError", "got": "a result"}
+            raise Failed(f"{label} gave a result: deterministic algorithms are not enforced", [line])
+    raising = [label for label, how in seen.items() if how == "raises"]
+    note(f"{len(seen)} operations; {len(raising)} raise here: {', '.join(raising)}")
+    return {label: how.encode() for label, how in seen.items()}
+
+
+def toolchain_missing(device: str) -> str:
+    """Return what torch.compile lacks here, or nothing."""
+    if not any(map(shutil.which, (os.environ.get("CXX", "g++"), "g++", "clang++"))):
+        return "there is no C++ compiler here, which torch.compile needs"
+    if device == "cpu" and not (Path(sysconfig.get_path("include")) / "Python.h").exists():
+        return "the headers of Python are not here, which torch.compile needs"
+    if device == "cuda" and importlib.util.find_spec("triton") is None:
+        return "triton is not installed, which torch.compile needs on a GPU"
+    return ""
+
+
+@check(WITHIN, ACROSS, devices=BOTH, part="full")
+def compiled(device: str) -> Results:
+    """torch.compile of a small model repeats in two processes with empty caches, forward and backward."""
+    missing = toolchain_missing(device)
+    if missing:
+        raise NotRun(missing)
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+            stack.callback(_restore, name, os.environ.get(name))
+            os.environ[name] = f"{folder}/{name}"
+        torch._dynamo.reset()
+        layers = torch.nn.Linear(64, 128), torch.nn.GELU(), torch.nn.LayerNorm(128), torch.nn.Linear(128, 10)
+        model = filled(torch.nn.Sequential(*layers), device)
+        results = module_with_gradients(torch.compile(model), numbers(32, 64, device=device))
+        if not any(Path(folder).rglob("*.*")):
+            raise RuntimeError("torch.compile compiled nothing")
+        return results
+
+
+def _restore(name: str, value: str | None) -> None:
+    os.environ.pop(name, None)
+    if value is not None:
+        os.environ[name] = value
+
+
+# --- Golden values ---------------------------------------------------------------------------------------
+
+
+@check(WITHIN, ACROSS, GOLDEN)
+def golden_streams(_: str) -> Results:
+    """Random numbers after a seed are those that this torch gives on every machine."""
+    torch.manual_seed(20240915)
+    weights = numbers(1000).abs()
+    results = {
+        "rand": torch.rand(1000),
+        "rand float64": torch.rand(1000, dtype=torch.float64),
+        "randint": torch.randint(0, 1 << 40, (1000,)),
+        "randperm": torch.randperm(1000),
+        "bernoulli": torch.bernoulli(weights),
+        # Fewer than 16, since more take vector instructions; float32, so that a last bit of the C library's
+        # logarithm is rounded away.
+        "randn": torch.randn(15),
+        "Generator": torch.rand(1000, generator=torch.Generator().manual_seed(7)),
+    }
+    # From a vector library's logarithm: its last bits are rounded away likewise.
+    results["exponential"] = torch.empty(100).exponential_().bfloat16()
+    results["multinomial"] = torch.multinomial(weights, 100)
+    state = np.random.RandomState(20240915)  # its streams are frozen (NEP 19), those of Generator are not
+    results["numpy rand"] = state.rand(100)
+    results["numpy standard_normal"] = state.standard_normal(100).astype(np.float32)
+    results["numpy permutation"] = state.permutation(100)
+    plain = random.Random(20240915)  # noqa: S311 -- no secret
+    results["random"] = [plain.random() for _ in range(100)]
+    results["random sample"] = plain.sample(range(1000), 100)
+    sampler = torch.utils.data.DistributedSampler(range(100), num_replicas=2, rank=1, seed=3)
+    results["DistributedSampler"] = torch.tensor(list(sampler))
+    return results
+
+
+@check(WITHIN, ACROSS, GOLDEN)
+def golden_arithmetic(_: str) -> Results:
+    """Integer and exactly rounded operations, and sums of a fixed order, give the same everywhere."""
+    a, b = numbers(1000, 8), numbers(1000, 8, salt=1)
+    whole = indices(10_000, 1 << 30, salt=2)
+    rows, index = numbers(20_000, 8), indices(20_000, 1000, salt=3)
+    words = indices(20_000, 500)
+    results = {
+        "inputs": numbers(1000, dtype="float64"),
+        "add": a + b,
+        "multiply": a * b,
+        "divide": a / b,
+        "bfloat16": a.bfloat16(),
+        "sort": torch.sort(whole).values,
+        "argsort": torch.argsort(whole % 100, stable=True),
+        "unique": torch.unique(whole % 100, return_counts=True)[1],
+        "bincount": torch.bincount(whole % 100),
+        "integer matmul": whole[:4096].view(64, 64) @ whole[4096:8192].view(64, 64),
+        "integer cumsum": whole.cumsum(0),
+        "cumsum": a.cumsum(0),
+        "index_add": a.index_add(0, index, rows),
+        "scatter_add": a.scatter_add(0, index[:, None].expand(-1, 8), rows),
+        "index_put": a.index_put((index,), rows, accumulate=True),
+    }
+    found = with_gradients(lambda table: torch.nn.functional.embedding(words, table), numbers(500, 32))
+    return {**results, "embedding backward": found["gradient0"]}
 
 
 # --- Data and training -----------------------------------------------------------------------------------
 
 
 class Draws:
-    """A data set of 16 items, each its index and a number from torch, NumPy and random."""
+    """A data set of 16 items: the index, a number from torch, NumPy and random, and whether the flag is on.
+
+    With ``held``, a numpy Generator of its own draws in NumPy's place.
+    """
+
+    def __init__(self, *, held: bool = False) -> None:
+        self.rng = np.random.default_rng(11) if held else None
 
     def __len__(self) -> int:  # noqa: D105 -- the class says what it is
         return 16
 
-    def __getitem__(self, index: int) -> tuple[int, float, float, float]:  # noqa: D105 -- likewise
-        return index, torch.rand((), dtype=torch.float64).item(), np.random.rand(), random.random()  # noqa: S311
+    def __getitem__(self, index: int) -> tuple[int, float, float, float, bool]:  # noqa: D105 -- likewise
+        own = np.random.rand() if self.rng is None else self.rng.random()
+        on = bool(torch.are_deterministic_algorithms_enabled())
+        return index, torch.rand((), dtype=torch.float64).item(), own, random.random(), on  # noqa: S311
 
 
-def loaded(workers: int) -> dict[str, Any]:
-    """Return an epoch of `Draws`, shuffled, after one seed."""
+def reseed_held(_: int) -> None:
+    """Give a worker's copy of the data set's Generator a seed of its own; a worker_init_fn."""
+    info = torch.utils.data.get_worker_info()
+    info.dataset.rng = np.random.default_rng(info.seed)
+
+
+def loaded(workers: int, start: str | None = None, data: Any = None, **options: Any) -> dict[str, Any]:
+    """Return an epoch of `Draws`, shuffled, after one seed; ``start``: "fork" or "spawn"."""
     torch.manual_seed(11)
     np.random.seed(11)
     random.seed(11)
-    loader = torch.utils.data.DataLoader(Draws(), batch_size=4, shuffle=True, num_workers=workers)
+    loader = torch.utils.data.DataLoader(
+        data or Draws(),
+        batch_size=4,
+        shuffle=True,
+        num_workers=workers,
+        multiprocessing_context=start if workers else None,
+        **options,
+    )
     columns = [torch.cat(column) for column in zip(*loader, strict=True)]
     if len(columns[1].unique()) != len(columns[1]):
         raise Failed("two items got the same random number from torch")
-    return dict(zip(("order", "torch", "numpy", "random"), columns, strict=True))
+    must_be(
+        "torch.are_deterministic_algorithms_enabled() in workers", got=bool(columns[4].all()), expected=True
+    )
+    return dict(zip(("order", "torch", "numpy", "random"), columns, strict=False))
 
 
-@check(WITHIN, ACROSS)
+def loaded_both(workers: int, start: str | None = None) -> Results:
+    """Return an epoch without and one with a Generator of its own; another seed gives another order."""
+    own = loaded(workers, start, generator=torch.Generator().manual_seed(5))
+    other = loaded(workers, start, generator=torch.Generator().manual_seed(6)) if start != "spawn" else None
+    if other:
+        must_differ("a DataLoader's order with another Generator", own["order"], other["order"])
+    plain = loaded(workers, start)
+    return {**plain, **{f"generator {name}": value for name, value in own.items()}}
+
+
+@check(WITHIN, ACROSS, anywhere=True)
 def dataloader(_: str) -> Results:
-    """A DataLoader repeats: order and random transforms, in the process itself."""
-    return loaded(0)
+    """A DataLoader repeats: order and transforms, in the process itself, with and without a generator."""
+    return loaded_both(0)
 
 
-@check(WITHIN, ACROSS)
+@check(WITHIN, ACROSS, anywhere=True)
 def dataloader_workers(_: str) -> Results:
-    """A DataLoader repeats: order and random transforms, in two workers."""
-    return loaded(2)
+    """A DataLoader repeats: order and transforms, in two forked workers, with and without a generator."""
+    return loaded_both(2, "fork")
+
+
+@check(ACROSS, part="full", anywhere=True)
+def dataloader_spawn(_: str) -> Results:
+    """A DataLoader repeats: order and transforms, in two spawned workers, with and without a generator."""
+    return loaded_both(2, "spawn")
+
+
+@check(WITHIN, ACROSS, anywhere=True)
+def dataloader_held(_: str) -> Results:
+    """A numpy Generator that a data set holds is copied into each worker, and a worker_init_fn mends that."""
+    copied = loaded(2, "fork", Draws(held=True))["numpy"]
+    distinct = len(copied.unique())
+    if distinct == len(copied):
+        raise Failed("the workers' copies of a Generator draw different numbers: the known trap was not seen")
+    note(
+        f"a numpy Generator held by a data set gives {distinct} distinct numbers to {len(copied)} items,"
+        " since each worker has the same copy; seed it in a worker_init_fn"
+    )
+    mended = loaded(2, "fork", Draws(held=True), worker_init_fn=reseed_held)["numpy"]
+    if len(mended.unique()) != len(mended):
+        raise Failed("two items got the same random number, though each worker's Generator has its own seed")
+    return {"copied": copied, "mended": mended}
+
+
+@check(WITHIN, ACROSS, anywhere=True)
+def distributed_sampler(_: str) -> Results:
+    """DistributedSampler's order follows from seed and epoch; without set_epoch it never changes."""
+    results: dict[str, Any] = {}
+    for rank in range(2):
+        sampler = torch.utils.data.DistributedSampler(range(64), num_replicas=2, rank=rank, seed=3)
+        first, again = list(sampler), list(sampler)
+        must_be("an epoch without set_epoch", got=again, expected=first)
+        sampler.set_epoch(1)
+        second = list(sampler)
+        must_differ("DistributedSampler's order in the next epoch, after set_epoch", first, second)
+        results |= {f"rank {rank} epoch 0": first, f"rank {rank} epoch 1": second}
+    must_be(
+        "samples of the two ranks",
+        got=sorted(results["rank 0 epoch 1"] + results["rank 1 epoch 1"]),
+        expected=list(range(64)),
+    )
+    return results
 
 
 def train(device: str, optimizer: str, options: Mapping[str, Any], steps: int = 20) -> dict[str, Any]:
@@ -933,14 +1476,53 @@ def train_adamw(device: str) -> Results:
     return train(device, "AdamW", {"lr": 0.01})
 
 
-# --- Control ---------------------------------------------------------------------------------------------
+# --- Controls: nondeterminism that must be seen --------------------------------------------------------
+
+
+def prove(on: Callable[[], Any], off: Callable[[], Any], repeats: int = REPEATS) -> None:
+    """See results differ with determinism off, and repeat (or be refused) with it on.
+
+    ``on`` and ``off`` each give one result. Raises `Failed` when those of ``on`` differ, and `Inconclusive`
+    when `TRIES` of ``off`` do not.
+    """
+    try:
+        must_repeat(on, repeats)
+    except RuntimeError as error:
+        if "determinis" not in str(error):
+            raise
+        note("with determinism on, torch refuses it")
+    first = flattened(off())
+    for attempt in range(2, TRIES + 1):
+        if flattened(off()) != first:
+            note(f"with determinism off, run {attempt} differed from the first")
+            return
+    cores = len(os.sched_getaffinity(0))
+    raise Inconclusive(f"{TRIES} runs with determinism off did not differ ({cores} cores)")
+
+
+def prove_flag(run: Callable[[], Any]) -> None:
+    """`prove` for an operation that torch's flag makes deterministic.
+
+    Two threads, whatever the image's number, since one thread has nothing to race with.
+    """
+
+    def under(*, deterministic: bool) -> Any:
+        with setting(deterministic=deterministic, threads=2), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return run()
+
+    prove(lambda: under(deterministic=True), lambda: under(deterministic=False))
+
+
+def prove_seed(seed: Callable[..., Any], draw: Callable[[], Any], repeats: int = REPEATS) -> None:
+    """`prove` for a generator: ``seed`` takes a number, or nothing for a seed from the system."""
+    prove(lambda: (seed(7), draw())[1:], lambda: (seed(), draw())[1:], repeats)
 
 
 @check(CONTROL, devices=BOTH)
 def control(device: str) -> Results:
     """This test can see nondeterminism here: there with the flag off, gone with it on."""
-    # On the CPU: two threads, whatever the image's number, add 200,000 rows of 8 into 1,000 slots. The 1-D
-    # form, index_add and scatter_add are stable there even with the flag off.
+    # The 1-D form, index_add and scatter_add are stable on the CPU even with the flag off.
     rows, index = numbers(200_000, 8, device=device), indices(200_000, 1000, device=device)
 
     def add() -> Any:
@@ -948,15 +1530,231 @@ def control(device: str) -> Results:
             return torch.zeros(1000, 8, device=device).index_add_(0, index, rows)
         return torch.zeros(1000, 8).index_put_((index,), rows, accumulate=True)
 
-    with setting(deterministic=True, threads=2):
-        must_repeat(add, REPEATS)
-    with setting(deterministic=False, threads=2):
-        first = raw(add())
-        for _ in range(TRIES):
-            if raw(add()) != first:
-                return None
-    cores = len(os.sched_getaffinity(0))
-    raise Inconclusive(f"{TRIES} runs with determinism off did not differ ({cores} cores)")
+    prove_flag(add)
+    return None
+
+
+@check(CONTROL, part="prove")
+def prove_index_put(device: str) -> Results:
+    """index_put_ that accumulates 200,000 rows of 8 in 1,000 slots races without the flag."""
+    return control(device)
+
+
+@check(CONTROL, part="prove", devices=BOTH)
+def prove_indexing(device: str) -> Results:
+    """The gradient of w[idx], a million rows from a thousand, races without the flag."""
+    weights, index = numbers(1000, 4, device=device), indices(1_000_000, 1000, device=device)
+    prove_flag(lambda: with_gradients(lambda w: w[index], weights)["gradient0"])
+    return None
+
+
+@check(CONTROL, part="prove", devices=("cuda",))
+def prove_index_add(device: str) -> Results:
+    """index_add_ of a million values in a hundred slots races without the flag."""
+    values, index = numbers(1_000_000, device=device), indices(1_000_000, 100, device=device)
+    prove_flag(lambda: torch.zeros(100, device=device).index_add_(0, index, values))
+    return None
+
+
+@check(CONTROL, part="prove", devices=("cuda",))
+def prove_scatter_add(device: str) -> Results:
+    """scatter_add_ of a million values in a thousand slots races without the flag."""
+    values, index = numbers(1_000_000, device=device), indices(1_000_000, 1000, device=device)
+    prove_flag(lambda: torch.zeros(1000, device=device).scatter_add_(0, index, values))
+    return None
+
+
+@check(CONTROL, part="prove", devices=("cuda",))
+def prove_embedding(device: str) -> Results:
+    """The gradient of an embedding, a million words of a thousand, races without the flag."""
+    table, words = numbers(1000, 16, device=device), indices(1_000_000, 1000, device=device)
+    prove_flag(lambda: with_gradients(lambda w: torch.nn.functional.embedding(words, w), table)["gradient0"])
+    return None
+
+
+@check(CONTROL, part="prove", devices=("cuda",))
+def prove_grid_sample(device: str) -> Results:
+    """The gradient of grid_sample races without the flag, and is refused with it."""
+    image, grid = numbers(4, 3, 32, 32, device=device), numbers(4, 256, 256, 2, salt=1, device=device)
+    sample = torch.nn.functional.grid_sample
+    prove_flag(lambda: with_gradients(lambda x: sample(x, grid, align_corners=False), image)["gradient0"])
+    return None
+
+
+@check(CONTROL, part="prove", devices=("cuda",))
+def prove_cumsum(device: str) -> Results:
+    """A cumulative sum of four million values races without the flag."""
+    values = numbers(4_000_000, device=device)
+    prove_flag(lambda: values.cumsum(0))
+    return None
+
+
+@check(CONTROL, part="prove", devices=BOTH)
+def prove_torch_seed(device: str) -> Results:
+    """torch's numbers change without a seed and repeat with one."""
+
+    def seed(*number: int) -> None:
+        torch.manual_seed(*number) if number else torch.seed()
+
+    prove_seed(seed, lambda: torch.rand(100, device=device))
+    return None
+
+
+@check(CONTROL, part="prove")
+def prove_python_seed(_: str) -> Results:
+    """The numbers of random change without a seed and repeat with one."""
+    prove_seed(random.seed, lambda: [random.random() for _ in range(100)])  # noqa: S311 -- no secret
+    return None
+
+
+@check(CONTROL, part="prove")
+def prove_numpy_seed(_: str) -> Results:
+    """NumPy's numbers change without a seed and repeat with one."""
+    prove_seed(np.random.seed, lambda: np.random.rand(100))
+    return None
+
+
+@check(CONTROL, part="prove")
+def prove_hash_seed(_: str) -> Results:
+    """The order of a set of 50 words changes with the process without PYTHONHASHSEED and repeats with it."""
+
+    def order(seed: str) -> bytes:
+        code = "print(list({str(i) for i in range(50)}))"
+        return subprocess.check_output(
+            [sys.executable, "-S", "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}
+        )
+
+    baked = os.environ.get("PYTHONHASHSEED", "random")
+    prove(lambda: order(baked), lambda: order("random"))
+    return None
+
+
+@check(CONTROL, part="prove")
+def prove_workers(_: str) -> Results:
+    """The numbers of a DataLoader's two workers change without a seed and repeat with one."""
+
+    def seed(*number: int) -> None:
+        torch.manual_seed(*number) if number else torch.seed()
+
+    def epoch() -> Any:
+        loader = torch.utils.data.DataLoader(
+            Draws(), batch_size=4, num_workers=2, multiprocessing_context="fork"
+        )
+        return [torch.cat(column) for column in zip(*loader, strict=True)]
+
+    prove_seed(seed, epoch, repeats=3)
+    return None
+
+
+# --- Cost ------------------------------------------------------------------------------------------------
+
+
+def workloads(device: str) -> dict[str, Callable[[], Any]]:
+    """Return operations by name, their inputs made beforehand; the size is for some milliseconds on a CPU."""
+    f, nn, grads = torch.nn.functional, torch.nn, with_gradients
+
+    def x(*shape: int, salt: int = 0) -> Any:
+        return numbers(*shape, salt=salt, device=device)
+
+    n = 1_000_000 if device == "cuda" else 100_000
+    rows, slots, index = x(n, 8), x(1000, 8, salt=1), indices(n, 1000, salt=2, device=device)
+    wide, image, a, b = index[:, None].expand(-1, 8), x(8, 16, 48, 48), x(384, 384), x(384, 384, salt=1)
+    conv, transposed = (
+        filled(getattr(nn, name)(16, 16, 3), device) for name in ("Conv2d", "ConvTranspose2d")
+    )
+    lstm, norm = filled(nn.LSTM(32, 48), device), filled(nn.LayerNorm(512), device)
+    sequence, lines, heads = x(24, 8, 32), x(256, 512), [x(2, 4, 96, 32, salt=salt) for salt in range(3)]
+    return {
+        "conv2d": lambda: module_with_gradients(conv, image),
+        "conv_transpose2d": lambda: module_with_gradients(transposed, image),
+        "matmul": lambda: a @ b,
+        "lstm": lambda: module_with_gradients(lstm, sequence),
+        "layer_norm": lambda: module_with_gradients(norm, lines),
+        "attention": lambda: grads(f.scaled_dot_product_attention, *heads),
+        "index_add": lambda: slots.index_add(0, index, rows),
+        "scatter_add": lambda: slots.scatter_add(0, wide, rows),
+        "index_put": lambda: slots.index_put((index,), rows, accumulate=True),
+        "index_copy": lambda: slots.index_copy(0, index, rows),
+        "embedding backward": lambda: grads(lambda table: f.embedding(index, table), slots),
+        "gather backward": lambda: grads(lambda s: s.gather(0, wide), slots),
+        "interpolate backward": lambda: grads(
+            lambda i: f.interpolate(i, scale_factor=2, mode="bilinear"), image
+        ),
+        "max_pool2d backward": lambda: grads(lambda i: f.max_pool2d(i, 3, 1), image),
+        "cumsum": lambda: rows.cumsum(0),
+        "sum": rows.sum,
+        "sort": index.sort,
+        "empty": lambda: torch.empty(n, 8, device=device),
+        "training step": lambda: train(device, "SGD", {"lr": 0.1}, steps=1),
+    }
+
+
+@contextlib.contextmanager
+def whole_setting(*, deterministic: bool) -> Iterator[None]:
+    """Set the flag and cuDNN's for a while; TF32 and the number of threads stay as they are."""
+    cudnn = torch.backends.cudnn
+    before = cudnn.deterministic
+    try:
+        cudnn.deterministic = deterministic
+        with setting(deterministic=deterministic):
+            yield
+    finally:
+        cudnn.deterministic = before
+
+
+def cost_of(name: str, device: str, run: Callable[[], Any], seconds: float = 0.8) -> dict[str, Any]:
+    """Return an operation's time with determinism on and off, in turns, and their ratio.
+
+    The fastest round of each counts, since whatever else the machine does can only add to the others.
+    """
+
+    def timed(*, deterministic: bool) -> float:
+        with whole_setting(deterministic=deterministic), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            start = time.perf_counter()
+            run()
+            if device == "cuda":
+                torch.cuda.synchronize()
+            return time.perf_counter() - start
+
+    line: dict[str, Any] = {
+        "name": name,
+        "device": device,
+        "on": None,
+        "off": None,
+        "ratio": None,
+        "rounds": 0,
+    }
+    times: dict[bool, list[float]] = {True: [], False: []}
+    try:
+        for flag in times:  # to warm up
+            timed(deterministic=flag)
+        end = time.perf_counter() + seconds
+        while len(times[True]) < 10 or (time.perf_counter() < end and len(times[True]) < 200):
+            for flag, taken in times.items():
+                taken.append(timed(deterministic=flag))
+    except Exception as error:  # noqa: BLE001 -- it becomes the reason
+        return {**line, "reason": f"{type(error).__name__}: {error}".splitlines()[0]}
+    on, off = min(times[True]), min(times[False])
+    rounds = len(times[True])
+    return {**line, "on": on, "off": off, "ratio": round(on / off, 3), "rounds": rounds, "reason": ""}
+
+
+def cost_report(device: str) -> dict[str, Any]:
+    """Return the report of ``--cost``; see the top of this file."""
+    start = time.monotonic()
+    missing = "asked for the CPU only" if device == "cpu" else gpu_missing()
+    if device == "cuda" and missing:
+        raise NotRun(missing)
+    devices = ["cpu"] if missing else ["cpu", "cuda"]
+    costs = [cost_of(name, where, run) for where in devices for name, run in workloads(where).items()]
+    return {
+        "schema": SCHEMA,
+        "mode": "cost",
+        **facts(missing),
+        "costs": costs,
+        "seconds": round(time.monotonic() - start, 3),
+    }
 
 
 # --- The child: one interpreter that runs the checks -----------------------------------------------------
@@ -966,15 +1764,20 @@ def execute(checked: Check, device: str) -> Outcome:
     """Run one check; whatever it raises becomes the outcome."""
     start = time.perf_counter()
     outcome = Outcome("passed")
+    NOTES.clear()
     try:
         first = checked.run(device) or {}
         outcome.results = {name: fingerprint(value) for name, value in first.items()}
+        samples = {name: kept(value) for name, value in first.items()}
+        outcome.values = {name: sample for name, sample in samples.items() if sample}
         if WITHIN in checked.compares:
             second = checked.run(device) or {}
             pairs = [difference(name, value, second.get(name)) for name, value in first.items()]
             outcome.detail = [pair for pair in pairs if pair]
         if outcome.detail:
             outcome.status, outcome.reason = "failed", "two runs in one process differ"
+        elif GOLDEN in checked.compares:
+            compare_golden(checked.name, outcome.results)
     except Inconclusive as reason:
         outcome.status, outcome.reason = "inconclusive", str(reason)
     except NotRun as reason:
@@ -984,8 +1787,30 @@ def execute(checked: Check, device: str) -> Outcome:
     except Exception as error:  # noqa: BLE001 -- a check that crashes is a failed check
         outcome.status, outcome.reason = "failed", f"it crashed: {type(error).__name__}: {error}"
         outcome.traceback = traceback.format_exc()
+    outcome.notes = [*NOTES]
     outcome.seconds = round(time.perf_counter() - start, 3)
     return outcome
+
+
+def compare_golden(name: str, results: Mapping[str, str]) -> None:
+    """Compare a check's results with the values kept for this version of torch.
+
+    Raises `Failed` where they differ, `NotRun` where there are none.
+    """
+    path, release = Path(__file__).with_name("golden.json"), torch.__version__.partition("+")[0]
+    if not path.exists():
+        raise NotRun(f"there are no golden values: no {path.name} beside the self-test")
+    place = f"torch {release} on {platform.machine()}"
+    golden = json.loads(path.read_text("utf-8")).get(place, {}).get(name)
+    if golden is None:
+        raise NotRun(f"no golden values are kept for {place}")
+    lines = [
+        {"what": what, "expected": golden.get(what, "none"), "got": results.get(what, "none")}
+        for what in {**golden, **results}
+        if golden.get(what) != results.get(what)
+    ]
+    if lines:
+        raise Failed(f"not the numbers of {place}, which are the same on every machine", lines)
 
 
 def gpu_missing() -> str:
@@ -1014,6 +1839,8 @@ def cpu_scope() -> dict[str, Any]:
         "capability": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "cores": len(os.sched_getaffinity(0)),
+        "mkl_cbwr": os.environ.get("MKL_CBWR"),
+        "onednn_max_cpu_isa": os.environ.get("ONEDNN_MAX_CPU_ISA"),
     }
 
 
@@ -1032,6 +1859,21 @@ def gpu_scope() -> dict[str, Any]:
     }
 
 
+def facts(gpu_reason: str) -> dict[str, Any]:
+    """Return versions, scope and gpu of a report; ``gpu_reason``: why no GPU is tested, or nothing."""
+    return {
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "cuda": torch.version.cuda,
+            "cudnn": torch.backends.cudnn.version() if torch.version.cuda else None,
+        },
+        "scope": {"cpu": cpu_scope(), "gpu": None if gpu_reason else gpu_scope()},
+        "gpu": {"tested": not gpu_reason, "reason": gpu_reason},
+    }
+
+
 def child(report: Any, names: Sequence[str], device: str) -> None:
     """Run the checks and write each outcome as a line of JSON to ``report``, a text file."""
 
@@ -1045,17 +1887,7 @@ def child(report: Any, names: Sequence[str], device: str) -> None:
     say(end=["imports", "cpu"], outcome=asdict(outcome))
     if outcome.status == "passed":
         missing = "asked for the CPU only" if device == "cpu" else gpu_missing()
-        say(
-            versions={
-                "python": platform.python_version(),
-                "torch": torch.__version__,
-                "numpy": np.__version__,
-                "cuda": torch.version.cuda,
-                "cudnn": torch.backends.cudnn.version() if torch.version.cuda else None,
-            },
-            scope={"cpu": cpu_scope(), "gpu": None if missing else gpu_scope()},
-            gpu={"tested": not missing, "reason": missing},
-        )
+        say(**facts(missing))
         for name in names:
             for where in CHECKS[name].devices:
                 if name != "imports" and (where == "cpu" or not missing):
@@ -1143,7 +1975,8 @@ def judge(checked: Check, first: Outcome | None, second: Outcome | None) -> Outc
         if checked.compares == (CONTROL,):  # seen by one of the two is seen
             return first if first.status == "passed" else second
         return Outcome("failed", f"{first.status} in one process, {second.status} in the other")
-    outcome = Outcome(first.status, first.reason, results=first.results)
+    outcome = Outcome(first.status, first.reason, results=first.results, values=first.values)
+    outcome.notes = first.notes
     outcome.seconds = max(first.seconds, second.seconds)
     if ACROSS in checked.compares and first.results != second.results:
         names = list({**first.results, **second.results})
@@ -1153,8 +1986,10 @@ def judge(checked: Check, first: Outcome | None, second: Outcome | None) -> Outc
     return outcome
 
 
-def report_of(names: Sequence[str], device: str, limit: float) -> dict[str, Any]:
-    """Run the checks in two interpreters and return the report."""
+def report_of(
+    names: Sequence[str], device: str, limit: float, mode: str = "battery", left_out: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Run the checks in two interpreters and return the report; ``left_out`` are named in it as not run."""
     start = time.monotonic()
     pair: list[Interpreter] = []
     try:
@@ -1165,8 +2000,8 @@ def report_of(names: Sequence[str], device: str, limit: float) -> dict[str, Any]
     finally:
         for interpreter in pair:
             interpreter.kill()
-    facts = {**pair[1].facts, **pair[0].facts}
-    gpu = facts.get("gpu", {"tested": False, "reason": "no process got far enough to look for one"})
+    known = {**pair[1].facts, **pair[0].facts}
+    gpu = known.get("gpu", {"tested": False, "reason": "no process got far enough to look for one"})
     checks = []
     for name in names:
         for where in CHECKS[name].devices:
@@ -1174,14 +2009,18 @@ def report_of(names: Sequence[str], device: str, limit: float) -> dict[str, Any]
                 continue
             outcome = judge(CHECKS[name], *(interpreter.outcomes.get((name, where)) for interpreter in pair))
             checks.append(entry(CHECKS[name], where, outcome))
+    checks += [entry(CHECKS[name], "cpu", Outcome("not-run", "it takes longer: --full")) for name in left_out]
     if device == "cuda" and not gpu["tested"]:
         lacking = Check("gpu", "there is a GPU, as asked for", (SETTING,), ("cuda",), CHECKS["imports"].run)
         checks.append(entry(lacking, "cuda", Outcome("failed", gpu["reason"])))
+    statuses = {line["status"] for line in checks}
+    unsure = mode == "prove" and "inconclusive" in statuses
     return {
         "schema": SCHEMA,
-        "verdict": "failed" if any(line["status"] == "failed" for line in checks) else "passed",
-        "versions": facts.get("versions", {}),
-        "scope": facts.get("scope", {}),
+        "mode": mode,
+        "verdict": "failed" if "failed" in statuses else "inconclusive" if unsure else "passed",
+        "versions": known.get("versions", {}),
+        "scope": known.get("scope", {}),
         "gpu": gpu,
         "checks": checks,
         "seconds": round(time.monotonic() - start, 3),
@@ -1198,8 +2037,24 @@ def entry(checked: Check, device: str, outcome: Outcome) -> dict[str, Any]:
         "compares": list(checked.compares),
         "device": device,
         **asdict(outcome),
+        "scope": "any" if checked.anywhere and device == "cpu" else "kind",
         "fingerprint": hashlib.sha256(whole).hexdigest() if outcome.results else None,
     }
+
+
+def cost_text(report: Mapping[str, Any]) -> str:
+    """Return the report of ``--cost`` as lines for a person."""
+    lines = [f"{'device':6} {'operation':22} {'on':>10} {'off':>10} {'on/off':>7}"]
+    for line in report["costs"]:
+        start = f"{line['device']:6} {line['name']:22} "
+        if line["reason"]:
+            lines.append(start + line["reason"])
+        else:
+            times = f"{line['on'] * 1e3:7.3f} ms {line['off'] * 1e3:7.3f} ms"
+            lines.append(f"{start}{times} {line['ratio']:7.2f}")
+    if not report["gpu"]["tested"]:
+        lines.append(f"GPU not measured: {report['gpu']['reason']}")
+    return "\n".join([*lines, ""])
 
 
 def text_of(report: Mapping[str, Any]) -> str:
@@ -1210,6 +2065,7 @@ def text_of(report: Mapping[str, Any]) -> str:
             f"{line['status']:12} {line['device']:5} {line['name']:24} {line['reason'] or line['proves']}"
         )
         lines += [f"{'':19}{d['what']}: expected {d['expected']}, got {d['got']}" for d in line["detail"]]
+        lines += [f"{'':19}{text}" for text in line["notes"]]
     if not report["gpu"]["tested"]:
         lines.append(f"GPU not tested: {report['gpu']['reason']}")
     return "\n".join([*lines, f"{report['verdict']} in {report['seconds']} s", ""])
@@ -1224,28 +2080,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--device", choices=("auto", "cpu", "cuda"), default="auto", help="cuda: fail without a GPU"
     )
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--full", action="store_true", help="also what takes longer")
+    mode.add_argument("--prove", action="store_true", help="the controls: see nondeterminism come and go")
+    mode.add_argument("--cost", action="store_true", help="what determinism costs")
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=CHECKS, help="run these checks only")
     parser.add_argument("--list", action="store_true", help="list the checks and end")
     parser.add_argument("--time-limit", type=float, default=240.0, metavar="SECONDS", help="default: 240")
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    names = [name for name in CHECKS if options.only is None or name in {*options.only, "imports"}]
+    kind = "prove" if options.prove else "full" if options.full else "battery"
     if options.list:
-        listed = [CHECKS[name] for name in names]
+        listed = [c for c in CHECKS.values() if options.only is None or c.name in options.only]
         sys.stdout.writelines(
-            f"{c.name:24} {','.join(c.devices):9} {'+'.join(c.compares):14} {c.proves}\n" for c in listed
+            f"{c.name:24} {c.part:8} {','.join(c.devices):9} {'+'.join(c.compares):21} {c.proves}\n"
+            for c in listed
         )
         return 0
+    parts = {"battery": {"battery"}, "full": {"battery", "full"}, "prove": {"prove"}}[kind]
+    names = [c.name for c in CHECKS.values() if (c.name in options.only if options.only else c.part in parts)]
+    names = ["imports", *(name for name in names if name != "imports")]
     if options.child is not None:
         with os.fdopen(options.child, "w", encoding="utf-8") as report:
             child(report, names, options.device)
         return 0
+    if options.cost:
+        try:
+            costs = cost_report(options.device)
+        except NotRun as reason:
+            sys.stderr.write(f"there is no GPU, as asked for: {reason}\n")
+            return 1
+        sys.stdout.write(json.dumps(costs, indent=1) + "\n" if options.json else cost_text(costs))
+        return 0
     # Without this, the death of process 1 by SIGTERM would leave the two interpreters behind on a host.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    result = report_of(names, options.device, options.time_limit)
+    whole = kind == "battery" and not options.only
+    left_out = [c.name for c in CHECKS.values() if whole and c.part == "full"]
+    result = report_of(names, options.device, options.time_limit, kind, left_out)
     sys.stdout.write(json.dumps(result, indent=1) + "\n" if options.json else text_of(result))
     sys.stdout.flush()
-    return 0 if result["verdict"] == "passed" else 1
+    return {"passed": 0, "failed": 1, "inconclusive": 3}[result["verdict"]]
 
 
 if __name__ == "__main__":

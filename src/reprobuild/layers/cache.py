@@ -55,7 +55,8 @@ class LayerCache:
             blob.replace(self.blob(cached.layer.digest))
         rows = [[r.path, r.kind, r.mode, r.content, r.owner] for r in cached.records]
         data = {"layer": asdict(cached.layer), "artifacts": cached.artifacts, "records": rows}
-        atomic_write(self._folder / f"{key}.json", json.dumps(data, separators=(",", ":")).encode())
+        content = json.dumps(data, separators=(",", ":")).encode()
+        atomic_write(self._folder / f"{key}.json", content, sync=False)
         return cached
 
     def keep_only(self, digests: Collection[str]) -> tuple[set[str], int]:

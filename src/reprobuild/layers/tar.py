@@ -30,7 +30,7 @@ MEDIA_TYPE = "application/vnd.oci.image.layer.v1.tar+zstd"
 _LEVEL = 1
 _FLUSH = 1 << 18
 
-Kind = Literal["file", "dir", "link"]
+Kind = Literal["file", "dir", "link", "other"]
 
 
 @dataclass(frozen=True, slots=True)

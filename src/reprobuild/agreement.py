@@ -1,0 +1,133 @@
+"""Whether two reports of the self-test agree, where they can be compared at all. Pure.
+
+Results of scope ``any`` hang on versions and architecture alone. All others belong to a kind of machine: bits
+of two kinds are not comparable, and what is told of them is how far apart their values lie.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .report import CheckResult, SelfTestReport
+
+State = Literal["equal", "differs", "not comparable"]
+
+_INTEGER = {"float16": "h", "bfloat16": "h", "float32": "i", "float64": "q"}
+"""The integer whose order is that of a type's values, once the sign is taken care of; see `struct`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Agreement:
+    """What two reports say of one check on one device."""
+
+    name: str
+    device: str
+    state: State
+    reason: str
+    """Why it is not comparable; else empty."""
+    results: tuple[str, ...]
+    """The results whose bits differ, also where they are not comparable."""
+    ulp: int | None
+    """The largest difference of the values kept, in units in the last place; None when none are kept."""
+
+
+def compare(first: SelfTestReport, second: SelfTestReport) -> tuple[Agreement, ...]:
+    """Return what two reports say of each check of which both have results, in the first one's order."""
+    others = {(check.name, check.device): check for check in second.checks if check.results}
+    return tuple(
+        _agreement(first, mine, second, others[mine.name, mine.device])
+        for mine in first.checks
+        if mine.results and (mine.name, mine.device) in others
+    )
+
+
+def _agreement(
+    first: SelfTestReport, mine: CheckResult, second: SelfTestReport, other: CheckResult
+) -> Agreement:
+    a, b = kind(first, mine), kind(second, other)
+    reason = "; ".join(
+        f"{key}: {a.get(key)} and {b.get(key)}" for key in {**a, **b} if a.get(key) != b.get(key)
+    )
+    results = differing(mine, other)
+    state: State = "not comparable" if reason else "differs" if results else "equal"
+    return Agreement(
+        name=mine.name,
+        device=mine.device,
+        state=state,
+        reason=reason,
+        results=results,
+        ulp=distance(mine, other),
+    )
+
+
+def kind(report: SelfTestReport, check: CheckResult) -> Mapping[str, str]:
+    """Return all that the bits of a check's results may hang on; equal kinds must give equal bits."""
+    versions, cpu = report.versions, report.scope.get("cpu") or {}
+    torch = str(versions.get("torch"))
+    if check.scope == "any":
+        return {
+            "torch": torch.partition("+")[0],
+            "NumPy": str(versions.get("numpy")),
+            "Python": ".".join(str(versions.get("python")).split(".")[:2]),
+            "architecture": str(cpu.get("machine")),
+        }
+    if check.device == "cuda":
+        gpu: Mapping[str, Any] = report.scope.get("gpu") or {}
+        return {
+            "torch": torch,
+            "cuDNN": str(versions.get("cudnn")),
+            "GPU": str(gpu.get("name")),
+            "multiprocessors": str(gpu.get("sm_count")),
+            "driver": str(gpu.get("driver")),
+        }
+    return {
+        "torch": torch,
+        "NumPy": str(versions.get("numpy")),
+        "CPU": f"{cpu.get('model')} ({cpu.get('kind')})",
+        "capability": str(cpu.get("capability")),
+        "threads": str(cpu.get("threads")),
+        "MKL_CBWR": str(cpu.get("mkl_cbwr")),
+        "ONEDNN_MAX_CPU_ISA": str(cpu.get("onednn_max_cpu_isa")),
+    }
+
+
+def differing(first: CheckResult, second: CheckResult) -> tuple[str, ...]:
+    """Return the names of the results whose bits differ, or that only one of the two has."""
+    names = {**first.results, **second.results}
+    return tuple(name for name in names if first.results.get(name) != second.results.get(name))
+
+
+def distance(first: CheckResult, second: CheckResult) -> int | None:
+    """Return the largest difference of the values kept, in units in the last place."""
+    found = [ulp(first.values[name], second.values[name]) for name in first.values if name in second.values]
+    return max((each for each in found if each is not None), default=None)
+
+
+def ulp(first: Mapping[str, str], second: Mapping[str, str]) -> int | None:
+    """Return the largest difference of two lists of values as the report holds them.
+
+    A unit in the last place is a step from one value of the type to the next. None when they are of another
+    type or number, or cannot be read.
+    """
+    code = _INTEGER.get(first["type"])
+    if code is None or first["type"] != second["type"]:
+        return None
+    try:
+        a, b = _ordered(first["data"], code), _ordered(second["data"], code)
+    except (binascii.Error, struct.error, ValueError):
+        return None
+    return max((abs(x - y) for x, y in zip(a, b, strict=True)), default=None) if len(a) == len(b) else None
+
+
+def _ordered(data: str, code: str) -> list[int]:
+    """Return the places of values in the order of all values of their type; both zeros have place 0."""
+    content, size = base64.b64decode(data, validate=True), struct.calcsize(code)
+    whole = struct.unpack(f"<{len(content) // size}{code}", content)
+    # Below zero the bits without the sign grow with the value's size.
+    lowest = 1 << (8 * size - 1)
+    return [value if value >= 0 else -(value + lowest) for value in whole]

@@ -1,0 +1,73 @@
+"""The commands that bring images of the embedded store elsewhere: ``load``, ``push``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import click
+
+from ..engines.choice import taker
+from ..engines.layout import image_name
+from ..engines.oci import OciEngine
+from ..engines.transfer import load as load_image
+from ..errors import ImageError
+from ..home import size_text
+from ..push import push as push_image
+from ..registry import Target
+from .common import Settings, as_json, emit, table
+
+_force = click.option("--force", is_flag=True, help="Take the name away from another image that has it.")
+
+
+@click.command()
+@click.argument("image")
+@click.option("--into", type=click.Choice(["docker", "podman"]), required=True, help="Where to.")
+@click.option("--tag", metavar="NAME", help="Its name there. [default: the same as here]")
+@_force
+@click.pass_obj
+def load(
+    settings: Settings, image: str, *, into: Literal["docker", "podman"], tag: str | None, force: bool
+) -> None:
+    """Bring an image of the embedded store into Docker or Podman.
+
+    It keeps its digest there: that of its manifest, or with an older Docker and with Podman that of its
+    configuration, which is the image ID.
+
+    \b
+    reprobuild load reprobuild/torch:2.4.1-cu121-py311 --into docker
+    """
+    store = OciEngine(settings.home, settings.console).images
+    found = store.find(image)
+    if tag is None and not found.names:
+        raise ImageError(f"{image} has no name", hint="give it one with --tag")
+    name = image_name(tag or (image if image in found.names else found.names[0]))
+    engine = taker(into, settings.home, settings.console)
+    digest = load_image(store, found, name, engine, force=force)
+    click.echo(f"{into}: {name}, {digest}")
+
+
+@click.command()
+@click.argument("image")
+@click.argument("target", metavar="REGISTRY/NAME:TAG")
+@_force
+@as_json
+@click.pass_obj
+def push(settings: Settings, image: str, target: str, *, force: bool, json_: bool) -> None:
+    """Push an image of the embedded store to a registry.
+
+    What the registry has already is not sent again. Logins are those of `docker login` and `podman login`.
+
+    \b
+    reprobuild push reprobuild/torch:2.4.1-cu121-py311 registry.example/team/torch:2.4.1
+    """
+    place = Target.parse(target)
+    store = OciEngine(settings.home, settings.console).images
+    done = push_image(store, store.find(image), place, settings.console, force=force)
+    if json_:
+        emit({"name": str(place), "digest": done.digest, "sent": done.sent, "there": done.there})
+    else:
+        rows = [("pushed", str(place)), ("digest", done.digest)]
+        table("", [*rows, ("sent", f"{size_text(done.sent)}; {size_text(done.there)} were there already")])
+
+
+COMMANDS: tuple[click.Command, ...] = (load, push)

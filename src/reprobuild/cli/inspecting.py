@@ -1,0 +1,99 @@
+"""The commands that look into finished images of any engine: ``compare``, ``check``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from ..check import KEEP, check_tree
+from ..compare import Difference
+from ..compare import compare as compare_trees
+from ..detail import diffoscope
+from ..errors import DifferenceError, SelfTestError
+from ..pipeline import test_image
+from ..selftest import Gpu
+from ..sources import find_image, is_file, tree_of
+from .common import Settings, as_json, emit, gpu, table
+
+
+@click.command()
+@click.argument("first")
+@click.argument("second")
+@click.option("--limit", default=20, show_default=True, metavar="N", help="Show so many differences; 0: all.")
+@as_json
+@click.pass_obj
+def compare(settings: Settings, first: str, second: str, *, limit: int, json_: bool) -> None:
+    """Compare two images file by file.
+
+    An image is a name or digest (docker:NAME, podman:NAME or oci:NAME, or NAME alone: the embedded store's,
+    else Docker's or Podman's), an archive or an OCI layout (FILE#NAME where it holds several). Path, type,
+    mode, owner and content of every file count, and the image's settings; time stamps do not. Exit status 13
+    when they differ.
+
+    \b
+    reprobuild compare oci:team/torch:1 docker:team/torch:1
+    """
+    one, other = (tree_of(text, settings.home, settings.console) for text in (first, second))
+    found = compare_trees(one, other)
+    shown = found[:limit] if limit else found
+    if json_:
+        trees = [{"image": text, "tree": tree.digest} for text, tree in ((first, one), (second, other))]
+        emit({"images": trees, "differences": [asdict(each) for each in found]})
+    else:
+        table("", [("first", f"{one.digest}  {first}"), ("second", f"{other.digest}  {second}")])
+        for each in shown:
+            click.echo(str(each))
+        detail = diffoscope(shown, (first, second), settings.home, settings.console)
+        if detail:
+            click.echo(detail)
+    if found:
+        more = f"; {len(shown)} of them are shown" if len(shown) < len(found) else ""
+        raise DifferenceError(f"{first} and {second} differ in {len(found)} places{more}")
+
+
+@click.command()
+@click.argument("image")
+@gpu
+@as_json
+@click.pass_obj
+def check(settings: Settings, image: str, *, gpu: Gpu, json_: bool) -> None:
+    """Check an image, also one that starts FROM another's, against the lock in it.
+
+    The locked files by their hashes, the settings, that there is one copy of each CUDA library; then the
+    self-test, in the engine that has the image (an archive or layout is not run). Exit status 13 when
+    something departs from the lock, 9 when the self-test fails.
+
+    \b
+    reprobuild check docker:team/app:1
+    """
+    home, console = settings.home, settings.console
+    kept = None if is_file(image) else find_image(image, home, console)
+    place = image if kept is None else f"{kept.engine.kind}:{kept.image.digest}"
+    tree = tree_of(place, home, console, keep=KEEP)
+    found = check_tree(tree, image)
+    report = (
+        None
+        if kept is None
+        else test_image(kept.engine, kept.image.digest, gpu, home, console, mode="battery")
+    )
+    if json_:
+        facts = {"image": image, "tree": tree.digest, "differences": [asdict(each) for each in found]}
+        emit(facts | {"report": report and report.to_dict()})
+    else:
+        rows = [("image", image), ("tree", tree.digest), ("files", _count(found))]
+        table("", [*rows, *(report.summary() if report else [("tested", "no: an archive is not run")])])
+        for each in found:
+            click.echo(str(each))
+    if found:
+        raise DifferenceError(f"{image} is not what its lock says, in {len(found)} places")
+    if report is not None and not report.passed:
+        names = ", ".join(each.label for each in report.failed)
+        raise SelfTestError(f"{image} failed its self-test ({names}):\n" + "\n".join(report.failures()))
+
+
+def _count(found: list[Difference]) -> str:
+    return f"{len(found)} depart from the lock" if found else "as locked"
+
+
+COMMANDS: tuple[click.Command, ...] = (compare, check)

@@ -1,0 +1,63 @@
+"""Which engine: the one that the user names, or with ``auto`` the first that answers."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Literal, assert_never
+
+from ..console import Console
+from ..errors import HostError
+from ..home import Home
+from .base import Engine, EngineName, Taker
+from .oci import OciEngine
+from .podman import PodmanEngine
+
+if TYPE_CHECKING:
+    from .docker import DockerEngine
+
+Choice = Literal["auto", "oci", "docker", "podman"]
+
+
+def choose(choice: Choice, home: Home, console: Console, builder: str | None = None) -> Engine:
+    """Return an engine. ``auto`` is Docker if a daemon answers, else Podman, else oci, and is told.
+
+    Raises `HostError` when the one that is named does not answer.
+    """
+    if choice != "auto":
+        return _engine(choice, home, console, builder)
+    for name in ("docker", "podman"):
+        with suppress(HostError):
+            engine = _engine(name, home, console, builder)
+            console.step(f"engine: {engine.kind}, which answers on this machine")
+            return engine
+    console.step("engine: oci, since neither Docker nor Podman answers on this machine")
+    return _engine("oci", home, console, builder)
+
+
+def taker(name: Literal["docker", "podman"], home: Home, console: Console) -> Taker:
+    """Return an engine that images can be loaded into. Raises `HostError` when it does not answer."""
+    return _docker(home, console) if name == "docker" else PodmanEngine(home, console)
+
+
+def _engine(name: EngineName, home: Home, console: Console, builder: str | None) -> Engine:
+    if builder is not None and name != "docker":
+        raise HostError(
+            f"--builder {builder}: only Docker has builders, and the engine is {name}",
+            hint="add --engine docker",
+        )
+    match name:
+        case "oci":
+            return OciEngine(home, console)
+        case "docker":
+            return _docker(home, console, builder)
+        case "podman":
+            return PodmanEngine(home, console)
+        case _:
+            assert_never(name)
+
+
+def _docker(home: Home, console: Console, builder: str | None = None) -> DockerEngine:
+    # Here, since the SDK takes longer to import than all else.
+    from .docker import DockerEngine  # noqa: PLC0415
+
+    return DockerEngine(home, console, builder)

@@ -1,0 +1,179 @@
+"""Docker: the rendered Dockerfile, built by BuildKit through buildx, or by the daemon's own old builder.
+
+Which daemon is the user's choice, as for the ``docker`` command: DOCKER_HOST, else the context in use. The
+SDK does all but BuildKit's export, which it does not know.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.errors import ImageNotFound
+
+from .. import process
+from ..console import Console
+from ..errors import BuildError, EngineError, HostError, ImageError
+from ..home import Home
+from ..lockfile import Lock
+from . import failures
+from .base import EngineName, WriteContext, require_gpu
+from .docker_client import connect, docker_errors, driver_of, has_buildx
+from .docker_runner import DockerRunner
+from .layout import Image, image_name
+from .stream import CHUNK, Member, tar_members, tar_of_folder
+
+_SNAPSHOTTER = "io.containerd.snapshotter.v1"
+_REWRITES = (1, 45)
+"""The API of Docker 26.0, the first with a BuildKit (0.13) that rewrites time stamps."""
+
+
+class DockerEngine:
+    """Builds, keeps and runs images in a Docker daemon. Raises `HostError` when none answers."""
+
+    kind: EngineName = "docker"
+
+    def __init__(self, home: Home, console: Console, builder: str | None = None) -> None:
+        self._home, self._console, self._builder = home, console, builder
+        self._client = connect()
+        with docker_errors("ask Docker about itself"):
+            self._info: Mapping[str, Any] = self._client.info()
+            self._api = tuple(int(n) for n in self._client.version()["ApiVersion"].split("."))
+        self.images = DockerImages(self._client)
+
+    @property
+    def keeps_manifests(self) -> bool:
+        """Whether images lie in containerd's store, which keeps manifests, and so digests, as they are."""
+        return [_SNAPSHOTTER] in [status[1:] for status in self._info.get("DriverStatus") or []]
+
+    @property
+    def takes_oci(self) -> bool:
+        """As containerd does; the older store of layers may not know zstd."""
+        return self.keeps_manifests
+
+    def check(self, *, gpu: bool) -> None:
+        """Raise `HostError` when a builder was named and there is no buildx, or no GPU though wanted."""
+        if gpu:
+            require_gpu(self.runner("").gpu_missing())
+        if self._builder is not None and not has_buildx():
+            raise HostError(
+                "--builder: the docker command has no buildx here",
+                hint="apt-get install -y docker-buildx (in Debian 13), or leave --builder out",
+            )
+
+    def build(self, lock: Lock, context: WriteContext) -> str:
+        """Build the rendered Dockerfile; see `base.Engine`. Names what an old Docker cannot do."""
+        with self._home.scratch("context") as folder:
+            context(folder)
+            if has_buildx():
+                return self._buildkit(lock, folder)
+            self._console.warn(
+                "docker has no buildx here, so its old builder is used: the same files, but a digest of"
+                " its own at each build, since it cannot rewrite time stamps"
+            )
+            return self._legacy(folder)
+
+    def _buildkit(self, lock: Lock, folder: Path) -> str:
+        """Build with buildx; where the exporter can, with time stamps that are the same at every build."""
+        facts = folder.with_name(folder.name + ".json")
+        own = self._builder is not None and driver_of(self._builder) != "docker"
+        command = [
+            *(process.require("docker", "to build with BuildKit"), "buildx", "build"),
+            *(("--builder", self._builder) if self._builder is not None else ()),
+            *("--network", "none", "--platform", lock.platform, "--progress", "plain"),
+            *("--provenance", "false", "--sbom", "false"),
+            *("--build-arg", f"SOURCE_DATE_EPOCH={lock.epoch}", "--metadata-file", str(facts), str(folder)),
+        ]
+        try:
+            if own or (self.keeps_manifests and self._api >= _REWRITES):
+                # An image that goes straight into the daemon's store keeps its time stamps: this one goes
+                # through a pipe.
+                form = "oci,compression=zstd,force-compression=true" if self.keeps_manifests else "docker"
+                with process.stream(
+                    [*command, "--output", f"type={form},rewrite-timestamp=true,dest=-"]
+                ) as out:
+                    self.load(iter(partial(out.read, CHUNK), b""))
+            else:
+                self._console.warn(
+                    "this Docker cannot rewrite time stamps: the same files, but a digest of its own at each"
+                    " build (it takes Docker 26 with the image store of containerd, or a builder of its own)"
+                )
+                process.run([*command, "--load"])
+            found = json.loads(facts.read_bytes())
+        except process.ProcessFailed as failed:
+            raise _build_failed(failed.tail) from None
+        finally:
+            facts.unlink(missing_ok=True)
+        # What the daemon knows the image by: the manifest in containerd's store, else the configuration.
+        keys = ("containerimage.digest", "containerimage.config.digest")
+        return self.images.find(str(found[keys[0] if self.keeps_manifests else keys[1]])).digest
+
+    def _legacy(self, folder: Path) -> str:
+        digest = ""
+        with docker_errors("build"), tar_of_folder(folder) as archive:
+            events = self._client.api.build(
+                fileobj=archive, custom_context=True, rm=True, forcerm=True, network_mode="none", decode=True
+            )
+            for event in events:
+                if "error" in event:
+                    raise _build_failed(str(event["error"]))
+                digest = event.get("aux", {}).get("ID", digest)
+        if not digest:
+            raise EngineError("Docker ended its build without an image", hint="look at the daemon's log")
+        return digest
+
+    def runner(self, digest: str) -> DockerRunner:
+        """Return what runs programs in an image for the self-test."""
+        return DockerRunner(self._client, self._info, digest)
+
+    def load(self, archive: Iterator[bytes]) -> None:
+        """Take in an image archive."""
+        with docker_errors("load an image"):
+            response = self._client.api.load_image(archive)  # type: ignore[no-untyped-call]
+            for event in response or ():
+                if "error" in event:
+                    raise failures.refused("Docker", "load an image", str(event["error"]))
+
+
+class DockerImages:
+    """The daemon's images. Their digest is the identifier that the daemon gives them."""
+
+    def __init__(self, client: docker.DockerClient) -> None:
+        self._client = client
+
+    def find(self, reference: str) -> Image:
+        """Return the image of a name or identifier. Raises `ImageError`."""
+        with docker_errors("look for an image"):
+            try:
+                image = self._client.images.get(reference)
+            except ImageNotFound:
+                raise ImageError(
+                    f"Docker has no image {reference!r}", hint="`docker images` lists those that it has"
+                ) from None
+        return Image(
+            digest=str(image.id),
+            names=tuple(sorted(image.tags)),
+            size=int(image.attrs["Size"]),
+            labels=image.labels or {},
+        )
+
+    def name(self, digest: str, name: str) -> None:
+        """Give an image a name; see `base.Images`."""
+        repository, _, tag = image_name(name).rpartition(":")
+        with docker_errors("name an image"):
+            self._client.api.tag(digest, repository, tag)
+
+    @contextmanager
+    def opened(self, digest: str) -> Iterator[Iterator[Member]]:
+        """Give the members of the archive that ``docker save`` writes; see `base.Images`."""
+        with docker_errors("save an image"):
+            yield tar_members(self._client.api.get_image(digest))
+
+
+def _build_failed(text: str) -> BuildError | EngineError:
+    return failures.build_failed("Docker", text)

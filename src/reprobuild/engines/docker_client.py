@@ -1,0 +1,69 @@
+"""The way to a Docker daemon, and what goes wrong on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import docker
+import requests
+from docker.errors import APIError, DockerException
+
+from .. import process
+from ..errors import EngineError, HostError
+from . import failures
+
+_GONE = (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError)
+
+
+def connect() -> docker.DockerClient:
+    """Return a client of the daemon that the docker command would use. Raises `HostError`."""
+    try:
+        client = docker.from_env(version="auto", timeout=600, use_ssh_client=True)
+        client.ping()
+    except (DockerException, requests.exceptions.RequestException, OSError, ValueError) as error:
+        raise HostError(
+            f"no Docker daemon answers: {_text(error)}",
+            hint="start Docker, or set DOCKER_HOST or the docker context; `--engine oci` needs no daemon",
+        ) from None
+    return client
+
+
+def has_buildx() -> bool:
+    """Whether the docker command is here and has buildx."""
+    program = process.which("docker")
+    return program is not None and process.run([program, "buildx", "version"], check=False).returncode == 0
+
+
+def driver_of(builder: str) -> str:
+    """Return the driver of a builder. Raises `HostError` when there is no such builder."""
+    command = [process.require("docker", "to build with BuildKit"), "buildx", "inspect", builder]
+    done = process.run(command, check=False)
+    found = re.search(r"^Driver:\s+(\S+)$", done.stdout.decode("utf-8", "replace"), re.MULTILINE)
+    if done.returncode != 0 or found is None:
+        raise HostError(
+            f"--builder {builder}: {process.tail(done.stderr or done.stdout)}",
+            hint="`docker buildx ls` lists the builders",
+        )
+    return found[1]
+
+
+@contextmanager
+def docker_errors(what: str) -> Iterator[None]:
+    """Turn what the daemon, or the way to it, says into `EngineError`."""
+    try:
+        yield
+    except APIError as error:
+        raise failures.refused("Docker", what, str(error.explanation or error)) from None
+    except _GONE as error:
+        raise EngineError(
+            f"Docker is gone: it did not answer when asked to {what} ({_text(error)})",
+            hint="start it again and repeat the command; no image was named",
+        ) from None
+    except (DockerException, requests.exceptions.RequestException) as error:
+        raise failures.refused("Docker", what, _text(error)) from None
+
+
+def _text(error: BaseException) -> str:
+    return str(error).strip() or type(error).__name__

@@ -1,0 +1,84 @@
+"""Runs programs in an image through Docker, as the self-test needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import docker
+import requests
+from docker.errors import NotFound
+from docker.models.containers import Container
+from docker.types import DeviceRequest
+
+from .. import process
+from ..image_config import LABEL
+from .docker_client import docker_errors
+from .gpu import CDI_FOLDERS, KIND, has_cdi
+
+_TMPFS = "rw,exec,nosuid,nodev,mode=1777"
+_SLOW = (requests.exceptions.ReadTimeout, requests.exceptions.ConnectTimeout)
+
+
+class DockerRunner:
+    """Runs programs in one image as the self-test needs it: no network, no capability, nothing writable."""
+
+    def __init__(self, client: docker.DockerClient, info: Mapping[str, Any], digest: str) -> None:
+        self._client, self._info = client, info
+        self.digest = digest
+
+    def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
+        """Run to the end; see `selftest.Runner`."""
+        requests_ = self._device_requests() if gpu else None
+        with docker_errors("run the self-test"):
+            container = self._client.containers.create(
+                self.digest,
+                list(argv[1:]),
+                # Its own entry point, if a derived image has one, would run in the program's place.
+                entrypoint=list(argv[:1]),
+                network_mode="none",
+                read_only=True,
+                cap_drop=["ALL"],
+                security_opt=["no-new-privileges"],
+                tmpfs={"/tmp": _TMPFS},  # noqa: S108 -- in the container
+                shm_size="2g",
+                device_requests=requests_ or [],
+                labels={LABEL + "selftest": "1"},
+            )
+            try:
+                container.start()
+                return self._finish(container, argv, timeout)
+            finally:
+                with suppress(NotFound):
+                    container.remove(force=True, v=True)
+
+    def _finish(self, container: Container, argv: Sequence[str], timeout: float) -> process.Completed:
+        try:
+            status = container.wait(timeout=timeout)["StatusCode"]
+        except _SLOW:
+            raise process.ProcessTimeout(argv, timeout) from None
+        except requests.exceptions.ConnectionError as error:
+            # Some versions of requests call a read that timed out in the middle a broken connection.
+            if "timed out" in str(error).lower():
+                raise process.ProcessTimeout(argv, timeout) from None
+            raise
+        out = container.logs(stdout=True, stderr=False)
+        err = container.logs(stdout=False, stderr=True)
+        return process.Completed(int(status), out, err)
+
+    def gpu_missing(self) -> str | None:
+        """Return why no GPU can be handed in, or None."""
+        if self._device_requests():
+            return None
+        return f"this Docker has no nvidia runtime, and no CDI file for {KIND}"
+
+    def _device_requests(self) -> list[DeviceRequest]:
+        """All GPUs: through NVIDIA's runtime, as ``--gpus all`` does, else by CDI."""
+        if "nvidia" in (self._info.get("Runtimes") or {}):
+            return [DeviceRequest(count=-1, capabilities=[["gpu"]])]
+        folders = [Path(folder) for folder in self._info.get("CDISpecDirs") or ()]
+        if folders and has_cdi([*folders, *CDI_FOLDERS]):
+            return [DeviceRequest(driver="cdi", device_ids=[f"{KIND}=all"])]
+        return []

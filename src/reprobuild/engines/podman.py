@@ -1,0 +1,206 @@
+"""Podman: the rendered Dockerfile, built by the buildah in it. Everything goes through the podman command.
+
+So the user's own settings hold: containers.conf, storage.conf, a connection to another machine.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .. import process
+from ..console import Console
+from ..errors import EngineError, HostError, ImageError
+from ..home import Home
+from ..lockfile import Lock
+from . import failures
+from .base import EngineName, WriteContext, require_gpu
+from .gpu import KIND, gpu_access, gpu_missing, has_cdi
+from .layout import Image, image_name
+from .stream import CHUNK, Member, tar_members
+
+_NO_IMAGE = re.compile(
+    r"no such (image|object)|image not known|unable to find|failed to find image", re.IGNORECASE
+)
+
+
+class PodmanEngine:
+    """Builds, keeps and runs images with Podman. Raises `HostError` when it is not there or does not work."""
+
+    kind: EngineName = "podman"
+    keeps_manifests = False
+    takes_oci = True
+
+    def __init__(self, home: Home, console: Console) -> None:
+        self._home, self._console = home, console
+        program = process.require("podman", "for --engine podman")
+        try:
+            process.run([program, "info", "--format", "json"])
+        except process.ProcessFailed as failed:
+            raise HostError(
+                f"podman does not work here: {failed.tail}",
+                hint="`podman info` must work; `--engine oci` needs no other program",
+            ) from None
+        self.images = PodmanImages(program)
+        self._program = program
+
+    def check(self, *, gpu: bool) -> None:
+        """Raise `HostError` when a GPU is wanted and cannot be handed in."""
+        if gpu:
+            require_gpu(gpu_missing())
+
+    def build(self, lock: Lock, context: WriteContext) -> str:
+        """Build the rendered Dockerfile; see `base.Engine`. The same lock gives the same digest each time."""
+        with self._home.scratch("context") as folder:
+            inside = folder / "context"
+            inside.mkdir()
+            context(inside)
+            answer = folder / "image"
+            command = [
+                *(
+                    self._program,
+                    "build",
+                    "--network",
+                    "none",
+                    "--pull=never",
+                    "--layers=false",
+                    "--format=oci",
+                ),
+                *(f"--timestamp={lock.epoch}", f"--platform={lock.platform}"),
+                # What the build leaves out of its own accord differs by version: name what must not be there.
+                *("--identity-label=false",) * self._knows("--identity-label"),
+                *("--iidfile", str(answer), "--quiet", str(inside)),
+            ]
+            try:
+                process.run(command)
+            except process.ProcessFailed as failed:
+                raise failures.build_failed("Podman", failed.tail) from None
+            return self.images.find(answer.read_text().strip()).digest
+
+    def _knows(self, option: str) -> bool:
+        help_ = process.run([self._program, "build", "--help"], check=False)
+        return option.encode() in help_.stdout
+
+    def runner(self, digest: str) -> PodmanRunner:
+        """Return what runs programs in an image for the self-test."""
+        return PodmanRunner(self._program, self._home, digest)
+
+    def load(self, archive: Iterator[bytes]) -> None:
+        """Take in an image archive."""
+
+        def write(out: Any) -> None:
+            for chunk in archive:
+                out(chunk)
+
+        try:
+            process.feed([self._program, "load", "--quiet"], write)
+        except process.ProcessFailed as failed:
+            raise failures.refused("Podman", "load an image", failed.tail) from None
+
+
+class PodmanImages:
+    """Podman's images. Their digest is Podman's identifier, ``sha256:`` before it."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def find(self, reference: str) -> Image:
+        """Return the image of a name or identifier. Raises `ImageError`."""
+        command = [self._program, "image", "inspect", "--", reference.removeprefix("sha256:")]
+        done = process.run(command, check=False)
+        if done.returncode != 0:
+            text = process.tail(done.stderr)
+            if not _NO_IMAGE.search(text):
+                raise failures.refused("Podman", "look for an image", text)
+            raise ImageError(
+                f"Podman has no image {reference!r}", hint="`podman images` lists those that it has"
+            )
+        [facts] = json.loads(done.stdout)
+        return Image(
+            digest=f"sha256:{facts['Id']}",
+            names=tuple(sorted(facts.get("RepoTags") or ())),
+            size=int(facts["Size"]),
+            labels=facts.get("Labels") or {},
+        )
+
+    def name(self, digest: str, name: str) -> None:
+        """Give an image a name; see `base.Images`."""
+        try:
+            process.run([self._program, "tag", digest.removeprefix("sha256:"), image_name(name)])
+        except process.ProcessFailed as failed:
+            raise failures.refused("Podman", "name an image", failed.tail) from None
+
+    @contextmanager
+    def opened(self, digest: str) -> Iterator[Iterator[Member]]:
+        """Give the members of the archive that ``podman save`` writes; see `base.Images`."""
+        # oci-archive would be compressed anew, which takes minutes.
+        command = [self._program, "save", "--format", "docker-archive", digest.removeprefix("sha256:")]
+        try:
+            with process.stream(command) as out:
+                yield tar_members(iter(lambda: out.read(CHUNK), b""))
+        except process.ProcessFailed as failed:
+            raise failures.refused("Podman", "save an image", failed.tail) from None
+
+
+class PodmanRunner:
+    """Runs programs in one image as the self-test needs it: no network, no capability, nothing writable."""
+
+    def __init__(self, program: str, home: Home, digest: str) -> None:
+        self._program, self._home = program, home
+        self.digest = digest
+
+    def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
+        """Run to the end; see `selftest.Runner`."""
+        with self._home.scratch("podman") as folder:
+            container = folder / "container"
+            command = [
+                *(self._program, "run", "--rm", "--cidfile", str(container), "--pull=never"),
+                *("--network=none", "--read-only", "--cap-drop=all", "--security-opt=no-new-privileges"),
+                *("--tmpfs=/tmp:rw,exec,nosuid,nodev,mode=1777", "--shm-size=2g"),
+                # Podman ends it also when this process was killed and cannot.
+                f"--timeout={int(timeout) + 30}",
+                *(_gpu_options() if gpu else ()),
+                # Its own entry point, if a derived image has one, would run in the program's place.
+                f"--entrypoint={argv[0]}",
+                *(self.digest.removeprefix("sha256:"), *argv[1:]),
+            ]
+            try:
+                done = process.run(command, timeout=timeout, check=False)
+            finally:
+                if container.exists():
+                    process.run(
+                        [
+                            self._program,
+                            "rm",
+                            "--force",
+                            "--ignore",
+                            "--time=0",
+                            container.read_text().strip(),
+                        ],
+                        check=False,
+                    )
+        # Podman's own status when it could not start the container (man podman-run, "Exit Status").
+        if done.returncode in (125, 126, 127):
+            raise EngineError(f"Podman could not start the self-test: {process.tail(done.stderr)}")
+        return done
+
+    def gpu_missing(self) -> str | None:
+        """Return why no GPU can be handed in, or None."""
+        return gpu_missing()
+
+
+def _gpu_options() -> list[str]:
+    """By CDI where there is a file for it, else the device nodes and the driver's libraries."""
+    if has_cdi():
+        return [f"--device={KIND}=all"]
+    access = gpu_access()
+    if isinstance(access, str):
+        return []
+    return [
+        *(f"--device={device.source}:{device.path}" for device in access.devices),
+        *(f"--volume={bind.source}:{bind.destination}:ro" for bind in access.binds),
+        *(f"--env={name}={value}" for name, value in access.env.items()),
+    ]

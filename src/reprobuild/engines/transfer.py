@@ -1,0 +1,48 @@
+"""An image of the embedded store → Docker or Podman, under its own digest, named once it is whole."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import IO
+
+from ..errors import EngineError, ImageError
+from .archive import write_docker, write_oci
+from .base import Taker
+from .layout import Image, ImageStore, image_name
+from .stream import piped
+
+
+def load(images: ImageStore, image: Image, name: str, engine: Taker, *, force: bool) -> str:
+    """Bring an image of the store into an engine under a name; return the digest that it has there.
+
+    Raises `EngineError` when the name is another image's and not ``force``, or when what arrived is not what
+    was sent; then nothing is named.
+    """
+    wanted = image.digest if engine.keeps_manifests else images.manifest(image.digest)["config"]["digest"]
+    with suppress(ImageError):
+        there = engine.images.find(image_name(name))
+        if there.digest == wanted:
+            return there.digest
+        if not force:
+            raise EngineError(
+                f"{engine.kind} has another image called {name} ({there.digest[:19]})",
+                hint="--force takes the name away from it",
+            )
+
+    def write(out: IO[bytes]) -> None:
+        if engine.takes_oci:
+            write_oci(images, image, None, out)
+        else:
+            write_docker(images, image, out)
+
+    with piped(write) as archive:
+        engine.load(iter(partial(archive.read, 1 << 20), b""))
+    try:
+        found = engine.images.find(wanted)
+    except ImageError:
+        raise EngineError(
+            f"{engine.kind} took the image in, but does not know {wanted}", hint="look at its log"
+        ) from None
+    engine.images.name(found.digest, name)
+    return found.digest

@@ -1,0 +1,259 @@
+"""One contract for all engines, the same files, a self-test before the name, no name on a bad day.
+
+The tests of one engine share an image, which the first of them builds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reprobuild
+from conftest import needs
+from reprobuild.errors import DifferenceError, EngineError, HostError, ImageError, SelfTestError
+from support.bench import NAME, TORCH, Bench, cpu_wheel
+from support.disk import tiny_disk
+from support.engines import Site, new_docker, old_docker, podman
+from support.index import File, serve_index
+from support.wheels import simple_wheel, write_wheel
+
+pytestmark = pytest.mark.real
+
+STARTS = {"docker-20.10": old_docker, "docker-26.1": new_docker, "podman": podman}
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """The lock of PyTorch for the CPU, and the embedded engine's image, with which others are compared."""
+    for program in ("mmdebstrap", "crun"):
+        needs(program)
+    folder = tmp_path_factory.mktemp("cpu")
+    wheel = cpu_wheel(folder)
+    with serve_index() as index:
+        name = wheel.name.replace("%2B", "+")
+        index.files.append(File(project="torch", name=name, body=wheel.read_bytes()))
+        bench = Bench(folder, index.url)
+        bench.run("lock", "--cuda", "cpu", "--torch", TORCH)
+        bench.build()
+        try:
+            yield bench
+        finally:
+            shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module", params=STARTS)
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with STARTS[request.param](tmp_path_factory.mktemp("engine") / "site") as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def built(bench: Bench, site: Site) -> dict[str, Any]:
+    return build(bench, site)
+
+
+def build(bench: Bench, site: Site, *options: str) -> dict[str, Any]:
+    out, _ = bench.run("image", bench.lock, "--engine", site.kind, "--json", *options, env=site.env)
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def engine_build(site: Site, folder: Path, *options: str, status: int = 0) -> str:
+    """Build a folder with the engine's own command; return what it said."""
+    argv = [site.kind, "build", "--network", "none", *options, str(folder)]
+    env = {**os.environ, **site.env, "DOCKER_BUILDKIT": "1" if site.keeps_time else "0"}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == (status == 0), done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def derive(site: Site, folder: Path, tag: str, text: str, *, status: int = 0) -> str:
+    """Build an image that starts from ours."""
+    (folder / "Dockerfile").write_text(f"FROM {NAME}\n{text}")
+    return engine_build(site, folder, "--tag", tag, status=status)
+
+
+def test_it_is_tested_and_named_in_the_engine_s_own_list(site: Site, built: dict[str, Any]) -> None:
+    assert (built["engine"], built["name"], built["report"]["verdict"]) == (site.kind, NAME, "passed")
+    assert NAME in site.names()
+    identity = site.call("image", "inspect", "--format", "{{.Id}}", NAME).strip()
+    assert built["digest"] == f"sha256:{identity.removeprefix('sha256:')}"
+
+
+def test_it_has_the_same_files_and_settings(bench: Bench, site: Site, built: dict[str, Any]) -> None:
+    out, _ = bench.run("compare", f"oci:{NAME}", f"{site.kind}:{NAME}", "--json", env=site.env)
+    found = json.loads(out)
+    assert found["differences"] == []
+    assert len({image["tree"] for image in found["images"]}) == 1
+
+
+def test_a_second_build_gives_the_same_digest_where_it_can(
+    bench: Bench, site: Site, built: dict[str, Any]
+) -> None:
+    if site.keeps_time:
+        if site.kind == "docker":
+            site.call("buildx", "prune", "--all", "--force")
+        assert build(bench, site)["digest"] == built["digest"]
+    else:
+        _, err = bench.run("image", bench.lock, "--engine", site.kind, env=site.env)
+        assert "cannot rewrite time stamps" in err
+
+
+def test_a_team_s_image(bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path) -> None:
+    """It inherits everything; what pip adds is no departure, and an own entry point is no matter."""
+    context = shutil.copytree(Path(__file__).parents[1] / "team", tmp_path / "team")
+    (context / "wheels").mkdir()
+    write_wheel(context / "wheels", "humanise", "1.0", simple_wheel("humanise"))
+    engine_build(site, context, "--build-arg", f"BASE={NAME}", "--tag", "team/app:1")
+    assert site.call("run", "--rm", "--network", "none", "team/app:1") == "humanise True True\n"
+    out, _ = bench.run("check", f"{site.kind}:team/app:1", "--json", env=site.env)
+    found = json.loads(out)
+    assert (found["differences"], found["report"]["verdict"]) == ([], "passed")
+
+
+@pytest.mark.parametrize("package", ["torch", "numpy"])
+def test_a_team_cannot_swap_a_locked_package_unseen(
+    bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path, package: str
+) -> None:
+    write_wheel(tmp_path, package, "1.0", simple_wheel(package))
+    text = f"COPY *.whl /w/\nRUN pip install --no-index --find-links /w {package}==1.0\n"
+    said = derive(site, tmp_path, "team/swapped:1", text, status=1)
+    assert "The user requested (constraint)" in said
+    assert package in said
+    assert "team/swapped:1" not in site.names()
+
+
+def test_a_team_s_image_that_departs_from_the_lock(
+    bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path
+) -> None:
+    venv = "/opt/venv/lib/python3.11/site-packages"
+    text = f"RUN echo >> {venv}/torch/version.py && chmod 600 {venv}/numpy/version.py"
+    text += f" && rm {venv}/mpmath/rational.py && touch /opt/libcudart.so.12\nENV OMP_NUM_THREADS=2\n"
+    derive(site, tmp_path, "team/bad:1", text)
+    out, err = bench.run(
+        "check", f"{site.kind}:team/bad:1", "--json", status=DifferenceError.exit_code, env=site.env
+    )
+    found = {(each["path"], each["kind"]) for each in json.loads(out)["differences"]}
+    assert found == {
+        (f"{venv}/torch/version.py", "content"),
+        (f"{venv}/numpy/version.py", "mode"),
+        (f"{venv}/mpmath/rational.py", "missing"),
+        ("/opt/libcudart.so.12", "second copy"),
+        ("Env OMP_NUM_THREADS", "setting"),
+    }
+    assert "5 places" in err
+
+
+def test_images_that_are_not_ours(bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
+    engine_build(site, tmp_path, "--tag", "strange/image:1")
+    _, err = bench.run("check", f"{site.kind}:strange/image:1", status=ImageError.exit_code, env=site.env)
+    assert "no image of reprobuild's" in err
+    argv = ("image", bench.lock, "--engine", site.kind, "--tag", "strange/image:1")
+    _, err = bench.run(*argv, status=EngineError.exit_code, env=site.env)
+    assert "strange/image:1 is there already" in err
+    bench.run("check", f"{site.kind}:no/such:1", status=ImageError.exit_code, env=site.env)
+
+
+def test_loaded_images_keep_their_digest(bench: Bench, site: Site, built: dict[str, Any]) -> None:
+    own = next(image for image in bench.images() if NAME in image["names"])
+    out, _ = bench.run("load", NAME, "--into", site.kind, "--tag", "team/loaded:1", env=site.env)
+    manifest = json.loads((bench.home / "oci/blobs/sha256" / own["digest"][7:]).read_bytes())
+    identity = site.call("image", "inspect", "--format", "{{.Id}}", "team/loaded:1").strip()
+    assert identity.removeprefix("sha256:") in (own["digest"][7:], manifest["config"]["digest"][7:])
+    assert identity.removeprefix("sha256:") in out
+    bench.run("load", NAME, "--into", site.kind, "--tag", "team/loaded:1", env=site.env)
+    # The engine's own image of that name has another digest, though the same files.
+    _, err = bench.run("load", NAME, "--into", site.kind, status=EngineError.exit_code, env=site.env)
+    assert "--force" in err
+    assert site.call("image", "inspect", "--format", "{{.Id}}", NAME).strip() != identity
+
+
+def test_an_image_that_fails_its_test_gets_no_name(
+    bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path
+) -> None:
+    """The image is really another one: reprobuild itself is changed in a copy, as a bad release would be."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(reprobuild.__file__).parent, tmp_path / "src/reprobuild", ignore=ignore)
+    templates = Path(reprobuild.__file__).parents[2] / "templates"
+    if templates.exists():
+        shutil.copytree(templates, tmp_path / "templates")
+    (tmp_path / "src/reprobuild/in_image/reprobuild.pth").write_text("")
+    env = {**site.env, "PYTHONPATH": str(tmp_path / "src")}
+    argv = ("image", bench.lock, "--engine", site.kind, "--tag", "team/broken:1")
+    _, err = bench.run(*argv, status=SelfTestError.exit_code, env=env)
+    assert "setting-deterministic" in err
+    assert "team/broken:1" not in site.names()
+
+
+def test_nothing_is_left_running(site: Site, built: dict[str, Any]) -> None:
+    assert site.call("ps", "--all", "--quiet").split() == []
+
+
+def test_structure_of_base_and_derived(built: dict[str, Any], site: Site, tmp_path: Path) -> None:
+    """container-structure-test, which speaks with Docker alone."""
+    if site.kind != "docker":
+        pytest.skip("container-structure-test drives Docker alone")
+    program = Path(sys.executable).with_name("container-structure-test")
+    if not program.exists():
+        needs("container-structure-test")
+    derive(site, tmp_path, "team/plain:1", "WORKDIR /app\n")
+    rules = Path(__file__).with_name("structure.yaml")
+    for image in (NAME, "team/plain:1"):
+        command = [str(program), "test", "--image", image, "--config", str(rules)]
+        done = subprocess.run(
+            command, env={**os.environ, **site.env}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+# --- Bad days of a daemon of its own ---
+
+
+@contextmanager
+def slow_build(bench: Bench, site: Site) -> Iterator[subprocess.Popen[bytes]]:
+    process = bench.start("image", bench.lock, "--engine", "docker", "--tag", "team/x:1", **site.env)
+    try:
+        yield process
+    finally:
+        process.kill()
+
+
+def test_the_daemon_is_gone_half_way(bench: Bench, tmp_path: Path) -> None:
+    with old_docker(tmp_path / "site") as site:
+        assert site.process is not None
+        with slow_build(bench, site) as process:
+            time.sleep(12)
+            assert process.poll() is None
+            site.process.terminate()
+            _, err = process.communicate(timeout=120)
+        assert process.returncode == EngineError.exit_code, err.decode()
+        assert "Docker" in err.decode()
+        assert "Traceback" not in err.decode()
+    assert bench.leftovers() == []
+
+
+def test_no_daemon_at_all(bench: Bench, tmp_path: Path) -> None:
+    env = {"DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
+    _, err = bench.run("image", bench.lock, "--engine", "docker", status=HostError.exit_code, env=env)
+    assert "no Docker daemon answers" in err
+
+
+def test_an_engine_without_space(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    with tiny_disk(tmp_path / "site/data", 500 << 20), old_docker(tmp_path / "site") as site:
+        argv = ("image", bench.lock, "--engine", "docker", "--tag", "team/x:1")
+        _, err = bench.run(*argv, status=EngineError.exit_code, env=site.env)
+        assert "Docker has no space left" in err
+        assert "docker system prune" in err
+        assert site.names() == []

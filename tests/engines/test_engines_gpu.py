@@ -1,0 +1,432 @@
+"""What of the host's GPUs gets into a container, by CDI files and device nodes; handed in for real."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import needs
+from reprobuild.console import Console
+from reprobuild.engines import oci
+from reprobuild.engines.gpu import GpuAccess, gpu_access
+from reprobuild.engines.oci import OciEngine
+from reprobuild.errors import HostError
+from reprobuild.home import Home
+from reprobuild.sandbox import Bind, Device
+from reprobuild.selftest import Gpu, run_selftest
+from support.small_root import small_image
+from test_selftest import a_report
+
+CONSOLE = Console(quiet=True)
+KIND = "nvidia.com/gpu"
+
+SPEC: dict[str, Any] = {
+    "cdiVersion": "0.5.0",
+    "kind": KIND,
+    "containerEdits": {
+        "env": ["NVIDIA_VISIBLE_DEVICES=void", "WITH=a=b"],
+        "deviceNodes": [
+            {"path": "/dev/nvidiactl"},
+            {"path": "/dev/nvidia-uvm", "hostPath": "/dev/other-uvm"},
+        ],
+        "mounts": [
+            {
+                "hostPath": "/usr/lib/libcuda.so.550",
+                "containerPath": "/usr/lib/libcuda.so.550",
+                "options": ["ro", "nosuid", "nodev", "bind"],
+            },
+            {"hostPath": "/run/socket", "containerPath": "/run/socket", "options": ["rw", "bind"]},
+        ],
+        "hooks": [
+            {
+                "hookName": "createContainer",
+                "path": "/usr/bin/nvidia-cdi-hook",
+                "args": ["nvidia-cdi-hook", "update-ldcache", "--folder", "/usr/lib"],
+                "env": ["DEBUG=0"],
+            }
+        ],
+    },
+    "devices": [
+        {"name": "1", "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia1"}]}},
+        {"name": "0", "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia0"}]}},
+    ],
+}
+"""In the form of `nvidia-ctk cdi generate`."""
+
+ALL = {"name": "all", "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia0"}, {"path": "/dev/nvidia1"}]}}
+
+
+@pytest.fixture
+def cdi(tmp_path: Path) -> Path:
+    folder = tmp_path / "cdi"
+    folder.mkdir()
+    return folder
+
+
+def found(folder: Path, spec: object = SPEC, name: str = "nvidia.yaml") -> GpuAccess:
+    text = json.dumps(spec) if name.endswith(".json") else yaml.safe_dump(spec)
+    (folder / name).write_text(text)
+    access = gpu_access([folder], Path("/nowhere"))
+    assert isinstance(access, GpuAccess)
+    return access
+
+
+# --- CDI files ---
+
+
+@pytest.mark.parametrize("name", ["nvidia.yaml", "x.yml", "nvidia.json"])
+def test_a_specification_is_read_as_a_whole(cdi: Path, name: str) -> None:
+    access = found(cdi, name=name)
+    assert access.devices == [
+        Device(path="/dev/nvidiactl", source=Path("/dev/nvidiactl")),
+        Device(path="/dev/nvidia-uvm", source=Path("/dev/other-uvm")),
+        Device(path="/dev/nvidia0", source=Path("/dev/nvidia0")),
+        Device(path="/dev/nvidia1", source=Path("/dev/nvidia1")),
+    ]
+    library = "/usr/lib/libcuda.so.550"
+    assert access.binds == [
+        Bind(source=Path(library), destination=library),
+        Bind(source=Path("/run/socket"), destination="/run/socket", writable=True),
+    ]
+    assert access.env == {"NVIDIA_VISIBLE_DEVICES": "void", "WITH": "a=b"}
+    hook = SPEC["containerEdits"]["hooks"][0]
+    assert access.hooks == {"createContainer": [{key: hook[key] for key in ("path", "args", "env")}]}
+
+
+def test_the_device_called_all_stands_for_all(cdi: Path) -> None:
+    spec = {**SPEC, "devices": [*SPEC["devices"], ALL, {"name": "mig", "containerEdits": {"env": ["MIG=1"]}}]}
+    access = found(cdi, spec)
+    assert [device.path for device in access.devices][2:] == ["/dev/nvidia0", "/dev/nvidia1"]
+    assert "MIG" not in access.env
+
+
+def test_what_devices_share_is_handed_in_once(cdi: Path) -> None:
+    hook = {"hookName": "prestart", "path": "/bin/hook"}
+    edits = {"deviceNodes": [{"path": "/dev/dri"}], "hooks": [hook], "env": ["A=1"]}
+    spec = {"kind": KIND, "devices": [{"name": name, "containerEdits": edits} for name in "ab"]}
+    access = found(cdi, spec)
+    assert access.devices == [Device(path="/dev/dri", source=Path("/dev/dri"))]
+    assert access.hooks == {"prestart": [{"path": "/bin/hook"}]}
+
+
+def test_files_for_other_devices_are_passed_over(cdi: Path) -> None:
+    (cdi / "a.json").write_text(json.dumps({**SPEC, "kind": "vendor.example/nic"}))
+    assert gpu_access([cdi, cdi / "nowhere"], Path("/nowhere")) == (
+        "no NVIDIA GPU on this machine (no /nowhere/nvidia0, and no CDI file for nvidia.com/gpu)"
+    )
+    assert len(found(cdi).devices) == 4
+
+
+def test_a_later_folder_outranks_an_earlier_one(cdi: Path, tmp_path: Path) -> None:
+    """The specification of CDI says so: what is made at the machine's start wins over what is installed."""
+    later = tmp_path / "run"
+    later.mkdir()
+    found(cdi)
+    newer = found(later, {**SPEC, "devices": [{"name": "0", "containerEdits": {"env": ["NEW=1"]}}]})
+    assert newer.env["NEW"] == "1"
+    assert gpu_access([cdi, later], Path("/nowhere")) == newer
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a: [", "while parsing"),
+        ("[]", "not a table"),
+        ("", "not a table"),
+        (yaml.safe_dump({"kind": KIND, "devices": [{}]}), "KeyError: 'name'"),
+        (yaml.safe_dump({"kind": KIND, "devices": 5}), "TypeError"),
+        (yaml.safe_dump({"kind": KIND, "devices": ["a"]}), "TypeError"),
+        (yaml.safe_dump({"kind": KIND, "containerEdits": {"mounts": [{"hostPath": "/a"}]}}), "containerPath"),
+        (yaml.safe_dump({"kind": KIND, "containerEdits": {"env": [5]}}), "AttributeError"),
+        (
+            yaml.safe_dump(
+                {"kind": KIND, "containerEdits": {"hooks": [{"hookName": "later", "path": "/a"}]}}
+            ),
+            "unknown hook 'later'",
+        ),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_the_host_s_fault(cdi: Path, text: str, reason: str) -> None:
+    (cdi / "nvidia.yaml").write_text(text)
+    with pytest.raises(HostError) as caught:
+        gpu_access([cdi], Path("/nowhere"))
+    assert caught.value.message.startswith(
+        f"{cdi / 'nvidia.yaml'}: not a CDI specification that can be read: "
+    )
+    assert reason in caught.value.message
+    assert "nvidia-ctk cdi generate" in caught.value.hint
+
+
+leaves = st.none() | st.booleans() | st.integers(-1, 9) | st.text(max_size=3) | st.just("all")
+KEYS = [
+    "containerEdits",
+    "devices",
+    "deviceNodes",
+    "mounts",
+    "env",
+    "hooks",
+    "name",
+    "path",
+    "hookName",
+    "options",
+]
+values = st.recursive(
+    leaves,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), values, max_size=4))
+def test_any_other_file_raises_no_other_error(
+    tmp_path_factory: pytest.TempPathFactory, table: dict[str, Any]
+) -> None:
+    folder = tmp_path_factory.mktemp("cdi")
+    (folder / "a.json").write_text(json.dumps({**table, "kind": KIND}))
+    try:
+        access = gpu_access([folder], Path("/nowhere"))
+    except HostError:
+        return
+    assert isinstance(access, (GpuAccess, str))
+
+
+# --- device nodes ---
+
+
+@pytest.fixture
+def dev(tmp_path: Path) -> Path:
+    folder = tmp_path / "dev"
+    (folder / "nvidia-caps").mkdir(parents=True)
+    for name in ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"):
+        (folder / name).symlink_to("/dev/zero")
+    (folder / "nvidia9").write_text("a file is no device")
+    return folder
+
+
+@pytest.fixture
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Libraries of a driver, and an ldconfig that knows them: this machine's has none."""
+    machine = "libc6,x86-64" if os.uname().machine == "x86_64" else "libc6,AArch64"
+    lines = ["5 libs found in cache `/etc/ld.so.cache'"]
+    for name in ("libcuda.so.1", "libnvidia-ml.so.1", "libnvcuvid.so.1", "libcuda.so", "libc.so.6"):
+        file = tmp_path / f"{name}.550.54"
+        file.write_text(name)
+        (tmp_path / name).symlink_to(file)
+        lines += [f"\t{name} (libc6) => /lib32/{name}", f"\t{name} ({machine}) => {tmp_path / name}"]
+        lines.append(f"\t{name} ({machine}) => /second/{name}")
+    program = tmp_path / "bin/ldconfig"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\ncat <<'E'\n" + "\n".join(lines) + "\nE\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return tmp_path
+
+
+def test_without_cdi_the_nodes_and_the_driver_s_libraries_are_taken(dev: Path, driver: Path) -> None:
+    access = gpu_access([], dev)
+    assert isinstance(access, GpuAccess)
+    names = ["nvidia-uvm", "nvidia0", "nvidia1", "nvidiactl"]
+    assert access.devices == [Device(path=f"/dev/{name}", source=dev / name) for name in names]
+    libraries = ["libcuda.so.1", "libnvcuvid.so.1", "libnvidia-ml.so.1"]
+    assert access.binds == [
+        Bind(source=driver / f"{name}.550.54", destination=f"/usr/local/nvidia/lib64/{name}")
+        for name in libraries
+    ]
+    assert access.env == {"LD_LIBRARY_PATH": "/usr/local/nvidia/lib64"}
+
+
+@pytest.mark.parametrize(
+    ("gone", "reason"),
+    [
+        (["nvidia0", "nvidia1"], "no NVIDIA GPU on this machine"),
+        (["nvidia-uvm"], "nvidia-modprobe -u -c0 loads it"),
+    ],
+)
+def test_a_missing_node_is_a_reason(dev: Path, driver: Path, gone: list[str], reason: str) -> None:
+    for name in gone:
+        (dev / name).unlink()
+    access = gpu_access([], dev)
+    assert isinstance(access, str)
+    assert reason in access
+
+
+def test_a_missing_driver_is_a_reason(dev: Path, driver: Path) -> None:
+    program = driver / "bin/ldconfig"
+    program.write_text(program.read_text().replace("libcuda.so.1", "libother.so.1"))
+    access = gpu_access([], dev)
+    assert isinstance(access, str)
+    assert "libcuda.so.1 is not known to ldconfig" in access
+
+
+# --- handed in, for real ---
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> tuple[OciEngine, str]:
+    needs("crun")
+    home = Home(tmp_path / "home")
+    return OciEngine(home, CONSOLE), small_image(home)
+
+
+def shell(engine: OciEngine, digest: str, script: str, gpu: GpuAccess | None, **env: str) -> int:
+    return engine.run(
+        digest, ["bash", "-c", script], env=env, binds=[], network=False, gpu=gpu, workdir=None
+    )  # fmt: skip
+
+
+@pytest.mark.real
+def test_cdi_reaches_the_program(
+    image: tuple[OciEngine, str], cdi: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    library, socket = tmp_path / "libcuda.so.550", tmp_path / "socket"
+    library.write_text("the driver\n")
+    socket.write_text("")
+    hook = tmp_path / "hook"
+    hook.write_text(f'#!/bin/sh\ncat > {tmp_path}/state.json\necho "$HOOK $*" > {tmp_path}/called\n')
+    hook.chmod(0o755)
+    spec = {
+        "kind": KIND,
+        "containerEdits": {
+            "env": ["GIVEN=by CDI", "OMP_NUM_THREADS=7"],
+            "mounts": [
+                {"hostPath": str(library), "containerPath": "/usr/lib/gpu/libcuda.so.1", "options": ["ro"]},
+                {"hostPath": str(socket), "containerPath": "/run/gpu", "options": ["rw"]},
+            ],
+            "hooks": [
+                {
+                    "hookName": "createContainer",
+                    "path": str(hook),
+                    "args": ["hook", "one", "two"],
+                    "env": ["HOOK=called", f"PATH={os.environ['PATH']}"],
+                }
+            ],
+        },
+        "devices": [
+            {
+                "name": "all",
+                "containerEdits": {
+                    "deviceNodes": [
+                        {"path": "/dev/nvidia0", "hostPath": "/dev/zero"},
+                        {"path": "/dev/nvidia-caps/cap1", "hostPath": "/dev/null"},
+                    ]
+                },
+            }
+        ],
+    }
+    access = found(cdi, spec)
+    script = """
+    read -r -d '' -n 1 x < /dev/nvidia0 && echo zero=${#x}
+    echo gone > /dev/nvidia-caps/cap1 && cat /dev/nvidia-caps/cap1
+    cat /usr/lib/gpu/libcuda.so.1
+    echo written > /run/gpu
+    echo x 2>/dev/null > /usr/lib/gpu/libcuda.so.1 || echo read-only
+    echo $GIVEN $OMP_NUM_THREADS
+    """
+    assert shell(*image, script, access) == 0
+    assert capfd.readouterr().out.splitlines() == ["zero=0", "the driver", "read-only", "by CDI 7"]
+    assert socket.read_text() == "written\n"
+    assert (tmp_path / "called").read_text() == "called one two\n"
+    state = json.loads((tmp_path / "state.json").read_text())
+    assert state["bundle"].startswith(str(tmp_path / "home"))
+    # Without it nothing of all that is there.
+    assert shell(*image, "test ! -e /dev/nvidia0 && test ! -e /run/gpu && echo ${GIVEN-unset}", None) == 0
+    assert capfd.readouterr().out == "unset\n"
+
+
+@pytest.mark.real
+def test_nodes_and_libraries_reach_the_program(
+    image: tuple[OciEngine, str], dev: Path, driver: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    access = gpu_access([], dev)
+    assert isinstance(access, GpuAccess)
+    script = (
+        "cd /dev; echo nvidia*; cd $LD_LIBRARY_PATH; echo *; cat libcuda.so.1; read -rd '' < /dev/nvidia0"
+    )
+    assert shell(*image, script, access) == 0
+    assert capfd.readouterr().out.splitlines() == [
+        "nvidia-uvm nvidia0 nvidia1 nvidiactl",
+        "libcuda.so.1 libnvcuvid.so.1 libnvidia-ml.so.1",
+        "libcuda.so.1",
+    ]
+
+
+@pytest.mark.real
+def test_a_hook_that_fails_is_the_host_s_fault(image: tuple[OciEngine, str], cdi: Path) -> None:
+    hook = {"hookName": "createContainer", "path": "/bin/false"}
+    access = found(cdi, {"kind": KIND, "containerEdits": {"hooks": [hook]}})
+    with pytest.raises(HostError, match="could not be started in the image"):
+        shell(*image, "true", access)
+
+
+@pytest.mark.real
+def test_a_stale_file_is_the_host_s_fault(image: tuple[OciEngine, str], cdi: Path) -> None:
+    """As after an update of the driver: the file names a library that is gone."""
+    mount = {"hostPath": "/nowhere/libcuda.so.1", "containerPath": "/x"}
+    access = found(cdi, {"kind": KIND, "containerEdits": {"mounts": [mount]}})
+    with pytest.raises(HostError, match="/nowhere/libcuda"):
+        shell(*image, "true", access)
+
+
+# --- auto, require, off: the self-test's own program is a script that says what it was given ---
+
+PROGRAM = """#!/bin/bash
+while [ "$1" != --device ]; do shift; done
+test -e /dev/nvidia0 && given=true || given=false
+report=$(cat /opt/reprobuild/report.json)
+echo "${report/why/$2 $given}"
+"""
+
+
+@pytest.fixture
+def tested(tmp_path: Path) -> tuple[OciEngine, str]:
+    needs("crun")
+    home = Home(tmp_path / "home")
+    report = json.dumps(a_report(gpu={"tested": True, "reason": "why"})).encode()
+    files: dict[str, Any] = {"opt/venv/bin/python": PROGRAM.encode(), "opt/reprobuild/report.json": report}
+    return OciEngine(home, CONSOLE), small_image(home, **files)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("gpu", "there", "reason"),
+    [
+        ("auto", True, "auto true"),
+        ("require", True, "cuda true"),
+        ("off", True, "turned off by --gpu off"),
+        (
+            "auto",
+            False,
+            "no NVIDIA GPU on this machine (no /nowhere/nvidia0, and no CDI file for nvidia.com/gpu)",
+        ),
+    ],
+)
+def test_the_self_test_gets_what_was_asked_for(
+    tested: tuple[OciEngine, str],
+    cdi: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    gpu: Gpu,
+    there: bool,
+    reason: str,
+) -> None:
+    node = {"path": "/dev/nvidia0", "hostPath": "/dev/null"}
+    access = found(cdi, {"kind": KIND, "containerEdits": {"deviceNodes": [node]}})
+    monkeypatch.setattr(oci, "gpu_access", lambda: access if there else gpu_access([], Path("/nowhere")))
+    engine, digest = tested
+    assert run_selftest(engine.runner(digest), gpu=gpu).gpu_reason == reason
+
+
+@pytest.mark.real
+def test_a_gpu_that_is_required_and_missing(
+    tested: tuple[OciEngine, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oci, "gpu_access", lambda: gpu_access([], Path("/nowhere")))
+    engine, digest = tested
+    with pytest.raises(HostError, match="a GPU is required for the self-test, but there is none: no NVIDIA"):
+        run_selftest(engine.runner(digest), gpu="require")

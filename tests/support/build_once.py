@@ -1,0 +1,26 @@
+"""Run as a program: builds the image of a lock whose artifacts are in the store, and writes its digest."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from reprobuild.console import Console
+from reprobuild.engines.oci import OciEngine
+from reprobuild.fetch import fetch
+from reprobuild.home import Home
+from reprobuild.store import Store
+from reprobuild.workspace import read_lock
+
+
+def main() -> None:
+    lock, home, console = read_lock(Path(sys.argv[1])), Home.from_environment(), Console(quiet=True)
+    if umask := os.environ.get("TEST_UMASK"):
+        os.umask(int(umask, 8))
+    fetch(lock, Store(home), console)
+    sys.stdout.write(OciEngine(home, console).build(lock, lambda _: None))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""Real container engines, started by the tests themselves: two ages of Docker, and Podman.
+
+All of their state lies in a folder of the test's, and what is started ends with the block. As root only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NoReturn
+
+import pytest
+
+from conftest import needs
+
+Kind = Literal["docker", "podman"]
+
+# $1 a Debian root, $2 where its daemon keeps images, $3 where its socket goes. It runs in a mount namespace
+# of its own; dockerd takes a pivoted root, and no chroot ("remount /: invalid argument").
+_PIVOT = """
+set -e
+mount --make-rprivate /
+mount --bind "$1" "$1"
+for name in proc sys dev; do mount --rbind "/$name" "$1/$name"; done
+mkdir -p "$1/var/lib/docker" "$1/mnt/run" "$1/mnt/old"
+mount --bind "$2" "$1/var/lib/docker"
+mount --bind "$3" "$1/mnt/run"
+cd "$1"
+pivot_root . mnt/old
+umount -l /mnt/old
+mount -t tmpfs tmpfs /run
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+exec dockerd --bridge=none --iptables=false -H unix:///mnt/run/docker.sock
+"""
+
+# What an ordinary machine has and a container may lack: the right to raise limits, a crun that takes both
+# versions of control groups at once.
+_CONTAINERS = """
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """An engine that runs, and the variables by which its command finds it."""
+
+    kind: Kind
+    env: Mapping[str, str]
+    keeps_time: bool = True
+    """Whether it can give every build the same time stamps, and so the same digest."""
+    process: subprocess.Popen[bytes] | None = None
+
+    def call(self, *argv: str, status: int = 0) -> str:
+        """Run the engine's own command; return what it wrote to standard output."""
+        done = subprocess.run(
+            [self.kind, *argv],
+            env={**os.environ, **self.env},
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        assert done.returncode == status, f"{self.kind} {argv}: {done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def names(self) -> list[str]:
+        """The names in the engine's own list of images, without a host."""
+        found = self.call("images", "--format", "{{.Repository}}:{{.Tag}}").split()
+        return sorted(name.removeprefix("localhost/") for name in found if "<none>" not in name)
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip the test with a reason; fail it in CI."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def needs_root() -> None:
+    """Skip the test when this is an ordinary user: the daemons of the tests are root's."""
+    if os.geteuid() != 0:
+        missing("starting a container engine for a test takes root")
+
+
+@contextmanager
+def old_docker(folder: Path) -> Iterator[Site]:
+    """Docker 20.10 of Debian 12, whose builder is the old one."""
+    needs_root()
+    needs("dockerd")
+    needs("docker")
+    (folder / "config").mkdir(parents=True)
+    (folder / "config/config.json").write_text("{}")
+    socket = f"unix://{folder}/docker.sock"
+    command = ["dockerd", "--bridge=none", "--iptables=false", "-H", socket, "--pidfile", f"{folder}/pid"]
+    command += ["--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec"]
+    env = {"DOCKER_HOST": socket, "DOCKER_CONFIG": str(folder / "config")}
+    with _daemon(command, env, folder) as process:
+        yield Site(kind="docker", env=env, keeps_time=False, process=process)
+
+
+@contextmanager
+def new_docker(folder: Path) -> Iterator[Site]:
+    """Docker 26.1 of Debian 13 with containerd's store and BuildKit, out of a root of its own."""
+    needs_root()
+    for program in ("mmdebstrap", "docker", "unshare"):
+        needs(program)
+    root = folder / "root"
+    packages = "docker.io,docker-cli,docker-buildx,ca-certificates,iptables"
+    made = subprocess.run(
+        ["mmdebstrap", "--variant=minbase", f"--include={packages}", "trixie", str(root)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode != 0:
+        missing(f"no root of Debian 13 can be made: {made.stderr[-300:]}")
+    (root / "etc/docker").mkdir(parents=True, exist_ok=True)
+    (root / "etc/docker/daemon.json").write_text(json.dumps({"features": {"containerd-snapshotter": True}}))
+    for name in ("data", "run", "config/cli-plugins"):
+        (folder / name).mkdir(parents=True)
+    (folder / "config/config.json").write_text("{}")
+    plugin = root / "usr/libexec/docker/cli-plugins/docker-buildx"
+    (folder / "config/cli-plugins/docker-buildx").symlink_to(plugin)
+    command = ["unshare", "--mount", "bash", "-c", _PIVOT, "-"]
+    command += [str(root), str(folder / "data"), str(folder / "run")]
+    env = {"DOCKER_HOST": f"unix://{folder}/run/docker.sock", "DOCKER_CONFIG": str(folder / "config")}
+    with _daemon(command, env, folder) as process:
+        yield Site(kind="docker", env=env, process=process)
+
+
+@contextmanager
+def podman(folder: Path) -> Iterator[Site]:
+    """Podman, which needs no daemon, with images of its own."""
+    needs_root()
+    for program in ("podman", "runc"):
+        needs(program)
+    folder.mkdir()
+    (folder / "containers.conf").write_text(_CONTAINERS)
+    storage = f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/store"\nrunroot = "{folder}/run"\n'
+    (folder / "storage.conf").write_text(storage)
+    env = {
+        "CONTAINERS_CONF": str(folder / "containers.conf"),
+        "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
+    }
+    site = Site(kind="podman", env=env)
+    try:
+        yield site
+    finally:
+        site.call("rmi", "--all", "--force")
+        subprocess.run(["umount", "-l", f"{folder}/store/overlay"], capture_output=True, check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _daemon(command: list[str], env: Mapping[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    log = folder / "log"
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
+        try:
+            _wait(process, env, log)
+            yield process
+        finally:
+            # It ends its containers and containerd, which a kill would leave.
+            process.terminate()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+    for name in ("data", "exec", "root", "run"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def _wait(process: subprocess.Popen[bytes], env: Mapping[str, str], log: Path) -> None:
+    for _ in range(120):
+        if process.poll() is not None:
+            break
+        done = subprocess.run(
+            ["docker", "version"], env={**os.environ, **env}, capture_output=True, check=False
+        )
+        if done.returncode == 0:
+            return
+        time.sleep(0.5)
+    missing(f"dockerd does not start here: {log.read_text()[-600:]}")

@@ -1,0 +1,113 @@
+"""Small images made by hand, in the forms in which tools write them."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One entry of a layer."""
+
+    path: str
+    content: bytes = b""
+    kind: bytes = tarfile.REGTYPE
+    target: str = ""
+    mode: int = 0o644
+    uid: int = 0
+    mtime: int = 0
+
+
+def layer(*entries: Entry | str) -> bytes:
+    """Return the tar of a layer; a bare path is an empty file, with a slash at its end a folder."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for each in entries:
+            entry = each if isinstance(each, Entry) else _plain(each)
+            info = tarfile.TarInfo(entry.path)
+            info.type, info.linkname, info.mode = entry.kind, entry.target, entry.mode
+            info.uid, info.mtime, info.size = entry.uid, entry.mtime, len(entry.content)
+            tar.addfile(info, io.BytesIO(entry.content))
+    return out.getvalue()
+
+
+def _plain(path: str) -> Entry:
+    if path.endswith("/"):
+        return Entry(path=path, kind=tarfile.DIRTYPE, mode=0o755)
+    return Entry(path=path)
+
+
+PACK: Mapping[str, Callable[[bytes], bytes]] = {
+    "plain": lambda data: data,
+    "gzip": lambda data: gzip.compress(data, 1),
+    "zstd": lambda data: zstandard.ZstdCompressor().compress(data),
+}
+
+
+def docker_archive(file: Path, layers: Sequence[bytes], config: Mapping[str, Any], name: str = "a:1") -> Path:
+    """Write an image as ``docker save`` does, the second of equal layers a link to the first."""
+    found: dict[bytes, str] = {}
+    names = []
+    with tarfile.open(file, "w") as tar:
+        for number, data in enumerate(layers):
+            path = f"{number}/layer.tar"
+            info = tarfile.TarInfo(path)
+            if data in found:
+                info.type, info.linkname = tarfile.SYMTYPE, f"../{found[data]}"
+                tar.addfile(info)
+            else:
+                found[data] = path
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+            _add(tar, f"{number}/VERSION", b"1.0")
+            names.append(path)
+        _add(tar, "config.json", json.dumps({"config": config}).encode())
+        manifest = [{"Config": "config.json", "Layers": names, "RepoTags": [name]}]
+        _add(tar, "manifest.json", json.dumps(manifest).encode())
+    return file
+
+
+def layout(folder: Path, images: Mapping[str, tuple[Sequence[bytes], Mapping[str, Any]]]) -> Path:
+    """Write images, by name, as an OCI layout; their layers are packed already."""
+    entries = []
+    for name, (layers, config) in images.items():
+        manifest = {
+            "config": {"digest": _blob(folder, json.dumps({"config": config}).encode())},
+            "layers": [{"digest": _blob(folder, data)} for data in layers],
+        }
+        digest = _blob(folder, json.dumps(manifest).encode())
+        entries.append({"annotations": {"org.opencontainers.image.ref.name": name}, "digest": digest})
+    (folder / "index.json").write_text(json.dumps({"manifests": entries}))
+    return folder
+
+
+def oci_archive(file: Path, folder: Path) -> Path:
+    """Write a layout as one file."""
+    with tarfile.open(file, "w") as tar:
+        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+            _add(tar, f"./{path.relative_to(folder)}", path.read_bytes())
+    return file
+
+
+def _blob(folder: Path, data: bytes) -> str:
+    digest = hashlib.sha256(data).hexdigest()
+    path = folder / "blobs" / "sha256" / digest
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return f"sha256:{digest}"
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    tar.addfile(info, io.BytesIO(data))
