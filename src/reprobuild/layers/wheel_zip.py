@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import csv
+import errno
 import struct
 import zipfile
 import zlib
