@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,11 @@ settings.register_profile("reprobuild", deadline=None)
 settings.load_profile("reprobuild")
 
 GOLDEN = Path(__file__).parent / "golden"
+
+
+# What is started in the background, or by nohup, ignores these, and so would all that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -24,6 +24,25 @@ def test_a_tree_goes_and_what_its_links_lead_to_stays(tmp_path: Path) -> None:
     assert (tmp_path / "kept").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.real
+def test_nothing_is_removed_through_a_mount(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to mount")
+    top, kept = tmp_path / "to\tp", tmp_path / "kept"
+    (top / "dev").mkdir(parents=True)
+    kept.mkdir()
+    (kept / "file").write_text("x")
+    subprocess.run(["mount", "--bind", kept, top / "dev"], check=True)
+    try:
+        with pytest.raises(OSError, match="something is mounted in it"):
+            remove_tree(top)
+    finally:
+        subprocess.run(["umount", top / "dev"], check=True)
+    assert (kept / "file").read_text() == "x"
+    remove_tree(top)
+    assert not top.exists()
+
+
 def test_what_is_refused_is_an_os_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: Path) -> None:
         raise PermissionError
