@@ -32,10 +32,8 @@ def add_python(channel: Channel, interpreter: str) -> str:
         name = path.relative_to(stdlib).as_posix()
         if path.is_file() and not _LEFT_OUT.fullmatch(name):
             files[f"lib/python{minor}/{name}"] = path
-    if f"lib/python{minor}/site.py" in files:
-        # Debian's own looks for packages where only Debian has them.
-        text = (stdlib / "site.py").read_text().replace('"dist-packages"', '"site-packages"')
-        files[f"lib/python{minor}/site.py"] = text.encode()
+    # Debian's own looks for packages there; its site.py is frozen into the program.
+    files[f"lib/python{minor}/dist-packages"] = "site-packages"
     prefixed = [f"lib/python{minor}/prefix.txt"]
     files[prefixed[0]] = PLACEHOLDER.encode()
     for library in _libraries(program):
