@@ -20,7 +20,9 @@ PURE = {
     "assets",
     "cost",
     "determinism",
+    "diff",
     "errors",
+    "exports",
     "fleet",
     "image_config",
     "image_files",
@@ -30,6 +32,7 @@ PURE = {
     "report",
     "request",
     "reprobuild",
+    "toml_table",
 }
 """Functions of their arguments and of the files that ship with reprobuild."""
 

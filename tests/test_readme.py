@@ -106,6 +106,7 @@ def test_exit_statuses() -> None:
 def test_keys_of_a_request() -> None:
     keys = {prefix + key for prefix, names in request._KEYS.items() for key in names} - {
         "base",
+        "conda",
         "determinism",
     }
     found = rows("Requests")

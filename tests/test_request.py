@@ -81,10 +81,10 @@ def test_the_default_name(cuda: str, python: str, name: str) -> None:
         ("name = ''", "name", "is not lower-case"),
         ("name = true", "name", "text in quotes"),
         ("torch = 2", "torch", "text in quotes"),
-        ("torch = '2.*'", "torch", "is not an exact version"),
-        ("torch = '>=2'", "torch", "is not an exact version"),
-        ("torch = ''", "torch", "is not an exact version"),
-        (f"torch = '{'1' * 5000}'", "torch", "is not an exact version"),
+        ("torch = '2.*'", "torch", "is not a version like"),
+        ("torch = '===2'", "torch", "is not a version like"),
+        ("torch = ''", "torch", "is not a version like"),
+        (f"torch = '{'1' * 5000}'", "torch", "is not a version like"),
         ("packages = 'numpy'", "packages", "a list"),
         ("packages = ['numpy', 1]", "packages[1]", "text is needed"),
         ("packages = ['numpy', 'a b']", "packages[1]", "is not a PEP 508 requirement"),
@@ -228,3 +228,16 @@ def test_any_type_anywhere_is_read_or_refused_in_its_place(key: str, value: Any)
     except RequestError as error:
         message = error.message
     assert message.startswith(f"a: {key}")
+
+
+@pytest.mark.parametrize(
+    ("keys", "suite"),
+    [
+        ({}, "bookworm"),
+        ({"python": "3.13"}, "trixie"),
+        ({"python": "3.13", "base": {"debian": "bookworm"}}, "bookworm"),
+        ({"python": "3.13", "conda": {"channels": ["a"], "packages": ["b"]}}, "bookworm"),
+    ],
+)
+def test_the_release_fits_the_python_where_none_is_named(keys: dict[str, Any], suite: str) -> None:
+    assert Request.from_dict({"cuda": "12.1", **keys}, "").suite == suite

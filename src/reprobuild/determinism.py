@@ -68,9 +68,13 @@ def variables(request: Request) -> Mapping[str, str]:
     return dict(sorted(fixed.items()))
 
 
-def surroundings() -> Mapping[str, str]:
-    """Return the variables of every image that are no setting of determinism, sorted by name."""
+def surroundings(*, conda: bool = False) -> Mapping[str, str]:
+    """Return the variables of every image that are no setting of determinism, sorted by name.
+
+    ``conda``: the environment is a prefix of conda's and no virtual environment.
+    """
     return {
+        **({"CONDA_PREFIX": SITE_PREFIX} if conda else {}),
         "LANG": "C.UTF-8",
         # NVIDIA's runtime hooks hand the driver in only where these ask for it.
         "NVIDIA_DRIVER_CAPABILITIES": "compute,utility",
@@ -79,5 +83,5 @@ def surroundings() -> Mapping[str, str]:
         # A derived `pip install` cannot swap a locked package silently.
         "PIP_CONSTRAINT": f"{HOME}/constraints.txt",
         "UV_CONSTRAINT": f"{HOME}/constraints.txt",
-        "VIRTUAL_ENV": SITE_PREFIX,
+        **({} if conda else {"VIRTUAL_ENV": SITE_PREFIX}),
     }

@@ -69,6 +69,15 @@ def _missing(lock: Lock, store: Store) -> Sequence[Artifact]:
                 urls=(wheel.url,),
                 gone=f"the index no longer has this file: `reprobuild lock --upgrade {package.name}`",
             )
+    for conda in lock.conda:
+        if not store.has(conda.sha256, conda.size):
+            found[conda.sha256] = Artifact(
+                filename=conda.filename,
+                sha256=conda.sha256,
+                size=conda.size,
+                urls=(conda.url,),
+                gone=f"the channel no longer has this file: `reprobuild lock --upgrade {conda.name}`",
+            )
     for deb in lock.debian:
         if not store.has(deb.sha256, deb.size):
             found[deb.sha256] = Artifact(

@@ -30,7 +30,7 @@ class ImageConfig:
 def image_config(lock: Lock) -> ImageConfig:
     """Return the configuration of the image of a lock; the same lock gives the same."""
     return ImageConfig(
-        env=dict(sorted({**surroundings(), **lock.variables}.items())),
+        env=dict(sorted({**surroundings(conda=bool(lock.conda)), **lock.variables}.items())),
         labels=_labels(lock),
         cmd=("python3",),
         workdir="/",

@@ -5,7 +5,11 @@ The manifest of installed files is missing here: it is made once the packages ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+
+from packaging.utils import is_normalized_name
+from packaging.version import VERSION_PATTERN
 
 from . import assets
 from .determinism import HOME, SITE_PREFIX
@@ -19,6 +23,9 @@ SITE_FILES = ("reprobuild.pth", "reprobuild_hook.py")
 
 BUILD_FILES = ("bytecode.py", "manifest.py")
 """The files of ``in_image/`` that a Dockerfile's build stage runs; they stay out of the image."""
+
+ASKING_FILES = ("inventory.py",)
+"""The files of ``in_image/`` that are given to an image's Python as text; they stay out of the image."""
 
 MANIFEST_FOLDERS = (SITE_PREFIX, "/usr")
 """The folders whose files the manifest names; what lies elsewhere, a container's start may change."""
@@ -54,6 +61,22 @@ def constraints(lock: Lock) -> str:
         f"# change the request envs/{request.name}.toml and make the image anew:",
         "#   reprobuild lock --upgrade PACKAGE && reprobuild image",
         "# To go against the lock in one command, at your own risk: PIP_CONSTRAINT= pip install …",
-        *(f"{package.name}=={package.version}" for package in lock.python if package.name != "pip"),
+        *(f"{name}=={version}" for name, version in _constrained(lock)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _constrained(lock: Lock) -> list[tuple[str, str]]:
+    """Leave out what pip could not read: conda knows more names and versions than Python packages have.
+
+    A package of conda's may call itself ``2.4.1.post303`` to pip where conda has it as ``2.4.1``.
+    """
+    wheels = {package.name for package in lock.python}
+    return [
+        (name, version if name in wheels else f"{version}.*")
+        for name, version in lock.distributions.items()
+        if name != "pip" and (name in wheels or (is_normalized_name(name) and _VERSION.fullmatch(version)))
+    ]
+
+
+_VERSION = re.compile(VERSION_PATTERN, re.VERBOSE | re.IGNORECASE)

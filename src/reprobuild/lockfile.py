@@ -14,11 +14,20 @@ from typing import Any
 
 import tomli_w
 
-from .errors import LockError
+from .errors import LockError, ResolveError
 from .request import Request
 
 FORMAT = 1
 """The version of ``[tool.reprobuild]``; a lock of another is refused."""
+
+_CONDA_STACK = {
+    "python": re.compile("python"),
+    "torch": re.compile("pytorch"),
+    "numpy": re.compile("numpy"),
+    "cuda": re.compile("cuda-cudart|cudatoolkit"),
+    "cudnn": re.compile("libcudnn|cudnn"),
+    "nccl": re.compile("nccl"),
+}
 
 MACHINES = {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}
 _STACK = {
@@ -73,6 +82,46 @@ class DebianPackage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CondaPackage:
+    """A package of a conda channel."""
+
+    name: str
+    version: str
+    build: str
+    subdir: str
+    """``linux-64``, ``linux-aarch64`` or ``noarch``."""
+    url: str
+    """Without user name or password."""
+    sha256: str
+    md5: str | None
+    """For other tools only; nothing here trusts it."""
+    size: int
+    """Bytes."""
+    depends: tuple[str, ...]
+    """Match specs."""
+    uploaded: datetime | None = None
+    """When the package was built (UTC, whole seconds)."""
+
+    @property
+    def filename(self) -> str:
+        """The last part of the address."""
+        return self.url.rpartition("/")[2]
+
+    @property
+    def is_python(self) -> bool:
+        """Whether it holds Python modules; then it is a distribution, as pip sees it."""
+        return self.name != "pip" and any(spec.split(" ")[0] == "python" for spec in self.depends)
+
+    @property
+    def distribution(self) -> str:
+        """What pip calls it; it is but for PyTorch the package's own name."""
+        return _DISTRIBUTIONS.get(self.name, self.name)
+
+
+_DISTRIBUTIONS = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Lock:
     """All that goes into an image. Made by `lockparse.parse_lock` or a resolve; the lists sort themselves."""
 
@@ -84,11 +133,13 @@ class Lock:
     python: Sequence[PythonPackage]
     debian: Sequence[DebianPackage]
     variables: Mapping[str, str]
+    conda: Sequence[CondaPackage] = ()
 
     def __post_init__(self) -> None:
         """Bring the lists into their one order."""
         set_ = object.__setattr__
         set_(self, "python", tuple(sorted(self.python, key=lambda p: p.name)))
+        set_(self, "conda", tuple(sorted(self.conda, key=lambda p: p.name)))
         set_(self, "debian", tuple(sorted(self.debian, key=lambda p: (p.name, p.architecture))))
         set_(self, "variables", dict(sorted(self.variables.items())))
 
@@ -106,18 +157,29 @@ class Lock:
     @property
     def stack(self) -> Mapping[str, str]:
         """Versions by plain name: python, torch, numpy, and cuda, cudnn, nccl where they are locked."""
-        found = {p.name: p.version for p in self.python if p.name in ("torch", "numpy")}
-        for package in self.python:
-            found |= {name: package.version for name, form in _STACK.items() if form.fullmatch(package.name)}
+        found: dict[str, str] = {}
+        for package in self.conda:
+            found |= {
+                name: package.version for name, form in _CONDA_STACK.items() if form.fullmatch(package.name)
+            }
+        found |= {p.name: p.version for p in self.python if p.name in ("torch", "numpy")}
+        for wheel in self.python:
+            found |= {name: wheel.version for name, form in _STACK.items() if form.fullmatch(wheel.name)}
         interpreter = f"python{self.request.python}"
         for deb in self.debian:
-            if deb.name == interpreter:
+            if deb.name == interpreter and not self.conda:
                 found["python"] = deb.version.rpartition(":")[2].partition("-")[0]
         return dict(sorted(found.items()))
 
     def version_of(self, package: str) -> str:
         """Return the locked version of a Python package; KeyError when it is not locked."""
-        return {p.name: p.version for p in self.python}[package]
+        return self.distributions[package]
+
+    @property
+    def distributions(self) -> Mapping[str, str]:
+        """Versions of all Python packages, as pip sees them, of wheels and of conda."""
+        conda = {p.distribution: p.version for p in self.conda if p.is_python or p.name == "pip"}
+        return dict(sorted((conda | {p.name: p.version for p in self.python}).items()))
 
     def check_for(self, request: Request, where: str) -> None:
         """Raise `LockError` that names the keys in which ``request`` differs from the one locked."""
@@ -126,6 +188,24 @@ class Lock:
             raise LockError(
                 f"{where} is for another request ({'; '.join(lines)})",
                 hint="run `reprobuild lock` to bring it up to date",
+            )
+
+    def check_hashes(self, allowed: Mapping[str, frozenset[str]]) -> None:
+        """Raise `ResolveError` for wheels whose bytes are not those that an imported file allows."""
+        wrong = [
+            f"{c.filename} (sha256 {c.sha256[:12]}…)"
+            for c in self.conda
+            if c.sha256 not in allowed.get(f"conda:{c.name}", {c.sha256})
+        ]
+        wrong += [
+            f"{p.wheel.filename} (sha256 {p.wheel.sha256[:12]}…)"
+            for p in self.python
+            if p.name in allowed and p.wheel.sha256 not in allowed[p.name]
+        ]
+        if wrong:
+            raise ResolveError(
+                f"the index has other bytes than the hashes that were imported: {', '.join(wrong)}",
+                hint="use the index that the file was made with, or import it without hashes",
             )
 
     @property
@@ -153,6 +233,7 @@ class Lock:
                     "request": self.request.to_dict(),
                     "stack": dict(self.stack),
                     "variables": dict(self.variables),
+                    **({"conda": [_conda_table(p) for p in self.conda]} if self.conda else {}),
                     "debian": [
                         {
                             "name": p.name,
@@ -168,6 +249,23 @@ class Lock:
                 }
             },
         }
+
+
+def _conda_table(package: CondaPackage) -> dict[str, Any]:
+    table: dict[str, Any] = {
+        "name": package.name,
+        "version": package.version,
+        "build": package.build,
+        "subdir": package.subdir,
+        "url": package.url,
+        "size": package.size,
+        "sha256": package.sha256,
+    }
+    if package.md5 is not None:
+        table["md5"] = package.md5
+    if package.uploaded is not None:
+        table["upload-time"] = package.uploaded
+    return table | {"depends": list(package.depends)}
 
 
 def _wheel_table(wheel: Wheel) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from .errors import LockError, RequestError
-from .lockfile import FORMAT, MACHINES, DebianPackage, Lock, PythonPackage, Wheel
+from .lockfile import FORMAT, MACHINES, CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
 from .request import Request
 
 RENEW = "restore it from version control, or make it anew with `reprobuild lock --upgrade`"
@@ -24,6 +24,8 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _WHEEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.whl")
 _POOL_PATH = re.compile(r"pool/[A-Za-z0-9+.~_/-]+\.deb")
 _DEBIAN_VERSION = re.compile(r"[A-Za-z0-9.+~:-]+")
+_CONDA_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.(conda|tar\.bz2)")
+_CONDA_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -67,7 +69,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         raise _BadError(
             f"{place}.format: {own['format']} is not {FORMAT}, so another version of reprobuild wrote it"
         )
-    _keys(own, place, "digest format platform epoch request-digest request stack variables debian")
+    _keys(own, place, "digest format platform epoch request-digest request stack variables conda debian")
     _get(own, place, "digest", str)
     platform = _get(own, place, "platform", str)
     if platform not in MACHINES:
@@ -92,9 +94,14 @@ def _lock(data: Mapping[str, Any]) -> Lock:
             _debian(table, f"{place}.debian[{i}]") for i, table in enumerate(_get(own, place, "debian", list))
         ],
         variables=variables,
+        conda=[
+            _conda(table, f"{place}.conda[{i}]")
+            for i, table in enumerate(_get(own, place, "conda", list) if "conda" in own else [])
+        ],
     )
     _unique([p.name for p in lock.python], "packages")
     _unique([p.name for p in lock.debian], f"{place}.debian")
+    _unique([p.name for p in lock.conda], f"{place}.conda")
     _derived(lock, data, own, place)
     return lock
 
@@ -107,11 +114,14 @@ def _derived(lock: Lock, data: Mapping[str, Any], own: Mapping[str, Any], place:
         raise _BadError(f"{place}.stack: does not fit the locked packages")
     if own.get("request-digest") != lock.request.digest:
         raise _BadError(f"{place}.request-digest: does not fit the request in the lock")
-    missing = {"torch", "numpy", "pip"} - {p.name for p in lock.python}
+    if bool(lock.conda) != (lock.request.conda is not None):
+        raise _BadError(f"{place}.conda: does not fit the request in the lock")
+    missing = {"torch", "numpy", "pip"} - lock.distributions.keys()
     if missing:
         raise _BadError(f"packages: {', '.join(sorted(missing))} missing")
     if "python" not in lock.stack:
-        raise _BadError(f"{place}.debian: python{lock.request.python} missing")
+        where = "conda: python" if lock.conda else f"debian: python{lock.request.python}"
+        raise _BadError(f"{place}.{where} missing")
 
 
 def _package(table: Mapping[str, Any], place: str) -> PythonPackage:
@@ -186,6 +196,30 @@ def _debian(table: Any, place: str) -> DebianPackage:
         path=_form(table, place, "path", _POOL_PATH),
         sha256=_sha256(table, place),
         size=_size(table, place),
+    )
+
+
+def _conda(table: Any, place: str) -> CondaPackage:
+    if not isinstance(table, dict):
+        raise _BadError(f"{place}: a table is needed")
+    _keys(table, place, "name version build subdir url size sha256 md5 upload-time depends")
+    url = _url(table, place)
+    if not _CONDA_FILE.fullmatch(url.rpartition("/")[2]):
+        raise _BadError(f"{place}.url: names no conda package")
+    depends = _get(table, place, "depends", list)
+    if not all(isinstance(spec, str) and spec.isprintable() for spec in depends):
+        raise _BadError(f"{place}.depends: a list of text is needed")
+    return CondaPackage(
+        name=_form(table, place, "name", _CONDA_WORD),
+        version=_form(table, place, "version", _CONDA_WORD),
+        build=_form(table, place, "build", _CONDA_WORD),
+        subdir=_form(table, place, "subdir", re.compile("linux-64|linux-aarch64|noarch")),
+        url=url,
+        sha256=_sha256(table, place),
+        md5=_form(table, place, "md5", re.compile("[0-9a-f]{32}")) if "md5" in table else None,
+        size=_size(table, place),
+        depends=tuple(depends),
+        uploaded=_uploaded(table, place),
     )
 
 

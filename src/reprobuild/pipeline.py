@@ -8,17 +8,19 @@ from pathlib import Path
 
 from . import namespaces, process
 from .console import Console
+from .doctor import driver, too_old
 from .engines.base import Engine
 from .engines.failures import refuse_stranger
+from .engines.gpu import gpu_access
 from .engines.layout import image_name
 from .engines.oci import OciEngine
-from .errors import LockError
+from .errors import HostError, LockError
 from .fetch import fetch
 from .home import Home, atomic_write, make_folders, storage_errors
 from .image_config import default_image_name
-from .layers.build import write_debian_tar
+from .layers.build import write_conda_tar, write_debian_tar
 from .lockfile import Lock
-from .render import DEBIAN_TAR, Rendered, render
+from .render import CONDA_TAR, DEBIAN_TAR, Rendered, render
 from .report import Mode, SelfTestReport
 from .resolve import Upgrade, resolve
 from .selftest import Gpu, run_selftest
@@ -40,6 +42,7 @@ def lock_env(env: Env, upgrade: Upgrade, console: Console) -> tuple[Lock, Lock |
     """Resolve a request and write its lock; return it and the one before, whose pins stay where they can."""
     before = _before(env, upgrade)
     lock = resolve(env.request, existing=before, upgrade=upgrade, console=console)
+    lock.check_hashes(env.hashes)
     # A request from flags is written only now, so that one which cannot be locked leaves nothing behind.
     if env.save():
         console.step(f"wrote {env.file}")
@@ -77,6 +80,7 @@ def make_image(
     engine, store = engine or OciEngine(home, console), Store(home)
     check_host()
     engine.check(gpu=gpu == "require")
+    _check_driver(lock, gpu, console)
     name = image_name(name or default_image_name(lock))
     refuse_stranger(engine.images, name)
     # Held to the end: until it has its name, `clean` would take the candidate away.
@@ -108,6 +112,17 @@ def check_host() -> None:
     namespaces.check(all_ids=True)
 
 
+def _check_driver(lock: Lock, gpu: Gpu, console: Console) -> None:
+    """Say before the download that this machine's driver is too old for the lock's CUDA."""
+    if gpu == "off" or isinstance(gpu_access(), str) or isinstance(found := driver(), str):
+        return
+    reason = too_old(found, lock)
+    if reason is not None and gpu == "require":
+        raise HostError(f"--gpu require: {reason}", hint="install a newer driver, or ask for an older CUDA")
+    if reason is not None:
+        console.warn(f"{reason}: the test on the GPU will fail")
+
+
 def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, console: Console) -> Rendered:
     """Write the Dockerfile and its context; with ``artifacts`` also the wheels and the Debian root."""
     rendered = render(lock)
@@ -127,6 +142,8 @@ def _fill(lock: Lock, rendered: Rendered, folder: Path, home: Home, console: Con
     for artifact in rendered.artifacts:
         _place(Store(home).path(artifact.sha256), folder / artifact.path)
     write_debian_tar(lock, Store(home), home, console, folder / DEBIAN_TAR)
+    if lock.conda:
+        write_conda_tar(lock, Store(home), home, console, folder / CONDA_TAR)
 
 
 def _write_texts(rendered: Rendered, folder: Path) -> None:

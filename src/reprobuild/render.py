@@ -20,6 +20,9 @@ from .image_config import default_image_name, image_config
 from .image_files import BUILD_FILES, MANIFEST_FOLDERS, image_files
 from .lockfile import Lock
 
+CONDA_TAR = "conda.tar"
+"""Where in the context the linked conda packages belong, when the lock has some."""
+
 DEBIAN_TAR = "debian.tar"
 """Where in the context the Debian root belongs."""
 
@@ -54,17 +57,20 @@ def render(lock: Lock) -> Rendered:
     files = {f"{FOLDER}/{name}": assets.in_image(name) for name in BUILD_FILES}
     files |= {f"{FOLDER}/{name}": own[path][0] for name, path, _ in installed}
     files[f"{FOLDER}/requirements.txt"] = _fill("requirements.txt.j2", lock=lock)
-    files[".dockerignore"] = _fill("dockerignore.j2")
+    files[".dockerignore"] = _fill("dockerignore.j2", conda=bool(lock.conda))
     files["Dockerfile"] = _fill(
         "Dockerfile.j2",
         title=lock.request.name,
         version=__version__,
         facts=_facts(lock),
         platform=lock.platform,
-        python="/usr/bin/python" + _minor(lock.request.python, "request.python"),
+        python=(f"{SITE_PREFIX}/bin/python" if lock.conda else "/usr/bin/python")
+        + _minor(lock.request.python, "request.python"),
         venv=SITE_PREFIX,
         home=HOME,
-        pip=next(package.wheel.filename for package in lock.python if package.name == "pip"),
+        conda=bool(lock.conda),
+        wheels=bool(lock.python),
+        pip=next((package.wheel.filename for package in lock.python if package.name == "pip"), ""),
         installed=installed,
         manifest_folders=MANIFEST_FOLDERS,
         config=image_config(lock),

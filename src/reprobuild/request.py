@@ -13,24 +13,43 @@ from typing import Any, Literal, get_args
 
 import tomli_w
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from .errors import RequestError
+from .toml_table import Table
 
 Profile = Literal["strict", "portable"]
 
 DEFAULT_PYTHON = "3.11"
 DEFAULT_SUITE = "bookworm"
+_SUITES = {"3.13": "trixie"}
+"""The release that has a Python, where the request names no release and the default has another Python."""
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _MINOR = re.compile(r"(?:0|[1-9][0-9]{0,3})\.(?:0|[1-9][0-9]{0,3})")
 _SUITE = re.compile(r"[a-z]+")
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _KEYS = {
-    "": ("name", "python", "cuda", "torch", "packages", "apt", "as-of", "base", "determinism"),
+    "": ("name", "python", "cuda", "torch", "packages", "apt", "as-of", "conda", "base", "determinism"),
+    "conda.": ("environment", "channels", "packages"),
     "base.": ("debian",),
     "determinism.": ("profile", "seed", "threads"),
 }
+
+
+_CONDA_CHANNEL = re.compile(r"(?:(?:https?|file)://)?[A-Za-z0-9_./:~%-]+")
+_CONDA_SPEC = re.compile(r"(?:[A-Za-z0-9_./-]+::)?[A-Za-z0-9_][A-Za-z0-9_.-]*[A-Za-z0-9_.,|=<>!~*+ -]*")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conda:
+    """The conda part of a request."""
+
+    channels: tuple[str, ...]
+    """Names or addresses, those of higher priority first."""
+    packages: tuple[str, ...]
+    """Match specs, sorted."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,11 +63,13 @@ class Request:
     python: str = DEFAULT_PYTHON
     """A Python minor version; the Debian release decides the patch version."""
     torch: str | None = None
-    """An exact version; None: the newest whose wheels ask for this CUDA."""
+    """A version, or a range like ``>=2.4,<2.6``; the newest whose wheels ask for this CUDA is taken."""
     packages: tuple[str, ...] = ()
     """PEP 508 requirements, sorted, none of them a URL."""
     apt: tuple[str, ...] = ()
     """Names of Debian packages, sorted."""
+    conda: Conda | None = None
+    """When set, Python comes from conda, and torch too where a package of conda's asks for it."""
     as_of: date | None = None
     """Nothing published on a later day (UTC)."""
     suite: str = DEFAULT_SUITE
@@ -65,19 +86,24 @@ class Request:
 
         Raises `RequestError` that begins with ``where`` and the key.
         """
+        data = cls.load(text, where)
+        return cls.from_dict(data if name is None else {"name": name, **data}, where)
+
+    @staticmethod
+    def load(text: str, where: str) -> dict[str, Any]:
+        """Read a request file's text as a table that nothing has checked. Raises `RequestError`."""
         try:
-            data = tomllib.loads(text)
+            return tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             # Not only TOMLDecodeError: a number of 5,000 digits is a plain ValueError.
             raise RequestError(f"{where}: not valid TOML: {error}") from None
-        return cls.from_dict(data if name is None else {"name": name, **data}, where)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str) -> Request:
         """Check a table in the file's form. Raises `RequestError` that begins with ``where`` and the key."""
-        get = _Table(data, "", where)
-        base = _Table(get.value("base", dict, {}), "base.", where)
-        determinism = _Table(get.value("determinism", dict, {}), "determinism.", where)
+        get = Table(data, "", where, _KEYS[""])
+        base = Table(get.value("base", dict, {}), "base.", where, _KEYS["base."])
+        determinism = Table(get.value("determinism", dict, {}), "determinism.", where, _KEYS["determinism."])
         cuda = get.text(
             "cuda", None, lambda v: v == "cpu" or bool(_MINOR.fullmatch(v)), '"cpu" or like "12.1"'
         )
@@ -94,9 +120,13 @@ class Request:
                 sorted({_requirement(get.where("packages", i), p) for i, p in get.texts("packages")})
             ),
             apt=tuple(sorted({_debian_name(get.where("apt", i), p) for i, p in get.texts("apt")})),
+            conda=_conda(get),
             as_of=_date(get),
             suite=base.text(
-                "debian", DEFAULT_SUITE, _SUITE.fullmatch, 'a release\'s code name like "bookworm"'
+                "debian",
+                _SUITES.get(python, DEFAULT_SUITE) if "conda" not in data else DEFAULT_SUITE,
+                _SUITE.fullmatch,
+                'a release\'s code name like "bookworm"',
             ),
             profile=_profile(determinism),
             seed=determinism.integer("seed", None, 0, 2**32 - 1),
@@ -114,11 +144,21 @@ class Request:
         table |= {"packages": list(self.packages), "apt": list(self.apt)}
         if self.as_of is not None:
             table["as-of"] = self.as_of
+        if self.conda is not None:
+            conda = {"channels": list(self.conda.channels), "packages": list(self.conda.packages)}
+            table["conda"] = conda
         return table | {"base": {"debian": self.suite}, "determinism": determinism}
 
     def dump(self) -> str:
         """Return the canonical TOML text."""
         return tomli_w.dumps(self.to_dict())
+
+    @property
+    def torch_specifier(self) -> str:
+        """What versions of torch will do, as a requirement has it; empty: any."""
+        if self.torch is None:
+            return ""
+        return f"=={self.torch}" if _is_version(self.torch) else self.torch
 
     @property
     def digest(self) -> str:
@@ -142,57 +182,13 @@ def default_name(cuda: str, python: str = DEFAULT_PYTHON) -> str:
     return f"torch-{flavour}" + ("" if python == DEFAULT_PYTHON else "-py" + python.replace(".", ""))
 
 
-class _Table:
-    """One table of the file, read key by key with messages that name the place."""
-
-    def __init__(self, data: Mapping[str, Any], prefix: str, where: str) -> None:
-        self._data, self._prefix, self._where = data, prefix, where
-        known = _KEYS[prefix]
-        for key in data:
-            if key not in known:
-                raise RequestError(f"{self.where(key)}: unknown key", hint=f"known here: {', '.join(known)}")
-
-    def where(self, key: str, index: int | None = None) -> str:
-        return f"{self._where}: {self._prefix}{key}" + ("" if index is None else f"[{index}]")
-
-    def value(self, key: str, kind: type, default: Any) -> Any:
-        value = self._data.get(key, default)
-        if value is not default and type(value) is not kind:
-            raise RequestError(f"{self.where(key)}: {_KINDS[kind]} is needed, not {value!r}")
-        return value
-
-    def text(self, key: str, default: Any, good: Any, form: str) -> Any:
-        value = self.value(key, str, default)
-        if value is not default and not good(value):
-            raise RequestError(f"{self.where(key)}: {value!r} is not {form}")
-        return value
-
-    def texts(self, key: str) -> list[tuple[int, str]]:
-        values = self.value(key, list, [])
-        for index, value in enumerate(values):
-            if not isinstance(value, str):
-                raise RequestError(f"{self.where(key, index)}: text is needed, not {value!r}")
-        return list(enumerate(values))
-
-    def integer(self, key: str, default: Any, least: int, most: int) -> Any:
-        value = self.value(key, int, default)
-        if value is not default and not least <= value <= most:
-            raise RequestError(f"{self.where(key)}: {value} is not from {least} to {most}")
-        return value
-
-
-_KINDS = {
-    str: 'text in quotes, like "12.1",',
-    int: "a whole number",
-    list: 'a list like ["a", "b"]',
-    dict: "a table",
-    date: "a date without quotes, like 2024-09-15,",
-}
-
-
-def _version(table: _Table) -> str | None:
-    text: str | None = table.text("torch", None, _is_version, 'an exact version like "2.4.1"')
-    return None if text is None else str(Version(text))
+def _version(table: Table) -> str | None:
+    text: str | None = table.text(
+        "torch", None, _is_version_or_range, 'a version like "2.4.1", or a range like ">=2.4,<2.6"'
+    )
+    if text is None:
+        return None
+    return str(Version(text)) if _is_version(text) else str(SpecifierSet(text))
 
 
 def _is_version(text: str) -> bool:
@@ -201,6 +197,15 @@ def _is_version(text: str) -> bool:
     except ValueError:  # InvalidVersion is one; so is a number of 5,000 digits
         return False
     return True
+
+
+def _is_version_or_range(text: str) -> bool:
+    if _is_version(text):
+        return True
+    try:
+        return len(SpecifierSet(text)) > 0 and "===" not in text
+    except (InvalidSpecifier, ValueError):
+        return False
 
 
 def _requirement(where: str, text: str) -> str:
@@ -229,12 +234,34 @@ def _debian_name(where: str, text: str) -> str:
     return text
 
 
-def _date(table: _Table) -> date | None:
+def _conda(table: Table) -> Conda | None:
+    data = table.value("conda", dict, None)
+    if data is None:
+        return None
+    conda = Table(data, "conda.", table.where("")[:-2], _KEYS["conda."])
+    if "environment" in data:
+        # `workspace.read_env` has put the file's content in its place.
+        raise RequestError(f"{conda.where('environment')}: only a request's file can name one")
+    channels = tuple(channel for _, channel in conda.texts("channels"))
+    packages = tuple(sorted({spec for _, spec in conda.texts("packages")}))
+    for key, values, form, kind in (
+        ("channels", channels, _CONDA_CHANNEL, "a channel's name, or its address without a password"),
+        ("packages", packages, _CONDA_SPEC, 'a match spec like "numpy >=1.26"'),
+    ):
+        if not values:
+            raise RequestError(f"{conda.where(key)}: missing; name at least one")
+        wrong = [value for value in values if not form.fullmatch(value)]
+        if wrong:
+            raise RequestError(f"{conda.where(key)}: {wrong[0]!r} is not {kind}")
+    return Conda(channels=channels, packages=packages)
+
+
+def _date(table: Table) -> date | None:
     value: date | None = table.value("as-of", date, None)
     return value
 
 
-def _profile(table: _Table) -> Profile:
+def _profile(table: Table) -> Profile:
     value: Profile = table.text(
         "profile", "strict", lambda v: v in get_args(Profile), '"strict" or "portable"'
     )

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from .archives import architecture
+from .conda.condalock import Environment, read_environment
 from .errors import LockError, RequestError
 from .home import atomic_write, make_folders
 from .lockfile import Lock
@@ -21,6 +28,8 @@ class Env:
 
     request: Request
     file: Path
+    hashes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """What a file that was taken over allows: package → sha256 of its wheels. A new lock must keep to it."""
 
     @property
     def lock_file(self) -> Path:
@@ -42,13 +51,50 @@ def read_env(text: str) -> Env:
     if file.name.startswith("pylock."):
         raise RequestError(f"{file} is a lock, not a request", hint=f"give {file.name[7:]}")
     text = _read(file, RequestError, f"envs/ has {_names() or 'no requests'}")
-    request = Request.parse(text, str(file), file.stem)
+    data = with_environment({"name": file.stem, **Request.load(text, str(file))}, file)
+    request = Request.from_dict(data, str(file))
     if request.name != file.stem:
         raise RequestError(
             f"{file}: name: is {request.name!r}, but the file is called {file.name}",
             hint=f'write name = "{file.stem}", or leave the line out',
         )
     return Env(request, file)
+
+
+def with_environment(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
+    """Put the content of the environment.yml that a request's table names in its place.
+
+    So a lock says what was asked for, and a change of that file is a change of the request. Raises
+    `RequestError`.
+    """
+    conda = data.get("conda")
+    if not isinstance(conda, dict) or "environment" not in conda:
+        return data
+    if len(conda) > 1 or not isinstance(conda["environment"], str):
+        raise RequestError(
+            f"{file}: conda.environment: the name of a file, and beside it no channels and no packages"
+        )
+    found = read_environment(file.parent / conda["environment"], f"linux/{architecture()}")
+    return {**data, **environment_table(found, data)}
+
+
+def environment_table(found: Environment, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a request that an environment.yml decides; ``data`` has those that are given."""
+    table: dict[str, Any] = {"conda": {"channels": list(found.channels), "packages": list(found.packages)}}
+    packages = list(data.get("packages", []))
+    for text in found.pip:
+        requirement = Requirement(text)
+        if canonicalize_name(requirement.name) != "torch":
+            packages.append(text)
+        elif requirement.specifier:
+            table["torch"] = re.sub(r"^==(?=[^,]*$)", "", str(requirement.specifier))
+    minor = next((m for spec in found.packages if (m := _PYTHON.fullmatch(spec))), None)
+    if minor is not None and "python" not in data:
+        table["python"] = minor[1]
+    return table | {"packages": packages}
+
+
+_PYTHON = re.compile(r"python *={0,2} *([0-9]+\.[0-9]+)(\.[0-9.*]+)?")
 
 
 def is_env(text: str) -> bool:

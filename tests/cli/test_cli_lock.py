@@ -135,7 +135,7 @@ def test_a_request_of_that_name_is_never_changed(locked: Index, call: Call) -> N
         ('cuda = "12.1"\npackages = "numpy"', "envs/x.toml: packages: a list"),
         ('cuda = "12.1"\npackages = [1]', "envs/x.toml: packages[0]: text is needed"),
         ('cuda = "12.1"\nas-of = "2024-09-15"', "envs/x.toml: as-of: a date without quotes"),
-        ('cuda = "12.1"\ntorch = "new"', "envs/x.toml: torch: 'new' is not an exact version"),
+        ('cuda = "12.1"\ntorch = "new"', "envs/x.toml: torch: 'new' is not a version like"),
         ('cuda = "twelve"', "envs/x.toml: cuda: 'twelve' is not"),
         ('python = "3.11"', "envs/x.toml: cuda: missing"),
         ('cuda = "12.1', "envs/x.toml: not valid TOML"),
@@ -163,7 +163,7 @@ def test_a_bad_request_is_refused_by_its_place(text: str, words: str, ready: Ind
         (["--cuda", "12.1", "--debian", "Sid"], "--debian: 'Sid' is not a release's code name"),
         (["--cuda", "12.1", "--name", "A"], "--name: 'A' is not lower-case letters"),
         (["--cuda", "12.1", "--apt", "a;b"], "--apt: 'a;b' is not the name of a Debian package"),
-        (["--cuda", "12.1", "--torch", "x"], "--torch: 'x' is not an exact version"),
+        (["--cuda", "12.1", "--torch", "x"], "--torch: 'x' is not a version like"),
         (["--cuda", "12.1", "--python", "3"], "--python: '3' is not a minor version"),
     ],
 )

@@ -23,7 +23,7 @@ def choose(
     cuda: str, pinned: str | None = None, prefer: str | None = None, *, as_of: date | None = None
 ) -> str:
     with session(retries=0) as http:
-        return str(TorchScan(http, as_of).choose(cuda, pinned, prefer, TARGET))
+        return str(TorchScan(http, as_of).choose(cuda, f"=={pinned}" if pinned else "", prefer, TARGET))
 
 
 @pytest.mark.parametrize("json", [True, False], ids=["json", "html"])
@@ -90,7 +90,7 @@ def test_unknown_cuda_lists_those_that_are(family: Index) -> None:
     with pytest.raises(ResolveError, match=r"is built for CUDA 12\.9") as caught:
         choose("12.9")
     have = "11.7 (torch 2.0.1), 12.1 (torch 2.4.1), 12.4 (torch 2.6.0), 13.0 (torch 2.9.0)"
-    assert caught.value.hint.endswith(have)
+    assert have in caught.value.hint
 
 
 def test_pinned(family: Index) -> None:

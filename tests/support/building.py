@@ -39,9 +39,9 @@ def without_debian(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             out.folder(path)
         out.file("usr/bin/sh", 0o755, 5, [b"shell"])
 
-    def run_interpreter(lock: Lock, base: Path, workshop: Path, *, environment: bool) -> Path:
+    def run_interpreter(lock: Lock, below: Sequence[Path], workshop: Path, *, environment: bool) -> Path:
         ran.append("interpreter")
-        assert (base / "usr/bin/sh").read_bytes() == b"shell"
+        assert (below[0] / "usr/bin/sh").read_bytes() == b"shell"
         program = workshop / "bytecode.py"
         program.write_bytes(assets.in_image("bytecode.py"))
         command = [sys.executable, str(program), "--stage", str(workshop / "stage")]

@@ -16,7 +16,7 @@ from .. import __version__
 from ..console import Console
 from ..errors import ReprobuildError
 from ..network import ScrubFilter, scrub
-from . import handing_on, images, inspecting, locking, selftests
+from . import comparing, diagnosis, handing_on, images, inspecting, locking, selftests
 from .common import Settings
 
 
@@ -58,7 +58,7 @@ def cli(context: click.Context, *, verbose: bool, quiet: bool) -> None:
     context.obj = Settings(console=Console(quiet=quiet))
 
 
-_GROUPS = (locking, images, inspecting, handing_on, selftests)
+_GROUPS = (locking, comparing, diagnosis, images, inspecting, handing_on, selftests)
 for command in (command for group in _GROUPS for command in group.COMMANDS):
     cli.add_command(command)
 

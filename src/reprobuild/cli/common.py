@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -16,8 +16,11 @@ from typing import Any, TypeVar, get_args
 import click
 
 from ..console import Console
+from ..engines.oci import OciEngine
 from ..errors import RequestError
 from ..home import Home
+from ..imports import read_import, request_table
+from ..imports.image import read_image
 from ..lockfile import Lock
 from ..pipeline import lock_of
 from ..request import DEFAULT_PYTHON, Profile, Request, default_name
@@ -55,7 +58,7 @@ gpu = click.option(
 _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ("--cuda", {"metavar": "X.Y"}, 'CUDA version, like 12.1, or "cpu".'),
     ("--python", {"metavar": "X.Y"}, f"Python version. [default: {DEFAULT_PYTHON}]"),
-    ("--torch", {"metavar": "VERSION"}, "Exact PyTorch version. [default: newest for this CUDA]"),
+    ("--torch", {"metavar": "VERSION"}, "PyTorch version, or a range. [default: newest for this CUDA]"),
     ("--package", {"multiple": True, "metavar": "REQUIREMENT"}, "A further Python package; may be repeated."),
     ("--apt", {"multiple": True, "metavar": "NAME"}, "A further Debian package; may be repeated."),
     ("--debian", {"metavar": "RELEASE"}, "Debian release under the image. [default: bookworm]"),
@@ -64,6 +67,18 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ("--threads", {"type": int}, "CPU threads of an operation. [default: 1]"),
     ("--as-of", {"metavar": "DAY"}, "Nothing published after this day (UTC), as in 2024-09-15."),
     ("--name", {"metavar": "NAME"}, "Name of the request that the flags make. [default: from CUDA]"),
+    ("--from", {"metavar": "FILE"}, "Take over a requirements.txt, uv.lock, environment.yml, …"),
+    ("--from-image", {"metavar": "IMAGE"}, "Take over the Python packages of an image."),
+    (
+        "--extra",
+        {"multiple": True, "metavar": "NAME"},
+        "With --from: an extra of the project too; may be repeated.",
+    ),
+    (
+        "--group",
+        {"multiple": True, "metavar": "NAME"},
+        "With --from: a dependency group too; may be repeated.",
+    ),
 )
 
 
@@ -82,6 +97,10 @@ def env_from_flags(flags: Mapping[str, Any]) -> Env | None:
     given = {key: value for key, value in flags.items() if value not in (None, ())}
     if not given:
         return None
+    if given.keys() & {"from", "from_image"}:
+        return _imported_env(given)
+    if given.keys() & {"extra", "group"}:
+        raise click.UsageError("--extra and --group go with --from")
     if "cuda" not in given:
         names = ", ".join(f"--{key.replace('_', '-')}" for key in given)
         raise click.UsageError(f"{names}: flags make a request, which needs --cuda too, as in --cuda 12.1")
@@ -96,6 +115,23 @@ def env_from_flags(flags: Mapping[str, Any]) -> Env | None:
     return new_env(request)
 
 
+def _imported_env(given: Mapping[str, Any]) -> Env:
+    """Return the env of a file or image that is taken over, with the flags on top of it."""
+    if {"from", "from_image"} <= given.keys():
+        raise click.UsageError("--from or --from-image, not both")
+    if "from" in given:
+        imported = read_import(
+            Path(given["from"]), extras=given.get("extra", ()), groups=given.get("group", ())
+        )
+    else:
+        engine = OciEngine(Home.from_environment(), Console(quiet=True))
+        digest = engine.images.find(given["from_image"]).digest
+        imported = read_image(engine.runner(digest), given["from_image"])
+    table = request_table(imported, given, DEFAULT_PYTHON)
+    packages = [*table.pop("packages"), *given.get("package", ())]
+    return replace(new_env(_request({**table, **given, "package": packages})), hashes=imported.hashes)
+
+
 def _request(given: Mapping[str, Any]) -> Request:
     table: dict[str, Any] = {
         "name": given.get("name") or default_name(given["cuda"], given.get("python", DEFAULT_PYTHON)),
@@ -104,7 +140,7 @@ def _request(given: Mapping[str, Any]) -> Request:
         "base": {"debian": given["debian"]} if "debian" in given else {},
         "determinism": {key: given[key] for key in ("profile", "seed", "threads") if key in given},
     }
-    table |= {key: given[key] for key in ("cuda", "python", "torch") if key in given}
+    table |= {key: given[key] for key in ("cuda", "python", "torch", "conda") if key in given}
     try:
         if "as_of" in given:
             table["as-of"] = date.fromisoformat(given["as_of"])

@@ -8,11 +8,13 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
+from ..conda.condalock import write_conda_lock
 from ..console import Console
 from ..errors import LockError, ReprobuildError
-from ..home import size_text
+from ..home import atomic_write, size_text
 from ..lockfile import Lock
 from ..pipeline import lock_env, write_context
+from ..render import CONDA_TAR, DEBIAN_TAR
 from ..resolve import Upgrade
 from ..workspace import Env, all_envs, is_env, read_env, read_lock
 from .common import STACK, Settings, as_json, chosen_lock, emit, env_from_flags, request_flags, table
@@ -32,6 +34,12 @@ _ALL = "*"
     metavar="[PACKAGE]",
     help="Move the pin of a package, or all pins; may be repeated. Without it, pins stay.",
 )
+@click.option(
+    "--conda-lock",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the lock as a conda-lock.yml too.",
+)
 @request_flags
 @as_json
 @click.pass_obj
@@ -42,6 +50,7 @@ def lock(
     *,
     check: bool,
     upgrade_: tuple[str, ...],
+    conda_lock: Path | None,
     json_: bool,
     **flags: Any,
 ) -> None:
@@ -61,10 +70,15 @@ def lock(
     upgrade = Upgrade(everything=len(moved) < len(upgrade_), packages=moved)
     if check and upgrade_:
         raise click.UsageError("--check writes nothing, so it does not go with --upgrade")
+    chosen = _chosen(envs, flags)
+    if conda_lock is not None and len(chosen) > 1:
+        raise click.UsageError("--conda-lock FILE is for one request; name it")
     results, errors = [], []
-    for env in _chosen(envs, flags):
+    for env in chosen:
         try:
             results.append(_checked(env) if check else _locked(env, upgrade, settings.console))
+            if conda_lock is not None:
+                atomic_write(conda_lock, write_conda_lock(read_lock(env.lock_file)).encode())
         except ReprobuildError as error:  # the others of envs/ still get their turn
             errors.append(error)
     if json_:
@@ -110,7 +124,11 @@ def render(
     )
     files = [
         *rendered.files,
-        *([] if no_artifacts else [a.path for a in rendered.artifacts] + ["debian.tar"]),
+        *(
+            []
+            if no_artifacts
+            else [a.path for a in rendered.artifacts] + [DEBIAN_TAR, *([CONDA_TAR] if found.conda else [])]
+        ),
     ]
     if json_:
         emit({"directory": str(output), "lock": found.digest, "files": sorted(files)})
@@ -177,18 +195,30 @@ def _facts(env: Env, now: Lock, before: Lock | None) -> dict[str, Any]:
         "stack": dict(now.stack),
         "python_packages": len(now.python),
         "debian_packages": len(now.debian),
-        "size": sum(p.wheel.size for p in now.python) + sum(p.size for p in now.debian),
+        "conda_packages": len(now.conda),
+        "size": _size(now),
         "moved": moved if before else {},
     }
 
 
+def _size(found: Lock) -> int:
+    return (
+        sum(p.wheel.size for p in found.python)
+        + sum(p.size for p in found.conda)
+        + sum(p.size for p in found.debian)
+    )
+
+
 def _versions(found: Lock) -> dict[str, str]:
-    return {p.name: p.version for p in found.python} | {f"{p.name} (apt)": p.version for p in found.debian}
+    versions = {p.name: p.version for p in found.python}
+    versions |= {f"{p.name} (conda)": f"{p.version} {p.build}" for p in found.conda}
+    return versions | {f"{p.name} (apt)": p.version for p in found.debian}
 
 
 def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     stack = facts["stack"]
     rows = [(title, stack[name]) for name, title in (STACK | {"python": "Python"}).items() if name in stack]
-    count = f"{facts['python_packages']} Python and {facts['debian_packages']} Debian packages"
+    conda = f", {facts['conda_packages']} conda" if facts["conda_packages"] else ""
+    count = f"{facts['python_packages']} Python{conda} and {facts['debian_packages']} Debian packages"
     rows += [("locked", f"{count}, {size_text(facts['size'])}"), ("digest", facts["digest"])]
     return rows + [("moved", f"{n} {a or 'none'} → {b or 'none'}") for n, (a, b) in facts["moved"].items()]

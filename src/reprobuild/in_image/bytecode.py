@@ -1,6 +1,7 @@
 """Compile the Python files of an environment to bytecode that is the same every time.
 
 ``bytecode.py --venv /opt/venv``: the files of every distribution of that environment, in place.
+``--missing``: only of distributions that have none yet.
 ``bytecode.py --stage DIR --site SITE``: those below each folder of DIR, as if the folder were SITE.
 
 Each distribution is compiled in a fresh process of its own, its files in sorted order: what the marshaller
@@ -26,7 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 
-def of_environment(venv: Path) -> list[list[tuple[str, str]]]:
+def of_environment(venv: Path, *, missing: bool = False) -> list[list[tuple[str, str]]]:
     """Return, for each distribution, its (source file, name in tracebacks).
 
     A file that several distributions name is that of the first by normalised name, which pip installs last.
@@ -39,7 +40,9 @@ def of_environment(venv: Path) -> list[list[tuple[str, str]]]:
             names = {row[0] for row in csv.reader(file) if row} - taken
         taken |= names
         paths = [str(site / n) for n in sorted(names) if n.endswith(".py") and not n.startswith("../")]
-        found.append([(path, path) for path in paths if Path(path).is_file()])
+        paths = [path for path in paths if Path(path).is_file()]
+        if not (missing and any(Path(importlib.util.cache_from_source(path)).exists() for path in paths)):
+            found.append([(path, path) for path in paths])
     return found
 
 
@@ -81,6 +84,7 @@ def main() -> int:
     """Read the arguments and compile."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--venv", type=Path)
+    parser.add_argument("--missing", action="store_true")
     parser.add_argument("--stage", type=Path)
     parser.add_argument("--site")
     parser.add_argument(
@@ -90,7 +94,11 @@ def main() -> int:
     if options.list:
         compile_here(json.load(sys.stdin))
         return 0
-    work = of_environment(options.venv) if options.venv else of_stage(options.stage, options.site)
+    work = (
+        of_environment(options.venv, missing=options.missing)
+        if options.venv
+        else of_stage(options.stage, options.site)
+    )
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         # The longest first, so that no worker is left with it at the end.
         codes = list(pool.map(_start, sorted(work, key=len, reverse=True)))

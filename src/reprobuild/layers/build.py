@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import zstandard
-
 from .. import roots
 from ..console import Console
 from ..errors import BuildError
@@ -25,12 +23,13 @@ from ..image_files import image_files
 from ..lockfile import Lock, PythonPackage
 from ..store import Store
 from .cache import Cached, LayerCache
+from .conda import STAGE, link, read_member, stage_sources, write_bytecode, write_packages
 from .debian import write_debian
 from .image import file_manifest
 from .interpreter import run_interpreter, write_environment
 from .plan import LayerPlan, place, plan, with_losers
-from .scripts import script_template
-from .tar import LayerWriter, parents
+from .scripts import script_template, template_of
+from .tar import LayerWriter, parents, write_tar
 from .wheel import Member, installed_files
 from .wheel_layer import Files, WheelLayer
 from .wheel_zip import opened
@@ -58,17 +57,18 @@ def build_layers(lock: Lock, store: Store, home: Home, console: Console) -> tupl
 
 def write_debian_tar(lock: Lock, store: Store, home: Home, console: Console, target: Path) -> None:
     """Write the Debian layer of a lock as a plain tar file, the whole of it or nothing."""
-    partial = target.with_name(f".{target.name}.partial")
-    with home.scratch("layers") as scratch, storage_errors(target.parent):
+    with home.scratch("layers") as scratch:
         cached = _Builder(lock, store, home, console, scratch).base()
-        blob = LayerCache(home).blob(cached.layer.digest)
-        try:
-            with blob.open("rb") as source, partial.open("wb") as out:
-                zstandard.ZstdDecompressor().copy_stream(source, out)
-            partial.replace(target)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+    write_tar([LayerCache(home).blob(cached.layer.digest)], target)
+
+
+def write_conda_tar(lock: Lock, store: Store, home: Home, console: Console, target: Path) -> None:
+    """Write the linked conda packages of a lock, with their bytecode, as a plain tar file."""
+    with home.scratch("layers") as scratch:
+        built = _Builder(lock, store, home, console, scratch).build()
+    kinds = [layer.kind for layer in plan(lock)]
+    wanted = [y.cached for y, kind in zip(built, kinds, strict=False) if kind in ("conda", "environment")]
+    write_tar([LayerCache(home).blob(cached.layer.digest) for cached in wanted], target)
 
 
 class _Builder:
@@ -103,12 +103,14 @@ class _Builder:
             pool = stack.enter_context(_workers(self._stop))
             opened = [(layer, stack.enter_context(self._blob(layer.key))) for layer in wheels]
             written = [pool.submit(self._write_files, layer, out, files, advance) for layer, out in opened]
-            cached_base = self.base()
+            below = [self.base()]
             if base in missing:
-                done[base.key] = cached_base
+                done[base.key] = below[0]
+            if self._lock.conda:
+                below += self._conda(missing, done, pool)
             open_layers = _results(written)
             if len(missing) > len(done):
-                self._finish(cached_base, missing, list(zip(opened, open_layers, strict=True)), done, pool)
+                self._finish(below, missing, list(zip(opened, open_layers, strict=True)), done, pool)
         return done
 
     def base(self) -> Cached:
@@ -122,19 +124,46 @@ class _Builder:
                 cached = self._put(key, out, writer, [p.sha256 for p in self._lock.debian])
         return cached
 
+    def _conda(
+        self, missing: list[LayerPlan], done: dict[str, Cached], pool: ThreadPoolExecutor
+    ) -> list[Cached]:
+        """Return the layers of the conda packages, all linked anew when one is missing."""
+        layers = [layer for layer in plan(self._lock) if layer.kind == "conda"]
+        wanted = [layer for layer in layers if layer in missing]
+
+        def write(layer: LayerPlan) -> tuple[str, Cached]:
+            with self._blob(layer.key) as out, storage_errors(self._scratch):
+                writer = LayerWriter(out)
+                write_packages(prefix, layer.conda, writer)
+                return layer.key, self._put(layer.key, out, writer, [p.sha256 for p in layer.conda])
+
+        if wanted:
+            prefix = link(self._lock, self._store, self._scratch, self._console)
+            done |= dict(pool.map(write, wanted))
+        found = [done.get(layer.key) or self._cache.get(layer.key) for layer in layers]
+        return [cached for cached in found if cached is not None]
+
     def _finish(
         self,
-        base: Cached,
+        below: Sequence[Cached],
         missing: list[LayerPlan],
         wheels: list[tuple[tuple[LayerPlan, IO[bytes]], WheelLayer]],
         done: dict[str, Cached],
         pool: ThreadPoolExecutor,
     ) -> None:
         """Do what takes the image's own interpreter, and close the layers."""
-        blob = self._cache.blob(base.layer.digest)
-        root = roots.unpack(self._home, self._console, blob, base.layer.diff_id, lambda _: None)
+        folders = [
+            roots.unpack(
+                self._home, self._console, self._cache.blob(c.layer.digest), c.layer.diff_id, lambda _: None
+            )
+            for c in below
+        ]
         environment = next((layer for layer in missing if layer.kind == "environment"), None)
-        upper = run_interpreter(self._lock, root, self._workshop, environment=environment is not None)
+        site, modules = place(self._lock).site, self._workshop / "stage" / STAGE
+        if environment is not None and self._lock.conda:
+            with storage_errors(self._workshop):
+                stage_sources(folders[1:], site, modules)
+        upper = run_interpreter(self._lock, folders, self._workshop, environment=environment is not None)
 
         def close(item: tuple[tuple[LayerPlan, IO[bytes]], WheelLayer]) -> tuple[str, Cached]:
             (layer, out), open_layer = item
@@ -147,7 +176,10 @@ class _Builder:
         if environment is not None:
             with self._blob(environment.key) as out:
                 writer = LayerWriter(out)
-                write_environment(upper, writer)
+                if self._lock.conda:
+                    write_bytecode(modules, site, writer)
+                else:
+                    write_environment(upper, writer)
                 done[environment.key] = self._put(environment.key, out, writer)
 
     def _write_files(
@@ -194,8 +226,7 @@ class _Files:
 
     def __init__(self, lock: Lock, store: Store) -> None:
         self._store = store
-        pip = next(p for p in lock.python if p.name == "pip")
-        template = script_template(store.path(pip.wheel.sha256))
+        template = _template(lock, store) if lock.python else ""
         self._files: dict[str, Files] = {}
         self._lost: dict[str, set[str]] = {}
         owners: dict[str, str] = {}
@@ -223,6 +254,15 @@ class _Files:
 
     def size(self, package: PythonPackage) -> int:
         return sum(w.info.file_size for w in self._files[package.name].values() if isinstance(w, Member))
+
+
+def _template(lock: Lock, store: Store) -> str:
+    """Read what scripts look like from the locked pip, which is a wheel, or else a package of conda's."""
+    for package in lock.python:
+        if package.name == "pip":
+            return script_template(store.path(package.wheel.sha256))
+    conda = next(p for p in lock.conda if p.name == "pip")
+    return template_of(lambda path: read_member(store.path(conda.sha256), conda.filename, path))
 
 
 @contextmanager

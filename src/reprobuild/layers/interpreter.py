@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from .. import assets, process, sandbox
@@ -16,13 +17,14 @@ from .tar import LayerWriter, parents
 _MOUNT = "/mnt"
 
 
-def run_interpreter(lock: Lock, base: Path, workshop: Path, *, environment: bool) -> Path:
+def run_interpreter(lock: Lock, below: Sequence[Path], workshop: Path, *, environment: bool) -> Path:
     """Compile what lies in ``workshop/stage``, a folder a package, and make the environment if asked to.
 
-    ``base`` is the unpacked Debian layer. Returns the folder in which the environment lies, as ``opt/venv``.
+    ``below`` are the unpacked layers that bring it, lowest first. Where conda brings it, the environment is
+    there already. Returns the folder in which the environment lies, as ``opt/venv``.
     Raises `BuildError`, `HostError`.
     """
-    python = f"/usr/bin/python{lock.request.python}"
+    python = f"{SITE_PREFIX if lock.conda else '/usr'}/bin/python{lock.request.python}"
     with storage_errors(workshop):
         (workshop / "stage").mkdir(exist_ok=True)
         (workshop / "bytecode.py").write_bytes(assets.in_image("bytecode.py"))
@@ -30,7 +32,7 @@ def run_interpreter(lock: Lock, base: Path, workshop: Path, *, environment: bool
         bundle.mkdir()
     site = f"/{place(lock).site}"
     script = f"umask 022; {python} {_MOUNT}/bytecode.py --stage {_MOUNT}/stage --site {site}"
-    if environment:
+    if environment and not lock.conda:
         script += f" && {python} -m venv --without-pip {SITE_PREFIX}"
     task = sandbox.Task(
         argv=["/bin/sh", "-c", script],
@@ -38,7 +40,7 @@ def run_interpreter(lock: Lock, base: Path, workshop: Path, *, environment: bool
         binds=[sandbox.Bind(source=workshop, destination=_MOUNT, writable=True)],
         writable=True,
     )
-    done = sandbox.run(bundle, [base], task)
+    done = sandbox.run(bundle, below, task)
     if done.returncode != 0:
         raise BuildError(
             f"the image's interpreter could not compile the packages: {process.tail(done.stderr)}",

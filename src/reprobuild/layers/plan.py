@@ -8,49 +8,68 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from importlib.metadata import version
+from typing import Any, Literal, TypeVar
 
 from ..determinism import SITE_PREFIX
-from ..lockfile import DebianPackage, Lock, PythonPackage
+from ..lockfile import CondaPackage, DebianPackage, Lock, PythonPackage
 from .tar import FORMAT
 from .wheel import Place
 
 MOST_WHEEL_LAYERS = 90
 """containerd takes 127 layers; a derived image needs some of them."""
 
+MOST_CONDA_LAYERS = 50
+"""Of them, where there are conda packages."""
+
+P = TypeVar("P", PythonPackage, CondaPackage)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LayerPlan:
     """A layer to be."""
 
-    kind: Literal["debian", "environment", "wheels"]
+    kind: Literal["debian", "conda", "environment", "wheels"]
     title: str
     packages: tuple[PythonPackage, ...] = ()
+    conda: tuple[CondaPackage, ...] = ()
     key: str
 
 
 def plan(lock: Lock) -> tuple[LayerPlan, ...]:
     """Return the layers below reprobuild's own, lowest first."""
     interpreter = [_name(p) for p in lock.debian if f"python{lock.request.python}" in p.name]
+    # Linked as a whole, since what one package puts where can depend on the others.
+    linked: list[Any] = (
+        [version("py-rattler"), *([p.filename, p.sha256] for p in lock.conda)] if lock.conda else []
+    )
+    interpreter = [*interpreter, *linked]
     layers = [
         LayerPlan(
             kind="debian",
             title=f"Debian {lock.request.suite}, {len(lock.debian)} packages",
             key=_key("debian", lock.request.suite, lock.platform, [_name(p) for p in lock.debian]),
         ),
+    ]
+    most = MOST_WHEEL_LAYERS - MOST_CONDA_LAYERS if lock.conda else MOST_WHEEL_LAYERS
+    for conda in _groups(lock.conda, MOST_CONDA_LAYERS, lambda p: p.size):
+        title = _title([f"{p.name} {p.version}" for p in conda])
+        key = _key("conda", SITE_PREFIX, lock.platform, linked, [p.name for p in conda])
+        layers.append(LayerPlan(kind="conda", title=title, conda=conda, key=key))
+    layers.append(
         LayerPlan(
             kind="environment",
             title=f"{SITE_PREFIX} for Python {lock.request.python}",
             key=_key("environment", SITE_PREFIX, lock.platform, interpreter),
-        ),
-    ]
+        )
+    )
     # pip decides how scripts read, and the interpreter what the bytecode is.
     common = [SITE_PREFIX, interpreter, lock.version_of("pip")]
-    for group in _groups(lock.python):
+    for group in _groups(lock.python, most, lambda p: p.wheel.size):
         names = [[p.name, p.wheel.filename, p.wheel.sha256] for p in group]
-        title = ", ".join(f"{p.name} {p.version}" for p in group[:3]) + (", …" if len(group) > 3 else "")
+        title = _title([f"{p.name} {p.version}" for p in group])
         layers.append(
             LayerPlan(kind="wheels", title=title, packages=group, key=_key("wheels", common, names))
         )
@@ -71,15 +90,19 @@ def with_losers(layer: LayerPlan, lost: Sequence[str]) -> LayerPlan:
     )
 
 
-def _groups(packages: Sequence[PythonPackage]) -> list[tuple[PythonPackage, ...]]:
+def _title(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def _groups(packages: Sequence[P], most: int, size: Callable[[P], int]) -> list[tuple[P, ...]]:
     """A layer for each package; beyond the limit the smallest share some, each in one that its name picks."""
     ordered = sorted(packages, key=lambda p: (_rank(p.name), p.name))
-    if len(ordered) <= MOST_WHEEL_LAYERS:
+    if len(ordered) <= most:
         return [(p,) for p in ordered]
     shared = 16
-    by_size = sorted(ordered, key=lambda p: (-p.wheel.size, p.name))
-    alone = {p.name for p in by_size[: MOST_WHEEL_LAYERS - shared]}
-    buckets: dict[int, list[PythonPackage]] = {}
+    by_size = sorted(ordered, key=lambda p: (-size(p), p.name))
+    alone = {p.name for p in by_size[: most - shared]}
+    buckets: dict[int, list[P]] = {}
     for package in ordered:
         if package.name not in alone:
             buckets.setdefault(hashlib.sha256(package.name.encode()).digest()[0] % shared, []).append(package)
@@ -89,7 +112,7 @@ def _groups(packages: Sequence[PythonPackage]) -> list[tuple[PythonPackage, ...]
 def _rank(name: str) -> int:
     if name.startswith(("nvidia-", "cuda-")):
         return 0
-    return {"triton": 1, "torch": 2}.get(name, 3)
+    return {"triton": 1, "torch": 2, "libtorch": 2, "pytorch": 2}.get(name, 3)
 
 
 def _name(package: DebianPackage) -> list[str]:

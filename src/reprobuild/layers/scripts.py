@@ -6,7 +6,7 @@ import ast
 import re
 import textwrap
 import zipfile
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 
 from ..errors import BuildError
@@ -17,21 +17,25 @@ _DOTTED = re.compile(r"\w+(\.\w+)*")
 
 
 def script_template(pip_wheel: Path) -> str:
+    """Return the text of a console script as the pip in a wheel writes it; see `template_of`."""
+    with opened(pip_wheel, "pip") as archive:
+        return template_of(lambda path: archive.read(path) if path in archive.namelist() else None)
+
+
+def template_of(read: Callable[[str], bytes | None]) -> str:
     """Return the text of a console script as the locked pip writes it, with distlib's ``%(module)s`` fields.
 
-    It changes with pip's version, so it is read from pip's own source.
+    It changes with pip's version, so it is read from pip's own source: ``read`` gives a file of it, or None.
     """
     sources = (
         ("pip/_internal/operations/install/wheel.py", "script_template"),
         ("pip/_vendor/distlib/scripts.py", "SCRIPT_TEMPLATE"),
     )
-    with opened(pip_wheel, "pip") as archive:
-        for source, variable in sources:
-            if source not in archive.namelist():
-                continue
-            for node in ast.walk(ast.parse(archive.read(source))):
-                if isinstance(node, ast.Assign) and _assigns(node, variable):
-                    return _literal(node.value)
+    for source, variable in sources:
+        text = read(source)
+        for node in ast.walk(ast.parse(text or b"")):
+            if isinstance(node, ast.Assign) and _assigns(node, variable):
+                return _literal(node.value)
     raise BuildError(
         "pip: no template of its scripts was found in the locked version",
         hint='ask for another version of pip, for example packages = ["pip<27"]',

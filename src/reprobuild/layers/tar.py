@@ -7,14 +7,16 @@ needs one. The bytes are read once: the same chunk feeds the file's hash, the ta
 from __future__ import annotations
 
 import hashlib
+import os
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Literal
 
 import zstandard
 
-from ..home import write_all
+from ..home import storage_errors, write_all
 
 FORMAT = f"1/zstd-{zstandard.__version__}"
 """Stands in every layer's key: raise the number when the bytes of a layer change for the same input."""
@@ -148,6 +150,23 @@ class LayerWriter:
         self._blob_hash.update(data)
         self._size += len(data)
         write_all(self._out, data)
+
+
+def write_tar(blobs: Sequence[Path], target: Path) -> None:
+    """Unpack layers into one plain tar file, the whole of it or nothing."""
+    partial = target.with_name(f".{target.name}.partial")
+    with storage_errors(target.parent):
+        try:
+            with partial.open("wb") as out:
+                for number, blob in enumerate(blobs):
+                    if number:  # the end mark stands after the last one only
+                        out.seek(-2 * tarfile.BLOCKSIZE, os.SEEK_END)
+                    with blob.open("rb") as source:
+                        zstandard.ZstdDecompressor().copy_stream(source, out)
+            partial.replace(target)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
 
 
 def parents(paths: Iterable[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import struct
 import zipfile
 import zlib
@@ -33,7 +34,10 @@ def opened(file: Path, name: str) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
-    except _BAD_ARCHIVE as error:
+    except (*_BAD_ARCHIVE, OSError) as error:
+        # zipfile seeks to where a damaged directory sends it, even to before the start.
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise
         reason = str(error) or type(error).__name__
         raise BuildError(f"{name}: its wheel cannot be read: {reason}", hint=_DAMAGED) from None
 

@@ -1,13 +1,14 @@
-"""request → lock: torch and its CUDA, Python packages through uv, Debian packages through apt."""
+"""request → lock: torch for its CUDA, wheels by uv, Debian packages by apt, conda packages by rattler."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import requests
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -15,9 +16,10 @@ from ..archives import architecture
 from ..console import Console
 from ..determinism import variables
 from ..errors import ResolveError
-from ..lockfile import DebianPackage, Lock, PythonPackage
+from ..lockfile import CondaPackage, DebianPackage, Lock, PythonPackage
 from ..network import session as new_session
 from ..request import Request
+from .conda import resolve_conda, torch_from_conda
 from .debian import DebianRequest, resolve_debian
 from .python import ALWAYS, resolve_python
 from .target import Target, glibc_here, glibc_of
@@ -60,9 +62,9 @@ def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, consol
         # The Python packages hang on the version of the release's C library, which apt takes seconds to tell.
         # They are resolved meanwhile for the one that it most likely is, and again where it is another.
         likely = Target(request.python, machine, _likely_glibc(request, existing))
-        python, refused = None, None
+        found, refused = None, None
         try:
-            python = _python(request, existing, upgrade, scan, likely, session=http)
+            found = _packages(request, existing, upgrade, scan, likely, session=http)
         except ResolveError as error:
             refused = error
         # An unknown release or Python is the cause of which "no torch" is only the effect, so apt's errors
@@ -70,18 +72,21 @@ def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, consol
         debian = apt.result()
         target = Target(request.python, machine, glibc_of(debian))
         if target != likely:
-            python = _python(request, existing, upgrade, scan, target, session=http)
+            found = _packages(request, existing, upgrade, scan, target, session=http)
         elif refused is not None:
             raise refused
-    assert python is not None
-    _check_cuda(request, python)
+    assert found is not None
+    conda, python = found
+    if not torch_from_conda(request):
+        _check_cuda(request, python)
     return Lock(
         request=request,
         platform=target.platform,
-        epoch=_epoch(request, python),
+        epoch=_epoch(request, python, conda),
         python=python,
         debian=debian,
         variables=variables(request),
+        conda=conda,
     )
 
 
@@ -89,6 +94,7 @@ def _check_upgrade(upgrade: Upgrade, existing: Lock | None) -> None:
     if existing is None:
         return
     known = {p.name for p in existing.python} | {p.name for p in existing.debian}
+    known |= {p.name for p in existing.conda}
     unknown = [name for name in upgrade.packages if not known & {name, canonicalize_name(name)}]
     if unknown:
         raise ResolveError(
@@ -100,11 +106,10 @@ def _check_upgrade(upgrade: Upgrade, existing: Lock | None) -> None:
 def _debian(
     request: Request, existing: Lock | None, upgrade: Upgrade, console: Console
 ) -> tuple[DebianPackage, ...]:
-    wanted = DebianRequest(suite=request.suite, python=request.python, apt=request.apt)
+    wanted = _debian_request(request)
     keep: dict[str, str] = {}
     if existing is not None and existing.request.suite == request.suite:
-        locked = existing.request
-        before = DebianRequest(suite=locked.suite, python=locked.python, apt=locked.apt)
+        before = _debian_request(existing.request)
         keep = {p.name: p.version for p in existing.debian if p.name not in upgrade.names}
         if wanted == before and len(keep) == len(existing.debian):
             return tuple(existing.debian)
@@ -122,7 +127,7 @@ def _likely_glibc(request: Request, existing: Lock | None) -> tuple[int, int]:
     return glibc_here()
 
 
-def _python(
+def _packages(
     request: Request,
     existing: Lock | None,
     upgrade: Upgrade,
@@ -130,11 +135,17 @@ def _python(
     target: Target,
     *,
     session: requests.Session,
-) -> tuple[PythonPackage, ...]:
+) -> tuple[tuple[CondaPackage, ...], tuple[PythonPackage, ...]]:
+    """Return the conda packages, and the wheels on top of them."""
+    conda: tuple[CondaPackage, ...] = ()
+    if request.conda is not None:
+        conda = resolve_conda(request, request.conda, target, existing=existing, upgrade=upgrade.names)
+    provided = {p.distribution: p.version for p in conda if p.is_python or p.name == "pip"}
     torch = _torch(request, existing, upgrade, scan, target)
-    return resolve_python(
-        [_requirement(request, torch), *ALWAYS, *request.packages],
+    return conda, resolve_python(
+        _wheels([_requirement(request, torch), *ALWAYS, *request.packages], provided),
         target,
+        provided=provided,
         as_of=request.as_of,
         existing=existing,
         upgrade=None if upgrade.everything else upgrade.names,
@@ -144,20 +155,41 @@ def _python(
     )
 
 
+def _debian_request(request: Request) -> DebianRequest:
+    # conda brings a Python of its own, and two would only be one to mistake for the other.
+    python = "" if request.conda is not None else request.python
+    return DebianRequest(suite=request.suite, python=python, apt=request.apt)
+
+
+def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[str]:
+    """Leave out what conda provides. Raises `ResolveError` where that is not the version asked for."""
+    wheels = []
+    for text in requirements:
+        requirement = Requirement(text)
+        version = provided.get(canonicalize_name(requirement.name))
+        if version is None:
+            wheels.append(text)
+        elif requirement.specifier and not requirement.specifier.contains(version, prereleases=True):
+            raise ResolveError(
+                f"{text} is asked for, and conda gives {requirement.name} {version}",
+                hint="ask for it in one place only, or for the same version in both",
+            )
+    return wheels
+
+
 def _torch(
     request: Request, existing: Lock | None, upgrade: Upgrade, scan: TorchScan, target: Target
 ) -> Version | None:
     """Return the torch for the request's CUDA; None for the CPU, where uv's settings decide."""
-    if request.cuda == "cpu":
+    if request.cuda == "cpu" or torch_from_conda(request):
         return None
     kept = existing is not None and "torch" not in upgrade.names
-    prefer = existing.version_of("torch") if existing is not None and kept else None
-    return scan.choose(request.cuda, request.torch, prefer, target)
+    prefer = existing.distributions.get("torch") if existing is not None and kept else None
+    return scan.choose(request.cuda, request.torch_specifier, prefer, target)
 
 
 def _requirement(request: Request, torch: Version | None) -> str:
-    version = request.torch if torch is None else torch
-    return "torch" if version is None else f"torch=={version}"
+    return f"torch{request.torch_specifier}" if torch is None else f"torch=={torch}"
 
 
 def _check_cuda(request: Request, python: Collection[PythonPackage]) -> None:
@@ -179,9 +211,10 @@ def _check_cuda(request: Request, python: Collection[PythonPackage]) -> None:
         )
 
 
-def _epoch(request: Request, python: Collection[PythonPackage]) -> int:
-    """Return the time of the newest wheel: the same packages give the same, whenever they are locked."""
-    times = [package.wheel.uploaded for package in python if package.wheel.uploaded is not None]
+def _epoch(request: Request, python: Collection[PythonPackage], conda: Collection[CondaPackage]) -> int:
+    """Return the time of the newest package: the same packages give the same, whenever they are locked."""
+    every = [*(package.wheel.uploaded for package in python), *(package.uploaded for package in conda)]
+    times = [time for time in every if time is not None]
     if times:
         return int(max(times).timestamp())
     return _NO_TIME if request.as_of is None else int(start_of(request.as_of).timestamp())

@@ -42,6 +42,7 @@ class DebianRequest:
 
     suite: str
     python: str
+    """A minor version; empty: the base needs no Python, since conda brings it."""
     apt: tuple[str, ...]
 
 
@@ -65,7 +66,8 @@ def resolve_debian(
         apt.update()
         names = apt.names()
         _check_names(wanted, names)
-        targets = ["?essential", *BASE, f"python{wanted.python}", *wanted.apt]
+        interpreter = [f"python{wanted.python}"] if wanted.python else []
+        targets = ["?essential", *BASE, *interpreter, *wanted.apt]
         apt.prefer(keep)
         result = apt.plan(targets)
         if result.returncode != 0 and keep:
@@ -259,7 +261,7 @@ def _host_settings() -> Iterator[str]:
 def _check_names(wanted: DebianRequest, names: Sequence[str]) -> None:
     """Refuse unknown names here: apt would take ``git-`` for a removal and ``lib.*`` for a pattern."""
     interpreter = f"python{wanted.python}"
-    if interpreter not in names:
+    if wanted.python and interpreter not in names:
         have = [name.removeprefix("python") for name in names if re.fullmatch(r"python[0-9]+\.[0-9]+", name)]
         raise ResolveError(
             f"Debian {wanted.suite} has no Python {wanted.python}; it has {' and '.join(have) or 'none'}",

@@ -37,6 +37,8 @@ _DROPPED = re.compile(
     r"CUSTOM_COMPILE_COMMAND|PROJECT|WORKING_DIRECTORY)"
 )
 
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+
 _DRAWING = re.compile("[\u2500-\u25ff\u00d7]")
 """The lines and crosses that uv puts before a cause."""
 
@@ -49,14 +51,18 @@ def resolve_python(
     existing: Lock | None,
     upgrade: Collection[str] | None,
     without: Collection[str] = (),
+    provided: Collection[str] = (),
     session: requests.Session,
 ) -> tuple[PythonPackage, ...]:
     """Return the packages that uv picks for requirements, closure included.
 
     ``upgrade`` names the packages whose versions in ``existing`` need not stay; None: all of them.
-    ``without`` names variables that uv shall not see. Raises `ResolveError` with uv's reason when nothing
+    ``without`` names variables that uv shall not see, ``provided`` packages that are there already, from
+    elsewhere, and are not to be resolved. Raises `ResolveError` with uv's reason when nothing
     fits, or when a package has no wheel or no SHA256.
     """
+    if not requirements:
+        return ()
     with tempfile.TemporaryDirectory(prefix="reprobuild-uv-") as folder:
         output = Path(folder, "pylock.toml")
         # uv takes settings from the nearest file in the folders above, and anybody may write to /tmp.
@@ -67,6 +73,13 @@ def resolve_python(
             if existing is not None:
                 output.write_text(_preferences(existing, upgrade), "utf-8")
             arguments = [word for name in sorted(upgrade) for word in ("--refresh-package", name)]
+        if provided:
+            # A marker that never holds takes a package out wherever it is asked for.
+            lines = "".join(
+                f"{name} ; python_version < '0'\n" for name in sorted(provided) if _NAME.fullmatch(name)
+            )
+            Path(folder, "provided.txt").write_text(lines, "utf-8")
+            arguments += ["--override", "provided.txt"]
         if as_of is not None:
             arguments += ["--exclude-newer", end_of(as_of).strftime("%Y-%m-%dT%H:%M:%SZ")]
         result = _compile(requirements, target, arguments, output, without)

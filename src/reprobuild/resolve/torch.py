@@ -46,12 +46,12 @@ class TorchScan:
         self._requirements: dict[str, list[Requirement]] = {}
         self._lock = Lock()
 
-    def releases(self, target: Target, pinned: str | None = None) -> list[Release]:
+    def releases(self, target: Target, wanted: str = "") -> list[Release]:
         """Return the releases with a wheel for the target, newest first.
 
-        Those that fit a pin, or else those that are neither yanked nor pre-releases.
+        ``wanted`` is a specifier. Only an exact one lets yanked releases and pre-releases in.
         """
-        wanted = None if pinned is None else SpecifierSet(f"=={pinned}", prereleases=True)
+        specifier, exact = SpecifierSet(wanted, prereleases=True), _is_exact(wanted)
         with self._lock:
             if self._pages is None:
                 self._pages = index_page.files("torch", self._session)
@@ -60,7 +60,7 @@ class TorchScan:
             version = _version(file.package.filename)
             if version is None:
                 continue
-            if version.is_prerelease or file.package.is_yanked if wanted is None else version not in wanted:
+            if version not in specifier or (not exact and (version.is_prerelease or file.package.is_yanked)):
                 continue
             if self._until is not None and (file.uploaded is None or file.uploaded >= self._until):
                 continue
@@ -79,15 +79,15 @@ class TorchScan:
             self._requirements[name] = requirements(release.package, self._session)
         return cuda_named(self._requirements[name], target.markers)
 
-    def choose(self, cuda: str, pinned: str | None, prefer: str | None, target: Target) -> Version:
-        """Return the newest torch for a CUDA, or the pinned one, or ``prefer`` where it still fits.
+    def choose(self, cuda: str, wanted: str, prefer: str | None, target: Target) -> Version:
+        """Return the newest torch for a CUDA that fits a specifier, or ``prefer`` where it still fits.
 
         Raises `ResolveError` when there is none; it lists what there is.
         """
-        releases = self.releases(target, pinned)
-        if pinned is not None and not releases:
+        releases = self.releases(target, wanted)
+        if wanted and not releases:
             raise ResolveError(
-                f"the index has no torch {pinned} {self._where(target)}",
+                f"the index has no torch {_said(wanted)} {self._where(target)}",
                 hint="leave torch out of the request to get the newest for its CUDA",
             )
         for release in releases:
@@ -99,7 +99,7 @@ class TorchScan:
                 return release.version
             if found is not None:
                 seen.setdefault(found, release.version)
-        raise self._none(cuda, pinned, seen, target)
+        raise self._none(cuda, wanted, seen, target)
 
     def _cudas(self, releases: Sequence[Release], target: Target) -> Iterator[tuple[Release, str | None]]:
         with ThreadPoolExecutor(_AT_ONCE, "torch-metadata") as pool:
@@ -111,13 +111,11 @@ class TorchScan:
         limit = "" if self._until is None else f" published by {self._until - timedelta(seconds=1):%Y-%m-%d}"
         return f"for Python {target.python} on {target.machine}{limit}"
 
-    def _none(
-        self, cuda: str, pinned: str | None, seen: Mapping[str, Version], target: Target
-    ) -> ResolveError:
-        if pinned is not None:
+    def _none(self, cuda: str, wanted: str, seen: Mapping[str, Version], target: Target) -> ResolveError:
+        if wanted:
             built = f"is built for CUDA {', '.join(seen)}" if seen else "names no CUDA that it is built for"
             return ResolveError(
-                f"torch {pinned} {built}, not for {cuda}",
+                f"torch {_said(wanted)} {built}, not for {cuda}",
                 hint="change cuda or torch in the request; without torch the newest for the CUDA is taken",
             )
         where = self._where(target)
@@ -130,7 +128,8 @@ class TorchScan:
         table = ", ".join(f"{name} (torch {seen[name]})" for name in have)
         return ResolveError(
             f"no torch {where} is built for CUDA {cuda}",
-            hint=f"the index has, with the newest torch of each: {table}",
+            hint=f"the index has, with the newest torch of each: {table}. PyTorch's own indexes have others: "
+            f"name the one that ends in /whl/cu{cuda.replace('.', '')} in UV_INDEX",
         )
 
 
@@ -165,6 +164,14 @@ def start_of(day: date) -> datetime:
 def end_of(day: date) -> datetime:
     """Return the first moment after a day, UTC: what was published before it counts as of that day."""
     return start_of(day) + timedelta(days=1)
+
+
+def _is_exact(wanted: str) -> bool:
+    return wanted.startswith("==") and not wanted.endswith(".*") and "," not in wanted
+
+
+def _said(wanted: str) -> str:
+    return wanted.removeprefix("==") if _is_exact(wanted) else wanted
 
 
 def _version(filename: str) -> Version | None:

@@ -1,0 +1,144 @@
+"""The commands that look at locks and change nothing: ``diff``, ``convert``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+import click
+
+from ..conda.condalock import write_conda_lock
+from ..diff import MEANINGS, Change, diff
+from ..exports import Form, export
+from ..home import atomic_write, size_text
+from ..lockfile import Lock
+from ..workspace import read_env, read_lock
+from .common import as_json, columns, emit
+
+
+@click.command(name="diff")
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@click.option("--markdown", is_flag=True, help="Write the result as Markdown, for a pull request.")
+@as_json
+def diff_(old: str, new: str, *, markdown: bool, json_: bool) -> None:
+    """Show what differs between two locks, and what it can do.
+
+    OLD and NEW are locks, by their files, or requests, which mean their locks. Each change can move numbers,
+    can move behaviour, or cannot.
+
+    \b
+    git show main:envs/pylock.frames.toml > old.toml
+    reprobuild diff old.toml envs/pylock.frames.toml
+    """
+    if markdown and json_:
+        raise click.UsageError("--markdown or --json, not both")
+    before, after = _lock(old), _lock(new)
+    changes = diff(before, after)
+    if json_:
+        emit({"old": before.digest, "new": after.digest, "changes": [c.to_dict() for c in changes]})
+    elif markdown:
+        click.echo(_markdown(before, after, changes))
+    else:
+        _show(before, after, changes)
+
+
+@click.command()
+@click.argument("lock", metavar="LOCK")
+@click.option(
+    "--to", "form", type=click.Choice([*get_args(Form), "conda-lock"]), required=True, help="What to write."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where to. [default: standard output]",
+)
+def convert(lock: str, form: Form | Literal["conda-lock"], output: Path | None) -> None:
+    """Write a lock in a form that other tools read.
+
+    LOCK is a lock's file, or a request, which means its lock. `requirements` is for pip, with a hash of every
+    wheel; `explicit` names every file with its address and hash; `cyclonedx` is a bill of materials;
+    `conda-lock` is a conda-lock.yml of a lock with conda packages.
+
+    \b
+    reprobuild convert envs/pylock.frames.toml --to requirements -o requirements.txt
+    """
+    found = _lock(lock)
+    text = write_conda_lock(found) if form == "conda-lock" else export(found, form)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        atomic_write(output, text.encode())
+
+
+COMMANDS: tuple[click.Command, ...] = (diff_, convert)
+
+
+def _lock(text: str) -> Lock:
+    """Read a lock, of whatever name (`git show` writes any), or the one of a request."""
+    file = Path(text)
+    if file.suffix == ".toml" and (file.name.startswith("pylock.") or _holds_a_lock(file)):
+        return read_lock(file)
+    return read_lock(read_env(text).lock_file)
+
+
+def _holds_a_lock(file: Path) -> bool:
+    try:
+        return "[tool.reprobuild" in file.read_text("utf-8", "replace")
+    except OSError:
+        return False
+
+
+def _show(old: Lock, new: Lock, changes: Sequence[Change]) -> None:
+    if not changes:
+        click.echo("the same" if old.digest == new.digest else "the same packages and variables")
+        return
+    rows = [(MEANINGS[c.meaning], c.kind, c.name, c.old or "-", c.new or "-", _more(c.size)) for c in changes]
+    columns(("MEANING", "KIND", "NAME", "OLD", "NEW", "SIZE"), rows)
+    click.echo("\n" + _sum(changes))
+
+
+def _sum(changes: Sequence[Change]) -> str:
+    counts = {m: sum(c.meaning == m for c in changes) for m in MEANINGS}
+    parts = [f"{count} {MEANINGS[m]}" for m, count in counts.items() if count]
+    return f"{', '.join(parts)}; {_more(sum(c.size for c in changes)) or 'no change'} in size"
+
+
+def _more(size: int) -> str:
+    return f"{'+' if size > 0 else '-'}{size_text(abs(size))}" if size else ""
+
+
+def _markdown(old: Lock, new: Lock, changes: Sequence[Change]) -> str:
+    title = f"### Lock of {_cell(new.request.name)}: {len(changes)} changes"
+    digests = f"`{old.digest[:19]}` → `{new.digest[:19]}`"
+    if not changes:
+        return f"{title.rpartition(':')[0]}: nothing changed\n\n{digests}"
+    lines = [title, "", f"{digests}. {_sum(changes)}."]
+    for meaning, words in MEANINGS.items():
+        rows = [c for c in changes if c.meaning == meaning]
+        if rows:
+            lines += [
+                "",
+                f"**{words[0].upper()}{words[1:]}**" if meaning != "nothing" else "**Cannot move either**",
+            ]
+            lines += ["", "| | Name | Old | New | Size | Why |", "|---|---|---|---|---:|---|"]
+            lines += [
+                "| "
+                + " | ".join((c.kind, _code(c.name), _code(c.old), _code(c.new), _more(c.size), c.why))
+                + " |"
+                for c in rows
+            ]
+    return "\n".join(lines)
+
+
+def _code(text: str | None) -> str:
+    return "" if text is None else f"`{_cell(text)}`" if text else ""
+
+
+def _cell(text: str) -> str:
+    """Keep a value from ending its cell or its code."""
+    return re.sub(r"\s", " ", text).replace("`", "'").replace("|", "\\|")

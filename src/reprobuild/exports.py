@@ -1,0 +1,88 @@
+"""lock → the forms that other tools read: requirements with hashes, a list of files, CycloneDX. Pure."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any, Literal
+from urllib.parse import quote
+
+from . import __version__
+from .lockfile import Lock
+
+Form = Literal["requirements", "explicit", "cyclonedx"]
+
+
+def export(lock: Lock, form: Form) -> str:
+    """Return the text of a lock in a form; the same lock gives the same text."""
+    match form:
+        case "requirements":
+            return requirements(lock)
+        case "explicit":
+            return explicit(lock)
+        case "cyclonedx":
+            return cyclonedx(lock)
+
+
+def requirements(lock: Lock) -> str:
+    """Return the Python packages as pip reads them with ``--require-hashes``."""
+    lines = [f"# The Python packages of {lock.request.name}, from lock {lock.digest}"]
+    lines += [f"{p.name}=={p.version} --hash=sha256:{p.wheel.sha256}" for p in lock.python]
+    return "\n".join(lines) + "\n"
+
+
+def explicit(lock: Lock) -> str:
+    """Return a line a file, ``ADDRESS#sha256:HEX``; a Debian package's address is ARCHIVE:PATH."""
+    lines = [f"# Every file of {lock.request.name}, from lock {lock.digest}"]
+    lines += [f"{p.url}#sha256:{p.sha256}" for p in lock.conda]
+    lines += [f"{p.wheel.url}#sha256:{p.wheel.sha256}" for p in lock.python]
+    lines += [f"{p.archive}:{p.path}#sha256:{p.sha256}" for p in lock.debian]
+    return "\n".join(lines) + "\n"
+
+
+def cyclonedx(lock: Lock) -> str:
+    """Return a software bill of materials, CycloneDX 1.6 as JSON (https://cyclonedx.org/docs/1.6/json/)."""
+    components = [
+        _component(f"pkg:pypi/{p.name}@{quote(p.version)}", p.name, p.version, p.wheel.sha256, p.wheel.url)
+        for p in lock.python
+    ]
+    for conda in lock.conda:
+        purl = f"pkg:conda/{quote(conda.name)}@{quote(conda.version)}"
+        purl += f"?build={quote(conda.build)}&subdir={conda.subdir}"
+        components.append(_component(purl, conda.name, conda.version, conda.sha256, conda.url))
+    for deb in lock.debian:
+        purl = f"pkg:deb/debian/{quote(deb.name)}@{quote(deb.version)}"
+        purl += f"?arch={deb.architecture}&distro={lock.request.suite}"
+        components.append(_component(purl, deb.name, deb.version, deb.sha256))
+    table = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        # Of the lock's digest and not drawn, so that the same lock gives the same bytes.
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, lock.digest)}",
+        "version": 1,
+        "metadata": {
+            "tools": {"components": [{"type": "application", "name": "reprobuild", "version": __version__}]},
+            "component": {
+                "type": "container",
+                "bom-ref": lock.digest,
+                "name": lock.request.name,
+                "version": lock.digest,
+            },
+        },
+        "components": components,
+    }
+    return json.dumps(table, indent=2, ensure_ascii=False) + "\n"
+
+
+def _component(purl: str, name: str, version: str, sha256: str, url: str = "") -> dict[str, Any]:
+    table: dict[str, Any] = {
+        "type": "library",
+        "bom-ref": purl,
+        "name": name,
+        "version": version,
+        "hashes": [{"alg": "SHA-256", "content": sha256}],
+        "purl": purl,
+    }
+    if url:
+        table["externalReferences"] = [{"type": "distribution", "url": url}]
+    return table

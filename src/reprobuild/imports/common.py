@@ -1,0 +1,151 @@
+"""What all imports share: the result, and how it becomes the keys of a request."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from ..archives import architecture
+from ..errors import RequestError
+from ..resolve.target import Target
+from ..resolve.torch import cuda_of_version, is_cuda_package
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Imported:
+    """What a file asks for."""
+
+    source: str
+    """The file, for messages."""
+    name: str
+    """What to call the request; any text."""
+    requirements: tuple[Requirement, ...]
+    """With their markers; none of them a URL."""
+    hashes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Normalised name → the sha256 of the files that may be installed, where the file names any."""
+    python: str | None = None
+    """The minor version, where the file fits but one."""
+    channels: tuple[str, ...] = ()
+    """Of conda, with `conda`."""
+    conda: tuple[str, ...] = ()
+    """Match specs."""
+    cuda: str | None = None
+    """Where the source says it itself; else the pins may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The keys of a request that a file decides."""
+
+    packages: tuple[str, ...]
+    torch: str | None
+    cuda: str | None
+
+
+def wanted_of(imported: Imported, python: str) -> Wanted:
+    """Return what is asked for on this machine's kind and a Python minor version."""
+    markers = Target(python, architecture(), (2, 99)).markers
+    torch: SpecifierSet | None = None
+    cuda = imported.cuda
+    packages = []
+    for requirement in imported.requirements:
+        if requirement.marker is not None and not requirement.marker.evaluate(dict(markers)):
+            continue
+        name, version = canonicalize_name(requirement.name), pin(requirement)
+        if name == "torch":
+            torch = requirement.specifier if torch is None else torch & requirement.specifier
+            cuda = cuda or _cuda_of_local(version)
+            continue
+        if version is not None and is_cuda_package(name):
+            cuda = cuda or cuda_of_version(version)
+        packages.append(str(_without_marker(requirement)))
+    return Wanted(tuple(packages), _torch_key(torch), cuda)
+
+
+def pin(requirement: Requirement) -> str | None:
+    """Return the version that a requirement pins; None where it leaves a choice."""
+    specifiers = list(requirement.specifier)
+    if len(specifiers) == 1 and specifiers[0].operator in ("==", "==="):
+        version = specifiers[0].version
+        return None if version.endswith(".*") else version
+    return None
+
+
+def requirement_of(text: str, place: str) -> Requirement:
+    """Parse a requirement. Raises `RequestError` for a URL or a local folder, and what is none."""
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement as error:
+        raise RequestError(
+            f"{place}: {text!r} is not a requirement: {str(error).splitlines()[0]}",
+            hint="only packages of an index can be locked, by name and version",
+        ) from None
+    if requirement.url is not None:
+        raise RequestError(
+            f"{place}: {text!r} names a URL; only packages of an index can be locked",
+            hint="publish a wheel of it to an index of yours and name the package",
+        )
+    return requirement
+
+
+def minor_of(requires: str | None) -> str | None:
+    """Return the Python minor version that ``requires-python`` names, where it is but one."""
+    for specifier in SpecifierSet(requires or ""):
+        if specifier.operator in ("==", "===", "~=") and specifier.version.count("."):
+            major, minor = specifier.version.split(".")[:2]
+            if minor.isdecimal() and (specifier.operator != "~=" or specifier.version.count(".") > 1):
+                return f"{major}.{minor}"
+    return None
+
+
+def read_text(file: Path) -> str:
+    """Read a file. Raises `RequestError`."""
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise RequestError(f"{file}: no such file") from None
+    except UnicodeDecodeError:
+        raise RequestError(f"{file}: not text in UTF-8") from None
+    except OSError as problem:
+        raise RequestError(f"{file}: cannot be read: {problem.strerror}") from None
+
+
+def load_toml(text: str, where: str) -> dict[str, Any]:
+    """Read TOML. Raises `RequestError`."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"{where}: not valid TOML: {error}") from None
+
+
+def _cuda_of_local(version: str | None) -> str | None:
+    """Return ``11.8`` for ``2.4.1+cu118``, and ``cpu`` for ``2.4.1+cpu``."""
+    local = (Version(version).local if version is not None else None) or ""
+    if local == "cpu":
+        return "cpu"
+    digits = local.removeprefix("cu")
+    return (
+        f"{digits[:-1]}.{digits[-1]}" if local != digits and digits.isdecimal() and len(digits) > 1 else None
+    )
+
+
+def _torch_key(specifier: SpecifierSet | None) -> str | None:
+    """Write torch's specifier as a request has it: an exact version, or a range; None for any."""
+    if specifier is None or not str(specifier):
+        return None
+    exact = [s.version for s in specifier if s.operator in ("==", "===") and not s.version.endswith(".*")]
+    return exact[0] if len(specifier) == 1 and exact else str(specifier)
+
+
+def _without_marker(requirement: Requirement) -> Requirement:
+    plain = Requirement(str(requirement))
+    plain.marker = None
+    return plain

@@ -1,0 +1,86 @@
+"""pylock.toml and uv.lock → their pins, with the hashes of their wheels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import uv
+from packaging.pylock import Package, Pylock, PylockValidationError
+from packaging.requirements import Requirement
+
+from ..errors import HostError, RequestError
+from ..network import scrub
+from ..process import run
+from .common import Imported, load_toml, minor_of, read_text
+
+
+def read_pylock(text: str, where: str, name: str) -> Imported:
+    """Read a PEP 751 lock of any tool; ``name`` is for the request.
+
+    Raises `RequestError` that names the packages without a wheel: source distributions cannot be locked.
+    """
+    data = load_toml(text, where)
+    try:
+        lock = Pylock.from_dict(data)
+    except (PylockValidationError, ValueError) as error:
+        raise RequestError(f"{where}: not a PEP 751 lock: {error}") from None
+    bare = [str(package.name) for package in lock.packages if not package.wheels or package.version is None]
+    if bare:
+        raise RequestError(
+            f"{where}: no wheel of {', '.join(sorted(set(bare)))}; only wheels can be locked",
+            hint="ask for a version that has a wheel, or publish a wheel of it to an index of yours",
+        )
+    hashes: dict[str, set[str]] = {}
+    for package in lock.packages:
+        found = {wheel.hashes["sha256"].lower() for wheel in package.wheels or () if "sha256" in wheel.hashes}
+        if found:
+            hashes.setdefault(package.name, set()).update(found)
+    return Imported(
+        source=where,
+        name=name or "pylock",
+        requirements=tuple(_requirement(package) for package in lock.packages),
+        hashes={package: frozenset(values) for package, values in sorted(hashes.items())},
+        python=minor_of(str(lock.requires_python or "")),
+    )
+
+
+def read_uv_lock(file: Path, extras: Sequence[str], groups: Sequence[str]) -> Imported:
+    """Read a ``uv.lock`` through uv's own export, which knows its forks, extras and groups. No network."""
+    read_text(file)
+    folder = file.absolute().parent
+    if not (folder / "pyproject.toml").is_file():
+        raise RequestError(
+            f"{file}: the pyproject.toml that it is the lock of is not beside it",
+            hint="a uv.lock is read together with its project",
+        )
+    try:
+        program = uv.find_uv_bin()
+    except FileNotFoundError:
+        raise HostError("the program uv is not installed", hint="pip install uv") from None
+    command = [program, "export", "--frozen", "--format", "pylock.toml", "--no-emit-project", "--no-header"]
+    command += ["--no-default-groups", "--quiet", "--directory", str(folder)]
+    command += [word for extra in extras for word in ("--extra", extra)]
+    command += [word for group in groups for word in ("--group", group)]
+    env = {
+        **os.environ,
+        "LC_ALL": "C.UTF-8",
+        "NO_COLOR": "1",
+        "UV_OFFLINE": "1",
+        "UV_PYTHON_DOWNLOADS": "never",
+    }
+    done = run(command, env=env, check=False, timeout=60)
+    if done.returncode != 0:
+        raise RequestError(
+            f"{file}: uv cannot read it: {scrub(done.stderr.decode('utf-8', 'replace').strip())}"
+        )
+    project = load_toml(read_text(folder / "pyproject.toml"), str(folder / "pyproject.toml"))
+    name = str(project.get("project", {}).get("name") or folder.name)
+    return read_pylock(done.stdout.decode(), str(file), name)
+
+
+def _requirement(package: Package) -> Requirement:
+    requirement = Requirement(f"{package.name}=={package.version}")
+    requirement.marker = package.marker
+    return requirement

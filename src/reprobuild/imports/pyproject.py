@@ -1,0 +1,75 @@
+"""pyproject.toml → the dependencies of the project, its extras and its groups (PEP 621, PEP 735)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from packaging.dependency_groups import resolve_dependency_groups
+from packaging.specifiers import InvalidSpecifier
+
+from ..errors import RequestError
+from .common import Imported, load_toml, minor_of, read_text, requirement_of
+
+
+def read_pyproject(file: Path, extras: Sequence[str], groups: Sequence[str]) -> Imported:
+    """Read a project's dependencies, with those of some extras and groups. Raises `RequestError`."""
+    data = load_toml(read_text(file), str(file))
+    project = _table(data, "project", str(file))
+    if "dependencies" in project.get("dynamic", ()):
+        raise RequestError(
+            f"{file}: project.dynamic: the dependencies are not in the file",
+            hint="write them into a requirements file and import that",
+        )
+    optional = _table(project, "optional-dependencies", f"{file}: project")
+    found = _texts(project.get("dependencies", []), f"{file}: project.dependencies")
+    for extra in extras:
+        if extra not in optional:
+            raise RequestError(
+                f"{file}: no extra {extra!r}", hint=f"there are: {', '.join(sorted(optional)) or 'none'}"
+            )
+        found += _texts(optional[extra], f"{file}: project.optional-dependencies.{extra}")
+    table = _table(data, "dependency-groups", str(file))
+    for group in groups:
+        try:
+            texts = resolve_dependency_groups(table, group)
+        except (LookupError, ValueError, TypeError, ExceptionGroup) as error:
+            raise RequestError(
+                f"{file}: dependency-groups: {group}: {_reason(error)}",
+                hint=f"there are: {', '.join(sorted(table)) or 'none'}",
+            ) from None
+        found += [(text, f"{file}: dependency-groups.{group}") for text in texts]
+    if not found:
+        raise RequestError(
+            f"{file}: no dependencies", hint="name a group with --group, or an extra with --extra"
+        )
+    try:
+        python = minor_of(project.get("requires-python"))
+    except InvalidSpecifier as error:
+        raise RequestError(f"{file}: project.requires-python: {error}") from None
+    return Imported(
+        source=str(file),
+        name=str(project.get("name") or file.absolute().parent.name),
+        requirements=tuple(requirement_of(text, place) for text, place in found),
+        python=python,
+    )
+
+
+def _table(data: dict[str, Any], key: str, place: str) -> dict[str, Any]:
+    value = data.get(key, {})
+    if not isinstance(value, dict):
+        raise RequestError(f"{place}: {key}: a table is needed")
+    return value
+
+
+def _texts(values: object, place: str) -> list[tuple[str, str]]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise RequestError(f"{place}: a list of requirements is needed")
+    return [(value, f"{place}[{index}]") for index, value in enumerate(values)]
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(_reason(inner) for inner in error.exceptions)
+    return str(error).strip("'\"")

@@ -1,0 +1,120 @@
+"""requirements.txt → what it asks for. The format: https://pip.pypa.io/en/stable/reference/requirements-file-format/."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from ..errors import RequestError
+from .common import Imported, read_text, requirement_of
+
+_COMMENT = re.compile(r"(^|\s+)#.*$")
+_HASH = re.compile(r"\s--hash[= ]([a-z0-9]+):([0-9a-fA-F]+)")
+_FILES = ("-r", "--requirement", "-c", "--constraint")
+_INDEXES = ("-i", "--index-url", "--pypi-url", "--extra-index-url", "-f", "--find-links", "--no-index")
+_HARMLESS = ("--require-hashes", "--prefer-binary", "--only-binary", "--no-binary", "--pre", "--use-feature")
+
+
+def read_requirements(file: Path) -> Imported:
+    """Read a requirements file, and those that it names with ``-r`` and ``-c``.
+
+    What a constraints file pins counts where the package is asked for. Raises `RequestError` that names
+    file and line for what cannot be locked: URLs, folders, editable packages.
+    """
+    reader = _Reader()
+    reader.read(file, constraint=False)
+    asked = {canonicalize_name(r.name) for r in reader.requirements}
+    found = [*reader.requirements, *(c for c in reader.constraints if canonicalize_name(c.name) in asked)]
+    name = re.sub(r"^requirements[-_.]?", "", file.stem) or file.stem
+    return Imported(
+        source=str(file),
+        name=name,
+        requirements=tuple(found),
+        hashes={package: frozenset(values) for package, values in sorted(reader.hashes.items())},
+    )
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.requirements: list[Requirement] = []
+        self.constraints: list[Requirement] = []
+        self.hashes: dict[str, set[str]] = {}
+        self._open: list[Path] = []
+
+    def read(self, file: Path, *, constraint: bool) -> None:
+        if file.resolve() in self._open:
+            raise RequestError(f"{file}: names itself with -r or -c")
+        self._open.append(file.resolve())
+        for number, line in _lines(read_text(file)):
+            self._line(line, f"{file}:{number}", file.parent, constraint=constraint)
+        self._open.pop()
+
+    def _line(self, line: str, place: str, folder: Path, *, constraint: bool) -> None:
+        if line.startswith("-"):
+            self._option(line, place, folder, constraint=constraint)
+            return
+        hashes = _HASH.findall(line)
+        text = _HASH.sub("", line).strip()
+        if " --" in text:
+            raise RequestError(f"{place}: the option {text.partition(' --')[2]!r} cannot be taken over")
+        if (
+            text.startswith((".", "/"))
+            or "://" in text.partition("@")[0]
+            or text.endswith((".whl", ".tar.gz"))
+        ):
+            raise RequestError(
+                f"{place}: {text!r} is a file or address; only packages of an index can be locked",
+                hint="publish a wheel of it to an index of yours and name the package",
+            )
+        requirement = requirement_of(text, place)
+        good = {value.lower() for kind, value in hashes if kind == "sha256"}
+        if hashes and not good:
+            raise RequestError(f"{place}: {requirement.name}: no sha256 among its hashes", hint="add one")
+        (self.constraints if constraint else self.requirements).append(requirement)
+        if good:
+            self.hashes.setdefault(canonicalize_name(requirement.name), set()).update(good)
+
+    def _option(self, line: str, place: str, folder: Path, *, constraint: bool) -> None:
+        try:
+            words = shlex.split(line)
+        except ValueError as error:
+            raise RequestError(f"{place}: {line!r}: {error}") from None
+        option, equals, value = words[0].partition("=")
+        if not equals:
+            value = words[1] if len(words) > 1 else ""
+        if option in _FILES and value:
+            if "://" in value:
+                raise RequestError(f"{place}: {value} is not a file of this machine", hint="download it")
+            self.read(folder / value, constraint=constraint or option in _FILES[2:])
+        elif option in _INDEXES:
+            raise RequestError(
+                f"{place}: {option}: which index is used is a setting of the machine, not of a request",
+                hint="take the line out, and name the index in uv's variables: UV_DEFAULT_INDEX, UV_INDEX, "
+                "UV_FIND_LINKS, UV_TORCH_BACKEND",
+            )
+        elif option in ("-e", "--editable"):
+            raise RequestError(
+                f"{place}: {line}: an editable package cannot be locked",
+                hint="publish a wheel of it to an index of yours, or add it in an image built FROM this one",
+            )
+        elif option not in _HARMLESS:
+            raise RequestError(f"{place}: the option {option} cannot be taken over", hint="take the line out")
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Give the lines with their numbers: those that end in a backslash joined, comments taken out."""
+    joined, first = "", 0
+    for number, raw in enumerate([*text.splitlines(), ""], 1):
+        first = first or number
+        if raw.endswith("\\") and not raw.lstrip().startswith("#"):
+            joined += raw[:-1] + " "
+            continue
+        line = _COMMENT.sub("", joined + raw).strip()
+        if line:
+            yield first, line
+        joined, first = "", 0

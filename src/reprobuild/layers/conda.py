@@ -1,0 +1,183 @@
+"""Locked conda packages → layers: py-rattler links them into a prefix, and the prefix is written as layers.
+
+What differs by host or hour is left out: modes beyond "executable", time stamps in bytecode, the paths of
+this machine in ``conda-meta``. Scripts that run at installation are not run, as py-rattler has it by default.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from ..console import Console
+from ..determinism import SITE_PREFIX
+from ..errors import BuildError
+from ..home import storage_errors
+from ..lockfile import CondaPackage, Lock
+from ..store import Store
+from .tar import LayerWriter, parents
+
+STAGE = "+conda"
+"""The folder of the compiler's stage with conda's modules; no Python package can be called that."""
+
+_META_KEYS = (
+    *("name", "version", "build", "build_number", "depends", "constrains", "license", "md5", "size"),
+    *("subdir", "timestamp", "noarch", "files", "paths_data"),
+)
+_CHUNK = 1 << 20
+
+
+def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Path:
+    """Install the locked packages into a fresh prefix below ``scratch`` and return it. No network is used.
+
+    Their bytes were held against the lock when the store took them. Raises `BuildError`.
+    """
+    import rattler  # noqa: PLC0415 -- a fifth of a second, which other builds need not wait for
+
+    archives, prefix = scratch / "conda", scratch / "conda-prefix"
+
+    async def install() -> None:
+        await rattler.install(
+            [await _record(file, package, rattler) for file, package in files.items()],
+            prefix,
+            cache_dir=scratch / "conda-cache",
+            alternative_target_prefix=SITE_PREFIX,
+            execute_link_scripts=False,
+            show_progress=False,
+        )
+
+    with storage_errors(scratch):
+        archives.mkdir()
+        files = {archives / package.filename: package for package in lock.conda}
+        for file, package in files.items():
+            file.symlink_to(store.path(package.sha256))
+        try:
+            asyncio.run(install())
+        except BuildError:
+            raise
+        except Exception as error:  # noqa: BLE001 -- py-rattler has a class a cause, and no common one
+            reason = " ".join(str(error).split())
+            raise BuildError(f"the conda packages cannot be installed: {reason}") from None
+        shutil.rmtree(scratch / "conda-cache", ignore_errors=True)
+    scripts = sorted(p.name[1:] for p in prefix.glob("bin/.*-post-link.sh"))
+    if scripts:
+        console.warn(f"not run, since it could do anything: {', '.join(scripts)}")
+    return prefix
+
+
+def write_packages(prefix: Path, packages: Sequence[CondaPackage], out: LayerWriter) -> None:
+    """Write the files of some packages as a layer, sorted by path."""
+    files: dict[str, Path | bytes] = {}
+    for package in packages:
+        stem = package.filename.removesuffix(".conda").removesuffix(".tar.bz2")
+        meta = json.loads((prefix / f"conda-meta/{stem}.json").read_bytes())
+        files |= {path: prefix / path for path in meta["files"]}
+        files[f"conda-meta/{stem}.json"] = _meta(meta, package)
+    top = SITE_PREFIX.lstrip("/")
+    for folder in parents([f"{top}/{path}" for path in files]):
+        out.folder(folder)
+    for path, what in sorted(files.items()):
+        _write(f"{top}/{path}", what, out)
+
+
+def stage_sources(roots: Sequence[Path], site: str, stage: Path) -> None:
+    """Lay aside the modules of some layers that have no bytecode yet."""
+    for root in roots:
+        for source in sorted((root / site).rglob("*.py")):
+            cache = source.parent / "__pycache__"
+            compiled = list(cache.glob(f"{source.stem}.cpython-*.pyc"))
+            if source.is_file() and not compiled:
+                target = stage / source.relative_to(root / site)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(source.read_bytes())
+    stage.mkdir(exist_ok=True)
+
+
+def write_bytecode(stage: Path, site: str, out: LayerWriter) -> None:
+    """Write what the compiler has left in the stage, and the mark by which conda knows a prefix."""
+    compiled = {f"{site}/{p.relative_to(stage).as_posix()}": p for p in stage.rglob("__pycache__/*.pyc")}
+    history = f"{SITE_PREFIX.lstrip('/')}/conda-meta/history"
+    for folder in parents([*compiled, history]):
+        out.folder(folder)
+    files: dict[str, Path | bytes] = {**compiled, history: b""}
+    for path, what in sorted(files.items()):
+        _write(path, what, out)
+
+
+def read_member(archive: Path, filename: str, ending: str) -> bytes | None:
+    """Return a file of a conda package, by the end of its path; None when there is none."""
+    if filename.endswith(".conda"):
+        with zipfile.ZipFile(archive) as outer:
+            inner = next(name for name in outer.namelist() if name.startswith("pkg-"))
+            with outer.open(inner) as packed, zstandard.ZstdDecompressor().stream_reader(packed) as plain:
+                return _member(tarfile.open(fileobj=plain, mode="r|"), ending)
+    return _member(tarfile.open(archive, "r:bz2"), ending)
+
+
+def _member(tar: tarfile.TarFile, ending: str) -> bytes | None:
+    with tar:
+        for member in tar:
+            if member.isfile() and member.name.endswith(ending):
+                file = tar.extractfile(member)
+                return None if file is None else file.read()
+    return None
+
+
+async def _record(file: Path, package: CondaPackage, rattler: Any) -> Any:
+    try:
+        record = await rattler.RepoDataRecord.from_package_archive(file)
+    except Exception as error:  # noqa: BLE001 -- as in `link`
+        reason = " ".join(str(error).split())
+        raise BuildError(f"{package.filename}: not a conda package: {reason}") from None
+    if (record.name.normalized, str(record.version)) != (package.name, package.version):
+        raise BuildError(
+            f"{package.filename}: says that it is {record.name.normalized} {record.version}, and the lock "
+            f"has it as {package.name} {package.version}"
+        )
+    record.url = file.as_uri()
+    return record
+
+
+def _meta(meta: dict[str, Any], package: CondaPackage) -> bytes:
+    kept = {key: meta[key] for key in _META_KEYS if key in meta}
+    channel = package.url.rpartition(f"/{package.subdir}/")[0]
+    kept |= {"fn": package.filename, "url": package.url, "channel": channel, "sha256": package.sha256}
+    kept["files"] = sorted(kept["files"])
+    kept["paths_data"]["paths"].sort(key=lambda each: each["_path"])
+    return (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _write(path: str, what: Path | bytes, out: LayerWriter) -> None:
+    if isinstance(what, bytes):
+        out.file(path, 0o644, len(what), [what])
+    elif what.is_symlink():
+        out.link(path, str(what.readlink()))
+    elif what.is_dir():
+        out.folder(path)
+    else:
+        size = what.stat().st_size
+        mode = 0o755 if os.access(what, os.X_OK) else 0o644
+        out.file(path, mode, size, _bytecode(what) if path.endswith(".pyc") else _chunks(what))
+
+
+def _bytecode(file: Path) -> Iterator[bytes]:
+    """Make bytecode "unchecked-hash" (PEP 552): the time stamp that it else carries is not the layer's."""
+    content = file.read_bytes()
+    if content[4:8] == bytes(4):
+        content = content[:4] + (1).to_bytes(4, "little") + bytes(8) + content[16:]
+    yield content
+
+
+def _chunks(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as source:
+        while chunk := source.read(_CHUNK):
+            yield chunk

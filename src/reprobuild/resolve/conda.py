@@ -1,0 +1,115 @@
+"""The conda part of a request → locked packages; a CUDA request never ends in a CPU build."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from ..conda.condalock import PLATFORMS
+from ..errors import ResolveError
+from ..lockfile import CondaPackage, Lock
+from ..request import Conda, Request
+from .target import Target
+from .torch import cuda_of_version
+
+_TORCH = ("pytorch", "pytorch-gpu", "pytorch-cpu", "libtorch")
+CUDA = re.compile(r"cuda-version|cuda-cudart|cudatoolkit|pytorch-cuda|libcudart")
+"""Packages whose version tells which CUDA."""
+
+
+def torch_from_conda(request: Request) -> bool:
+    """Whether a conda package of the request brings torch; else it is a wheel."""
+    return request.conda is not None and any(name_of(spec) in _TORCH for spec in request.conda.packages)
+
+
+def resolve_conda(
+    request: Request, conda: Conda, target: Target, *, existing: Lock | None, upgrade: Collection[str]
+) -> tuple[CondaPackage, ...]:
+    """Return the locked conda packages, Python among them.
+
+    Those of ``existing`` stay where they fit, but for the names in ``upgrade``. Raises `ResolveError` with
+    the solver's reason, or when torch would be another build than the request's CUDA asks for.
+    """
+    before = existing.request if existing is not None else None
+    kept = [p for p in existing.conda if p.name not in upgrade] if existing is not None else []
+    if existing is not None and before is not None and len(kept) == len(existing.conda) > 0:
+        same = ("conda", "cuda", "python", "torch", "as_of")
+        if all(getattr(before, key) == getattr(request, key) for key in same):
+            return tuple(existing.conda)
+    pins = [f"{p.name} =={p.version} {p.build}" for p in kept]
+    try:
+        packages = _solve(request, conda, target, pins)
+    except ResolveError:
+        if not pins:
+            raise
+        packages = _solve(request, conda, target, [])
+    _check(request, packages)
+    return packages
+
+
+def _solve(request: Request, conda: Conda, target: Target, pins: Sequence[str]) -> tuple[CondaPackage, ...]:
+    from ..conda.solver import solve  # noqa: PLC0415 -- py-rattler, which most requests do not need
+
+    gpu = request.cuda != "cpu"
+    virtual = {"__glibc": ".".join(map(str, target.glibc))}
+    constraints = list(pins)
+    if gpu:
+        virtual["__cuda"] = request.cuda
+        of_cuda = ("cuda-version", "cudatoolkit", "pytorch-cuda")
+        constraints += [f"{name} {request.cuda}.*" for name in of_cuda]
+    specs = [f"python {request.python}.*"]
+    if torch_from_conda(request):
+        specs.append("numpy")
+    for spec in conda.packages:
+        specs.append(spec)
+        name = name_of(spec)
+        if name in _TORCH:
+            # Without this the solver is glad to take a CPU build where nothing else fits.
+            if request.torch_specifier:
+                constraints.append(f"{name} {request.torch_specifier}")
+            if name in ("pytorch", "libtorch"):
+                constraints.append(f"{name} * {'*cuda*' if gpu else '*cpu*'}")
+    return solve(
+        specs,
+        channels=conda.channels,
+        platform=PLATFORMS[target.platform],
+        virtual=virtual,
+        constraints=constraints,
+        as_of=request.as_of,
+    )
+
+
+def name_of(spec: str) -> str:
+    """Return the package that a match spec names."""
+    return re.split(r"[ =<>!~\[]", spec.rpartition("::")[2].strip(), maxsplit=1)[0].lower()
+
+
+def _check(request: Request, packages: Sequence[CondaPackage]) -> None:
+    """Hold the outcome against the request, whatever the solver was told."""
+    if not any(p.name == "python" and p.version.startswith(f"{request.python}.") for p in packages):
+        raise ResolveError(f"conda: the channels gave no Python {request.python}")
+    if not torch_from_conda(request):
+        return
+    builds = {p.name: p for p in packages if p.name in ("pytorch", "libtorch")}
+    if not builds:
+        raise ResolveError("conda: no package of the request brings pytorch")
+    cudas = {cuda_of_version(p.version) for p in packages if CUDA.fullmatch(p.name)}
+    for package in builds.values():
+        is_cuda = "cuda" in package.build
+        if request.cuda == "cpu" and (is_cuda or cudas):
+            raise ResolveError(
+                f"conda gave {package.name} {package.version} {package.build}, which is for CUDA "
+                f"{', '.join(sorted(cudas))}, and the request is for cpu",
+                hint="name pytorch-cpu in the request",
+            )
+        if request.cuda != "cpu" and not is_cuda:
+            raise ResolveError(
+                f"conda gave {package.name} {package.version} {package.build}, a CPU build, and the request "
+                f"is for CUDA {request.cuda}",
+                hint="ask for another version of pytorch, or another CUDA, of which the channel has builds",
+            )
+    if request.cuda != "cpu" and cudas != {request.cuda}:
+        raise ResolveError(
+            f"conda gave packages for CUDA {', '.join(sorted(cudas)) or 'of no version'}, not {request.cuda}",
+            hint="a package of the request may ask for another CUDA",
+        )

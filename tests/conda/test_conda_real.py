@@ -1,0 +1,126 @@
+"""Conda to the end: a channel with a Python that starts and the real torch, to an image that passes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import torch_python
+
+from conftest import needs
+from support.channel import Channel, serve_channel
+from support.conda_python import add_installed, add_python
+
+pytestmark = [pytest.mark.real, pytest.mark.torch]
+
+BUILT = ("torch", "numpy", "markupsafe")
+PURE = ("filelock", "fsspec", "jinja2", "mpmath", "networkx", "sympy", "typing_extensions")
+LIBRARIES = ["libbz2-1.0", "libexpat1", "libffi8", "liblzma5", "libssl3", "libuuid1", "zlib1g"]
+"""Of the Debian that this machine's Python was built for."""
+
+
+@dataclass
+class Machine:
+    """A folder to work in, a home of its own, and a channel that holds torch."""
+
+    folder: Path
+    channel: Channel
+    versions: dict[str, str]
+
+    def run(self, *argv: str, status: int = 0) -> str:
+        done = subprocess.run(
+            [Path(sys.executable).with_name("reprobuild"), *argv],
+            cwd=self.folder,
+            env={
+                **os.environ,
+                "REPROBUILD_HOME": str(self.folder / "home"),
+                "PYTHONPATH": ":".join(sys.path),
+            },
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        assert done.returncode == status, f"{argv}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    for program in ("mmdebstrap", "crun"):
+        needs(program)
+    site = torch_python.need_torch()
+    interpreter = torch_python._ASKED or shutil.which("python3") or sys.executable
+    folder = tmp_path_factory.mktemp("conda")
+    try:
+        with serve_channel(folder / "channel") as channel:
+            minor = add_python(channel, interpreter)
+            versions = add_installed(channel, site, BUILT, minor)
+            versions |= add_installed(channel, site, PURE, minor, noarch=True)
+            channel.index()
+            yield Machine(folder, channel, versions)
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_an_environment_becomes_an_image_that_passes(machine: Machine) -> None:
+    (machine.folder / "environment.yml").write_text(
+        f"name: forge\nchannels: [{machine.channel.url}]\n"
+        "dependencies: [pytorch, " + ", ".join(name for name in machine.versions if name != "pytorch") + "]\n"
+    )
+    apt = [word for name in LIBRARIES for word in ("--apt", name)]
+    machine.run("lock", "--from", "environment.yml", "--cuda", "cpu", *apt)
+    made = json.loads(machine.run("image", "forge", "--json", "--gpu", "off"))
+    assert made["labels"]["dev.reprobuild.torch"] == machine.versions["pytorch"]
+    name = made["name"]
+    _is_what_conda_makes(machine, name)
+    _is_the_same_again(machine, made["digest"])
+    _holds_the_network_back(machine)
+
+
+def _is_what_conda_makes(machine: Machine, name: str) -> None:
+    code = """
+import json, os, sys, sympy, torch
+marked = open(sys.prefix + "/lib/python%d.%d/prefix.txt" % sys.version_info[:2]).read()
+print(json.dumps([sys.prefix, os.environ["CONDA_PREFIX"], marked, torch.__file__,
+  os.path.exists(sympy.__cached__), torch.are_deterministic_algorithms_enabled()]))
+"""
+    said = json.loads(machine.run("run", name, "--", "python3", "-c", code))
+    assert said[0] == said[1] == said[2] == "/opt/venv"
+    assert said[3].startswith("/opt/venv/lib/python3.")
+    assert said[4], "noarch modules come with bytecode"
+    assert said[5], "the hook is at work"
+    meta = machine.run("run", name, "--", "sh", "-c", "cat /opt/venv/conda-meta/*.json")
+    assert str(machine.folder) not in meta
+    assert machine.channel.url in meta
+    listed = machine.run("run", name, "--", "python3", "-m", "pip", "list", "--format", "freeze")
+    assert f"numpy=={machine.versions['numpy']}" in listed
+
+
+def _is_the_same_again(machine: Machine, digest: str) -> None:
+    home = machine.folder / "home"
+    for part in ("layers", "oci", "roots", "tmp"):
+        shutil.rmtree(home / part)
+    # All that is locked is in the store by now.
+    machine.channel.status = 503
+    again = json.loads(machine.run("image", "forge", "--json", "--gpu", "off"))
+    machine.channel.status = 200
+    assert again["digest"] == digest
+
+
+def _holds_the_network_back(machine: Machine) -> None:
+    """A package whose bytes are not those of the lock is refused, whichever way it comes."""
+    shutil.rmtree(machine.folder / "home/store")
+    package = next(machine.channel.folder.glob("noarch/mpmath*"))
+    whole = package.read_bytes()
+    package.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    (machine.folder / "home/layers").rename(machine.folder / "home/layers-away")
+    machine.run("image", "forge", "--gpu", "off", status=6)
+    package.write_bytes(whole)

@@ -1,0 +1,211 @@
+"""A team's files → a request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import GOLDEN
+from reprobuild.errors import RequestError
+from reprobuild.imports import common, read_import, request_table
+
+Write = Callable[[str, str], Path]
+
+
+@pytest.fixture(autouse=True)
+def _amd64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common, "architecture", lambda: "amd64")
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def writer(name: str, text: str) -> Path:
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return writer
+
+
+def table(file: Path, **given: Any) -> dict[str, Any]:
+    """The keys of the request that a file makes."""
+    return request_table(read_import(file), given, "3.11")
+
+
+# --- requirements.txt ---
+
+
+def test_a_requirements_file_in_all_its_forms(write: Write) -> None:
+    write("more.txt", "filelock==1.0\n")
+    write("limits.txt", "pandas<3\nnever-asked-for==1\n")
+    file = write(
+        "requirements-train.txt",
+        "\ufeff# a comment\n--require-hashes\n-r more.txt\n-c limits.txt\n\n"
+        "pandas>=2 # another\ntorch==2.4.1\n"
+        "NumPy==1.26.4 \\\n    --hash=sha256:" + "A" * 64 + " \\\n    --hash=sha256:" + "b" * 64 + "\n"
+        "colorama==1 ; sys_platform == 'win32'\nnvidia-cuda-runtime-cu12==12.1.105",
+    )
+    assert table(file) == {
+        "name": "train",
+        "python": "3.11",
+        "cuda": "12.1",
+        "torch": "2.4.1",
+        "packages": [
+            "filelock==1.0",
+            "pandas>=2",
+            "NumPy==1.26.4",
+            "nvidia-cuda-runtime-cu12==12.1.105",
+            "pandas<3",
+        ],
+    }
+    assert read_import(file).hashes == {"numpy": frozenset({"a" * 64, "b" * 64})}
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "says"),
+    [
+        ("-e .", 2, "an editable package cannot be locked"),
+        ("./wheels/a.whl", 2, "is a file or address"),
+        ("git+https://example.org/a.git", 2, "is a file or address"),
+        ("a @ https://example.org/a", 2, "names a URL"),
+        ("https://example.org/a.whl", 2, "is a file or address"),
+        ("--extra-index-url https://example.org/simple", 2, "which index is used is a setting"),
+        ("-i https://example.org/simple", 2, "which index is used is a setting"),
+        ("--frobnicate", 2, "the option --frobnicate cannot be taken over"),
+        ("a==1 --global-option=x", 2, "cannot be taken over"),
+        ("a==1 --hash=md5:" + "0" * 32, 2, "no sha256 among its hashes"),
+        ("a b c", 2, "is not a requirement"),
+        ("b==1 \\\n  --hash=sha256:00\n=x", 4, "is not a requirement"),
+        ('--requirement="', 2, "No closing quotation"),
+        ("-r https://example.org/r.txt", 2, "is not a file of this machine"),
+    ],
+)
+def test_a_line_that_cannot_be_taken_over_is_named(write: Write, line: str, place: int, says: str) -> None:
+    file = write("requirements.txt", f"ok==1\n{line}\n")
+    with pytest.raises(RequestError, match=re.escape(says)) as caught:
+        read_import(file)
+    assert caught.value.message.startswith(f"{file}:{place}: ")
+
+
+def test_files_that_name_each_other_end(write: Write) -> None:
+    write("b.txt", "-r a.txt\n")
+    with pytest.raises(RequestError, match="names itself"):
+        read_import(write("a.txt", "-r b.txt\n"))
+
+
+# --- Which CUDA, which torch ---
+
+
+@pytest.mark.parametrize(
+    ("lines", "given", "cuda", "torch"),
+    [
+        ("torch==2.4.1+cu118", {}, "11.8", "2.4.1+cu118"),
+        ("torch==2.4.1+cpu", {}, "cpu", "2.4.1+cpu"),
+        ("torch==2.4.1", {"cuda": "12.1"}, "12.1", "2.4.1"),
+        ("torch>=2.1,<2.3", {"cuda": "12.1"}, "12.1", "<2.3,>=2.1"),
+        ("torch", {"cuda": "cpu"}, "cpu", None),
+        ("pandas", {"cuda": "cpu", "torch": "2.2"}, "cpu", "2.2"),
+        ("torch==2.9\ncuda-toolkit[cudart]==13.0.2", {}, "13.0", "2.9"),
+        ("torch==2.4.1+cu118", {"cuda": "12.1"}, "12.1", "2.4.1+cu118"),
+    ],
+)
+def test_cuda_and_torch(
+    write: Write, lines: str, given: dict[str, str], cuda: str, torch: str | None
+) -> None:
+    found = table(write("requirements.txt", lines), **given)
+    assert (found["cuda"], found.get("torch")) == (cuda, torch)
+
+
+def test_no_word_of_cuda_is_an_error(write: Write) -> None:
+    with pytest.raises(RequestError, match="does not say which CUDA") as caught:
+        table(write("requirements.txt", "torch==2.4.1"))
+    assert "--cuda" in caught.value.hint
+
+
+# --- pylock.toml ---
+
+
+def test_our_own_lock_is_read_like_any_other() -> None:
+    imported = read_import(GOLDEN / "pylock.torch-cu121.toml")
+    found = request_table(imported, {}, "3.13")
+    assert (found["name"], found["python"], found["cuda"], found["torch"]) == (
+        "torch-cu121",
+        "3.11",
+        "12.1",
+        "2.4.1",
+    )
+    assert "numpy==1.26.4" in found["packages"]
+    assert len(imported.hashes["numpy"]) == 1
+
+
+def test_packages_without_a_wheel_are_named(write: Write) -> None:
+    text = 'lock-version = "1.0"\ncreated-by = "x"\n'
+    for name in ("first", "second"):
+        sdist = f'{{name = "{name}-1.0.tar.gz", url = "https://example.org/x", hashes = {{sha256 = "00"}}}}'
+        text += f'[[packages]]\nname = "{name}"\nversion = "1.0"\nsdist = {sdist}\n'
+    with pytest.raises(RequestError, match=r"no wheel of first, second; only wheels can be locked"):
+        read_import(write("pylock.toml", text))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("pylock.toml", "a = [", "not valid TOML"),
+        ("pylock.toml", 'lock-version = "1.0"', "not a PEP 751 lock"),
+        ("pyproject.toml", "project = 1", "a table is needed"),
+        ("environment.lock", "", "not a file that can be imported"),
+        ("pyproject.toml", '[project]\nname = "a"\ndynamic = ["dependencies"]', "not in the file"),
+        ("pyproject.toml", '[project]\nname = "a"', "no dependencies"),
+        ("pyproject.toml", '[project]\nname = "a"\ndependencies = [1]', "a list of requirements"),
+        ("uv.lock", "version = 1", "is not beside it"),
+    ],
+)
+def test_bad_files(write: Write, name: str, text: str, says: str) -> None:
+    with pytest.raises(RequestError, match=re.escape(says)) as caught:
+        read_import(write(name, text))
+    assert name in caught.value.message
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="no such file"):
+        read_import(tmp_path / "requirements.txt")
+
+
+# --- pyproject.toml and uv.lock ---
+
+PROJECT = """\
+[project]
+name = "Our.Project"
+version = "1"
+requires-python = "==3.12.*"
+dependencies = ["filelock==1.0"]
+[project.optional-dependencies]
+plot = ["numpy<2"]
+[dependency-groups]
+train = ["torch==2.4.1+cu121", {include-group = "base"}]
+base = ["pip"]
+"""
+
+
+def test_a_project_with_an_extra_and_a_group(write: Write) -> None:
+    file = write("pyproject.toml", PROJECT)
+    imported = read_import(file, extras=["plot"], groups=["train"])
+    assert request_table(imported, {}, "3.11") == {
+        "name": "our-project", "python": "3.12", "cuda": "12.1", "torch": "2.4.1+cu121",
+        "packages": ["filelock==1.0", "numpy<2", "pip"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("which", [{"extras": ["none"]}, {"groups": ["none"]}])
+def test_an_unknown_extra_or_group(write: Write, which: dict[str, list[str]]) -> None:
+    with pytest.raises(RequestError, match="none") as caught:
+        read_import(write("pyproject.toml", PROJECT), **which)
+    assert "plot" in caught.value.hint or "train" in caught.value.hint
+
+
+def test_extras_of_a_file_that_has_none(write: Write) -> None:
+    with pytest.raises(RequestError, match="has no extras"):
+        read_import(write("requirements.txt", "a"), extras=["x"])

@@ -1,0 +1,102 @@
+"""Two locks → what changed and what that can do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reprobuild.diff import Change, diff, meaning_of_debian, meaning_of_python
+from support.resolving import debian
+from test_lockfile import LOCK
+
+
+def moved(name: str, version: str, *, sha256: str = "1" * 64, size: int = 5) -> list[Change]:
+    """The changes when one Python package of the golden lock moves."""
+    python = [
+        replace(p, version=version, wheel=replace(p.wheel, sha256=sha256, size=size)) if p.name == name else p
+        for p in LOCK.python
+    ]
+    return list(diff(LOCK, replace(LOCK, python=python)))
+
+
+def test_equal_locks_have_no_changes() -> None:
+    assert diff(LOCK, LOCK) == ()
+
+
+def test_a_moved_package_has_both_versions_and_the_size() -> None:
+    [change] = moved("jinja2", "3.1.5", size=133271 + 1000)
+    assert (change.kind, change.name, change.old, change.new) == ("python", "jinja2", "3.1.4", "3.1.5")
+    assert (change.size, change.meaning) == (1000, "behaviour")
+
+
+def test_other_bytes_of_the_same_version_are_a_change_that_says_so() -> None:
+    [change] = moved("torch", "2.4.1")
+    assert change.old == change.new
+    assert change.meaning == "numbers"
+    assert "other bytes" in change.why
+
+
+def test_another_address_of_the_same_bytes_is_none() -> None:
+    python = [replace(p, wheel=replace(p.wheel, url="https://other.example/x.whl")) for p in LOCK.python]
+    assert diff(LOCK, replace(LOCK, python=python)) == ()
+
+
+def test_packages_that_come_and_go() -> None:
+    without = replace(LOCK, python=[p for p in LOCK.python if p.name != "sympy"])
+    [gone] = diff(LOCK, without)
+    [come] = diff(without, LOCK)
+    assert gone.new is None
+    assert come.old is None
+    assert gone.size == -come.size < 0
+
+
+def test_the_gravest_comes_first() -> None:
+    debs = [replace(p, version="9", sha256="2" * 64) for p in LOCK.debian]
+    new = replace(LOCK, debian=[*debs, debian("apt", "2.6.1"), debian("git", "1")], variables={"A": "1"})
+    meanings = [change.meaning for change in diff(LOCK, new)]
+    assert meanings == sorted(meanings, key=["numbers", "behaviour", "nothing"].index)
+    assert set(meanings) == {"numbers", "behaviour", "nothing"}
+
+
+def test_what_the_request_and_the_variables_say() -> None:
+    new = replace(
+        LOCK,
+        request=replace(LOCK.request, threads=4, name="other"),
+        variables={**LOCK.variables, "OMP_NUM_THREADS": "4"},
+    )
+    found = {(c.kind, c.name): (c.old, c.new, c.meaning) for c in diff(LOCK, new)}
+    assert found == {
+        ("request", "determinism.threads"): ("1", "4", "numbers"),
+        ("request", "name"): ("torch-cu121", "other", "nothing"),
+        ("variable", "OMP_NUM_THREADS"): ("1", "4", "numbers"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("meaning", "names"),
+    [
+        ("numbers", "torch torchvision triton numpy scipy nvidia-cublas-cu12 cuda-toolkit mkl intel-openmp"),
+        ("behaviour", "jinja2 requests transformers numpydoc"),
+        ("nothing", "pip"),
+    ],
+)
+def test_meaning_of_python_packages(meaning: str, names: str) -> None:
+    for name in names.split():
+        assert meaning_of_python(name)[0] == meaning, name
+
+
+@pytest.mark.parametrize(
+    ("meaning", "names"),
+    [
+        (
+            "numbers",
+            "libc6 libc-bin libgcc-s1 libstdc++6 libgomp1 gcc-12 g++ libopenblas0 python3.11 libblas3",
+        ),
+        ("behaviour", "libssl3 git zlib1g tzdata ca-certificates coreutils libgcrypt20"),
+        ("nothing", "apt dpkg passwd mount libapt-pkg6.0 debian-archive-keyring"),
+    ],
+)
+def test_meaning_of_debian_packages(meaning: str, names: str) -> None:
+    for name in names.split():
+        assert meaning_of_debian(name)[0] == meaning, name
