@@ -196,8 +196,8 @@ def test_an_image_that_fails_its_test_gets_no_name(
     assert "team/broken:1" not in site.names()
 
 
-def test_nothing_is_left_running(site: Site, built: dict[str, Any]) -> None:
-    assert site.call("ps", "--all", "--quiet").split() == []
+def test_no_self_test_is_left_behind(site: Site, built: dict[str, Any]) -> None:
+    assert site.call("ps", "--all", "--quiet", "--filter", "label=dev.reprobuild.selftest").split() == []
 
 
 def test_structure_of_base_and_derived(built: dict[str, Any], site: Site, tmp_path: Path) -> None:

@@ -116,6 +116,7 @@ def new_docker(folder: Path) -> Iterator[Site]:
     needs_root()
     for program in ("mmdebstrap", "docker", "unshare"):
         needs(program)
+    folder.mkdir()
     root = folder / "root"
     packages = "docker.io,docker-cli,docker-buildx,ca-certificates,iptables"
     made = subprocess.run(

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import docker
 import requests
+import urllib3
 from docker.context import ContextAPI
 from docker.errors import APIError, DockerException
 
@@ -18,7 +19,13 @@ from ..errors import EngineError, HostError
 from . import failures
 
 _SOCKET = "unix:///var/run/docker.sock"
-_GONE = (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError)
+_GONE = (
+    requests.exceptions.ConnectionError,
+    requests.exceptions.ChunkedEncodingError,
+    # The SDK reads some answers past requests.
+    urllib3.exceptions.HTTPError,
+    ConnectionError,
+)
 
 
 def connect() -> docker.DockerClient:

@@ -15,6 +15,7 @@ from .. import process
 from ..console import Console
 from ..errors import EngineError, HostError, ImageError
 from ..home import Home
+from ..image_config import LABEL
 from ..lockfile import Lock
 from . import failures
 from .base import EngineName, WriteContext, require_gpu
@@ -157,7 +158,15 @@ class PodmanRunner:
         with self._home.scratch("podman") as folder:
             container = folder / "container"
             command = [
-                *(self._program, "run", "--rm", "--cidfile", str(container), "--pull=never"),
+                *(
+                    self._program,
+                    "run",
+                    f"--label={LABEL}selftest=1",
+                    "--rm",
+                    "--cidfile",
+                    str(container),
+                    "--pull=never",
+                ),
                 *("--network=none", "--read-only", "--cap-drop=all", "--security-opt=no-new-privileges"),
                 *("--tmpfs=/tmp:rw,exec,nosuid,nodev,mode=1777", "--shm-size=2g"),
                 # Podman ends it also when this process was killed and cannot.
