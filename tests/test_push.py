@@ -6,6 +6,7 @@ import base64
 import json
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from reprobuild import registry as registry_module
 from reprobuild.console import Console
 from reprobuild.engines.layout import Image
 from reprobuild.engines.oci import OciEngine
+from reprobuild.engines.podman import PodmanEngine
+from reprobuild.engines.transfer import load
 from reprobuild.errors import ImageError, RegistryError
 from reprobuild.home import Home
 from reprobuild.push import Pushed, push
@@ -47,7 +50,9 @@ class Store:
 
     def build(self, package: str) -> Image:
         packages = [put(self.home, name, simple_wheel(name)) for name in ("torch", package)]
-        return self.engine.images.find(self.engine.build(lock_for(self.home, packages), no_context))
+        digest = self.engine.build(lock_for(self.home, packages), no_context)
+        self.engine.images.name(digest, f"team/{package}:1")
+        return self.engine.images.find(digest)
 
     def push(self, place: str, image: Image | None = None, *, force: bool = False) -> Pushed:
         return push(self.engine.images, image or self.image, Target.parse(place), CONSOLE, force=force)
@@ -212,3 +217,14 @@ def test_a_target_that_names_no_registry(text: str) -> None:
 )
 def test_a_target(text: str, expected: Target) -> None:
     assert Target.parse(text) == expected
+
+
+def test_a_candidate_is_handed_to_nobody(store: Store, host: str) -> None:
+    """What has not passed gets no name elsewhere either."""
+    candidate = replace(store.image, names=())
+    with pytest.raises(ImageError, match="is a candidate"):
+        store.push(f"{host}/team/x:1", candidate)
+    taker = PodmanEngine(store.home, CONSOLE)
+    with pytest.raises(ImageError, match="is a candidate"):
+        load(store.engine.images, candidate, "team/x:1", taker, force=True)
+    assert tags(host, "team/x") == []

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from .console import Console
-from .engines.layout import Image, ImageStore
+from .engines.layout import Image, ImageStore, refuse_candidate
 from .errors import RegistryError
 from .registry import Registry, Target
 
@@ -27,9 +27,10 @@ class Pushed:
 def push(images: ImageStore, image: Image, target: Target, console: Console, *, force: bool) -> Pushed:
     """Push an image; blobs that the registry has are not sent again.
 
-    The tag is given by the very last request, so a push that fails leaves none. Raises `RegistryError`, also
-    when the tag is another image's and not ``force``.
+    The tag is given by the very last request, so a push that fails leaves none. Raises `ImageError` for a
+    candidate, `RegistryError`, also when the tag is another image's and not ``force``.
     """
+    refuse_candidate(image)
     registry = Registry(target)
     there = registry.manifest_digest()
     if there not in (None, image.digest) and not force:

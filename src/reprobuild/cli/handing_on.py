@@ -7,10 +7,9 @@ from typing import Literal
 import click
 
 from ..engines.choice import taker
-from ..engines.layout import image_name
+from ..engines.layout import image_name, refuse_candidate
 from ..engines.oci import OciEngine
 from ..engines.transfer import load as load_image
-from ..errors import ImageError
 from ..home import size_text
 from ..push import push as push_image
 from ..registry import Target
@@ -38,8 +37,7 @@ def load(
     """
     store = OciEngine(settings.home, settings.console).images
     found = store.find(image)
-    if tag is None and not found.names:
-        raise ImageError(f"{image} has no name", hint="give it one with --tag")
+    refuse_candidate(found)
     name = image_name(tag or (image if image in found.names else found.names[0]))
     engine = taker(into, settings.home, settings.console)
     digest = load_image(store, found, name, engine, force=force)

@@ -221,6 +221,16 @@ class ImageStore:
             atomic_write(self.folder / "index.json", content, sync=False)
 
 
+def refuse_candidate(image: Image) -> None:
+    """Raise `ImageError` for an image without a name, before it gets one elsewhere."""
+    if not image.names:  # it need not have passed
+        raise ImageError(
+            f"{image.digest[:19]} is a candidate: an image gets a name, here or elsewhere, when it has passed"
+            " its self-test",
+            hint="`reprobuild image` tests it and names it",
+        )
+
+
 def damaged(digest: str, reason: str) -> ImageError:
     """Return the error of a blob that is not what its name says."""
     return ImageError(

@@ -9,16 +9,17 @@ from typing import IO
 from ..errors import EngineError, ImageError
 from .archive import write_docker, write_oci
 from .base import Taker
-from .layout import Image, ImageStore, image_name
+from .layout import Image, ImageStore, image_name, refuse_candidate
 from .stream import piped
 
 
 def load(images: ImageStore, image: Image, name: str, engine: Taker, *, force: bool) -> str:
     """Bring an image of the store into an engine under a name; return the digest that it has there.
 
-    Raises `EngineError` when the name is another image's and not ``force``, or when what arrived is not what
-    was sent; then nothing is named.
+    Raises `ImageError` for a candidate, `EngineError` when the name is another image's and not ``force``, or
+    when what arrived is not what was sent; then nothing is named.
     """
+    refuse_candidate(image)
     wanted = image.digest if engine.keeps_manifests else images.manifest(image.digest)["config"]["digest"]
     with suppress(ImageError):
         there = engine.images.find(image_name(name))
