@@ -165,7 +165,7 @@ def test_a_server_that_is_gone(bench: Bench, tmp_path: Path) -> None:
     text = (bench.folder / bench.lock).read_text()
     empty = {"REPROBUILD_HOME": str(tmp_path / "home"), "http_proxy": "http://127.0.0.1:9", "no_proxy": ""}
     _, err = bench.run("image", bench.lock, status=FetchError.exit_code, env=empty)
-    assert "torch" in err
+    assert "files could not be fetched" in err
     assert (bench.folder / bench.lock).read_text() == text
 
 
