@@ -4,11 +4,11 @@ import os
 import pwd
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import reprobuild
 from reprobuild import process
 from reprobuild.removal import remove_tree
 
@@ -59,7 +59,9 @@ def test_an_ordinary_user_s_unreadable_folders_go_too(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root, to become somebody else")
     nobody = pwd.getpwnam("nobody")
-    folder = tmp_path / "work"
+    folder, library = tmp_path / "work", tmp_path / "library"
+    # Where the project lies, somebody else may not look.
+    shutil.copytree(Path(reprobuild.__file__).parent, library / "reprobuild")
     (folder / "inner").mkdir(parents=True)
     (folder / "inner/file").write_text("x")
     for path in (tmp_path, folder, folder / "inner", folder / "inner/file"):
@@ -77,7 +79,7 @@ def test_an_ordinary_user_s_unreadable_folders_go_too(tmp_path: Path) -> None:
         user=nobody.pw_uid,
         group=nobody.pw_gid,
         extra_groups=[],
-        env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PATH": os.environ["PATH"]},
+        env={"PYTHONPATH": str(library), "PATH": os.environ["PATH"]},
         cwd="/",
         check=True,
     )

@@ -41,7 +41,6 @@ class Machine:
             env={
                 **os.environ,
                 "REPROBUILD_HOME": str(self.folder / "home"),
-                "PYTHONPATH": ":".join(sys.path),
             },
             capture_output=True,
             text=True,

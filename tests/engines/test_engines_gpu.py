@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from conftest import needs
 from reprobuild.console import Console
+from reprobuild.engines import gpu as gpu_module
 from reprobuild.engines import oci
 from reprobuild.engines.gpu import GpuAccess, gpu_access
 from reprobuild.engines.oci import OciEngine
@@ -417,7 +418,10 @@ def test_the_self_test_gets_what_was_asked_for(
 ) -> None:
     node = {"path": "/dev/nvidia0", "hostPath": "/dev/null"}
     access = found(cdi, {"kind": KIND, "containerEdits": {"deviceNodes": [node]}})
-    monkeypatch.setattr(oci, "gpu_access", lambda: access if there else gpu_access([], Path("/nowhere")))
+    for module in (gpu_module, oci):
+        monkeypatch.setattr(
+            module, "gpu_access", lambda: access if there else gpu_access([], Path("/nowhere"))
+        )
     engine, digest = tested
     assert run_selftest(engine.runner(digest), gpu=gpu).gpu_reason == reason
 
@@ -426,7 +430,8 @@ def test_the_self_test_gets_what_was_asked_for(
 def test_a_gpu_that_is_required_and_missing(
     tested: tuple[OciEngine, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oci, "gpu_access", lambda: gpu_access([], Path("/nowhere")))
+    for module in (gpu_module, oci):
+        monkeypatch.setattr(module, "gpu_access", lambda: gpu_access([], Path("/nowhere")))
     engine, digest = tested
     with pytest.raises(HostError, match="a GPU is required for the self-test, but there is none: no NVIDIA"):
         run_selftest(engine.runner(digest), gpu="require")
