@@ -166,30 +166,49 @@ def podman(folder: Path) -> Iterator[Site]:
 
 @contextmanager
 def _daemon(command: list[str], env: Mapping[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    log = folder / "log"
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
+    process = _started(command, env, folder / "log")
+    try:
+        yield process
+    finally:
+        _stop(process)
+        for name in ("data", "exec", "root", "run"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def _started(command: list[str], env: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+    # containerd writes its databases through to the disk before it answers, and dockerd waits only so long:
+    # too short while the gigabytes of an earlier test are on their way there.
+    os.sync()
+    for _ in range(3):
+        with log.open("wb") as out:
+            process = subprocess.Popen(command, stdout=out, stderr=out)
         try:
-            _wait(process, env, log)
-            yield process
-        finally:
-            # It ends its containers and containerd, which a kill would leave.
-            process.terminate()
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-    for name in ("data", "exec", "root", "run"):
-        shutil.rmtree(folder / name, ignore_errors=True)
+            if _answers(process, env):
+                return process
+        except BaseException:
+            _stop(process)
+            raise
+        _stop(process)
+    missing(f"dockerd does not start here: {log.read_text()[-600:]}")
 
 
-def _wait(process: subprocess.Popen[bytes], env: Mapping[str, str], log: Path) -> None:
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    # Asked, it ends its containers and containerd, which a kill would leave.
+    process.terminate()
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _answers(process: subprocess.Popen[bytes], env: Mapping[str, str]) -> bool:
+    surroundings = {**os.environ, **env}
     for _ in range(120):
         if process.poll() is not None:
-            break
-        done = subprocess.run(
-            ["docker", "version"], env={**os.environ, **env}, capture_output=True, check=False
-        )
+            return False
+        done = subprocess.run(["docker", "version"], env=surroundings, capture_output=True, check=False)
         if done.returncode == 0:
-            return
+            return True
         time.sleep(0.5)
-    missing(f"dockerd does not start here: {log.read_text()[-600:]}")
+    return False
