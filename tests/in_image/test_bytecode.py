@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import marshal
 import os
+import py_compile
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -50,9 +52,15 @@ def write(folder: Path, files: Contents) -> None:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def stage_of(folder: Path, packages: Mapping[str, Contents]) -> Path:
-    for name, files in packages.items():
-        write(folder / name, files)
+def stage_of(folder: Path, packages: Mapping[str, Contents], site: str = SITE) -> Path:
+    folder.mkdir(exist_ok=True)
+    for package, files in packages.items():
+        with (folder / f"{package}.sources").open("wb") as archive:
+            for name in sorted(files):
+                content = files[name]
+                if name.endswith(".py"):
+                    data = content.encode() if isinstance(content, str) else content
+                    bytecode.write(archive, f"{site}/{name}", data)
     return folder
 
 
@@ -85,10 +93,15 @@ def compiled(folder: Path) -> dict[str, bytes]:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*.pyc")}
 
 
+def answer(archive: Path, site: str = SITE) -> dict[str, bytes]:
+    with archive.open("rb") as file:
+        return {path.removeprefix(f"{site}/"): content for path, content in bytecode.read(file)}
+
+
 def staged(folder: Path, packages: Mapping[str, Contents], **env: str) -> dict[str, bytes]:
-    done = run("--stage", str(stage_of(folder, packages)), "--site", SITE, env=env)
-    assert (done.returncode, done.stderr) == (0, "")
-    return compiled(folder / "rich")
+    done = run("--stage", str(stage_of(folder, packages)), env=env)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return answer(folder / "rich.bytecode")
 
 
 @pytest.fixture(scope="module")
@@ -134,8 +147,8 @@ def test_the_company_does_not_matter(tmp_path: Path, expected: dict[str, bytes])
 
 def test_the_number_of_processors_does_not_matter(tmp_path: Path, expected: dict[str, bytes]) -> None:
     stage = stage_of(tmp_path, {"rich": FILES, "other": OTHERS})
-    assert run("--stage", str(stage), "--site", SITE, cpus=1).returncode == 0
-    assert expected == compiled(stage / "rich")
+    assert run("--stage", str(stage), cpus=1).returncode == 0
+    assert expected == answer(stage / "rich.bytecode")
 
 
 def test_an_environment_gets_the_bytes_of_the_stage(tmp_path: Path, expected: dict[str, bytes]) -> None:
@@ -146,9 +159,9 @@ def test_an_environment_gets_the_bytes_of_the_stage(tmp_path: Path, expected: di
     found = {name: data for name, data in compiled(site).items() if name.startswith("rich/")}
     # The names in it are those of the place; a folder of the same length is not to be had here.
     assert {name: data[:16][:8] for name, data in found.items()} == {n: d[:8] for n, d in expected.items()}
-    stage = stage_of(tmp_path / "stage", {"rich": FILES})
-    assert run("--stage", str(stage), "--site", str(site)).returncode == 0
-    assert compiled(stage / "rich") == found
+    stage = stage_of(tmp_path / "stage", {"rich": FILES}, str(site))
+    assert run("--stage", str(stage)).returncode == 0
+    assert answer(stage / "rich.bytecode", str(site)) == found
     assert not list((venv / "bin").rglob("*.pyc"))
 
 
@@ -157,38 +170,64 @@ def test_a_file_of_two_distributions_is_compiled_by_the_first_by_name(tmp_path: 
     packages = {"B_two": {"b.py": RICH, **shared}, "alpha.one": {"a.py": "A = 1\n", **shared}}
     venv = venv_of(tmp_path, packages)
     site = venv / SITE.removeprefix("/opt/venv/")
-    names = [[Path(path).name for path, _ in files] for files in bytecode.of_environment(venv)]
+    names = [[Path(path).name for path in paths] for paths in bytecode.of_environment(venv)]
     assert names == [["a.py", "shared.py"], ["b.py"]]
-    assert all(path == name for files in bytecode.of_environment(venv) for path, name in files)
     assert run("--venv", str(venv)).returncode == 0
     assert (site / f"__pycache__/shared.{TAG}.pyc").exists()
 
 
-def test_shipped_bytecode_is_replaced(tmp_path: Path, expected: dict[str, bytes]) -> None:
-    shipped = {f"rich/__pycache__/first.{TAG}.pyc": b"shipped, for a time stamp"}
-    assert expected == staged(tmp_path, {"rich": {**FILES, **shipped}})
+def test_shipped_bytecode_is_replaced(tmp_path: Path) -> None:
+    shipped = f"rich/__pycache__/first.{TAG}.pyc"
+    site = (
+        venv_of(tmp_path, {"rich": {**FILES, shipped: b"shipped, for a time stamp"}})
+        / SITE[len("/opt/venv/") :]
+    )
+    assert run("--venv", str(tmp_path)).returncode == 0
+    assert (site / shipped).read_bytes()[4:8] == bytecode.UNCHECKED_HASH
+
+
+def test_only_what_has_none_is_compiled_if_asked(tmp_path: Path) -> None:
+    has_one: Contents = {"done.py": "", f"__pycache__/done.{TAG}.pyc": b"shipped", "more.py": ""}
+    site = venv_of(tmp_path, {"has": has_one, "none": {"new.py": ""}}) / SITE[len("/opt/venv/") :]
+    assert run("--venv", str(tmp_path), "--missing").returncode == 0
+    assert sorted(compiled(site)) == [f"__pycache__/done.{TAG}.pyc", f"__pycache__/new.{TAG}.pyc"]
+    assert (site / f"__pycache__/done.{TAG}.pyc").read_bytes() == b"shipped"
 
 
 def test_its_files_are_readable_by_all_whatever_the_umask(tmp_path: Path) -> None:
-    stage = stage_of(tmp_path, {"rich": FILES})
-    command = [sys.executable, bytecode.__file__, "--stage", str(stage), "--site", SITE]
-    subprocess.run(command, check=True, umask=0o077)
-    assert {p.stat().st_mode & 0o777 for p in stage.rglob("*.pyc")} == {0o644}
+    site = venv_of(tmp_path, {"rich": FILES}) / SITE.removeprefix("/opt/venv/")
+    command = [sys.executable, bytecode.__file__, "--venv", str(tmp_path)]
+    subprocess.run(command, check=True, umask=0o027)
+    assert {p.stat().st_mode & 0o777 for p in site.rglob("*.pyc")} == {0o644}
 
 
 def test_importing_looks_at_no_source(tmp_path: Path) -> None:
-    stage = stage_of(tmp_path, {"rich": FILES})
-    assert run("--stage", str(stage), "--site", SITE).returncode == 0
-    (stage / "rich/rich/sub/deep.py").write_text("VALUE = 'changed'\n")
+    site = venv_of(tmp_path, {"rich": FILES}) / SITE.removeprefix("/opt/venv/")
+    assert run("--venv", str(tmp_path)).returncode == 0
+    (site / "rich/sub/deep.py").write_text("VALUE = 'changed'\n")
     code = "from rich.sub.deep import VALUE; from rich.first import NAMES, known; print(VALUE, known('red'))"
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(stage / "rich")}
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(site)}
     done = subprocess.run([sys.executable, "-S", "-c", code], env=env, capture_output=True, check=True)
     assert done.stdout.split() == [b"xxxxxxxxxx", b"True"]
 
 
+def test_it_is_the_bytecode_of_python_s_own_compiler(tmp_path: Path, expected: dict[str, bytes]) -> None:
+    """But for what the marshaller shares, which loading undoes."""
+    source, target = tmp_path / "first.py", tmp_path / "first.pyc"
+    source.write_text(RICH)
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(
+        str(source), str(target), f"{SITE}/rich/first.py", doraise=True, invalidation_mode=mode
+    )
+    ours = expected[f"rich/__pycache__/first.{TAG}.pyc"]
+    assert ours[:16] == target.read_bytes()[:16]
+    assert marshal.loads(ours[16:]) == marshal.loads(target.read_bytes()[16:])
+
+
 def test_a_process_that_dies_is_reported(tmp_path: Path) -> None:
     stage = stage_of(tmp_path, {"rich": FILES})
-    (stage / "rich/rich/__pycache__").write_text("no folder")
-    done = run("--stage", str(stage), "--site", SITE)
+    with (stage / "rich.sources").open("ab") as archive:
+        archive.write(b"no header\n")
+    done = run("--stage", str(stage))
     assert done.returncode == 1
     assert "bytecode.py: a compiling process failed" in done.stderr

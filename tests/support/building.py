@@ -45,7 +45,7 @@ def without_debian(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         program = workshop / "bytecode.py"
         program.write_bytes(assets.in_image("bytecode.py"))
         command = [sys.executable, str(program), "--stage", str(workshop / "stage")]
-        subprocess.run([*command, "--site", f"/{place(lock).site}"], check=True, umask=0o022)
+        subprocess.run(command, check=True, umask=0o022)
         upper = workshop / "upper"
         if environment:
             site = upper / place(lock).site

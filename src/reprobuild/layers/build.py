@@ -23,7 +23,7 @@ from ..image_files import image_files
 from ..lockfile import Lock, PythonPackage
 from ..store import Store
 from .cache import Cached, LayerCache
-from .conda import STAGE, link, read_member, stage_sources, write_bytecode, write_packages
+from .conda import link, read_member, stage_sources, write_bytecode, write_packages
 from .debian import write_debian
 from .image import file_manifest
 from .interpreter import run_interpreter, write_environment
@@ -159,10 +159,10 @@ class _Builder:
             for c in below
         ]
         environment = next((layer for layer in missing if layer.kind == "environment"), None)
-        site, modules = place(self._lock).site, self._workshop / "stage" / STAGE
+        stage = self._workshop / "stage"
         if environment is not None and self._lock.conda:
             with storage_errors(self._workshop):
-                stage_sources(folders[1:], site, modules)
+                stage_sources(folders[1:], place(self._lock).site, stage)
         upper = run_interpreter(self._lock, folders, self._workshop, environment=environment is not None)
 
         def close(item: tuple[tuple[LayerPlan, IO[bytes]], WheelLayer]) -> tuple[str, Cached]:
@@ -177,7 +177,7 @@ class _Builder:
             with self._blob(environment.key) as out:
                 writer = LayerWriter(out)
                 if self._lock.conda:
-                    write_bytecode(modules, site, writer)
+                    write_bytecode(stage, writer)
                 else:
                     write_environment(upper, writer)
                 done[environment.key] = self._put(environment.key, out, writer)

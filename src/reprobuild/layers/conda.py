@@ -24,10 +24,11 @@ from ..errors import BuildError
 from ..home import storage_errors
 from ..lockfile import CondaPackage, Lock
 from ..store import Store
+from . import sources
 from .tar import LayerWriter, parents
 
 STAGE = "+conda"
-"""The folder of the compiler's stage with conda's modules; no Python package can be called that."""
+"""The name of the compiler's archive of conda's modules; no Python package can be called that."""
 
 _META_KEYS = (
     *("name", "version", "build", "build_number", "depends", "constrains", "license", "md5", "size"),
@@ -90,27 +91,28 @@ def write_packages(prefix: Path, packages: Sequence[CondaPackage], out: LayerWri
 
 
 def stage_sources(roots: Sequence[Path], site: str, stage: Path) -> None:
-    """Lay aside the modules of some layers that have no bytecode yet."""
+    """Lay aside the modules of some layers that have no bytecode yet, in the compiler's stage."""
+    found: dict[str, Path] = {}
     for root in roots:
-        for source in sorted((root / site).rglob("*.py")):
-            cache = source.parent / "__pycache__"
-            compiled = list(cache.glob(f"{source.stem}.cpython-*.pyc"))
-            if source.is_file() and not compiled:
-                target = stage / source.relative_to(root / site)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(source.read_bytes())
-    stage.mkdir(exist_ok=True)
+        for source in (root / site).rglob("*.py"):
+            compiled = source.parent.glob(f"__pycache__/{source.stem}.cpython-*.pyc")
+            if source.is_file() and not any(compiled):
+                found[source.relative_to(root).as_posix()] = source
+    with (stage / f"{STAGE}{sources.SOURCES}").open("wb") as archive:
+        for path, source in sorted(found.items()):
+            sources.add(archive, path, source.read_bytes())
 
 
-def write_bytecode(stage: Path, site: str, out: LayerWriter) -> None:
+def write_bytecode(stage: Path, out: LayerWriter) -> None:
     """Write what the compiler has left in the stage, and the mark by which conda knows a prefix."""
-    compiled = {f"{site}/{p.relative_to(stage).as_posix()}": p for p in stage.rglob("__pycache__/*.pyc")}
+    compiled = sources.Bytecode([stage / f"{STAGE}{sources.BYTECODE}"])
     history = f"{SITE_PREFIX.lstrip('/')}/conda-meta/history"
-    for folder in parents([*compiled, history]):
+    paths = sorted([*compiled.paths(), history])
+    for folder in parents(paths):
         out.folder(folder)
-    files: dict[str, Path | bytes] = {**compiled, history: b""}
-    for path, what in sorted(files.items()):
-        _write(path, what, out)
+    for path in paths:
+        content = b"" if path == history else compiled.read(path)
+        out.file(path, 0o644, len(content), [content])
 
 
 def read_member(archive: Path, filename: str, ending: str) -> bytes | None:

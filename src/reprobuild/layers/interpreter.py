@@ -11,14 +11,13 @@ from ..determinism import SITE_PREFIX
 from ..errors import BuildError
 from ..home import storage_errors
 from ..lockfile import Lock
-from .plan import place
 from .tar import LayerWriter, parents
 
 _MOUNT = "/mnt"
 
 
 def run_interpreter(lock: Lock, below: Sequence[Path], workshop: Path, *, environment: bool) -> Path:
-    """Compile what lies in ``workshop/stage``, a folder a package, and make the environment if asked to.
+    """Compile what lies in ``workshop/stage``, an archive a package, and make the environment if asked to.
 
     ``below`` are the unpacked layers that bring it, lowest first. Where conda brings it, the environment is
     there already. Returns the folder in which the environment lies, as ``opt/venv``.
@@ -30,8 +29,7 @@ def run_interpreter(lock: Lock, below: Sequence[Path], workshop: Path, *, enviro
         (workshop / "bytecode.py").write_bytes(assets.in_image("bytecode.py"))
         bundle = workshop / "bundle"
         bundle.mkdir()
-    site = f"/{place(lock).site}"
-    script = f"umask 022; {python} {_MOUNT}/bytecode.py --stage {_MOUNT}/stage --site {site}"
+    script = f"umask 022; {python} {_MOUNT}/bytecode.py --stage {_MOUNT}/stage"
     if environment and not lock.conda:
         script += f" && {python} -m venv --without-pip {SITE_PREFIX}"
     task = sandbox.Task(

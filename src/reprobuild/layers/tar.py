@@ -18,7 +18,7 @@ import zstandard
 
 from ..home import storage_errors, write_all
 
-FORMAT = f"1/zstd-{zstandard.__version__}"
+FORMAT = f"2/zstd-{zstandard.__version__}"
 """Stands in every layer's key: raise the number when the bytes of a layer change for the same input."""
 
 MTIME = 315532800

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from ..lockfile import PythonPackage
+from . import sources
 from .tar import LayerWriter, parents
 from .wheel import Generated, Member, Place
 from .wheel_zip import chunks
@@ -26,6 +27,7 @@ class WheelLayer:
         self.writer = LayerWriter(out)
         self._stage = stage
         self._place = place
+        self._sources: dict[str, IO[bytes]] = {}
         self._tag = f".cpython-{place.python.replace('.', '')}.pyc"
         self._folders: set[str] = set()
 
@@ -41,8 +43,11 @@ class WheelLayer:
         """
         paths = sorted((path, package.name) for package, files in packages.items() for path in files)
         by_name = {package.name: files for package, files in packages.items()}
-        open_wheels = {package.name: wheel(package).open("rb") for package in packages}
+        open_wheels = {}
         try:
+            for package in packages:
+                open_wheels[package.name] = wheel(package).open("rb")
+                self._sources[package.name] = self._archive(package.name, sources.SOURCES).open("wb")
             last = ""
             for path, name in paths:
                 if path == last or _compiled_again(path, by_name[name], self._tag):
@@ -51,19 +56,15 @@ class WheelLayer:
                 self._make_folders(path)
                 self._write_one(path, by_name[name][path], name, open_wheels[name], advance)
         finally:
-            for file in open_wheels.values():
+            for file in (*open_wheels.values(), *self._sources.values()):
                 file.close()
 
     def write_bytecode(self, packages: list[PythonPackage]) -> None:
         """Write what the compiler has left beside the Python files of the packages, sorted by path."""
-        found: dict[str, Path] = {}
-        for package in packages:
-            root = self._stage / package.name
-            for compiled in root.rglob("__pycache__/*.pyc"):
-                found.setdefault(f"{self._place.site}/{compiled.relative_to(root).as_posix()}", compiled)
-        for path, compiled in sorted(found.items()):
+        compiled = sources.Bytecode(self._archive(package.name, sources.BYTECODE) for package in packages)
+        for path in compiled.paths():
             self._make_folders(path)
-            content = compiled.read_bytes()
+            content = compiled.read(path)
             self.writer.file(path, 0o644, len(content), [content])
 
     def _write_one(
@@ -78,10 +79,10 @@ class WheelLayer:
             case Generated(content, mode):
                 self.writer.file(path, mode, len(content), [content])
                 if self._to_compile(path):
-                    self._lay_aside(path, package, content)
+                    sources.add(self._sources[package], path, content)
             case Member(info, mode) if self._to_compile(path):
                 content = b"".join(chunks(wheel, info))
-                self._lay_aside(path, package, content)
+                sources.add(self._sources[package], path, content)
                 self.writer.file(path, mode, info.file_size, [content])
                 advance(len(content))
             case Member(info, mode):
@@ -90,10 +91,8 @@ class WheelLayer:
     def _to_compile(self, path: str) -> bool:
         return path.endswith(".py") and path.startswith(f"{self._place.site}/")
 
-    def _lay_aside(self, path: str, package: str, content: bytes) -> None:
-        target = self._stage / package / path.removeprefix(f"{self._place.site}/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+    def _archive(self, package: str, suffix: str) -> Path:
+        return self._stage / f"{package}{suffix}"
 
     def _make_folders(self, path: str) -> None:
         for folder in parents([path]):
