@@ -146,6 +146,34 @@ def test_torch_as_a_wheel_on_condas_python(forge: Channel, call: Call) -> None:
     assert lock.stack["python"] == "3.11.9"
 
 
+def test_wheels_fit_what_conda_brings(forge: Channel, family: Index, call: Call) -> None:
+    """The newest ``frames`` wants a NumPy that conda does not have there, so an older one is taken."""
+    family.add("frames", "2.0", requires=["numpy>=2"])
+    family.add("frames", "1.0", requires=["numpy>=1.20,<=1.26.4", "filelock"])
+    write(conda(["filelock", "numpy <2"], packages='["frames"]'))
+    said = call("lock", "a")
+    assert said.status == 0, said.err
+    assert {p.name: p.version for p in lock_of().python}["frames"] == "1.0"
+    assert "+conda" not in Path("envs/pylock.a.toml").read_text()
+    assert call("lock", "a").out.startswith("envs/pylock.a.toml: unchanged")
+
+
+@pytest.mark.parametrize("as_of", [None, "2024-09-15"])
+def test_a_wheel_that_cannot_be_beside_a_conda_package(
+    forge: Channel, family: Index, call: Call, as_of: str | None
+) -> None:
+    family.add("frames", "2.0", requires=["numpy>=2"])
+    keys = {"packages": '["frames"]'} | ({"as_of": as_of} if as_of else {})
+    write(conda(["filelock", "numpy <2"], **keys))
+    said = call("lock", "a")
+    assert (said.status, said.out) == (5, "")
+    assert "frames" in said.err
+    assert "numpy>=2" in said.err
+    assert "numpy==1.26.4+conda" in said.err
+    assert "is that of a conda package" in said.err
+    assert not Path("envs/pylock.a.toml").exists()
+
+
 def test_the_same_package_in_two_versions(forge: Channel, call: Call) -> None:
     write(conda(["filelock"], packages='["filelock==1.0"]'))
     said = call("lock", "a")
