@@ -101,6 +101,8 @@ class CondaPackage:
     """Match specs."""
     uploaded: datetime | None = None
     """When the package was built (UTC, whole seconds)."""
+    constrains: tuple[str, ...] = ()
+    """Match specs of what need not be there, but if it is, must fit."""
 
     @property
     def filename(self) -> str:
@@ -265,7 +267,8 @@ def _conda_table(package: CondaPackage) -> dict[str, Any]:
         table["md5"] = package.md5
     if package.uploaded is not None:
         table["upload-time"] = package.uploaded
-    return table | {"depends": list(package.depends)}
+    table["depends"] = list(package.depends)
+    return table | ({"constrains": list(package.constrains)} if package.constrains else {})
 
 
 def _wheel_table(wheel: Wheel) -> dict[str, Any]:

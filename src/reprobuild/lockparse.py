@@ -202,13 +202,10 @@ def _debian(table: Any, place: str) -> DebianPackage:
 def _conda(table: Any, place: str) -> CondaPackage:
     if not isinstance(table, dict):
         raise _BadError(f"{place}: a table is needed")
-    _keys(table, place, "name version build subdir url size sha256 md5 upload-time depends")
+    _keys(table, place, "name version build subdir url size sha256 md5 upload-time depends constrains")
     url = _url(table, place)
     if not _CONDA_FILE.fullmatch(url.rpartition("/")[2]):
         raise _BadError(f"{place}.url: names no conda package")
-    depends = _get(table, place, "depends", list)
-    if not all(isinstance(spec, str) and spec.isprintable() for spec in depends):
-        raise _BadError(f"{place}.depends: a list of text is needed")
     return CondaPackage(
         name=_form(table, place, "name", _CONDA_WORD),
         version=_form(table, place, "version", _CONDA_WORD),
@@ -218,9 +215,17 @@ def _conda(table: Any, place: str) -> CondaPackage:
         sha256=_sha256(table, place),
         md5=_form(table, place, "md5", re.compile("[0-9a-f]{32}")) if "md5" in table else None,
         size=_size(table, place),
-        depends=tuple(depends),
+        depends=_specs(table, place, "depends"),
         uploaded=_uploaded(table, place),
+        constrains=_specs(table, place, "constrains") if "constrains" in table else (),
     )
+
+
+def _specs(table: Mapping[str, Any], place: str, key: str) -> tuple[str, ...]:
+    specs = _get(table, place, key, list)
+    if not all(isinstance(spec, str) and spec.isprintable() for spec in specs):
+        raise _BadError(f"{place}.{key}: a list of text is needed")
+    return tuple(specs)
 
 
 def _keys(table: Mapping[str, Any], place: str, known: str) -> None:

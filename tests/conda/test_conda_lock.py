@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from reprobuild.conda import solver
 from reprobuild.lockfile import Lock
 from reprobuild.lockparse import parse_lock
 from support.channel import Channel, serve_channel, small_forge
@@ -131,6 +132,47 @@ def test_a_cpu_build_that_the_solver_takes_is_refused_all_the_same(forge: Channe
     assert "conda gave packages for CUDA of no version, not 12.1" in said.err
 
 
+@pytest.mark.parametrize("spec", ["pytorch-gpu", "vision"])
+def test_a_cpu_build_that_another_package_brings(forge: Channel, call: Call, spec: str) -> None:
+    """Neither what asks for it by another name nor what merely needs it gets a CPU build in."""
+    forge.add("pytorch-gpu", "9.0", depends=["pytorch 2.5.0"])
+    forge.add("vision", "1.0", depends=["pytorch 2.5.0"])
+    forge.index()
+    write(conda([f"{spec} {'9.0' if spec == 'pytorch-gpu' else '1.0'}"]))
+    said = call("lock", "a")
+    assert said.status == 5
+    assert "pytorch" in said.err
+    assert not Path("envs/pylock.a.toml").exists()
+
+
+def test_a_cuda_build_that_another_package_brings(forge: Channel, call: Call) -> None:
+    forge.add("vision", "1.0", depends=["pytorch 2.4.*"])
+    forge.index()
+    write(conda(["vision"]))
+    said = call("lock", "a")
+    assert said.status == 0, said.err
+    assert versions(lock_of())["pytorch"] == "2.4.1 cuda120_py311_0"
+    assert "torch" not in {p.name for p in lock_of().python}
+
+
+def test_without_the_virtual_package_there_is_no_cuda_build(
+    forge: Channel, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a host without a driver, which the solver must not look at."""
+    solve = solver.solve
+
+    def on_a_bare_host(specs: Any, *, virtual: dict[str, str], constraints: Any, **how: Any) -> Any:
+        del virtual["__cuda"]
+        free = [each for each in constraints if not each.startswith("pytorch ")]
+        return solve(specs, virtual=virtual, constraints=free, **how)
+
+    monkeypatch.setattr(solver, "solve", on_a_bare_host)
+    write(conda(["pytorch"]))
+    said = call("lock", "a")
+    assert said.status == 5
+    assert "conda gave pytorch 2.5.0 cpu_generic_py311_0, a CPU build" in said.err
+
+
 # --- Torch as a wheel ---
 
 
@@ -172,6 +214,25 @@ def test_a_wheel_that_cannot_be_beside_a_conda_package(
     assert "numpy==1.26.4+conda" in said.err
     assert "is that of a conda package" in said.err
     assert not Path("envs/pylock.a.toml").exists()
+
+
+def test_a_conda_package_that_does_not_want_a_wheel_beside_it(
+    forge: Channel, family: Index, call: Call
+) -> None:
+    forge.add("strict", "1.0", depends=["python"], constrains=["pytorch <2.4", "frames >=2", "absent <1"])
+    forge.index()
+    family.add("frames", "1.0")
+    family.add("frames", "2.0")
+    write(conda(["strict", "numpy <2"], packages='["frames==1.0"]', torch='"2.0.1"', cuda='"11.7"'))
+    said = call("lock", "a")
+    assert said.status == 5
+    assert "strict 1.0 from conda goes together with frames >=2 only, and the wheel is frames 1.0" in said.err
+    write(conda(["strict", "numpy <2"], packages='["frames"]', torch='"2.4.1"'))
+    assert "with pytorch <2.4 only, and the wheel is torch 2.4.1" in call("lock", "a").err
+    write(conda(["strict", "numpy <2"], packages='["frames"]', torch='"2.0.1"', cuda='"11.7"'))
+    said = call("lock", "a")
+    assert said.status == 0, said.err
+    assert parse_lock(lock_of().dump(), "again") == lock_of()
 
 
 def test_the_same_package_in_two_versions(forge: Channel, call: Call) -> None:

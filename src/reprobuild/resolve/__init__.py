@@ -19,7 +19,7 @@ from ..errors import ResolveError
 from ..lockfile import CondaPackage, DebianPackage, Lock, PythonPackage
 from ..network import session as new_session
 from ..request import Request
-from .conda import resolve_conda, torch_from_conda
+from .conda import check_wheels, resolve_conda, torch_from_conda
 from .debian import DebianRequest, resolve_debian
 from .python import ALWAYS, resolve_python
 from .target import Target, glibc_here, glibc_of
@@ -77,7 +77,7 @@ def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, consol
             raise refused
     assert found is not None
     conda, python = found
-    if not torch_from_conda(request):
+    if not torch_from_conda(conda):
         _check_cuda(request, python)
     return Lock(
         request=request,
@@ -141,8 +141,8 @@ def _packages(
     if request.conda is not None:
         conda = resolve_conda(request, request.conda, target, existing=existing, upgrade=upgrade.names)
     provided = {p.distribution: p.version for p in conda if p.is_python or p.name == "pip"}
-    torch = _torch(request, existing, upgrade, scan, target)
-    return conda, resolve_python(
+    torch = None if torch_from_conda(conda) else _torch(request, existing, upgrade, scan, target)
+    wheels = resolve_python(
         _wheels([_requirement(request, torch), *ALWAYS, *request.packages], provided),
         target,
         provided=provided,
@@ -153,6 +153,8 @@ def _packages(
         without=() if torch is None else ("UV_TORCH_BACKEND",),
         session=session,
     )
+    check_wheels(conda, wheels)
+    return conda, wheels
 
 
 def _debian_request(request: Request) -> DebianRequest:
@@ -181,7 +183,7 @@ def _torch(
     request: Request, existing: Lock | None, upgrade: Upgrade, scan: TorchScan, target: Target
 ) -> Version | None:
     """Return the torch for the request's CUDA; None for the CPU, where uv's settings decide."""
-    if request.cuda == "cpu" or torch_from_conda(request):
+    if request.cuda == "cpu":
         return None
     kept = existing is not None and "torch" not in upgrade.names
     prefer = existing.distributions.get("torch") if existing is not None and kept else None
