@@ -157,7 +157,7 @@ def _refusal(result: Completed, as_of: date | None) -> ResolveError:
 
 
 def _read(
-    text: str, target: Target, base: str, session: requests.Session, provided: Collection[str]
+    text: str, target: Target, base: str, session: requests.Session, provided: Collection[str] = ()
 ) -> tuple[PythonPackage, ...]:
     try:
         lock = Pylock.from_dict(tomllib.loads(text))
