@@ -26,6 +26,7 @@ _POOL_PATH = re.compile(r"pool/[A-Za-z0-9+.~_/-]+\.deb")
 _DEBIAN_VERSION = re.compile(r"[A-Za-z0-9.+~:-]+")
 _CONDA_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.(conda|tar\.bz2)")
 _CONDA_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*")
+_ARCHITECTURE = re.compile(r"(sm|compute)_[0-9]+[a-z]?")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -69,7 +70,11 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         raise _BadError(
             f"{place}.format: {own['format']} is not {FORMAT}, so another version of reprobuild wrote it"
         )
-    _keys(own, place, "digest format platform epoch request-digest request stack variables conda debian")
+    _keys(
+        own,
+        place,
+        "digest format platform epoch request-digest request stack variables architectures conda debian",
+    )
     _get(own, place, "digest", str)
     platform = _get(own, place, "platform", str)
     if platform not in MACHINES:
@@ -85,6 +90,9 @@ def _lock(data: Mapping[str, Any]) -> Lock:
     for key, value in variables.items():
         if not _VARIABLE.fullmatch(key) or not isinstance(value, str) or not value.isprintable():
             raise _BadError(f"{place}.variables.{key}: not a variable name and one line of text")
+    known = _get(own, place, "architectures", list) if "architectures" in own else []
+    if not all(isinstance(each, str) and _ARCHITECTURE.fullmatch(each) for each in known):
+        raise _BadError(f"{place}.architectures: a list like ['sm_80', 'compute_90'] is needed")
     lock = Lock(
         request=request,
         platform=platform,
@@ -98,6 +106,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
             _conda(table, f"{place}.conda[{i}]")
             for i, table in enumerate(_get(own, place, "conda", list) if "conda" in own else [])
         ],
+        architectures=known,
     )
     _unique([p.name for p in lock.python], "packages")
     _unique([p.name for p in lock.debian], f"{place}.debian")
