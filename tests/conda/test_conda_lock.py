@@ -7,14 +7,20 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from reprobuild.conda import solver
+from reprobuild.console import Console
+from reprobuild.errors import FetchError
+from reprobuild.fetch import fetch
+from reprobuild.home import Home
 from reprobuild.lockfile import Lock
 from reprobuild.lockparse import parse_lock
+from reprobuild.store import Store
 from support.channel import Channel, serve_channel, small_forge
 from support.index import Index
 
@@ -297,6 +303,21 @@ def test_an_entry_without_a_hash_is_refused(forge: Channel, call: Call, key: str
     said = call("lock", "a")
     assert said.status == 5
     assert f"gives no {key} of filelock-3.15-pyhd8ed1ab_0.conda" in said.err
+
+
+def test_a_channel_that_is_a_folder(forge: Channel, call: Call, tmp_path: Path) -> None:
+    """Its files are held against their hashes as any others are, which py-rattler itself does not do."""
+    write(conda(["pytorch"]).replace('"forge"', f'"{forge.folder.as_uri()}"'))
+    said = call("lock", "a")
+    assert said.status == 0, said.err
+    lock = lock_of()
+    assert {p.url.partition("/")[0] for p in lock.conda} == {"file:"}
+    only = replace(lock, python=(), debian=())
+    fetch(only, Store(Home(tmp_path / "home")), Console(quiet=True))
+    file = next(forge.folder.glob("*/filelock-*"))
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    with pytest.raises(FetchError, match="filelock"):
+        fetch(only, Store(Home(tmp_path / "other")), Console(quiet=True))
 
 
 @pytest.mark.parametrize(
