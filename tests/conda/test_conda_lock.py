@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from packaging.requirements import Requirement
 
 from reprobuild.conda import solver
 from reprobuild.console import Console
@@ -409,6 +410,30 @@ def test_stock_conda_lock_reads_what_is_written(forge: Channel, call: Call) -> N
     again = call("convert", "a", "--to", "conda-lock").out
     assert again == Path("conda-lock.yml").read_text()
     assert all(p.sha256 in again for p in lock.conda)
+
+
+# Of conda's own conda/misc.py: what a line of an explicit list may be.
+_EXPLICIT_LINE = re.compile(
+    r"(?:(?P<url_p>.+)(?:[/\\]))?(?P<fn>[^/\\#]+(?:\.tar\.bz2|\.conda))"
+    r"(?:#(?:(?P<md5>[0-9a-f]{32})|(?:(?:sha256:)?(?P<sha256>[0-9a-f]{64}))))?"
+)
+
+
+def test_conda_reads_the_explicit_list(forge: Channel, call: Call) -> None:
+    write(conda(["pytorch"]))
+    assert call("lock", "a").status == 0
+    lines = call("convert", "a", "--to", "explicit").out.splitlines()
+    lock = lock_of()
+    assert lines[1:3] == ["# platform: linux-64", "@EXPLICIT"]
+    found = [_EXPLICIT_LINE.fullmatch(line) for line in lines[3:] if not line.startswith("#")]
+    named = {(f"{line['url_p']}/{line['fn']}", line["sha256"]) for line in found if line}
+    assert len(named) == len(found)
+    assert named == {(p.url, p.sha256) for p in lock.conda}
+    # As conda-lock's `install` picks the wheels out, to hand them to pip.
+    (pip,) = [line.split("# pip ")[1] for line in lines if line.startswith("# pip ")]
+    wheel = lock.python[0].wheel
+    assert Requirement(pip).url == f"{wheel.url}#sha256={wheel.sha256}"
+    assert sum(":pool/" in line for line in lines) == len(lock.debian)
 
 
 def test_a_conda_lock_is_taken_over_with_its_pins(forge: Channel, call: Call) -> None:
