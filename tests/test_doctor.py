@@ -11,7 +11,7 @@ import pytest
 
 from reprobuild import doctor
 from reprobuild.console import Console
-from reprobuild.doctor import Driver, examine
+from reprobuild.doctor import Driver, examine, examine_for
 from reprobuild.engines.gpu import GpuAccess
 from reprobuild.engines.oci import OciEngine
 from reprobuild.errors import HostError, RegistryError
@@ -121,7 +121,9 @@ def test_labels_say_what_the_lock_says() -> None:
 
 def test_an_image_for_other_gpus(smi: Path, tmp_path: Path) -> None:
     needs = needs_of(replace(LOCK, architectures=("sm_50", "sm_90")))
-    found = {each.name: each for each in examine(None, Home(tmp_path), needs)}
+    found = {each.name: each for each in examine_for(needs, Home(tmp_path))}
+    assert found["needs"].text == ("CUDA 12.1; driver 525.60.13 or newer; PyTorch has code for sm_50, sm_90")
+    assert "mmdebstrap" not in found
     assert found["GPU"].good is False
     assert found["GPU"].text == (
         "NVIDIA A100-SXM4-40GB has compute capability 8.0, and the PyTorch of "
@@ -168,7 +170,7 @@ def test_an_image_of_a_registry(
         assert len(asked) == 1, "the configuration, and no layer"
         missing = call("doctor", f"{gate.host}/team/x:2")
     assert said.status == 7
-    assert "GPU           BAD: NVIDIA A100-SXM4-40GB has compute capability 8.0" in said.out
+    assert "GPU     BAD: NVIDIA A100-SXM4-40GB has compute capability 8.0" in said.out
     assert "to fetch" in said.out
     assert (missing.status, "/team/x:2 is not there" in missing.err) == (RegistryError.exit_code, True)
     assert call("doctor", "team/x:1").status == 7

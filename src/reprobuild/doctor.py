@@ -47,12 +47,11 @@ class Driver:
     """Name and compute capability."""
 
 
-def examine(lock: Lock | None, home: Home, needs: Needs | None = None) -> tuple[Finding, ...]:
-    """Look at all that a build and a run need: of any image, or a lock's, or one that ``needs`` tells of.
+def examine(lock: Lock | None, home: Home) -> tuple[Finding, ...]:
+    """Look at all that a build and a run need: of any image, or a lock's.
 
     Changes nothing and asks no network.
     """
-    needs = needs_of(lock) if lock is not None else needs
     found = [
         _tried("runtime", sandbox.runtime),
         _tried("namespaces", lambda: namespaces.check(all_ids=True)),
@@ -62,7 +61,14 @@ def examine(lock: Lock | None, home: Home, needs: Needs | None = None) -> tuple[
         _disk(lock, home),
         *(_engine(name) for name in ("docker", "podman")),
     ]
-    return (*found, *examine_gpus(needs))
+    needs = None if lock is None else needs_of(lock)
+    return (*found, *_said(needs), *examine_gpus(needs))
+
+
+def examine_for(needs: Needs, home: Home) -> tuple[Finding, ...]:
+    """Look at what the run of an image takes that is built already. Changes nothing and asks no network."""
+    found = [_disk(None, home), *(_engine(name) for name in ("docker", "podman"))]
+    return (*found, *_said(needs), *examine_gpus(needs))
 
 
 def driver() -> Driver | str:
@@ -123,6 +129,16 @@ def _disk(lock: Lock | None, home: Home) -> Finding:
     needed = sum(sizes) * _UNPACKED
     hint = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place"
     return Finding("disk", needed <= free, f"{text}; about {size_text(needed)} are needed", hint)
+
+
+def _said(needs: Needs | None) -> list[Finding]:
+    """What the image asks for, on a machine without a GPU too."""
+    if needs is None or needs.cuda is None:
+        return []
+    parts = [f"CUDA {needs.cuda}"]
+    parts += [f"driver {needs.driver} or newer"] if needs.driver else []
+    parts += [f"PyTorch has code for {', '.join(needs.architectures)}"] if needs.architectures else []
+    return [Finding("needs", good=None, text="; ".join(parts))]
 
 
 def _engine(name: Literal["docker", "podman"]) -> Finding:

@@ -9,13 +9,12 @@ from typing import get_args
 
 import click
 
-from ..doctor import Finding, examine
+from ..doctor import Finding, examine, examine_for
 from ..engines.base import EngineName
 from ..errors import HostError, ImageError
 from ..home import size_text
 from ..image_config import LABEL
-from ..lockfile import Lock
-from ..needs import Needs, needs_of_labels
+from ..needs import needs_of_labels
 from ..registry import Target
 from ..registry_labels import read_remote
 from ..sources import find_image
@@ -33,16 +32,14 @@ def doctor(settings: Settings, what: str | None, *, json_: bool) -> None:
     """Look whether this machine can build and run images.
 
     With a lock, or the request of one, it looks at the disk, the driver and the GPUs for that image too. With
-    an image, in an engine or in a registry, at the driver and the GPUs; of a registry's image it reads what
-    the image says of itself and none of its layers. It downloads and changes nothing else. Exit status 7 when
-    something is missing.
+    an image, whether this machine can run it: of one in a registry it reads what the image says of itself,
+    and none of its layers. It changes nothing. Exit status 7 when something is missing.
 
     \b
     reprobuild doctor envs/torch-cu121.toml
     reprobuild doctor registry.example/team/torch:2.4.1
     """
-    lock, needs, size = (None, None, []) if what is None else _wanted(what, settings)
-    found = [*examine(lock, settings.home, needs), *size]
+    found = examine(None, settings.home) if what is None else _found(what, settings)
     if json_:
         emit([asdict(each) for each in found])
     else:
@@ -55,23 +52,24 @@ def doctor(settings: Settings, what: str | None, *, json_: bool) -> None:
         )
 
 
-def _wanted(what: str, settings: Settings) -> tuple[Lock | None, Needs | None, list[Finding]]:
-    """Return the lock that is meant, or else what an image needs and the size of its pull."""
+def _found(what: str, settings: Settings) -> tuple[Finding, ...]:
+    """Look at this machine for what is meant: a lock, or an image here or in a registry."""
+    home = settings.home
     if Path(what).name.startswith("pylock."):
-        return read_lock(Path(what)), None, []
+        return examine(read_lock(Path(what)), home)
     if is_env(what) or not re.search("[:/@]", what):
-        return read_lock(read_env(what).lock_file), None, []
+        return examine(read_lock(read_env(what).lock_file), home)
     if _in_registry(what):
         remote = read_remote(Target.parse(what))
         pull = Finding("pull", good=None, text=f"{size_text(remote.size)} to fetch")
-        return None, needs_of_labels(remote.labels, what), [pull]
-    image = find_image(what, settings.home, settings.console).image
+        return (pull, *examine_for(needs_of_labels(remote.labels, what), home))
+    image = find_image(what, home, settings.console).image
     if LABEL + "lock" not in image.labels:
         raise ImageError(
             f"{what} is no image of reprobuild's: it has no label {LABEL}lock",
             hint="name one that reprobuild made, or one that starts FROM it",
         )
-    return None, needs_of_labels(image.labels, what), []
+    return examine_for(needs_of_labels(image.labels, what), home)
 
 
 def _in_registry(what: str) -> bool:
