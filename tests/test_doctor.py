@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reprobuild import doctor
+from reprobuild import doctor, pipeline
 from reprobuild.console import Console
 from reprobuild.doctor import Driver, examine, examine_for
 from reprobuild.engines.gpu import GpuAccess
 from reprobuild.engines.oci import OciEngine
-from reprobuild.errors import HostError, RegistryError
+from reprobuild.errors import FetchError, HostError, RegistryError
 from reprobuild.home import Home
 from reprobuild.image_config import image_config
 from reprobuild.lockparse import parse_lock
@@ -146,6 +146,20 @@ def test_what_will_not_run_is_said_before_the_download(
     _check_gpus(lock, "off", Console())
     assert capsys.readouterr().err == ""
     _check_gpus(LOCK, gpu, Console())
+
+
+def test_an_image_is_not_fetched_before_that_is_said(
+    smi: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise FetchError("here the download begins")
+
+    monkeypatch.setattr(pipeline, "check_host", lambda: None)
+    monkeypatch.setattr(pipeline, "fetch", stop)
+    Path("pylock.a.toml").write_text(replace(LOCK, architectures=("sm_50",)).dump())
+    said = call("image", "pylock.a.toml")
+    assert said.status == FetchError.exit_code
+    assert said.err.index("sm_50 only: the test on the GPU will fail") < said.err.index("the download begins")
 
 
 # --- An image, before it is pulled ---
