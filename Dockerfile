@@ -72,6 +72,7 @@ LABEL \
     dev.reprobuild.cuda="12.1.105" \
     dev.reprobuild.cudnn="9.1.0.70" \
     dev.reprobuild.debian="bookworm" \
+    dev.reprobuild.driver="525.60.13" \
     dev.reprobuild.epoch="1726358400" \
     dev.reprobuild.lock="sha256:e1dde9a55b0664edda833a99fa2afb11d48e5bba1b57786cc4b6561136d10515" \
     dev.reprobuild.nccl="2.20.5" \

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reprobuild.diff import Change, diff, meaning_of_debian, meaning_of_python
+from reprobuild.diff import Change, diff, meaning_of_conda, meaning_of_debian, meaning_of_python
+from reprobuild.lockfile import CondaPackage
 from support.resolving import debian
 from test_lockfile import LOCK
 
@@ -18,6 +19,14 @@ def moved(name: str, version: str, *, sha256: str = "1" * 64, size: int = 5) -> 
         for p in LOCK.python
     ]
     return list(diff(LOCK, replace(LOCK, python=python)))
+
+
+def conda(name: str, version: str, *, build: str = "0", size: int = 5) -> CondaPackage:
+    url = f"https://conda.example/forge/linux-64/{name}-{version}-{build}.conda"
+    return CondaPackage(
+        name=name, version=version, build=build, subdir="linux-64", url=url, sha256="2" * 64, md5=None,
+        size=size, depends=(),
+    )  # fmt: skip
 
 
 def test_equal_locks_have_no_changes() -> None:
@@ -40,6 +49,22 @@ def test_other_bytes_of_the_same_version_are_a_change_that_says_so() -> None:
 def test_another_address_of_the_same_bytes_is_none() -> None:
     python = [replace(p, wheel=replace(p.wheel, url="https://other.example/x.whl")) for p in LOCK.python]
     assert diff(LOCK, replace(LOCK, python=python)) == ()
+
+
+def test_conda_packages() -> None:
+    old = replace(LOCK, conda=[conda("libcublas", "12.1"), conda("ca-certificates", "1"), conda("pip", "24")])
+    torch = conda("pytorch", "2.4.1", build="cuda120_0", size=100)
+    new = replace(old, conda=[replace(p, version="9", sha256="3" * 64) for p in old.conda] + [torch])
+    found = {c.name: (c.kind, c.old, c.new, c.size, c.meaning) for c in diff(old, new)}
+    assert found == {
+        "libcublas": ("conda", "12.1 0", "9 0", 0, "numbers"),
+        "pytorch": ("conda", None, "2.4.1 cuda120_0", 100, "numbers"),
+        "ca-certificates": ("conda", "1 0", "9 0", 0, "behaviour"),
+        "pip": ("conda", "24 0", "9 0", 0, "nothing"),
+    }
+    rebuilt = replace(new, conda=[p if p != torch else replace(p, build="cpu_0") for p in new.conda])
+    [change] = diff(new, rebuilt)
+    assert (change.old, change.new) == ("2.4.1 cuda120_0", "2.4.1 cpu_0")
 
 
 def test_packages_that_come_and_go() -> None:
@@ -84,6 +109,24 @@ def test_what_the_request_and_the_variables_say() -> None:
 def test_meaning_of_python_packages(meaning: str, names: str) -> None:
     for name in names.split():
         assert meaning_of_python(name)[0] == meaning, name
+
+
+@pytest.mark.parametrize(
+    ("meaning", "names"),
+    [
+        (
+            "numbers",
+            "pytorch libtorch pytorch-gpu numpy python libblas openblas mkl triton cuda-version nccl",
+        ),
+        ("numbers", "cuda-cudart cudatoolkit libcudnn cudnn libnvjitlink libgcc libgcc-ng libstdcxx libgomp"),
+        ("numbers", "llvm-openmp _openmp_mutex"),
+        ("behaviour", "openssl ca-certificates tzdata jinja2 libzlib readline"),
+        ("nothing", "pip"),
+    ],
+)
+def test_meaning_of_conda_packages(meaning: str, names: str) -> None:
+    for name in names.split():
+        assert meaning_of_conda(name)[0] == meaning, name
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reprobuild import doctor
-from reprobuild.doctor import Driver, examine, too_old
+from reprobuild import doctor, pipeline
+from reprobuild.console import Console
+from reprobuild.doctor import Driver, examine, examine_for
 from reprobuild.engines.gpu import GpuAccess
+from reprobuild.engines.oci import OciEngine
+from reprobuild.errors import FetchError, HostError, RegistryError
 from reprobuild.home import Home
+from reprobuild.image_config import image_config
+from reprobuild.lockparse import parse_lock
+from reprobuild.needs import needs_of, needs_of_labels
+from reprobuild.pipeline import _check_gpus
+from reprobuild.push import push
+from reprobuild.registry import Target
+from reprobuild.selftest import Gpu
+from support.building import lock_for, no_context, without_debian
+from support.registry import gate_before, serve_registry
+from support.wheels import put, simple_wheel
 from test_lockfile import LOCK
 
 if TYPE_CHECKING:
@@ -60,7 +73,122 @@ def test_a_driver_that_is_broken(smi: Path, text: str, says: str) -> None:
 )
 def test_a_driver_runs_its_own_major_version_and_those_before(cuda: str, old: bool) -> None:
     lock = replace(LOCK, request=replace(LOCK.request, cuda=cuda))
-    assert (too_old(Driver("550.54.14", "12.4", ()), lock) is not None) == old
+    assert (needs_of(lock).refusal_of_driver("550.54.14", "12.4") is not None) == old
+
+
+def test_a_driver_older_than_its_cuda_needs() -> None:
+    needs = needs_of(LOCK)
+    assert needs.driver == "525.60.13"
+    assert needs.refusal_of_driver("525.60.13", "12.0") is None
+    assert needs.refusal_of_driver("525.9", "12.0") == (
+        f"driver 525.9 knows CUDA up to 12.0, and {LOCK.request.name} is for CUDA 12.1, which takes driver "
+        "525.60.13 or newer"
+    )
+
+
+@pytest.mark.parametrize(
+    ("capability", "listed", "runs"),
+    [
+        ("8.0", "sm_80", True),
+        ("8.6", "sm_80", True),
+        ("8.0", "sm_86", False),
+        ("9.0", "sm_80 sm_86", False),
+        ("9.0", "sm_80 compute_80", True),
+        ("7.5", "sm_80 compute_80", False),
+        ("12.0", "sm_50 sm_90", False),
+        ("12.0", "sm_120", True),
+        ("9.0", "sm_90a", True),
+        ("10.0", "compute_90a", False),
+        ("10.3", "sm_100f", True),
+        ("5.2", "", True),
+    ],
+)
+def test_a_gpu_runs_the_code_that_is_for_it(capability: str, listed: str, runs: bool) -> None:
+    needs = needs_of(replace(LOCK, architectures=listed.split()))
+    assert (needs.refusal_of_gpu("GPU", capability) is None) == runs
+    for_cpu = replace(LOCK, request=replace(LOCK.request, cuda="cpu"), architectures=["sm_10"])
+    assert needs_of(for_cpu).refusal_of_gpu("GPU", capability) is None
+
+
+def test_labels_say_what_the_lock_says() -> None:
+    lock = replace(LOCK, architectures=["sm_80", "compute_90"])
+    labels = image_config(lock).labels
+    assert labels["dev.reprobuild.architectures"] == "sm_80 compute_90"
+    assert labels["dev.reprobuild.driver"] == "525.60.13"
+    assert needs_of_labels(labels, lock.request.name) == needs_of(lock)
+    assert parse_lock(lock.dump(), "again") == lock
+
+
+def test_an_image_for_other_gpus(smi: Path, tmp_path: Path) -> None:
+    needs = needs_of(replace(LOCK, architectures=("sm_50", "sm_90")))
+    found = {each.name: each for each in examine_for(needs, Home(tmp_path))}
+    assert found["needs"].text == ("CUDA 12.1; driver 525.60.13 or newer; PyTorch has code for sm_50, sm_90")
+    assert "mmdebstrap" not in found
+    assert found["GPU"].good is False
+    assert found["GPU"].text == (
+        "NVIDIA A100-SXM4-40GB has compute capability 8.0, and the PyTorch of "
+        f"{LOCK.request.name} has code for sm_50, sm_90 only"
+    )
+    assert found["driver"].good
+
+
+@pytest.mark.parametrize("gpu", ["auto", "require"])
+def test_what_will_not_run_is_said_before_the_download(
+    smi: Path, tmp_path: Path, gpu: Gpu, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock = replace(LOCK, architectures=("sm_50",))
+    if gpu == "require":
+        with pytest.raises(HostError, match=r"--gpu require: NVIDIA A100.* sm_50 only"):
+            _check_gpus(lock, gpu, Console())
+    else:
+        _check_gpus(lock, gpu, Console())
+        assert "sm_50 only: the test on the GPU will fail" in capsys.readouterr().err
+    _check_gpus(lock, "off", Console())
+    assert capsys.readouterr().err == ""
+    _check_gpus(LOCK, gpu, Console())
+
+
+def test_an_image_is_not_fetched_before_that_is_said(
+    smi: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise FetchError("here the download begins")
+
+    monkeypatch.setattr(pipeline, "check_host", lambda: None)
+    monkeypatch.setattr(pipeline, "fetch", stop)
+    Path("pylock.a.toml").write_text(replace(LOCK, architectures=("sm_50",)).dump())
+    said = call("image", "pylock.a.toml")
+    assert said.status == FetchError.exit_code
+    assert said.err.index("sm_50 only: the test on the GPU will fail") < said.err.index("the download begins")
+
+
+# --- An image, before it is pulled ---
+
+
+def test_an_image_of_a_registry(
+    smi: Path, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_debian(monkeypatch)
+    home = Home(tmp_path / "home")
+    monkeypatch.setenv("REPROBUILD_HOME", str(home.root))
+    engine = OciEngine(home, Console(quiet=True))
+    lock = lock_for(home, [put(home, "torch", simple_wheel("torch"))])
+    lock = replace(lock, architectures=("sm_50",), request=replace(lock.request, cuda="12.1"))
+    digest = engine.build(lock, no_context)
+    engine.images.name(digest, "team/x:1")
+    with serve_registry(tmp_path / "registry") as host, gate_before(host) as gate:
+        there = Target.parse(f"{host}/team/x:1")
+        push(engine.images, engine.images.find(digest), there, Console(), force=False)
+        said = call("doctor", f"{gate.host}/team/x:1")
+        asked = [line for line in gate.log if line.startswith("GET ") and "/blobs/" in line]
+        assert len(asked) == 1, "the configuration, and no layer"
+        missing = call("doctor", f"{gate.host}/team/x:2")
+    assert said.status == 7
+    assert "GPU     BAD: NVIDIA A100-SXM4-40GB has compute capability 8.0" in said.out
+    assert "to fetch" in said.out
+    assert (missing.status, "/team/x:2 is not there" in missing.err) == (RegistryError.exit_code, True)
+    assert call("doctor", "team/x:1").status == 7
+    assert call("doctor", "oci:team/x:1").status == 7
 
 
 def test_a_lock_needs_disk_and_a_driver(smi: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

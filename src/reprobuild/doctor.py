@@ -1,7 +1,7 @@
-"""Whether this machine can build and run images, and one lock's image in particular.
+"""Whether this machine can build and run images, and one image in particular.
 
-The driver is judged by what it says itself: a CUDA program needs a driver whose own CUDA is of the same major
-version or a later one (CUDA's minor version compatibility).
+A CUDA program needs a driver whose own CUDA is of the same major version or a later one (CUDA's minor version
+compatibility), and code for the GPU that it meets.
 """
 
 from __future__ import annotations
@@ -9,13 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from . import namespaces, process, sandbox
+from .console import Console
+from .engines.choice import taker
 from .engines.gpu import gpu_access
 from .errors import HostError
 from .home import Home, free_bytes, size_text
 from .index_settings import ca_bundle
 from .lockfile import Lock
+from .needs import Needs, needs_of
 
 _UNPACKED = 4
 """An image takes about so many times the bytes that are fetched: packed, unpacked, and its layers."""
@@ -44,7 +48,10 @@ class Driver:
 
 
 def examine(lock: Lock | None, home: Home) -> tuple[Finding, ...]:
-    """Look at all that a build and a run need. Changes nothing and asks no network."""
+    """Look at all that a build and a run need: of any image, or a lock's.
+
+    Changes nothing and asks no network.
+    """
     found = [
         _tried("runtime", sandbox.runtime),
         _tried("namespaces", lambda: namespaces.check(all_ids=True)),
@@ -52,8 +59,16 @@ def examine(lock: Lock | None, home: Home) -> tuple[Finding, ...]:
         _tried("apt", lambda: process.require("apt-get", "to resolve Debian packages")),
         _tried("certificates", lambda: ca_bundle() or "the system's"),
         _disk(lock, home),
+        *(_engine(name) for name in ("docker", "podman")),
     ]
-    return (*found, *_gpu(lock))
+    needs = None if lock is None else needs_of(lock)
+    return (*found, *_said(needs), *examine_gpus(needs))
+
+
+def examine_for(needs: Needs, home: Home) -> tuple[Finding, ...]:
+    """Look at what the run of an image takes that is built already. Changes nothing and asks no network."""
+    found = [_disk(None, home), *(_engine(name) for name in ("docker", "podman"))]
+    return (*found, *_said(needs), *examine_gpus(needs))
 
 
 def driver() -> Driver | str:
@@ -75,14 +90,26 @@ def driver() -> Driver | str:
     return Driver(version[1], cuda[1], tuple((name, capability) for name, capability in gpus))
 
 
-def too_old(found: Driver, lock: Lock) -> str | None:
-    """Return why a driver cannot run a lock's CUDA; None when it can, or there is no CUDA in it."""
-    if lock.request.cuda == "cpu" or int(found.cuda.split(".")[0]) >= int(lock.request.cuda.split(".")[0]):
-        return None
-    return (
-        f"driver {found.version} knows CUDA up to {found.cuda}, and {lock.request.name} is for CUDA "
-        f"{lock.request.cuda}"
-    )
+def examine_gpus(needs: Needs | None) -> list[Finding]:
+    """Look at the GPUs and the driver, for any image or for one."""
+    access, found = gpu_access(), driver()
+    if isinstance(access, str) and isinstance(found, str):
+        return [Finding("GPU", good=None, text=access)]
+    if isinstance(access, str):
+        return [Finding("GPU", good=False, text=access)]
+    if isinstance(found, str):
+        return [Finding("GPU", good=True, text="can be handed in"), Finding("driver", good=None, text=found)]
+    gpus = ", ".join(f"{name} (compute capability {capability})" for name, capability in found.gpus)
+    known = f"{found.version}, for CUDA up to {found.cuda}"
+    if needs is None:
+        return [Finding("GPU", good=True, text=gpus), Finding("driver", good=True, text=known)]
+    old = needs.refusal_of_driver(found.version, found.cuda)
+    # One line for several GPUs of a kind.
+    strange = list(dict.fromkeys(filter(None, (needs.refusal_of_gpu(*each) for each in found.gpus))))
+    return [
+        Finding("GPU", not strange, "; ".join(strange) or gpus, "ask for a PyTorch with code for this GPU"),
+        Finding("driver", old is None, old or known, "install a newer driver, or ask for an older CUDA"),
+    ]
 
 
 def _tried(name: str, check: Callable[[], object]) -> Finding:
@@ -104,16 +131,20 @@ def _disk(lock: Lock | None, home: Home) -> Finding:
     return Finding("disk", needed <= free, f"{text}; about {size_text(needed)} are needed", hint)
 
 
-def _gpu(lock: Lock | None) -> list[Finding]:
-    access, found = gpu_access(), driver()
-    if isinstance(access, str) and isinstance(found, str):
-        return [Finding("GPU", good=None, text=access)]
-    if isinstance(access, str):
-        return [Finding("GPU", good=False, text=access)]
-    if isinstance(found, str):
-        return [Finding("GPU", good=True, text="can be handed in"), Finding("driver", good=None, text=found)]
-    gpus = ", ".join(f"{name} (compute capability {capability})" for name, capability in found.gpus)
-    reason = None if lock is None else too_old(found, lock)
-    text = reason or f"{found.version}, for CUDA up to {found.cuda}"
-    hint = "install a newer driver, or ask for an older CUDA"
-    return [Finding("GPU", good=True, text=gpus), Finding("driver", reason is None, text, hint)]
+def _said(needs: Needs | None) -> list[Finding]:
+    """What the image asks for, on a machine without a GPU too."""
+    if needs is None or needs.cuda is None:
+        return []
+    parts = [f"CUDA {needs.cuda}"]
+    parts += [f"driver {needs.driver} or newer"] if needs.driver else []
+    parts += [f"PyTorch has code for {', '.join(needs.architectures)}"] if needs.architectures else []
+    return [Finding("needs", good=None, text="; ".join(parts))]
+
+
+def _engine(name: Literal["docker", "podman"]) -> Finding:
+    """Whether an engine answers; none is needed, since the embedded one builds too."""
+    try:
+        taker(name, Home.from_environment(), Console(quiet=True))
+    except HostError as error:
+        return Finding(name, good=None, text=error.message)
+    return Finding(name, good=True, text="answers")

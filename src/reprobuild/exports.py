@@ -32,12 +32,20 @@ def requirements(lock: Lock) -> str:
 
 
 def explicit(lock: Lock) -> str:
-    """Return a line a file, ``ADDRESS#sha256:HEX``; a Debian package's address is ARCHIVE:PATH."""
+    """Return a line a file, ``ADDRESS#sha256:HEX``; a Debian package's address is ARCHIVE:PATH.
+
+    With conda packages it is an explicit list as conda reads it, the rest in comments: wheels as conda-lock
+    writes and reads them.
+    """
     lines = [f"# Every file of {lock.request.name}, from lock {lock.digest}"]
-    lines += [f"{p.url}#sha256:{p.sha256}" for p in lock.conda]
-    lines += [f"{p.wheel.url}#sha256:{p.wheel.sha256}" for p in lock.python]
-    lines += [f"{p.archive}:{p.path}#sha256:{p.sha256}" for p in lock.debian]
-    return "\n".join(lines) + "\n"
+    wheels = [f"{p.wheel.url}#sha256:{p.wheel.sha256}" for p in lock.python]
+    debs = [f"{p.archive}:{p.path}#sha256:{p.sha256}" for p in lock.debian]
+    if lock.conda:
+        lines += [f"# platform: {p}" for p in sorted({p.subdir for p in lock.conda} - {"noarch"})]
+        lines += ["@EXPLICIT", *(f"{p.url}#sha256:{p.sha256}" for p in lock.conda)]
+        wheels = [f"# pip {p.name} @ {p.wheel.url}#sha256={p.wheel.sha256}" for p in lock.python]
+        debs = [f"# {line}" for line in debs]
+    return "\n".join([*lines, *wheels, *debs]) + "\n"
 
 
 def cyclonedx(lock: Lock) -> str:

@@ -17,6 +17,10 @@ LABEL = "dev.reprobuild."
 """The prefix of the labels that are reprobuild's own."""
 
 
+_DRIVERS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
+# Of https://docs.nvidia.com/deploy/cuda-compatibility/ ("minor version compatibility").
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageConfig:
     """What an image's configuration says beside its layers."""
@@ -35,6 +39,11 @@ def image_config(lock: Lock) -> ImageConfig:
         cmd=("python3",),
         workdir="/",
     )
+
+
+def oldest_driver(cuda: str) -> str | None:
+    """Return the oldest Linux driver that runs all of a CUDA version's major version; None: not known."""
+    return _DRIVERS.get(cuda.split(".", maxsplit=1)[0])
 
 
 def default_image_name(lock: Lock) -> str:
@@ -64,6 +73,10 @@ def _labels(lock: Lock) -> Mapping[str, str]:
         LABEL + "profile": lock.request.profile,
         LABEL + "debian": lock.request.suite,
     }
+    if lock.architectures:
+        labels[LABEL + "architectures"] = " ".join(lock.architectures)
+    if (driver := oldest_driver(lock.request.cuda)) is not None:
+        labels[LABEL + "driver"] = driver
     return dict(sorted((labels | {LABEL + name: version for name, version in stack.items()}).items()))
 
 

@@ -101,6 +101,8 @@ class CondaPackage:
     """Match specs."""
     uploaded: datetime | None = None
     """When the package was built (UTC, whole seconds)."""
+    constrains: tuple[str, ...] = ()
+    """Match specs of what need not be there, but if it is, must fit."""
 
     @property
     def filename(self) -> str:
@@ -134,6 +136,8 @@ class Lock:
     debian: Sequence[DebianPackage]
     variables: Mapping[str, str]
     conda: Sequence[CondaPackage] = ()
+    architectures: Sequence[str] = ()
+    """The GPUs that torch has code for, as CUDA writes them (``sm_80``); empty where that is not known."""
 
     def __post_init__(self) -> None:
         """Bring the lists into their one order."""
@@ -141,6 +145,7 @@ class Lock:
         set_(self, "python", tuple(sorted(self.python, key=lambda p: p.name)))
         set_(self, "conda", tuple(sorted(self.conda, key=lambda p: p.name)))
         set_(self, "debian", tuple(sorted(self.debian, key=lambda p: (p.name, p.architecture))))
+        set_(self, "architectures", tuple(self.architectures))
         set_(self, "variables", dict(sorted(self.variables.items())))
 
     def dump(self) -> str:
@@ -233,6 +238,7 @@ class Lock:
                     "request": self.request.to_dict(),
                     "stack": dict(self.stack),
                     "variables": dict(self.variables),
+                    **({"architectures": list(self.architectures)} if self.architectures else {}),
                     **({"conda": [_conda_table(p) for p in self.conda]} if self.conda else {}),
                     "debian": [
                         {
@@ -265,7 +271,8 @@ def _conda_table(package: CondaPackage) -> dict[str, Any]:
         table["md5"] = package.md5
     if package.uploaded is not None:
         table["upload-time"] = package.uploaded
-    return table | {"depends": list(package.depends)}
+    table["depends"] = list(package.depends)
+    return table | ({"constrains": list(package.constrains)} if package.constrains else {})
 
 
 def _wheel_table(wheel: Wheel) -> dict[str, Any]:

@@ -26,6 +26,7 @@ _POOL_PATH = re.compile(r"pool/[A-Za-z0-9+.~_/-]+\.deb")
 _DEBIAN_VERSION = re.compile(r"[A-Za-z0-9.+~:-]+")
 _CONDA_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.(conda|tar\.bz2)")
 _CONDA_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*")
+_ARCHITECTURE = re.compile(r"(sm|compute)_[0-9]+[a-z]?")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -69,7 +70,11 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         raise _BadError(
             f"{place}.format: {own['format']} is not {FORMAT}, so another version of reprobuild wrote it"
         )
-    _keys(own, place, "digest format platform epoch request-digest request stack variables conda debian")
+    _keys(
+        own,
+        place,
+        "digest format platform epoch request-digest request stack variables architectures conda debian",
+    )
     _get(own, place, "digest", str)
     platform = _get(own, place, "platform", str)
     if platform not in MACHINES:
@@ -85,6 +90,9 @@ def _lock(data: Mapping[str, Any]) -> Lock:
     for key, value in variables.items():
         if not _VARIABLE.fullmatch(key) or not isinstance(value, str) or not value.isprintable():
             raise _BadError(f"{place}.variables.{key}: not a variable name and one line of text")
+    known = _get(own, place, "architectures", list) if "architectures" in own else []
+    if not all(isinstance(each, str) and _ARCHITECTURE.fullmatch(each) for each in known):
+        raise _BadError(f"{place}.architectures: a list like ['sm_80', 'compute_90'] is needed")
     lock = Lock(
         request=request,
         platform=platform,
@@ -98,6 +106,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
             _conda(table, f"{place}.conda[{i}]")
             for i, table in enumerate(_get(own, place, "conda", list) if "conda" in own else [])
         ],
+        architectures=known,
     )
     _unique([p.name for p in lock.python], "packages")
     _unique([p.name for p in lock.debian], f"{place}.debian")
@@ -202,13 +211,10 @@ def _debian(table: Any, place: str) -> DebianPackage:
 def _conda(table: Any, place: str) -> CondaPackage:
     if not isinstance(table, dict):
         raise _BadError(f"{place}: a table is needed")
-    _keys(table, place, "name version build subdir url size sha256 md5 upload-time depends")
+    _keys(table, place, "name version build subdir url size sha256 md5 upload-time depends constrains")
     url = _url(table, place)
     if not _CONDA_FILE.fullmatch(url.rpartition("/")[2]):
         raise _BadError(f"{place}.url: names no conda package")
-    depends = _get(table, place, "depends", list)
-    if not all(isinstance(spec, str) and spec.isprintable() for spec in depends):
-        raise _BadError(f"{place}.depends: a list of text is needed")
     return CondaPackage(
         name=_form(table, place, "name", _CONDA_WORD),
         version=_form(table, place, "version", _CONDA_WORD),
@@ -218,9 +224,17 @@ def _conda(table: Any, place: str) -> CondaPackage:
         sha256=_sha256(table, place),
         md5=_form(table, place, "md5", re.compile("[0-9a-f]{32}")) if "md5" in table else None,
         size=_size(table, place),
-        depends=tuple(depends),
+        depends=_specs(table, place, "depends"),
         uploaded=_uploaded(table, place),
+        constrains=_specs(table, place, "constrains") if "constrains" in table else (),
     )
+
+
+def _specs(table: Mapping[str, Any], place: str, key: str) -> tuple[str, ...]:
+    specs = _get(table, place, key, list)
+    if not all(isinstance(spec, str) and spec.isprintable() for spec in specs):
+        raise _BadError(f"{place}.{key}: a list of text is needed")
+    return tuple(specs)
 
 
 def _keys(table: Mapping[str, Any], place: str, known: str) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from . import namespaces, process
 from .console import Console
-from .doctor import driver, too_old
+from .doctor import examine_gpus
 from .engines.base import Engine
 from .engines.failures import refuse_stranger
-from .engines.gpu import gpu_access
 from .engines.layout import image_name
 from .engines.oci import OciEngine
 from .errors import HostError, LockError
@@ -20,6 +19,7 @@ from .home import Home, atomic_write, make_folders, storage_errors
 from .image_config import default_image_name
 from .layers.build import write_conda_tar, write_debian_tar
 from .lockfile import Lock
+from .needs import needs_of
 from .render import CONDA_TAR, DEBIAN_TAR, Rendered, render
 from .report import Mode, SelfTestReport
 from .resolve import Upgrade, resolve
@@ -80,7 +80,7 @@ def make_image(
     engine, store = engine or OciEngine(home, console), Store(home)
     check_host()
     engine.check(gpu=gpu == "require")
-    _check_driver(lock, gpu, console)
+    _check_gpus(lock, gpu, console)
     name = image_name(name or default_image_name(lock))
     refuse_stranger(engine.images, name)
     # Held to the end: until it has its name, `clean` would take the candidate away.
@@ -112,15 +112,15 @@ def check_host() -> None:
     namespaces.check(all_ids=True)
 
 
-def _check_driver(lock: Lock, gpu: Gpu, console: Console) -> None:
-    """Say before the download that this machine's driver is too old for the lock's CUDA."""
-    if gpu == "off" or isinstance(gpu_access(), str) or isinstance(found := driver(), str):
+def _check_gpus(lock: Lock, gpu: Gpu, console: Console) -> None:
+    """Say before the download that this machine's driver or GPU will not do for the lock's PyTorch."""
+    if gpu == "off":
         return
-    reason = too_old(found, lock)
-    if reason is not None and gpu == "require":
-        raise HostError(f"--gpu require: {reason}", hint="install a newer driver, or ask for an older CUDA")
-    if reason is not None:
-        console.warn(f"{reason}: the test on the GPU will fail")
+    # Where there is no GPU to hand in, there is no hint: the engine looks at that.
+    for bad in (each for each in examine_gpus(needs_of(lock)) if each.good is False and each.hint):
+        if gpu == "require":
+            raise HostError(f"--gpu require: {bad.text}", hint=bad.hint)
+        console.warn(f"{bad.text}: the test on the GPU will fail")
 
 
 def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, console: Console) -> Rendered:

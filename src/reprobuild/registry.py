@@ -29,6 +29,8 @@ _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|\[::1\]")
 _CHUNK = 1 << 20
 _ACCEPT = f"{MANIFEST_TYPE}, application/vnd.docker.distribution.manifest.v2+json"
 
+_LISTS = "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json"
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -100,6 +102,13 @@ class Registry:
             "HEAD", f"manifests/{self._target.tag}", known=(200, 404), headers={"Accept": _ACCEPT}
         )
         return found.headers.get("Docker-Content-Digest", "unknown") if found.status_code == 200 else None
+
+    def read(self, path: str) -> bytes:
+        """Return ``manifests/TAG`` (or a list of them for platforms), or ``blobs/DIGEST``."""
+        found = self._call("GET", path, known=(200, 404), headers={"Accept": f"{_ACCEPT}, {_LISTS}, */*"})
+        if found.status_code == 404:
+            raise RegistryError(f"{self._target} is not there", hint="correct its name or tag")
+        return found.content
 
     def send_manifest(self, manifest: bytes) -> None:
         """Send a manifest under the tag: with this, and not before, the image is there."""

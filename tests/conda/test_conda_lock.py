@@ -7,13 +7,21 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from packaging.requirements import Requirement
 
+from reprobuild.conda import solver
+from reprobuild.console import Console
+from reprobuild.errors import FetchError
+from reprobuild.fetch import fetch
+from reprobuild.home import Home
 from reprobuild.lockfile import Lock
 from reprobuild.lockparse import parse_lock
+from reprobuild.store import Store
 from support.channel import Channel, serve_channel, small_forge
 from support.index import Index
 
@@ -131,6 +139,47 @@ def test_a_cpu_build_that_the_solver_takes_is_refused_all_the_same(forge: Channe
     assert "conda gave packages for CUDA of no version, not 12.1" in said.err
 
 
+@pytest.mark.parametrize("spec", ["pytorch-gpu", "vision"])
+def test_a_cpu_build_that_another_package_brings(forge: Channel, call: Call, spec: str) -> None:
+    """Neither what asks for it by another name nor what merely needs it gets a CPU build in."""
+    forge.add("pytorch-gpu", "9.0", depends=["pytorch 2.5.0"])
+    forge.add("vision", "1.0", depends=["pytorch 2.5.0"])
+    forge.index()
+    write(conda([f"{spec} {'9.0' if spec == 'pytorch-gpu' else '1.0'}"]))
+    said = call("lock", "a")
+    assert said.status == 5
+    assert "pytorch" in said.err
+    assert not Path("envs/pylock.a.toml").exists()
+
+
+def test_a_cuda_build_that_another_package_brings(forge: Channel, call: Call) -> None:
+    forge.add("vision", "1.0", depends=["pytorch 2.4.0"])
+    forge.index()
+    write(conda(["vision"]))
+    said = call("lock", "a")
+    assert said.status == 0, said.err
+    assert versions(lock_of())["pytorch"] == "2.4.0 cuda120_py311_0"
+    assert "torch" not in {p.name for p in lock_of().python}
+
+
+def test_without_the_virtual_package_there_is_no_cuda_build(
+    forge: Channel, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a host without a driver, which the solver must not look at."""
+    solve = solver.solve
+
+    def on_a_bare_host(specs: Any, *, virtual: dict[str, str], constraints: Any, **how: Any) -> Any:
+        del virtual["__cuda"]
+        free = [each for each in constraints if not each.startswith("pytorch ")]
+        return solve(specs, virtual=virtual, constraints=free, **how)
+
+    monkeypatch.setattr(solver, "solve", on_a_bare_host)
+    write(conda(["pytorch"]))
+    said = call("lock", "a")
+    assert said.status == 5
+    assert "conda gave pytorch 2.5.0 cpu_generic_py311_0, a CPU build" in said.err
+
+
 # --- Torch as a wheel ---
 
 
@@ -144,6 +193,53 @@ def test_torch_as_a_wheel_on_condas_python(forge: Channel, call: Call) -> None:
     }  # fmt: skip
     assert lock.distributions["numpy"] == "1.26.4"
     assert lock.stack["python"] == "3.11.9"
+
+
+def test_wheels_fit_what_conda_brings(forge: Channel, family: Index, call: Call) -> None:
+    """The newest ``frames`` wants a NumPy that conda does not have there, so an older one is taken."""
+    family.add("frames", "2.0", requires=["numpy>=2"])
+    family.add("frames", "1.0", requires=["numpy>=1.20,<=1.26.4", "filelock"])
+    write(conda(["filelock", "numpy <2"], packages='["frames"]'))
+    said = call("lock", "a")
+    assert said.status == 0, said.err
+    assert {p.name: p.version for p in lock_of().python}["frames"] == "1.0"
+    assert "+conda" not in Path("envs/pylock.a.toml").read_text()
+    assert call("lock", "a").out.startswith("envs/pylock.a.toml: unchanged")
+
+
+@pytest.mark.parametrize("as_of", [None, "2024-09-15"])
+def test_a_wheel_that_cannot_be_beside_a_conda_package(
+    forge: Channel, family: Index, call: Call, as_of: str | None
+) -> None:
+    family.add("frames", "2.0", requires=["numpy>=2"])
+    keys = {"packages": '["frames"]'} | ({"as_of": as_of} if as_of else {})
+    write(conda(["filelock", "numpy <2"], **keys))
+    said = call("lock", "a")
+    assert (said.status, said.out) == (5, "")
+    assert "frames" in said.err
+    assert "numpy>=2" in said.err
+    assert "numpy==1.26.4+conda" in said.err
+    assert "is that of a conda package" in said.err
+    assert not Path("envs/pylock.a.toml").exists()
+
+
+def test_a_conda_package_that_does_not_want_a_wheel_beside_it(
+    forge: Channel, family: Index, call: Call
+) -> None:
+    forge.add("strict", "1.0", depends=["python"], constrains=["pytorch <2.4", "frames >=2", "absent <1"])
+    forge.index()
+    family.add("frames", "1.0")
+    family.add("frames", "2.0")
+    write(conda(["strict", "numpy <2"], packages='["frames==1.0"]', torch='"2.0.1"', cuda='"11.7"'))
+    said = call("lock", "a")
+    assert said.status == 5
+    assert "strict 1.0 from conda goes together with frames >=2 only, and the wheel is frames 1.0" in said.err
+    write(conda(["strict", "numpy <2"], packages='["frames"]', torch='"2.4.1"'))
+    assert "with pytorch <2.4 only, and the wheel is torch 2.4.1" in call("lock", "a").err
+    write(conda(["strict", "numpy <2"], packages='["frames"]', torch='"2.0.1"', cuda='"11.7"'))
+    said = call("lock", "a")
+    assert said.status == 0, said.err
+    assert parse_lock(lock_of().dump(), "again") == lock_of()
 
 
 def test_the_same_package_in_two_versions(forge: Channel, call: Call) -> None:
@@ -208,6 +304,21 @@ def test_an_entry_without_a_hash_is_refused(forge: Channel, call: Call, key: str
     said = call("lock", "a")
     assert said.status == 5
     assert f"gives no {key} of filelock-3.15-pyhd8ed1ab_0.conda" in said.err
+
+
+def test_a_channel_that_is_a_folder(forge: Channel, call: Call, tmp_path: Path) -> None:
+    """Its files are held against their hashes as any others are, which py-rattler itself does not do."""
+    write(conda(["pytorch"]).replace('"forge"', f'"{forge.folder.as_uri()}"'))
+    said = call("lock", "a")
+    assert said.status == 0, said.err
+    lock = lock_of()
+    assert {p.url.partition("/")[0] for p in lock.conda} == {"file:"}
+    only = replace(lock, python=(), debian=())
+    fetch(only, Store(Home(tmp_path / "home")), Console(quiet=True))
+    file = next(forge.folder.glob("*/filelock-*"))
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    with pytest.raises(FetchError, match="filelock"):
+        fetch(only, Store(Home(tmp_path / "other")), Console(quiet=True))
 
 
 @pytest.mark.parametrize(
@@ -299,6 +410,30 @@ def test_stock_conda_lock_reads_what_is_written(forge: Channel, call: Call) -> N
     again = call("convert", "a", "--to", "conda-lock").out
     assert again == Path("conda-lock.yml").read_text()
     assert all(p.sha256 in again for p in lock.conda)
+
+
+# Of conda's own conda/misc.py: what a line of an explicit list may be.
+_EXPLICIT_LINE = re.compile(
+    r"(?:(?P<url_p>.+)(?:[/\\]))?(?P<fn>[^/\\#]+(?:\.tar\.bz2|\.conda))"
+    r"(?:#(?:(?P<md5>[0-9a-f]{32})|(?:(?:sha256:)?(?P<sha256>[0-9a-f]{64}))))?"
+)
+
+
+def test_conda_reads_the_explicit_list(forge: Channel, call: Call) -> None:
+    write(conda(["pytorch"]))
+    assert call("lock", "a").status == 0
+    lines = call("convert", "a", "--to", "explicit").out.splitlines()
+    lock = lock_of()
+    assert lines[1:3] == ["# platform: linux-64", "@EXPLICIT"]
+    found = [_EXPLICIT_LINE.fullmatch(line) for line in lines[3:] if not line.startswith("#")]
+    named = {(f"{line['url_p']}/{line['fn']}", line["sha256"]) for line in found if line}
+    assert len(named) == len(found)
+    assert named == {(p.url, p.sha256) for p in lock.conda}
+    # As conda-lock's `install` picks the wheels out, to hand them to pip.
+    (pip,) = [line.split("# pip ")[1] for line in lines if line.startswith("# pip ")]
+    wheel = lock.python[0].wheel
+    assert Requirement(pip).url == f"{wheel.url}#sha256={wheel.sha256}"
+    assert sum(":pool/" in line for line in lines) == len(lock.debian)
 
 
 def test_a_conda_lock_is_taken_over_with_its_pins(forge: Channel, call: Call) -> None:

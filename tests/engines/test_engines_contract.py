@@ -20,7 +20,16 @@ import pytest
 
 import reprobuild
 from conftest import needs
-from reprobuild.errors import DifferenceError, EngineError, HostError, ImageError, SelfTestError
+from reprobuild.errors import (
+    DifferenceError,
+    EngineError,
+    HostError,
+    ImageError,
+    RequestError,
+    ResolveError,
+    SelfTestError,
+)
+from reprobuild.workspace import read_lock
 from support.bench import NAME, TORCH, Bench, cpu_wheel
 from support.disk import tiny_disk
 from support.engines import Site, new_docker, old_docker, podman
@@ -42,6 +51,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     with serve_index() as index:
         name = wheel.name.replace("%2B", "+")
         index.files.append(File(project="torch", name=name, body=wheel.read_bytes()))
+        index.add("humanise", "1.0")
         bench = Bench(folder, index.url)
         bench.run("lock", "--cuda", "cpu", "--torch", TORCH)
         bench.build()
@@ -119,6 +129,33 @@ def test_a_team_s_image(bench: Bench, site: Site, built: dict[str, Any], tmp_pat
     out, _ = bench.run("check", f"{site.kind}:team/app:1", "--json", env=site.env)
     found = json.loads(out)
     assert (found["differences"], found["report"]["verdict"]) == ([], "passed")
+
+
+def test_a_team_s_image_is_taken_over(
+    bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path
+) -> None:
+    """With what pip has put on top; and what no index has, or did not come from one, is named."""
+    for name in ("humanise", "homemade", "local"):
+        write_wheel(tmp_path, name, "1.0", simple_wheel(name))
+    install = "COPY *.whl /w/\nRUN pip install --no-index"
+    again = ("--name", "again")
+    derive(site, tmp_path, "team/extra:1", f"{install} --find-links /w humanise\n")
+    bench.run("lock", "--from-image", f"{site.kind}:team/extra:1", *again, env=site.env)
+    found = read_lock(bench.folder / "envs/pylock.again.toml")
+    assert found.version_of("humanise") == "1.0"
+    locked = read_lock(bench.folder / bench.lock)
+    assert found.distributions.items() >= locked.distributions.items()
+    for name in ("again.toml", "pylock.again.toml"):
+        (bench.folder / "envs" / name).unlink()
+    derive(site, tmp_path, "team/homemade:1", f"{install} --find-links /w homemade\n")
+    argv = ("lock", "--from-image", f"{site.kind}:team/homemade:1", *again)
+    _, err = bench.run(*argv, status=ResolveError.exit_code, env=site.env)
+    assert "homemade was not found" in err
+    derive(site, tmp_path, "team/local:1", f"{install} /w/local-1.0-py3-none-any.whl\n")
+    argv = ("lock", "--from-image", f"{site.kind}:team/local:1", *again)
+    _, err = bench.run(*argv, status=RequestError.exit_code, env=site.env)
+    assert "installed from an address or a folder, not from an index: local 1.0" in err
+    assert not (bench.folder / "envs/again.toml").exists()
 
 
 @pytest.mark.parametrize("package", ["torch", "numpy"])

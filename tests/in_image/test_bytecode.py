@@ -186,12 +186,19 @@ def test_shipped_bytecode_is_replaced(tmp_path: Path) -> None:
     assert (site / shipped).read_bytes()[4:8] == bytecode.UNCHECKED_HASH
 
 
-def test_only_what_has_none_is_compiled_if_asked(tmp_path: Path) -> None:
-    has_one: Contents = {"done.py": "", f"__pycache__/done.{TAG}.pyc": b"shipped", "more.py": ""}
-    site = venv_of(tmp_path, {"has": has_one, "none": {"new.py": ""}}) / SITE[len("/opt/venv/") :]
-    assert run("--venv", str(tmp_path), "--missing").returncode == 0
-    assert sorted(compiled(site)) == [f"__pycache__/done.{TAG}.pyc", f"__pycache__/new.{TAG}.pyc"]
+def test_only_what_is_named_is_compiled_if_asked(tmp_path: Path) -> None:
+    """A file that another package had there before, with its bytecode, is compiled anew."""
+    shared: Contents = {"shared.py": "NEW = 1\n", f"__pycache__/shared.{TAG}.pyc": b"of the old file"}
+    linked: Contents = {"done.py": "", f"__pycache__/done.{TAG}.pyc": b"shipped", "more.py": "", **shared}
+    packages: dict[str, Contents] = {"A_linked": linked, "on.Top": {"new.py": "", **shared}}
+    site = venv_of(tmp_path, packages) / SITE[len("/opt/venv/") :]
+    only = tmp_path / "requirements.txt"
+    only.write_text("# A comment\non-top==1.0 --hash=sha256:00\nabsent==1.0\n")
+    assert run("--venv", str(tmp_path), "--only", str(only)).returncode == 0
+    names = ("done", "new", "shared")
+    assert sorted(compiled(site)) == [f"__pycache__/{name}.{TAG}.pyc" for name in names]
     assert (site / f"__pycache__/done.{TAG}.pyc").read_bytes() == b"shipped"
+    assert (site / f"__pycache__/shared.{TAG}.pyc").read_bytes()[4:8] == bytecode.UNCHECKED_HASH
 
 
 def test_its_files_are_readable_by_all_whatever_the_umask(tmp_path: Path) -> None:

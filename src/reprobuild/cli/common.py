@@ -16,7 +16,6 @@ from typing import Any, TypeVar, get_args
 import click
 
 from ..console import Console
-from ..engines.oci import OciEngine
 from ..errors import RequestError
 from ..home import Home
 from ..imports import read_import, request_table
@@ -24,6 +23,7 @@ from ..imports.image import read_image
 from ..lockfile import Lock
 from ..pipeline import lock_of
 from ..request import DEFAULT_PYTHON, Profile, Request, default_name
+from ..sources import find_image
 from ..workspace import Env, env_for, new_env, read_env, read_lock
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,7 +68,7 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ("--as-of", {"metavar": "DAY"}, "Nothing published after this day (UTC), as in 2024-09-15."),
     ("--name", {"metavar": "NAME"}, "Name of the request that the flags make. [default: from CUDA]"),
     ("--from", {"metavar": "FILE"}, "Take over a requirements.txt, uv.lock, environment.yml, …"),
-    ("--from-image", {"metavar": "IMAGE"}, "Take over the Python packages of an image."),
+    ("--from-image", {"metavar": "IMAGE"}, "Take over the Python packages of an image, of any engine."),
     (
         "--extra",
         {"multiple": True, "metavar": "NAME"},
@@ -124,9 +124,8 @@ def _imported_env(given: Mapping[str, Any]) -> Env:
             Path(given["from"]), extras=given.get("extra", ()), groups=given.get("group", ())
         )
     else:
-        engine = OciEngine(Home.from_environment(), Console(quiet=True))
-        digest = engine.images.find(given["from_image"]).digest
-        imported = read_image(engine.runner(digest), given["from_image"])
+        kept = find_image(given["from_image"], Home.from_environment(), Console(quiet=True))
+        imported = read_image(kept.engine.runner(kept.image.digest), given["from_image"])
     table = request_table(imported, given, DEFAULT_PYTHON)
     packages = [*table.pop("packages"), *given.get("package", ())]
     return replace(new_env(_request({**table, **given, "package": packages})), hashes=imported.hashes)

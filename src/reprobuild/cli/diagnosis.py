@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from pathlib import Path
+from typing import get_args
 
 import click
 
-from ..doctor import examine
-from ..errors import HostError
-from ..workspace import read_env, read_lock
+from ..doctor import Finding, examine, examine_for
+from ..engines.base import EngineName
+from ..errors import HostError, ImageError
+from ..home import size_text
+from ..image_config import LABEL
+from ..needs import needs_of_labels
+from ..registry import Target
+from ..registry_labels import read_remote
+from ..sources import find_image
+from ..workspace import is_env, read_env, read_lock
 from .common import Settings, as_json, emit, table
 
 _WORDS = {True: "good", False: "BAD", None: "-"}
 
 
 @click.command()
-@click.argument("lock", required=False, metavar="[LOCK|ENV]")
+@click.argument("what", required=False, metavar="[LOCK|ENV|IMAGE]")
 @as_json
 @click.pass_obj
-def doctor(settings: Settings, lock: str | None, *, json_: bool) -> None:
+def doctor(settings: Settings, what: str | None, *, json_: bool) -> None:
     """Look whether this machine can build and run images.
 
-    With a lock, or the request of one, it looks at the disk and the driver for that image too. It downloads
-    and changes nothing. Exit status 7 when something is missing.
+    With a lock, or the request of one, it looks at the disk, the driver and the GPUs for that image too. With
+    an image, whether this machine can run it: of one in a registry it reads what the image says of itself,
+    and none of its layers. It changes nothing. Exit status 7 when something is missing.
 
     \b
     reprobuild doctor envs/torch-cu121.toml
+    reprobuild doctor registry.example/team/torch:2.4.1
     """
-    wanted = None
-    if lock is not None:
-        is_lock = Path(lock).name.startswith("pylock.")
-        wanted = read_lock(Path(lock) if is_lock else read_env(lock).lock_file)
-    found = examine(wanted, settings.home)
+    found = examine(None, settings.home) if what is None else _found(what, settings)
     if json_:
         emit([asdict(each) for each in found])
     else:
@@ -44,5 +51,35 @@ def doctor(settings: Settings, lock: str | None, *, json_: bool) -> None:
             hint="; ".join(dict.fromkeys(each.hint for each in bad if each.hint)),
         )
 
+
+def _found(what: str, settings: Settings) -> tuple[Finding, ...]:
+    """Look at this machine for what is meant: a lock, or an image here or in a registry."""
+    home = settings.home
+    if Path(what).name.startswith("pylock."):
+        return examine(read_lock(Path(what)), home)
+    if is_env(what) or not re.search("[:/@]", what):
+        return examine(read_lock(read_env(what).lock_file), home)
+    if _in_registry(what):
+        remote = read_remote(Target.parse(what))
+        pull = Finding("pull", good=None, text=f"{size_text(remote.size)} to fetch")
+        return (pull, *examine_for(needs_of_labels(remote.labels, what), home))
+    image = find_image(what, home, settings.console).image
+    if LABEL + "lock" not in image.labels:
+        raise ImageError(
+            f"{what} is no image of reprobuild's: it has no label {LABEL}lock",
+            hint="name one that reprobuild made, or one that starts FROM it",
+        )
+    return examine_for(needs_of_labels(image.labels, what), home)
+
+
+def _in_registry(what: str) -> bool:
+    """Whether a name begins with a host, as Docker tells it: by a dot or a port, or localhost."""
+    host, slash, _ = what.partition("/")
+    return (
+        bool(slash) and not host.startswith(_ENGINES) and ("." in host or ":" in host or host == "localhost")
+    )
+
+
+_ENGINES = tuple(f"{name}:" for name in get_args(EngineName))
 
 COMMANDS: tuple[click.Command, ...] = (doctor,)

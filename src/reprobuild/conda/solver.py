@@ -69,6 +69,15 @@ def solve(
     return tuple(_package(record) for record in sorted(records, key=lambda r: r.name.normalized))
 
 
+def lets_in(spec: str, version: str) -> bool:
+    """Whether a match spec takes a version; of the build, which a wheel does not have, it says nothing."""
+    try:
+        wanted = rattler.MatchSpec(spec).version
+        return wanted is None or rattler.VersionSpec(wanted).matches(rattler.Version(version))
+    except Exception:  # noqa: BLE001 -- py-rattler has a class a cause; what it cannot read says nothing
+        return True
+
+
 def _virtual(name: str, version: str, platform: str) -> rattler.GenericVirtualPackage:
     build = _ARCHSPEC[platform] if name == "__archspec" else "0"
     return rattler.GenericVirtualPackage(
@@ -102,6 +111,7 @@ def _package(record: rattler.RepoDataRecord) -> CondaPackage:
         size=record.size,
         depends=tuple(record.depends),
         uploaded=None if time is None else time.astimezone(UTC).replace(microsecond=0),
+        constrains=tuple(record.constrains),
     )
 
 

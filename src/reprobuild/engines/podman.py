@@ -24,7 +24,8 @@ from .layout import Image, image_name
 from .stream import CHUNK, Member, tar_members
 
 _NO_IMAGE = re.compile(
-    r"no such (image|object)|image not known|unable to find|failed to find image", re.IGNORECASE
+    r"no such (image|object)|image not known|unable to find|failed to find image|invalid reference format",
+    re.IGNORECASE,
 )
 
 

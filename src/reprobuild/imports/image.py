@@ -60,5 +60,5 @@ def parse_inventory(output: bytes, image: str) -> Imported:
             raise ImageError(f"{image}: {name} {version} is no name and version of a package") from None
     if cuda is not None and not re.fullmatch(r"cpu|[0-9]+\.[0-9]+", str(cuda)):
         raise ImageError(f"{image}: its torch names a strange CUDA: {cuda!r}")
-    name = re.sub(r"@.*|:[^/]*$", "", image).rpartition("/")[2]
+    name = re.sub(r"^(oci|docker|podman):|@.*|:[^/:]*$", "", image).rpartition("/")[2]
     return Imported(source=image, name=name, requirements=tuple(requirements), python=python, cuda=cuda)

@@ -1,7 +1,7 @@
 """Compile the Python files of an environment to bytecode that is the same every time.
 
 ``bytecode.py --venv /opt/venv``: the files of every distribution of that environment, in place.
-``--missing``: only of distributions that have none yet.
+``--only FILE``: of those alone that a requirements file names.
 ``bytecode.py --stage DIR``: every ``DIR/NAME.sources``, to ``DIR/NAME.bytecode``.
 
 Each distribution is compiled in a fresh process of its own, its files in sorted order: what the marshaller
@@ -29,7 +29,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -38,8 +38,8 @@ from typing import BinaryIO
 UNCHECKED_HASH = (1).to_bytes(4, "little")
 
 
-def of_environment(venv: Path, *, missing: bool = False) -> list[list[str]]:
-    """Return the Python files of each distribution.
+def of_environment(venv: Path, *, only: Collection[str] | None = None) -> list[list[str]]:
+    """Return the Python files of each distribution, or of those with a normalised name in ``only``.
 
     A file that several distributions name is that of the first by normalised name, which pip installs last.
     """
@@ -47,19 +47,28 @@ def of_environment(venv: Path, *, missing: bool = False) -> list[list[str]]:
     found = []
     taken: set[str] = set()
     for record in sorted(site.glob("*.dist-info/RECORD"), key=_distribution):
+        if only is not None and _distribution(record) not in only:
+            continue
         with record.open(newline="", encoding="utf-8") as file:
             names = {row[0] for row in csv.reader(file) if row} - taken
         taken |= names
         paths = [str(site / n) for n in sorted(names) if n.endswith(".py") and not n.startswith("../")]
-        paths = [path for path in paths if Path(path).is_file()]
-        if not (missing and any(Path(importlib.util.cache_from_source(path)).exists() for path in paths)):
-            found.append(paths)
+        found.append([path for path in paths if Path(path).is_file()])
     return found
 
 
 def _distribution(record: Path) -> str:
-    name = record.parent.name.rpartition("-")[0]
+    return _normalised(record.parent.name.removesuffix(".dist-info").rpartition("-")[0])
+
+
+def _normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def names_in(requirements: Path) -> set[str]:
+    """Return the names in a requirements file, whose lines begin like ``numpy==1.26.4``."""
+    lines = requirements.read_text(encoding="utf-8").splitlines()
+    return {_normalised(match[1]) for line in lines if (match := re.match(r"([A-Za-z0-9._-]+)==", line))}
 
 
 def read(stream: BinaryIO) -> Iterator[tuple[str, bytes]]:
@@ -121,7 +130,7 @@ def main() -> int:
     """Read the arguments and compile."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--venv", type=Path)
-    parser.add_argument("--missing", action="store_true")
+    parser.add_argument("--only", type=Path)
     parser.add_argument("--stage", type=Path)
     parser.add_argument("--stream", action="store_true")
     options = parser.parse_args()
@@ -131,7 +140,8 @@ def main() -> int:
     work: list[Callable[[], int]]
     # The longest first, so that no worker is left with it at the end.
     if options.venv:
-        lists = sorted(of_environment(options.venv, missing=options.missing), key=len, reverse=True)
+        only = names_in(options.only) if options.only else None
+        lists = sorted(of_environment(options.venv, only=only), key=len, reverse=True)
         work = [partial(compile_in_place, paths) for paths in lists]
     else:
         archives = sorted(options.stage.glob("*.sources"), key=lambda p: (-p.stat().st_size, p.name))

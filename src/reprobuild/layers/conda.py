@@ -69,10 +69,23 @@ def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Path:
             reason = " ".join(str(error).split())
             raise BuildError(f"the conda packages cannot be installed: {reason}") from None
         shutil.rmtree(scratch / "conda-cache", ignore_errors=True)
-    scripts = sorted(p.name[1:] for p in prefix.glob("bin/.*-post-link.sh"))
-    if scripts:
-        console.warn(f"not run, since it could do anything: {', '.join(scripts)}")
+    _name_scripts(prefix, console)
     return prefix
+
+
+def _name_scripts(prefix: Path, console: Console) -> None:
+    """Say what conda would run, at installation and in every shell. A channel's list does not tell it."""
+    found = sorted(p.name[1:] for p in prefix.glob("bin/.*-link.sh"))
+    if found:
+        console.warn(
+            f"scripts of conda packages are not run, since they could do anything: {', '.join(found)}"
+        )
+    found = sorted(p.name for p in prefix.glob("etc/conda/activate.d/*.sh"))
+    if found:
+        console.warn(
+            f"an image is not activated, so what these set is missing in it: {', '.join(found)} (of "
+            f"{SITE_PREFIX}/etc/conda/activate.d)"
+        )
 
 
 def write_packages(prefix: Path, packages: Sequence[CondaPackage], out: LayerWriter) -> None:

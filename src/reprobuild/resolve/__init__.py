@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +19,8 @@ from ..errors import ResolveError
 from ..lockfile import CondaPackage, DebianPackage, Lock, PythonPackage
 from ..network import session as new_session
 from ..request import Request
-from .conda import resolve_conda, torch_from_conda
+from .architectures import architectures
+from .conda import check_wheels, resolve_conda, torch_from_conda
 from .debian import DebianRequest, resolve_debian
 from .python import ALWAYS, resolve_python
 from .target import Target, glibc_here, glibc_of
@@ -76,8 +77,8 @@ def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, consol
         elif refused is not None:
             raise refused
     assert found is not None
-    conda, python = found
-    if not torch_from_conda(request):
+    conda, python, known = found
+    if not torch_from_conda(conda):
         _check_cuda(request, python)
     return Lock(
         request=request,
@@ -87,6 +88,7 @@ def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, consol
         debian=debian,
         variables=variables(request),
         conda=conda,
+        architectures=known,
     )
 
 
@@ -135,14 +137,14 @@ def _packages(
     target: Target,
     *,
     session: requests.Session,
-) -> tuple[tuple[CondaPackage, ...], tuple[PythonPackage, ...]]:
-    """Return the conda packages, and the wheels on top of them."""
+) -> tuple[tuple[CondaPackage, ...], tuple[PythonPackage, ...], tuple[str, ...]]:
+    """Return the conda packages, the wheels on top of them, and the GPUs that torch's wheel has code for."""
     conda: tuple[CondaPackage, ...] = ()
     if request.conda is not None:
         conda = resolve_conda(request, request.conda, target, existing=existing, upgrade=upgrade.names)
     provided = {p.distribution: p.version for p in conda if p.is_python or p.name == "pip"}
-    torch = _torch(request, existing, upgrade, scan, target)
-    return conda, resolve_python(
+    torch = None if torch_from_conda(conda) else _torch(request, existing, upgrade, scan, target)
+    wheels = resolve_python(
         _wheels([_requirement(request, torch), *ALWAYS, *request.packages], provided),
         target,
         provided=provided,
@@ -153,6 +155,19 @@ def _packages(
         without=() if torch is None else ("UV_TORCH_BACKEND",),
         session=session,
     )
+    check_wheels(conda, wheels)
+    return conda, wheels, _architectures(request, existing, wheels, session)
+
+
+def _architectures(
+    request: Request, existing: Lock | None, wheels: Sequence[PythonPackage], session: requests.Session
+) -> tuple[str, ...]:
+    torch = next((package for package in wheels if package.name == "torch"), None)
+    if request.cuda == "cpu" or torch is None:
+        return ()
+    if existing is not None and existing.architectures and torch in existing.python:
+        return tuple(existing.architectures)
+    return architectures(torch.wheel, session)
 
 
 def _debian_request(request: Request) -> DebianRequest:
@@ -181,7 +196,7 @@ def _torch(
     request: Request, existing: Lock | None, upgrade: Upgrade, scan: TorchScan, target: Target
 ) -> Version | None:
     """Return the torch for the request's CUDA; None for the CPU, where uv's settings decide."""
-    if request.cuda == "cpu" or torch_from_conda(request):
+    if request.cuda == "cpu":
         return None
     kept = existing is not None and "torch" not in upgrade.names
     prefer = existing.distributions.get("torch") if existing is not None and kept else None

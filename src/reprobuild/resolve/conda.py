@@ -7,19 +7,42 @@ from collections.abc import Collection, Sequence
 
 from ..conda.condalock import PLATFORMS
 from ..errors import ResolveError
-from ..lockfile import CondaPackage, Lock
+from ..lockfile import CondaPackage, Lock, PythonPackage
 from ..request import Conda, Request
 from .target import Target
 from .torch import cuda_of_version
 
-_TORCH = ("pytorch", "pytorch-gpu", "pytorch-cpu", "libtorch")
+_TORCH = ("pytorch", "pytorch-gpu", "pytorch-cpu")
+_CONDA_NAMES = {"torch": "pytorch"}
+"""What conda calls a wheel, where that is not its own name."""
 CUDA = re.compile(r"cuda-version|cuda-cudart|cudatoolkit|pytorch-cuda|libcudart")
 """Packages whose version tells which CUDA."""
 
 
-def torch_from_conda(request: Request) -> bool:
-    """Whether a conda package of the request brings torch; else it is a wheel."""
-    return request.conda is not None and any(name_of(spec) in _TORCH for spec in request.conda.packages)
+def torch_from_conda(packages: Sequence[CondaPackage]) -> bool:
+    """Whether conda brings torch, asked for or because another package wants it; else it is a wheel."""
+    return any(package.name == "pytorch" for package in packages)
+
+
+def check_wheels(conda: Sequence[CondaPackage], python: Sequence[PythonPackage]) -> None:
+    """Raise `ResolveError` for a wheel that a conda package does not want beside itself.
+
+    What the wheels want of conda's packages is uv's to see: it knows their versions.
+    """
+    wheels = {_CONDA_NAMES.get(wheel.name, wheel.name): wheel for wheel in python}
+    for package in conda:
+        for spec in package.constrains:
+            wheel = wheels.get(name_of(spec))
+            if wheel is None:
+                continue
+            from ..conda.solver import lets_in  # noqa: PLC0415 -- py-rattler, as in _solve
+
+            if not lets_in(spec, wheel.version):
+                raise ResolveError(
+                    f"{package.name} {package.version} from conda goes together with {spec} only, and the "
+                    f"wheel is {wheel.name} {wheel.version}",
+                    hint="ask for other versions, or for both packages from conda",
+                )
 
 
 def resolve_conda(
@@ -43,7 +66,7 @@ def resolve_conda(
         if not pins:
             raise
         packages = _solve(request, conda, target, [])
-    _check(request, packages)
+    _check(request, conda, packages)
     return packages
 
 
@@ -57,18 +80,13 @@ def _solve(request: Request, conda: Conda, target: Target, pins: Sequence[str]) 
         virtual["__cuda"] = request.cuda
         of_cuda = ("cuda-version", "cudatoolkit", "pytorch-cuda")
         constraints += [f"{name} {request.cuda}.*" for name in of_cuda]
-    specs = [f"python {request.python}.*"]
-    if torch_from_conda(request):
+    # Without these the solver is glad to take a CPU build where nothing else fits, whoever asks for torch.
+    constraints += [f"{name} * {'*cuda*' if gpu else '*cpu*'}" for name in ("pytorch", "libtorch")]
+    if request.torch_specifier:
+        constraints += [f"{name} {request.torch_specifier}" for name in _TORCH]
+    specs = [f"python {request.python}.*", *conda.packages]
+    if _names_torch(conda):
         specs.append("numpy")
-    for spec in conda.packages:
-        specs.append(spec)
-        name = name_of(spec)
-        if name in _TORCH:
-            # Without this the solver is glad to take a CPU build where nothing else fits.
-            if request.torch_specifier:
-                constraints.append(f"{name} {request.torch_specifier}")
-            if name in ("pytorch", "libtorch"):
-                constraints.append(f"{name} * {'*cuda*' if gpu else '*cpu*'}")
     return solve(
         specs,
         channels=conda.channels,
@@ -79,20 +97,27 @@ def _solve(request: Request, conda: Conda, target: Target, pins: Sequence[str]) 
     )
 
 
+def _names_torch(conda: Conda) -> bool:
+    return any(name_of(spec) in _TORCH for spec in conda.packages)
+
+
 def name_of(spec: str) -> str:
     """Return the package that a match spec names."""
     return re.split(r"[ =<>!~\[]", spec.rpartition("::")[2].strip(), maxsplit=1)[0].lower()
 
 
-def _check(request: Request, packages: Sequence[CondaPackage]) -> None:
+def _check(request: Request, conda: Conda, packages: Sequence[CondaPackage]) -> None:
     """Hold the outcome against the request, whatever the solver was told."""
     if not any(p.name == "python" and p.version.startswith(f"{request.python}.") for p in packages):
         raise ResolveError(f"conda: the channels gave no Python {request.python}")
-    if not torch_from_conda(request):
-        return
     builds = {p.name: p for p in packages if p.name in ("pytorch", "libtorch")}
+    if _names_torch(conda) and not torch_from_conda(packages):
+        raise ResolveError(
+            "conda: none of the packages that were found brings pytorch",
+            hint="look at what the channel's packages of that name depend on",
+        )
     if not builds:
-        raise ResolveError("conda: no package of the request brings pytorch")
+        return
     cudas = {cuda_of_version(p.version) for p in packages if CUDA.fullmatch(p.name)}
     for package in builds.values():
         is_cuda = "cuda" in package.build

@@ -22,7 +22,7 @@ from ..network import scrub
 _AHEAD = 256 * 1024
 """Bytes of a range request at least: the list of files of a torch wheel is about 1 MB, its metadata 30 KB."""
 
-_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error)
+UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error)
 """What zipfile raises, by experience, for bytes that are no sound zip."""
 
 
@@ -30,7 +30,7 @@ def requirements(package: DistributionPackage, session: requests.Session) -> lis
     """Return what a wheel requires. Raises `ResolveError` that names the file when it cannot be read."""
     try:
         text = _beside(package, session) or _inside(package, session)
-    except (*_UNREADABLE, requests.RequestException, DigestMismatchError, ValueError, OSError) as error:
+    except (*UNREADABLE, requests.RequestException, DigestMismatchError, ValueError, OSError) as error:
         raise ResolveError(
             f"the metadata of {package.filename} cannot be read from its index: {scrub(str(error))}",
             hint="try again; an index must serve metadata files (PEP 658) or answer range requests",
@@ -44,6 +44,11 @@ def requirements(package: DistributionPackage, session: requests.Session) -> lis
             # Some old wheels have lines that were never valid; none of those is about CUDA.
             continue
     return found
+
+
+def ranged_file(url: str, session: requests.Session) -> io.RawIOBase:
+    """Return a file on a server, of which only what is read is fetched; ValueError where that fails."""
+    return _RangedFile(url, session)
 
 
 def _beside(package: DistributionPackage, session: requests.Session) -> str | None:

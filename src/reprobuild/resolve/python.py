@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from ..errors import HostError, ResolveError
 from ..lockfile import Lock, PythonPackage, Wheel
 from ..network import scrub, uv_environment, without_credentials
 from ..process import Completed, ProcessTimeout, run
+from .standins import write_standins
 from .target import Target
 from .torch import end_of
 
@@ -51,14 +52,14 @@ def resolve_python(
     existing: Lock | None,
     upgrade: Collection[str] | None,
     without: Collection[str] = (),
-    provided: Collection[str] = (),
+    provided: Mapping[str, str] | None = None,
     session: requests.Session,
 ) -> tuple[PythonPackage, ...]:
     """Return the packages that uv picks for requirements, closure included.
 
     ``upgrade`` names the packages whose versions in ``existing`` need not stay; None: all of them.
-    ``without`` names variables that uv shall not see, ``provided`` packages that are there already, from
-    elsewhere, and are not to be resolved. Raises `ResolveError` with uv's reason when nothing
+    ``without`` names variables that uv shall not see, ``provided`` packages that conda brings, with their
+    versions, which what is resolved has to fit. Raises `ResolveError` with uv's reason when nothing
     fits, or when a package has no wheel or no SHA256.
     """
     if not requirements:
@@ -74,19 +75,29 @@ def resolve_python(
                 output.write_text(_preferences(existing, upgrade), "utf-8")
             arguments = [word for name in sorted(upgrade) for word in ("--refresh-package", name)]
         if provided:
-            # A marker that never holds takes a package out wherever it is asked for.
-            lines = "".join(
-                f"{name} ; python_version < '0'\n" for name in sorted(provided) if _NAME.fullmatch(name)
-            )
-            Path(folder, "provided.txt").write_text(lines, "utf-8")
-            arguments += ["--override", "provided.txt"]
+            arguments += _given(Path(folder), provided)
         if as_of is not None:
             arguments += ["--exclude-newer", end_of(as_of).strftime("%Y-%m-%dT%H:%M:%SZ")]
         result = _compile(requirements, target, arguments, output, without)
         if result.returncode != 0:
             raise _refusal(result, as_of)
         # A file: address in uv's output is relative to the folder of the file.
-        return _read(output.read_text("utf-8"), target, output.as_uri(), session)
+        return _read(output.read_text("utf-8"), target, output.as_uri(), session, provided or ())
+
+
+def _given(folder: Path, provided: Mapping[str, str]) -> list[str]:
+    """Return the arguments by which uv takes what conda brings as it is."""
+    standins = folder / "conda"
+    standins.mkdir()
+    versions = write_standins(standins, provided)
+    pins = "".join(f"{name}=={version}\n" for name, version in versions.items())
+    (folder / "pins.txt").write_text(pins, "utf-8")
+    # A marker that never holds takes a package out wherever it is asked for.
+    rest = sorted(name for name in provided.keys() - versions.keys() if _NAME.fullmatch(name))
+    (folder / "rest.txt").write_text("".join(f"{name} ; python_version < '0'\n" for name in rest), "utf-8")
+    places = [place for place in os.environ.get("UV_FIND_LINKS", "").split(",") if place]
+    links = [word for place in [standins.name, *places] for word in ("--find-links", place)]
+    return ["--constraint", "pins.txt", "--override", "rest.txt", *links]
 
 
 def _compile(
@@ -135,6 +146,8 @@ def _refusal(result: Completed, as_of: date | None) -> ResolveError:
         hints = [
             "only wheels can be locked; ask for a version that has one, or put a wheel on an index of yours"
         ]
+    if "+conda" in text:
+        hints.append("a version that ends in +conda is that of a conda package; ask for versions that fit it")
     if as_of is not None:
         hints.append(f"only what was published by {as_of} counts; the request says so with as-of")
     return ResolveError(
@@ -143,14 +156,16 @@ def _refusal(result: Completed, as_of: date | None) -> ResolveError:
     )
 
 
-def _read(text: str, target: Target, base: str, session: requests.Session) -> tuple[PythonPackage, ...]:
+def _read(
+    text: str, target: Target, base: str, session: requests.Session, provided: Collection[str] = ()
+) -> tuple[PythonPackage, ...]:
     try:
         lock = Pylock.from_dict(tomllib.loads(text))
     except (PylockValidationError, ValueError) as error:
         raise ResolveError(
             f"uv's answer cannot be read: {error}", hint="install another version of uv"
         ) from None
-    chosen = [_choose(package, target) for package in lock.packages]
+    chosen = [_choose(package, target) for package in lock.packages if package.name not in provided]
     with ThreadPoolExecutor(16, "wheel-size") as pool:
         return tuple(pool.map(lambda pair: _locked(pair[0], pair[1], base, session), chosen))
 

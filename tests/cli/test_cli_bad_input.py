@@ -1,0 +1,102 @@
+"""What a user can give that cannot be locked: the message, the exit status, and nothing half-written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import requests
+
+from reprobuild.errors import ImageError, RequestError, ResolveError
+from support.index import Index
+from support.registry import serve_registry
+
+if TYPE_CHECKING:
+    from support.commands import Call
+
+pytest_plugins = ["support.commands", "support.family"]
+
+SDIST_ONLY = """\
+lock-version = "1.0"
+created-by = "another tool"
+[[packages]]
+name = "homemade"
+version = "1.0"
+[packages.sdist]
+url = "https://files.example/homemade-1.0.tar.gz"
+hashes = {sha256 = "49b3a825280bd66b3aa83585ef59c4a8c82f2c8a522dbe754a8bc8d08c85c491"}
+"""
+
+
+def refused(call: Call, *argv: str, status: int) -> str:
+    """Call, and hold that nothing but an error came of it; return what was said."""
+    said = call(*argv)
+    assert (said.status, said.out) == (status, ""), said.err
+    assert not list(Path().rglob("pylock.*.toml")) or Path("pylock.toml").exists()
+    assert not Path("envs").exists()
+    return said.err
+
+
+def test_a_day_before_torch_had_that_cuda(family: Index, apt: None, call: Call) -> None:
+    family.add(
+        "torch", "1.13.1", requires=["nvidia-cuda-runtime-cu11==11.7.99"], uploaded="2022-12-01T00:00:00Z"
+    )
+    said = refused(call, "lock", "--cuda", "12.1", "--as-of", "2023-01-15", status=ResolveError.exit_code)
+    assert "no torch for Python 3.11" in said
+    assert "published by 2023-01-15 is built for CUDA 12.1" in said
+    assert "11.7 (torch 1.13.1)" in said
+
+
+def test_a_package_that_the_index_has_as_source_only(family: Index, apt: None, call: Call) -> None:
+    family.add_sdist("homemade", "1.0")
+    Path("requirements.txt").write_text("homemade==1.0\n")
+    argv = ("lock", "--from", "requirements.txt", "--cuda", "12.1")
+    said = refused(call, *argv, status=ResolveError.exit_code)
+    assert "homemade==1.0 has no usable wheels" in said
+    assert "only wheels can be locked" in said
+
+
+def test_another_tool_s_lock_of_a_package_without_a_wheel(family: Index, apt: None, call: Call) -> None:
+    Path("pylock.toml").write_text(SDIST_ONLY)
+    said = refused(call, "lock", "--from", "pylock.toml", "--cuda", "12.1", status=RequestError.exit_code)
+    assert "pylock.toml: no wheel of homemade; only wheels can be locked" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("name: a\nchannel: [x]\ndependencies: [python]\n", "environment.yml: channel: unknown key"),
+        (
+            "channels: ['http://127.0.0.1:9']\ndependencies: [python]\n",
+            "a conda channel cannot be read",
+        ),
+    ],
+)
+def test_an_environment(family: Index, apt: None, call: Call, text: str, says: str) -> None:
+    Path("environment.yml").write_text(text)
+    status = RequestError.exit_code if "unknown" in says else ResolveError.exit_code
+    assert says in refused(call, "lock", "--from", "environment.yml", "--cuda", "12.1", status=status)
+
+
+@pytest.mark.parametrize("name", ["docker:", "UPPER/case:1", "reg.example/a b:1", "reg.example/Team/x"])
+def test_an_image_s_name_that_is_none(call: Call, name: str) -> None:
+    said = refused(call, "doctor", name, status=ImageError.exit_code)
+    assert name.rpartition(":")[0] in said
+
+
+def test_an_image_for_other_machines(call: Call, tmp_path: Path) -> None:
+    """A list of manifests, as a registry has it for several platforms."""
+    kind = "application/vnd.oci.image.index.v1+json"
+    there = {"mediaType": kind, "schemaVersion": 2, "manifests": []}
+    with serve_registry(tmp_path / "registry") as host:
+        put = requests.put(
+            f"http://{host}/v2/team/x/manifests/1",
+            data=json.dumps(there),
+            headers={"Content-Type": kind},
+            timeout=30,
+        )
+        assert put.status_code == 201, put.text
+        said = refused(call, "doctor", f"{host}/team/x:1", status=ImageError.exit_code)
+    assert f"{host}/team/x:1 is not for linux/" in said
