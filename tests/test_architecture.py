@@ -31,6 +31,7 @@ PURE = {
     "render",
     "report",
     "request",
+    "request_values",
     "reprobuild",
     "toml_table",
 }

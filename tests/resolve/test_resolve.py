@@ -158,7 +158,7 @@ class TestCpu:
     def test_an_index_of_cuda_builds_is_not_enough(self, family: Index, apt: list[Any]) -> None:
         with pytest.raises(ResolveError, match=r"only CUDA builds of torch: it gave 2\.9\.0") as caught:
             lock(cuda="cpu")
-        for name in ("UV_TORCH_BACKEND=cpu", "UV_INDEX", "UV_FIND_LINKS"):
+        for name in ("--index pytorch", "UV_INDEX", "UV_FIND_LINKS"):
             assert name in caught.value.hint
 
     def test_a_cuda_build_that_requires_nothing(self, family: Index, apt: list[Any]) -> None:

@@ -59,6 +59,7 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ("--cuda", {"metavar": "X.Y"}, 'CUDA version, like 12.1, or "cpu".'),
     ("--python", {"metavar": "X.Y"}, f"Python version. [default: {DEFAULT_PYTHON}]"),
     ("--torch", {"metavar": "VERSION"}, "PyTorch version, or a range. [default: newest for this CUDA]"),
+    ("--index", {"metavar": "pytorch"}, "Take PyTorch from its own index for this CUDA, not from yours."),
     ("--package", {"multiple": True, "metavar": "REQUIREMENT"}, "A further Python package; may be repeated."),
     ("--apt", {"multiple": True, "metavar": "NAME"}, "A further Debian package; may be repeated."),
     ("--debian", {"metavar": "RELEASE"}, "Debian release under the image. [default: bookworm]"),
@@ -140,7 +141,7 @@ def _request(given: Mapping[str, Any]) -> Request:
         "base": {"debian": given["debian"]} if "debian" in given else {},
         "determinism": {key: given[key] for key in ("profile", "seed", "threads") if key in given},
     }
-    table |= {key: given[key] for key in ("cuda", "python", "torch", "conda") if key in given}
+    table |= {key: given[key] for key in ("cuda", "python", "torch", "index", "conda") if key in given}
     try:
         if "as_of" in given:
             table["as-of"] = date.fromisoformat(given["as_of"])

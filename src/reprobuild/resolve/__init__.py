@@ -18,7 +18,7 @@ from ..determinism import variables
 from ..errors import ResolveError
 from ..lockfile import CondaPackage, DebianPackage, Lock, PythonPackage
 from ..network import session as new_session
-from ..request import Request
+from ..request import Request, flavour
 from .conda import resolve_conda, torch_from_conda
 from .debian import DebianRequest, resolve_debian
 from .python import ALWAYS, resolve_python
@@ -149,8 +149,7 @@ def _packages(
         as_of=request.as_of,
         existing=existing,
         upgrade=None if upgrade.everything else upgrade.names,
-        # The scan has decided on an index; a backend would be another one.
-        without=() if torch is None else ("UV_TORCH_BACKEND",),
+        backend=_backend(request),
         session=session,
     )
 
@@ -180,12 +179,17 @@ def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[st
 def _torch(
     request: Request, existing: Lock | None, upgrade: Upgrade, scan: TorchScan, target: Target
 ) -> Version | None:
-    """Return the torch for the request's CUDA; None for the CPU, where uv's settings decide."""
-    if request.cuda == "cpu" or torch_from_conda(request):
+    """Return the torch for the request's CUDA; None where it is uv that finds it."""
+    if request.cuda == "cpu" or request.index is not None or torch_from_conda(request):
         return None
     kept = existing is not None and "torch" not in upgrade.names
     prefer = existing.distributions.get("torch") if existing is not None and kept else None
     return scan.choose(request.cuda, request.torch_specifier, prefer, target)
+
+
+def _backend(request: Request) -> str | None:
+    """Return uv's name of PyTorch's own index for the request's CUDA, where that is asked for."""
+    return None if request.index is None else flavour(request.cuda)
 
 
 def _requirement(request: Request, torch: Version | None) -> str:
@@ -200,10 +204,12 @@ def _check_cuda(request: Request, python: Collection[PythonPackage]) -> None:
     if request.cuda == "cpu" and (cudas or built_for_gpu):
         raise ResolveError(
             f"the index serves only CUDA builds of torch: it gave {torch}, and the request is for cpu",
-            hint="name an index with CPU builds: UV_TORCH_BACKEND=cpu for PyTorch's own, UV_INDEX for one "
-            "of yours, or UV_FIND_LINKS for a folder or page of wheels; torch can be pinned to a version "
-            "that it has",
+            hint="name an index with CPU builds: PyTorch's own with --index pytorch (index in the request), "
+            "one of yours in UV_INDEX, or a folder or page of wheels in UV_FIND_LINKS; torch can be pinned "
+            "to a version that it has",
         )
+    if not cudas and torch.local == flavour(request.cuda):
+        return  # PyTorch's older builds have CUDA inside, and only their version says which
     if request.cuda != "cpu" and request.cuda not in cudas:
         raise ResolveError(
             f"torch {torch} was resolved for CUDA {', '.join(sorted(cudas)) or 'none'}, not {request.cuda}",
