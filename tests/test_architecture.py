@@ -28,6 +28,7 @@ PURE = {
     "image_files",
     "lockfile",
     "lockparse",
+    "lockset",
     "render",
     "report",
     "request",

@@ -19,6 +19,7 @@ from .request_values import (
     checked_debian_name,
     checked_requirement,
     is_version,
+    platforms,
     torch_index,
     torch_version,
 )
@@ -36,7 +37,7 @@ _MINOR = re.compile(r"(?:0|[1-9][0-9]{0,3})\.(?:0|[1-9][0-9]{0,3})")
 _SUITE = re.compile(r"[a-z]+")
 _KEYS = {
     "": (
-        *("name", "python", "cuda", "torch", "index"),
+        *("name", "python", "platforms", "cuda", "torch", "index"),
         *("packages", "apt", "as-of", "conda", "base", "determinism"),
     ),
     "conda.": ("environment", "channels", "packages"),
@@ -69,6 +70,8 @@ class Request:
     """A CUDA minor version such as ``12.1``, or ``cpu``."""
     python: str = DEFAULT_PYTHON
     """A Python minor version; the Debian release decides the patch version."""
+    platforms: tuple[str, ...] = ()
+    """As in OCI, sorted: what the lock shall hold; empty: what the machine is that locks."""
     torch: str | None = None
     """A version, or a range like ``>=2.4,<2.6``; the newest whose wheels ask for this CUDA is taken."""
     index: TorchIndex | None = None
@@ -124,6 +127,7 @@ class Request:
             name=name or default_name(cuda, python),
             cuda=cuda,
             python=python,
+            platforms=platforms(get),
             torch=torch_version(get),
             index=torch_index(get),
             packages=tuple(
@@ -149,6 +153,8 @@ class Request:
         if self.seed is not None:
             determinism["seed"] = self.seed
         table: dict[str, Any] = {"name": self.name, "python": self.python, "cuda": self.cuda}
+        if self.platforms:
+            table["platforms"] = list(self.platforms)
         if self.torch is not None:
             table["torch"] = self.torch
         if self.index is not None:

@@ -13,6 +13,8 @@ from .errors import RequestError
 from .toml_table import Table
 
 TorchIndex = Literal["pytorch"]
+PLATFORMS = ("linux/amd64", "linux/arm64")
+"""As in OCI."""
 
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 
@@ -36,6 +38,17 @@ def torch_index(table: Table) -> TorchIndex | None:
         '"pytorch", the one that can be named here; all others are settings of uv or pip',
     )
     return value
+
+
+def platforms(table: Table) -> tuple[str, ...]:
+    """Return the key platforms, sorted. Raises `RequestError`."""
+    found = table.texts("platforms")
+    for position, name in found:
+        if name not in PLATFORMS:
+            raise RequestError(
+                f"{table.where('platforms', position)}: {name!r} is not one of {', '.join(PLATFORMS)}"
+            )
+    return tuple(sorted({name for _, name in found}))
 
 
 def is_version(text: str) -> bool:

@@ -10,7 +10,7 @@ from reprobuild.console import Console
 from reprobuild.errors import ResolveError
 from reprobuild.lockfile import DebianPackage, Lock
 from reprobuild.lockparse import parse_lock
-from reprobuild.resolve import Upgrade, resolve
+from reprobuild.resolve import Upgrade, resolve_platforms
 from reprobuild.resolve.debian import DebianRequest
 from reprobuild.resolve.python import resolve_python
 from support.index import Index, serve_index
@@ -37,7 +37,9 @@ def apt(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DebianRequest, dict[str, 
 
 def lock(existing: Lock | None = None, *, upgrade: Upgrade | None = None, **keys: Any) -> Lock:
     wanted = request(**{key.replace("_", "-"): value for key, value in keys.items() if value is not None})
-    return resolve(wanted, existing=existing, upgrade=upgrade or Upgrade(), console=CONSOLE)
+    before = [] if existing is None else [existing]
+    (found,) = resolve_platforms(wanted, existing=before, upgrade=upgrade or Upgrade(), console=CONSOLE)
+    return found
 
 
 def versions(found: Lock) -> dict[str, str]:
