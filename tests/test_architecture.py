@@ -28,9 +28,11 @@ PURE = {
     "image_files",
     "lockfile",
     "lockparse",
+    "lockset",
     "render",
     "report",
     "request",
+    "request_values",
     "reprobuild",
     "toml_table",
 }

@@ -159,16 +159,18 @@ def env(tmp_path: Path) -> Env:
     return Env(LOCK.request, tmp_path / "envs" / "torch-cu121.toml")
 
 
-def answering(monkeypatch: pytest.MonkeyPatch, lock: Lock | ReprobuildError) -> list[Lock | None]:
-    given: list[Lock | None] = []
+def answering(monkeypatch: pytest.MonkeyPatch, lock: Lock | ReprobuildError) -> list[tuple[Lock, ...]]:
+    given: list[tuple[Lock, ...]] = []
 
-    def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, console: Console) -> Lock:
+    def resolve(
+        request: Request, *, existing: tuple[Lock, ...], upgrade: Upgrade, console: Console
+    ) -> tuple[Lock, ...]:
         given.append(existing)
         if isinstance(lock, ReprobuildError):
             raise lock
-        return lock
+        return (lock,)
 
-    monkeypatch.setattr(pipeline, "resolve", resolve)
+    monkeypatch.setattr(pipeline, "resolve_platforms", resolve)
     return given
 
 
@@ -176,7 +178,7 @@ def test_a_lock_is_made_once(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     given = answering(monkeypatch, LOCK)
     assert lock_of(env, CONSOLE) == LOCK
     assert lock_of(env, CONSOLE) == LOCK
-    assert given == [None]
+    assert given == [()]
     assert sorted(path.name for path in env.file.parent.iterdir()) == [env.lock_file.name, env.file.name]
     assert parse_lock(env.lock_file.read_text(), "") == LOCK
 
@@ -184,8 +186,8 @@ def test_a_lock_is_made_once(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_pins_of_the_lock_that_is_there_are_handed_on(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     given = answering(monkeypatch, LOCK)
     lock_env(env, Upgrade(), CONSOLE)
-    assert lock_env(env, Upgrade(packages=("numpy",)), CONSOLE) == (LOCK, LOCK)
-    assert given == [None, LOCK]
+    assert lock_env(env, Upgrade(packages=("numpy",)), CONSOLE) == ((LOCK,), (LOCK,))
+    assert given == [(), (LOCK,)]
 
 
 def test_what_cannot_be_resolved_changes_no_file(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +207,7 @@ def test_a_broken_lock_is_replaced_only_when_no_pin_is_to_stay(
         with pytest.raises(LockError):
             lock_env(env, upgrade, CONSOLE)
     assert env.lock_file.read_text() == "broken"
-    assert lock_env(env, Upgrade(everything=True), CONSOLE) == (LOCK, None)
+    assert lock_env(env, Upgrade(everything=True), CONSOLE) == ((LOCK,), ())
 
 
 # --- The machine ---

@@ -60,9 +60,31 @@ def indexes() -> Indexes:
 
 
 def find_links() -> tuple[str, ...]:
-    """Return the web pages of wheels that uv is told of; they may hold credentials."""
-    links = os.environ.get("UV_FIND_LINKS", "").split(",")
-    return tuple(link for link in links if link.startswith(("http://", "https://")))
+    """Return the pages and folders of wheels beside the indexes, as addresses that may hold credentials.
+
+    They are uv's; and pip's, where pip's default index is the one that counts (see `indexes`).
+    """
+    uv = _uv()
+    more = () if uv.default else tuple(_Pip().get("find-links").split())
+    return tuple(dict.fromkeys([*uv.links, *(_link(link, Path.cwd()) for link in more)]))
+
+
+def check_no_backend() -> None:
+    """Raise `HostError` where a file of uv's names a torch backend, which it has no way to take back."""
+    for path, table in _uv_files():
+        if "torch-backend" in table.get("pip", {}):
+            raise HostError(
+                f"{path}: pip.torch-backend would decide where torch comes from, and the request does",
+                hint='take it out of the file, or write index = "pytorch" into the request (--index pytorch)',
+            )
+
+
+def every_index() -> bool:
+    """Whether uv is set up to look for a package on all indexes, and not only on the first that knows it."""
+    found = os.environ.get("UV_INDEX_STRATEGY", "")
+    for _, table in _uv_files():
+        found = found or table.get("pip", {}).get("index-strategy", "") or table.get("index-strategy", "")
+    return found not in ("", "first-index")
 
 
 def ca_bundle() -> Path | None:
@@ -111,6 +133,9 @@ def uv_environment() -> dict[str, str]:
         more = [url for url in found.extra if url not in _uv().extra]
         if more:
             env["UV_INDEX"] = " ".join([*os.environ.get("UV_INDEX", "").split(), *more])
+    if find_links():
+        # uv runs in a folder of its own, where a relative path means nothing.
+        env["UV_FIND_LINKS"] = ",".join(link.replace(",", "%2C") for link in find_links())
     bundle = ca_bundle()
     if bundle is not None:
         env["SSL_CERT_FILE"] = str(bundle.absolute())
@@ -128,6 +153,7 @@ def uv_environment() -> dict[str, str]:
 class _Uv:
     default: str
     extra: tuple[str, ...]
+    links: tuple[str, ...]
 
 
 def _uv() -> _Uv:
@@ -143,7 +169,8 @@ def _uv() -> _Uv:
         default = _with_variables(url, name)
     else:
         default = os.environ.get("UV_DEFAULT_INDEX", "") or os.environ.get("UV_INDEX_URL", "")
-    for table in _uv_files():
+    links = [_link(link, Path.cwd()) for link in os.environ.get("UV_FIND_LINKS", "").split(",") if link]
+    for path, table in _uv_files():
         for index in table.get("index", []):
             url = _with_variables(str(index.get("url", "")), str(index.get("name", "")))
             if index.get("default"):
@@ -154,10 +181,19 @@ def _uv() -> _Uv:
         default = default or pip.get("index-url", "") or table.get("index-url", "")
         more = [*pip.get("extra-index-url", []), *table.get("extra-index-url", [])]
         extra += [url for url in more if url not in extra]
-    return _Uv(default, tuple(extra))
+        pages = [*pip.get("find-links", []), *table.get("find-links", [])]
+        links += [_link(str(link), path.parent) for link in pages]
+    return _Uv(default, tuple(extra), tuple(links))
 
 
-def _uv_files() -> Iterator[Mapping[str, Any]]:
+def _link(text: str, folder: Path) -> str:
+    """Write a page or folder of wheels as an address; a relative path is one below ``folder``."""
+    if urlsplit(text).scheme in ("http", "https", "file"):
+        return text
+    return folder.joinpath(Path(text).expanduser()).absolute().as_uri()
+
+
+def _uv_files() -> Iterator[tuple[Path, Mapping[str, Any]]]:
     env = os.environ
     if env.get("UV_NO_CONFIG"):
         return
@@ -172,7 +208,7 @@ def _uv_files() -> Iterator[Mapping[str, Any]]:
         paths = [_config_home() / "uv/uv.toml", *[path for path in system if path.is_file()][:1]]
     for path in paths:
         try:
-            yield tomllib.loads(path.read_text("utf-8"))
+            yield path, tomllib.loads(path.read_text("utf-8"))
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:

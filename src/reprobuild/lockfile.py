@@ -150,14 +150,14 @@ class Lock:
 
     def dump(self) -> str:
         """Return the canonical text, digest included."""
-        table = self._table()
+        table = self.table()
         table["tool"]["reprobuild"] = {"digest": self.digest} | table["tool"]["reprobuild"]
         return tomli_w.dumps(table)
 
     @property
     def digest(self) -> str:
         """``sha256:…`` over the canonical text without the digest itself."""
-        return "sha256:" + hashlib.sha256(tomli_w.dumps(self._table()).encode()).hexdigest()
+        return "sha256:" + hashlib.sha256(tomli_w.dumps(self.table()).encode()).hexdigest()
 
     @property
     def stack(self) -> Mapping[str, str]:
@@ -218,12 +218,13 @@ class Lock:
         """What PEP 751 wants at the top of the file; all of it follows from the rest."""
         return {
             "lock-version": "1.0",
-            "environments": [f"sys_platform == 'linux' and platform_machine == '{MACHINES[self.platform]}'"],
+            "environments": [f"sys_platform == 'linux' and {marker(self.platform)}"],
             "requires-python": f"=={self.request.python}.*",
             "created-by": "reprobuild",
         }
 
-    def _table(self) -> dict[str, Any]:
+    def table(self) -> dict[str, Any]:
+        """Return what `dump` writes, without the digest."""
         return {
             **self.header,
             "packages": [
@@ -255,6 +256,11 @@ class Lock:
                 }
             },
         }
+
+
+def marker(platform: str) -> str:
+    """Return the PEP 508 marker of a platform's machine."""
+    return f"platform_machine == '{MACHINES[platform]}'"
 
 
 def _conda_table(package: CondaPackage) -> dict[str, Any]:

@@ -32,11 +32,20 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 def parse_lock(text: str, where: str) -> Lock:
     """Read a lock's text. Raises `LockError` that begins with ``where`` and the place in the file."""
+    return parse_table(load_table(text, where), where)
+
+
+def load_table(text: str, where: str) -> dict[str, Any]:
+    """Read a lock's text as a table that nothing has checked. Raises `LockError`."""
     try:
-        data = tomllib.loads(text)
+        return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         # Not only TOMLDecodeError: a number of 5,000 digits is a plain ValueError.
         raise LockError(f"{where}: not valid TOML: {error}", hint=RENEW) from None
+
+
+def parse_table(data: Mapping[str, Any], where: str) -> Lock:
+    """Check a table in the form of a lock of one platform. Raises `LockError`."""
     try:
         lock = _lock(data)
         recorded = data["tool"]["reprobuild"]["digest"]
@@ -123,6 +132,8 @@ def _derived(lock: Lock, data: Mapping[str, Any], own: Mapping[str, Any], place:
         raise _BadError(f"{place}.stack: does not fit the locked packages")
     if own.get("request-digest") != lock.request.digest:
         raise _BadError(f"{place}.request-digest: does not fit the request in the lock")
+    if lock.request.platforms and lock.platform not in lock.request.platforms:
+        raise _BadError(f"{place}.platform: {lock.platform} is not one that the request asks for")
     if bool(lock.conda) != (lock.request.conda is not None):
         raise _BadError(f"{place}.conda: does not fit the request in the lock")
     missing = {"torch", "numpy", "pip"} - lock.distributions.keys()

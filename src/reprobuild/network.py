@@ -225,8 +225,9 @@ def _secrets_of(settings: tuple[tuple[str, str], ...]) -> frozenset[str]:
     """Return the secrets as they are and percent-encoded; a token is a user name without a password."""
     found: set[str] = set()
     urls = [value for key, value in settings if key.lower().endswith("_proxy")]
-    urls += find_links()
     # Whoever needs the settings says what is wrong with them.
+    with suppress(HostError, OSError, RuntimeError):
+        urls += find_links()
     with suppress(HostError, OSError, RuntimeError):
         urls += [*indexes().all, proxy()]
     for url in urls:

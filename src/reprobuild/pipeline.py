@@ -9,6 +9,7 @@ from pathlib import Path
 from . import namespaces, process
 from .console import Console
 from .doctor import examine_gpus
+from .emulation import check_platform
 from .engines.base import Engine
 from .engines.failures import refuse_stranger
 from .engines.layout import image_name
@@ -19,14 +20,15 @@ from .home import Home, atomic_write, make_folders, storage_errors
 from .image_config import default_image_name
 from .layers.build import write_conda_tar, write_debian_tar
 from .lockfile import Lock
+from .lockset import dump_locks
 from .needs import needs_of
 from .render import CONDA_TAR, DEBIAN_TAR, Rendered, render
 from .report import Mode, SelfTestReport
-from .resolve import Upgrade, resolve
+from .resolve import Upgrade, resolve_platforms
 from .selftest import Gpu, run_selftest
 from .store import Store
 from .tag import tag
-from .workspace import Env, read_lock
+from .workspace import Env, lock_for, read_lock, read_locks
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,37 +40,41 @@ class Made:
     report: SelfTestReport
 
 
-def lock_env(env: Env, upgrade: Upgrade, console: Console) -> tuple[Lock, Lock | None]:
-    """Resolve a request and write its lock; return it and the one before, whose pins stay where they can."""
+def lock_env(env: Env, upgrade: Upgrade, console: Console) -> tuple[tuple[Lock, ...], tuple[Lock, ...]]:
+    """Resolve a request and write its locks; return them and those before, whose pins stay where they can."""
     before = _before(env, upgrade)
-    lock = resolve(env.request, existing=before, upgrade=upgrade, console=console)
-    lock.check_hashes(env.hashes)
+    locks = resolve_platforms(env.request, existing=before, upgrade=upgrade, console=console)
+    for lock in locks:
+        lock.check_hashes(env.hashes)
     # A request from flags is written only now, so that one which cannot be locked leaves nothing behind.
     if env.save():
         console.step(f"wrote {env.file}")
-    atomic_write(env.lock_file, lock.dump().encode())
-    return lock, before
+    atomic_write(env.lock_file, dump_locks(locks).encode())
+    return locks, before
 
 
-def _before(env: Env, upgrade: Upgrade) -> Lock | None:
-    """Return the lock that is there. One that cannot be read is no matter where no pin of it is to stay."""
+def _before(env: Env, upgrade: Upgrade) -> tuple[Lock, ...]:
+    """Return the locks that are there. What cannot be read is no matter where no pin of it is to stay."""
     if not env.lock_file.exists():
-        return None
+        return ()
     try:
-        return read_lock(env.lock_file)
+        return read_locks(env.lock_file)
     except LockError:
         if upgrade.everything:
-            return None
+            return ()
         raise
 
 
-def lock_of(env: Env, console: Console) -> Lock:
-    """Return the lock of a request, made when there is none. Raises `LockError` when it is for another."""
+def lock_of(env: Env, console: Console, platform: str | None = None) -> Lock:
+    """Return the lock of a request for a platform, made when there is none.
+
+    Raises `LockError` when it is for another request.
+    """
     if not env.lock_file.exists():
-        lock, _ = lock_env(env, Upgrade(), console)
+        locks, _ = lock_env(env, Upgrade(), console)
         console.step(f"wrote {env.lock_file}")
-        return lock
-    lock = read_lock(env.lock_file)
+        return lock_for(locks, platform, str(env.lock_file))
+    lock = read_lock(env.lock_file, platform)
     lock.check_for(env.request, str(env.lock_file))
     return lock
 
@@ -79,6 +85,7 @@ def make_image(
     """Fetch, build, test and name the image of a lock. It gets its name only when it has passed."""
     engine, store = engine or OciEngine(home, console), Store(home)
     check_host()
+    check_platform(lock.platform, engine.kind)
     engine.check(gpu=gpu == "require")
     _check_gpus(lock, gpu, console)
     name = image_name(name or default_image_name(lock))
@@ -128,6 +135,7 @@ def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, cons
     rendered = render(lock)
     if artifacts:
         check_host()
+        check_platform(lock.platform)
         with home.lock("build", console):
             fetch(lock, Store(home), console)
             _fill(lock, rendered, folder, home, console)

@@ -14,8 +14,9 @@ from .errors import FetchError
 from .network import scrub
 
 TAMPERED = (
-    "nothing of it was kept; if a new try ends the same, either the publisher has replaced the file "
-    "(`reprobuild lock --upgrade`) or someone on the way changes it, and then it must not be used"
+    "nothing of it was kept; if a new try ends the same, either the index names a hash that its own file "
+    "does not have, or the publisher has replaced the file (`reprobuild lock --upgrade`), or someone on the "
+    "way changes it, and then it must not be used"
 )
 _CREDENTIALS = (
     "give user name and password in the index's address as uv or pip take it (UV_INDEX_URL, PIP_INDEX_URL, "

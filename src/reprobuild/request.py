@@ -12,11 +12,17 @@ from datetime import date
 from typing import Any, Literal, get_args
 
 import tomli_w
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import Version
 
 from .errors import RequestError
+from .request_values import (
+    TorchIndex,
+    checked_debian_name,
+    checked_requirement,
+    is_version,
+    platforms,
+    torch_index,
+    torch_version,
+)
 from .toml_table import Table
 
 Profile = Literal["strict", "portable"]
@@ -29,9 +35,11 @@ _SUITES = {"3.13": "trixie"}
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _MINOR = re.compile(r"(?:0|[1-9][0-9]{0,3})\.(?:0|[1-9][0-9]{0,3})")
 _SUITE = re.compile(r"[a-z]+")
-_DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _KEYS = {
-    "": ("name", "python", "cuda", "torch", "packages", "apt", "as-of", "conda", "base", "determinism"),
+    "": (
+        *("name", "python", "platforms", "cuda", "torch", "index"),
+        *("packages", "apt", "as-of", "conda", "base", "determinism"),
+    ),
     "conda.": ("environment", "channels", "packages"),
     "base.": ("debian",),
     "determinism.": ("profile", "seed", "threads"),
@@ -62,8 +70,12 @@ class Request:
     """A CUDA minor version such as ``12.1``, or ``cpu``."""
     python: str = DEFAULT_PYTHON
     """A Python minor version; the Debian release decides the patch version."""
+    platforms: tuple[str, ...] = ()
+    """As in OCI, sorted: what the lock shall hold; empty: what the machine is that locks."""
     torch: str | None = None
     """A version, or a range like ``>=2.4,<2.6``; the newest whose wheels ask for this CUDA is taken."""
+    index: TorchIndex | None = None
+    """``pytorch``: torch and its kin come from PyTorch's own index for this CUDA; None: from the user's."""
     packages: tuple[str, ...] = ()
     """PEP 508 requirements, sorted, none of them a URL."""
     apt: tuple[str, ...] = ()
@@ -115,11 +127,13 @@ class Request:
             name=name or default_name(cuda, python),
             cuda=cuda,
             python=python,
-            torch=_version(get),
+            platforms=platforms(get),
+            torch=torch_version(get),
+            index=torch_index(get),
             packages=tuple(
-                sorted({_requirement(get.where("packages", i), p) for i, p in get.texts("packages")})
+                sorted({checked_requirement(get.where("packages", i), p) for i, p in get.texts("packages")})
             ),
-            apt=tuple(sorted({_debian_name(get.where("apt", i), p) for i, p in get.texts("apt")})),
+            apt=tuple(sorted({checked_debian_name(get.where("apt", i), p) for i, p in get.texts("apt")})),
             conda=_conda(get),
             as_of=_date(get),
             suite=base.text(
@@ -139,8 +153,12 @@ class Request:
         if self.seed is not None:
             determinism["seed"] = self.seed
         table: dict[str, Any] = {"name": self.name, "python": self.python, "cuda": self.cuda}
+        if self.platforms:
+            table["platforms"] = list(self.platforms)
         if self.torch is not None:
             table["torch"] = self.torch
+        if self.index is not None:
+            table["index"] = self.index
         table |= {"packages": list(self.packages), "apt": list(self.apt)}
         if self.as_of is not None:
             table["as-of"] = self.as_of
@@ -158,7 +176,7 @@ class Request:
         """What versions of torch will do, as a requirement has it; empty: any."""
         if self.torch is None:
             return ""
-        return f"=={self.torch}" if _is_version(self.torch) else self.torch
+        return f"=={self.torch}" if is_version(self.torch) else self.torch
 
     @property
     def digest(self) -> str:
@@ -176,62 +194,14 @@ class Request:
         ]
 
 
+def flavour(cuda: str) -> str:
+    """Return a CUDA as PyTorch writes it in versions and addresses: ``cu121``, ``cpu``."""
+    return "cpu" if cuda == "cpu" else "cu" + cuda.replace(".", "")
+
+
 def default_name(cuda: str, python: str = DEFAULT_PYTHON) -> str:
     """Return the name of a request made from flags: ``torch-cu121``, ``torch-cpu``, ``torch-cu121-py313``."""
-    flavour = "cpu" if cuda == "cpu" else "cu" + cuda.replace(".", "")
-    return f"torch-{flavour}" + ("" if python == DEFAULT_PYTHON else "-py" + python.replace(".", ""))
-
-
-def _version(table: Table) -> str | None:
-    text: str | None = table.text(
-        "torch", None, _is_version_or_range, 'a version like "2.4.1", or a range like ">=2.4,<2.6"'
-    )
-    if text is None:
-        return None
-    return str(Version(text)) if _is_version(text) else str(SpecifierSet(text))
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Version(text)
-    except ValueError:  # InvalidVersion is one; so is a number of 5,000 digits
-        return False
-    return True
-
-
-def _is_version_or_range(text: str) -> bool:
-    if _is_version(text):
-        return True
-    try:
-        return len(SpecifierSet(text)) > 0 and "===" not in text
-    except (InvalidSpecifier, ValueError):
-        return False
-
-
-def _requirement(where: str, text: str) -> str:
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement as error:
-        raise RequestError(
-            f"{where}: {text!r} is not a PEP 508 requirement: {str(error).splitlines()[0]}"
-        ) from None
-    if requirement.url is not None:
-        raise RequestError(
-            f"{where}: {text!r} names a URL; only packages of an index can be locked",
-            hint="publish a wheel of it to an index of yours and name the package",
-        )
-    if requirement.name.lower() == "torch":
-        raise RequestError(
-            f"{where}: torch is asked for with the key torch",
-            hint='write torch = "2.4.1", or give --torch 2.4.1',
-        )
-    return str(requirement)
-
-
-def _debian_name(where: str, text: str) -> str:
-    if not _DEBIAN_NAME.fullmatch(text):
-        raise RequestError(f"{where}: {text!r} is not the name of a Debian package")
-    return text
+    return f"torch-{flavour(cuda)}" + ("" if python == DEFAULT_PYTHON else "-py" + python.replace(".", ""))
 
 
 def _conda(table: Table) -> Conda | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from .conda.condalock import Environment, read_environment
 from .errors import LockError, RequestError
 from .home import atomic_write, make_folders
 from .lockfile import Lock
-from .lockparse import parse_lock
+from .lockset import parse_locks
 from .request import Request, default_name
+from .request_values import PLATFORMS
 
 FOLDER = Path("envs")
 
@@ -74,8 +75,17 @@ def with_environment(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
         raise RequestError(
             f"{file}: conda.environment: the name of a file, and beside it no channels and no packages"
         )
-    found = read_environment(file.parent / conda["environment"], f"linux/{architecture()}")
-    return {**data, **environment_table(found, data)}
+    wanted = [name for name in data.get("platforms") or () if name in PLATFORMS]
+    found = [
+        read_environment(file.parent / conda["environment"], name)
+        for name in wanted or [f"linux/{architecture()}"]
+    ]
+    if any(each != found[0] for each in found):
+        raise RequestError(
+            f"{file}: conda.environment: asks for other packages on each of {', '.join(wanted)}",
+            hint="take out its selectors, or write a request for each platform",
+        )
+    return {**data, **environment_table(found[0], data)}
 
 
 def environment_table(found: Environment, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,9 +149,31 @@ def env_for(cuda: str, fits: Callable[[Request], bool], fallback: Callable[[], R
     return new_env(fallback())
 
 
-def read_lock(file: Path) -> Lock:
-    """Return the lock of a file. Raises `LockError`."""
-    return parse_lock(_read(file, LockError, "`reprobuild lock` writes one"), str(file))
+def read_locks(file: Path) -> tuple[Lock, ...]:
+    """Return the locks of a file, one a platform. Raises `LockError`."""
+    return parse_locks(_read(file, LockError, "`reprobuild lock` writes one"), str(file))
+
+
+def read_lock(file: Path, platform: str | None = None) -> Lock:
+    """Return the lock of a file for a platform, by default for this machine's where there are several.
+
+    Raises `LockError`.
+    """
+    return lock_for(read_locks(file), platform, str(file))
+
+
+def lock_for(locks: Sequence[Lock], platform: str | None, where: str) -> Lock:
+    """Return the one of several locks that is for a platform; None: this machine's, or the only one."""
+    if platform is None and len(locks) == 1:
+        return locks[0]
+    wanted = platform or f"linux/{architecture()}"
+    for lock in locks:
+        if lock.platform == wanted:
+            return lock
+    raise LockError(
+        f"{where} has no lock for {wanted}; it has {', '.join(lock.platform for lock in locks)}",
+        hint=f'put "{wanted}" into the request\'s platforms and run `reprobuild lock`',
+    )
 
 
 def _files() -> list[Path]:

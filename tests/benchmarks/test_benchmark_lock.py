@@ -48,7 +48,7 @@ def test_cold_lock_against_uv_and_apt(
     say = Printer(capsys, "cold lock, CUDA 12.1")
     for number in range(ROUNDS):
         monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / f"alone{number}"))
-        wanted = DebianRequest(suite="bookworm", python="3.11", apt=())
+        wanted = DebianRequest(suite="bookworm", architecture=architecture(), python="3.11", apt=())
         debian = resolve_debian(wanted, keep={}, console=Console(quiet=True))
         target = Target("3.11", architecture(), glibc_of(debian))
         with session() as http:

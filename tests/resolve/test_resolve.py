@@ -10,7 +10,7 @@ from reprobuild.console import Console
 from reprobuild.errors import ResolveError
 from reprobuild.lockfile import DebianPackage, Lock
 from reprobuild.lockparse import parse_lock
-from reprobuild.resolve import Upgrade, resolve
+from reprobuild.resolve import Upgrade, resolve_platforms
 from reprobuild.resolve.debian import DebianRequest
 from reprobuild.resolve.python import resolve_python
 from support.index import Index, serve_index
@@ -37,7 +37,9 @@ def apt(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DebianRequest, dict[str, 
 
 def lock(existing: Lock | None = None, *, upgrade: Upgrade | None = None, **keys: Any) -> Lock:
     wanted = request(**{key.replace("_", "-"): value for key, value in keys.items() if value is not None})
-    return resolve(wanted, existing=existing, upgrade=upgrade or Upgrade(), console=CONSOLE)
+    before = [] if existing is None else [existing]
+    (found,) = resolve_platforms(wanted, existing=before, upgrade=upgrade or Upgrade(), console=CONSOLE)
+    return found
 
 
 def versions(found: Lock) -> dict[str, str]:
@@ -158,7 +160,7 @@ class TestCpu:
     def test_an_index_of_cuda_builds_is_not_enough(self, family: Index, apt: list[Any]) -> None:
         with pytest.raises(ResolveError, match=r"only CUDA builds of torch: it gave 2\.9\.0") as caught:
             lock(cuda="cpu")
-        for name in ("UV_TORCH_BACKEND=cpu", "UV_INDEX", "UV_FIND_LINKS"):
+        for name in ("--index pytorch", "UV_INDEX", "UV_FIND_LINKS"):
             assert name in caught.value.hint
 
     def test_a_cuda_build_that_requires_nothing(self, family: Index, apt: list[Any]) -> None:

@@ -51,9 +51,14 @@ class World:
         archives._entries.cache_clear()
 
     def resolve(
-        self, *apt: str, python: str = "3.11", keep: dict[str, str] | None = None
+        self,
+        *apt: str,
+        python: str = "3.11",
+        keep: dict[str, str] | None = None,
+        architecture: str | None = None,
     ) -> dict[str, DebianPackage]:
-        wanted = DebianRequest(suite="bookworm", python=python, apt=apt)
+        machine = architecture or archives.architecture()
+        wanted = DebianRequest(suite="bookworm", architecture=machine, python=python, apt=apt)
         found = resolve_debian(wanted, keep=keep or {}, console=self.console)
         assert len({package.name for package in found}) == len(found)
         return {package.name: package for package in found}

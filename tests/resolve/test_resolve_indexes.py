@@ -53,7 +53,7 @@ def test_without_it_the_error_says_how_to_name_it(
     said = call("lock", "--cuda", "11.8")
     assert said.status == 5
     assert "12.1 (torch 2.4.1)" in said.err
-    assert "the one that ends in /whl/cu118 in UV_INDEX" in said.err
+    assert "or give --index pytorch" in said.err
 
 
 def test_a_password_of_that_index_goes_nowhere(

@@ -23,6 +23,7 @@ from ..imports.image import read_image
 from ..lockfile import Lock
 from ..pipeline import lock_of
 from ..request import DEFAULT_PYTHON, Profile, Request, default_name
+from ..request_values import PLATFORMS
 from ..sources import find_image
 from ..workspace import Env, env_for, new_env, read_env, read_lock
 
@@ -58,7 +59,13 @@ gpu = click.option(
 _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ("--cuda", {"metavar": "X.Y"}, 'CUDA version, like 12.1, or "cpu".'),
     ("--python", {"metavar": "X.Y"}, f"Python version. [default: {DEFAULT_PYTHON}]"),
+    (
+        "--platform",
+        {"multiple": True, "metavar": "linux/ARCH"},
+        "Platform: linux/amd64 or linux/arm64; may be repeated. [default: this machine's]",
+    ),
     ("--torch", {"metavar": "VERSION"}, "PyTorch version, or a range. [default: newest for this CUDA]"),
+    ("--index", {"metavar": "pytorch"}, "Take PyTorch from its own index for this CUDA, not from yours."),
     ("--package", {"multiple": True, "metavar": "REQUIREMENT"}, "A further Python package; may be repeated."),
     ("--apt", {"multiple": True, "metavar": "NAME"}, "A further Debian package; may be repeated."),
     ("--debian", {"metavar": "RELEASE"}, "Debian release under the image. [default: bookworm]"),
@@ -136,10 +143,11 @@ def _request(given: Mapping[str, Any]) -> Request:
         "name": given.get("name") or default_name(given["cuda"], given.get("python", DEFAULT_PYTHON)),
         "packages": list(given.get("package", ())),
         "apt": list(given.get("apt", ())),
+        "platforms": list(given.get("platform", ())),
         "base": {"debian": given["debian"]} if "debian" in given else {},
         "determinism": {key: given[key] for key in ("profile", "seed", "threads") if key in given},
     }
-    table |= {key: given[key] for key in ("cuda", "python", "torch", "conda") if key in given}
+    table |= {key: given[key] for key in ("cuda", "python", "torch", "index", "conda") if key in given}
     try:
         if "as_of" in given:
             table["as-of"] = date.fromisoformat(given["as_of"])
@@ -154,22 +162,35 @@ def _request(given: Mapping[str, Any]) -> Request:
 def _as_flag(message: str) -> str:
     """Name the flag where a message names a key: ``: base.debian: …`` becomes ``--debian: …``."""
     key, _, text = message.removeprefix(": ").partition(": ")
-    flag = re.sub(r"\[\d+\]", "", key).rpartition(".")[2].replace("packages", "package")
+    name = re.sub(r"\[\d+\]", "", key).rpartition(".")[2]
+    flag = {"packages": "package", "platforms": "platform"}.get(name, name)
     return f"--{flag}: {text}"
 
 
 def chosen_lock(source: str | None, flags: Mapping[str, Any], console: Console) -> Lock:
-    """Return the lock of what the user names: a lock, a request, or flags; made where it is missing."""
-    env = env_from_flags(flags)
+    """Return the lock of what the user names: a lock, a request, or flags; made where it is missing.
+
+    Beside a lock or a request ``--platform`` alone says which of its locks is meant.
+    """
+    platform = one_platform(flags.get("platform") or ())
+    env = env_from_flags({**flags, "platform": ()} if source is not None else flags)
     if source is not None and env is not None:
         raise click.UsageError("give a lock or a request, or flags, not both")
     if source is not None and Path(source).name.startswith("pylock."):
-        return read_lock(Path(source))
+        return read_lock(Path(source), platform)
     if source is not None:
         env = read_env(source)
     if env is None:
         raise click.UsageError("what to build? Give --cuda 12.1, or a request or lock of envs/")
-    return lock_of(env, console)
+    return lock_of(env, console, platform)
+
+
+def one_platform(named: Sequence[str]) -> str | None:
+    """Return the platform that ``--platform`` names; None where it names none or several."""
+    wrong = [name for name in named if name not in PLATFORMS]
+    if wrong:
+        raise RequestError(f"--platform: {wrong[0]!r} is not one of {', '.join(PLATFORMS)}")
+    return named[0] if len(set(named)) == 1 else None
 
 
 def emit(value: Any) -> None:

@@ -16,7 +16,7 @@ from ..lockfile import Lock
 from ..pipeline import lock_env, write_context
 from ..render import CONDA_TAR, DEBIAN_TAR
 from ..resolve import Upgrade
-from ..workspace import Env, all_envs, is_env, read_env, read_lock
+from ..workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
 from .common import STACK, Settings, as_json, chosen_lock, emit, env_from_flags, request_flags, table
 
 _ALL = "*"
@@ -76,7 +76,7 @@ def lock(
     results, errors = [], []
     for env in chosen:
         try:
-            results.append(_checked(env) if check else _locked(env, upgrade, settings.console))
+            results += _checked(env) if check else _locked(env, upgrade, settings.console)
             if conda_lock is not None:
                 atomic_write(conda_lock, write_conda_lock(read_lock(env.lock_file)).encode())
         except ReprobuildError as error:  # the others of envs/ still get their turn
@@ -85,7 +85,7 @@ def lock(
         emit(results)
     else:
         for result in results:
-            table(f"{result['file']}: {result['state']}", _rows(result))
+            table(f"{result['file']}{_of(result)}: {result['state']}", _rows(result))
     for each in errors[:-1]:
         settings.console.warn("\n  hint: ".join(filter(None, (each.message, each.hint))))
     if errors:
@@ -167,16 +167,29 @@ def _chosen(names: tuple[str, ...], flags: dict[str, Any]) -> list[Env]:
     return found
 
 
-def _locked(env: Env, upgrade: Upgrade, console: Console) -> dict[str, Any]:
-    return _facts(env, *lock_env(env, upgrade, console))
+def _locked(env: Env, upgrade: Upgrade, console: Console) -> list[dict[str, Any]]:
+    locks, before = lock_env(env, upgrade, console)
+    earlier = {lock.platform: lock for lock in before}
+    return [_facts(env, lock, earlier.get(lock.platform)) for lock in locks]
 
 
-def _checked(env: Env) -> dict[str, Any]:
+def _checked(env: Env) -> list[dict[str, Any]]:
     if not env.lock_file.exists():
         raise LockError(f"{env.lock_file}: no such file", hint=f"`reprobuild lock {env.file}` writes it")
-    found = read_lock(env.lock_file)
-    found.check_for(env.request, str(env.lock_file))
-    return _facts(env, found, found)
+    found = read_locks(env.lock_file)
+    for lock in found:
+        lock.check_for(env.request, str(env.lock_file))
+    missing = set(env.request.platforms) - {lock.platform for lock in found}
+    if missing:
+        raise LockError(
+            f"{env.lock_file}: lacks {', '.join(sorted(missing))}",
+            hint="run `reprobuild lock` to bring it up to date",
+        )
+    return [_facts(env, lock, lock) for lock in found]
+
+
+def _of(facts: dict[str, Any]) -> str:
+    return f", {facts['platform']}" if facts["platform"] else ""
 
 
 def _facts(env: Env, now: Lock, before: Lock | None) -> dict[str, Any]:
@@ -190,6 +203,8 @@ def _facts(env: Env, now: Lock, before: Lock | None) -> dict[str, Any]:
     state = "new" if before is None else ("unchanged" if now == before else "changed")
     return {
         "file": str(env.lock_file),
+        # Where it is said at all: most locks are for the machine that made them.
+        "platform": now.platform if now.request.platforms else None,
         "digest": now.digest,
         "state": state,
         "stack": dict(now.stack),

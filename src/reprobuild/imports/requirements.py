@@ -95,7 +95,7 @@ class _Reader:
             raise RequestError(
                 f"{place}: {option}: which index is used is a setting of the machine, not of a request",
                 hint="take the line out, and name the index in uv's variables: UV_DEFAULT_INDEX, UV_INDEX, "
-                "UV_FIND_LINKS, UV_TORCH_BACKEND",
+                "UV_FIND_LINKS; for PyTorch's own give --index pytorch",
             )
         elif option in ("-e", "--editable"):
             raise RequestError(

@@ -18,7 +18,7 @@ from ..determinism import variables
 from ..errors import ResolveError
 from ..lockfile import CondaPackage, DebianPackage, Lock, PythonPackage
 from ..network import session as new_session
-from ..request import Request
+from ..request import Request, flavour
 from .architectures import architectures
 from .conda import check_wheels, resolve_conda, torch_from_conda
 from .debian import DebianRequest, resolve_debian
@@ -26,7 +26,7 @@ from .python import ALWAYS, resolve_python
 from .target import Target, glibc_here, glibc_of
 from .torch import TorchScan, cuda_of_version, is_cuda_package, start_of
 
-__all__ = ["Upgrade", "resolve"]
+__all__ = ["Upgrade", "resolve", "resolve_platforms"]
 
 _NO_TIME = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp())
 """The epoch where no wheel has a time and the request no date: the oldest that a zip file can hold."""
@@ -45,27 +45,63 @@ class Upgrade:
         return frozenset(self.packages) | {canonicalize_name(name) for name in self.packages}
 
 
-def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, console: Console) -> Lock:
-    """Return the lock of a request. The same request, indexes and archive give an equal one.
+def resolve_platforms(
+    request: Request, *, existing: Sequence[Lock], upgrade: Upgrade, console: Console
+) -> tuple[Lock, ...]:
+    """Return the locks of a request, one a platform: see `resolve`.
 
-    Versions in ``existing`` stay where they still fit, unless ``upgrade`` says otherwise. Raises
-    `ResolveError` when nothing fits or an index cannot be read or verified, `HostError` when this machine
-    lacks apt, uv or a mirror.
+    A platform that ``existing`` lacks takes the versions of the first where they fit. Raises `ResolveError`
+    that names the platform, where there are several.
     """
-    machine = architecture()
     _check_upgrade(upgrade, existing)
+    found: list[Lock] = []
+    for platform in request.platforms or (f"linux/{architecture()}",):
+        before = next((lock for lock in existing if lock.platform == platform), None)
+        try:
+            lock = resolve(
+                request, platform=platform, existing=before, like=found, upgrade=upgrade, console=console
+            )
+        except ResolveError as error:
+            if len(request.platforms) < 2:
+                raise
+            raise ResolveError(
+                f"{platform}: {error.message}",
+                hint=f"{error.hint}; or take {platform} out of the request's platforms",
+            ) from None
+        found.append(lock)
+    return tuple(found)
+
+
+def resolve(
+    request: Request,
+    *,
+    platform: str | None = None,
+    existing: Lock | None,
+    like: Sequence[Lock] = (),
+    upgrade: Upgrade,
+    console: Console,
+) -> Lock:
+    """Return the lock of a request for a platform, by default this machine's.
+
+    The same request, indexes and archive give an equal one. Versions in ``existing`` stay where they still
+    fit, unless ``upgrade`` says otherwise; without it those of Python packages in ``like`` are taken where
+    they fit. Raises `ResolveError` when nothing fits or an index cannot be read or verified, `HostError` when
+    this machine lacks apt, uv or a mirror.
+    """
+    machine = (platform or f"linux/{architecture()}").removeprefix("linux/")
     if existing is not None and (upgrade.everything or existing.platform != f"linux/{machine}"):
         existing = None
-    console.step(f"resolving Debian {request.suite} and the Python packages")
+    of = f" for {platform}" if len(request.platforms) > 1 else ""
+    console.step(f"resolving Debian {request.suite} and the Python packages{of}")
     with new_session() as http, ThreadPoolExecutor(1, "apt") as pool:
-        apt = pool.submit(_debian, request, existing, upgrade, console)
+        apt = pool.submit(_debian, request, machine, existing, upgrade, console)
         scan = TorchScan(http, request.as_of)
         # The Python packages hang on the version of the release's C library, which apt takes seconds to tell.
         # They are resolved meanwhile for the one that it most likely is, and again where it is another.
-        likely = Target(request.python, machine, _likely_glibc(request, existing))
+        likely = Target(request.python, machine, _likely_glibc(request, [existing, *like]))
         found, refused = None, None
         try:
-            found = _packages(request, existing, upgrade, scan, likely, session=http)
+            found = _packages(request, existing, upgrade, scan, likely, like=like, session=http)
         except ResolveError as error:
             refused = error
         # An unknown release or Python is the cause of which "no torch" is only the effect, so apt's errors
@@ -73,7 +109,7 @@ def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, consol
         debian = apt.result()
         target = Target(request.python, machine, glibc_of(debian))
         if target != likely:
-            found = _packages(request, existing, upgrade, scan, target, session=http)
+            found = _packages(request, existing, upgrade, scan, target, like=like, session=http)
         elif refused is not None:
             raise refused
     assert found is not None
@@ -92,11 +128,12 @@ def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, consol
     )
 
 
-def _check_upgrade(upgrade: Upgrade, existing: Lock | None) -> None:
-    if existing is None:
+def _check_upgrade(upgrade: Upgrade, existing: Sequence[Lock]) -> None:
+    if not existing:
         return
-    known = {p.name for p in existing.python} | {p.name for p in existing.debian}
-    known |= {p.name for p in existing.conda}
+    known = {p.name for lock in existing for p in lock.python}
+    known |= {p.name for lock in existing for p in lock.debian}
+    known |= {p.name for lock in existing for p in lock.conda}
     unknown = [name for name in upgrade.packages if not known & {name, canonicalize_name(name)}]
     if unknown:
         raise ResolveError(
@@ -106,12 +143,12 @@ def _check_upgrade(upgrade: Upgrade, existing: Lock | None) -> None:
 
 
 def _debian(
-    request: Request, existing: Lock | None, upgrade: Upgrade, console: Console
+    request: Request, machine: str, existing: Lock | None, upgrade: Upgrade, console: Console
 ) -> tuple[DebianPackage, ...]:
-    wanted = _debian_request(request)
+    wanted = _debian_request(request, machine)
     keep: dict[str, str] = {}
     if existing is not None and existing.request.suite == request.suite:
-        before = _debian_request(existing.request)
+        before = _debian_request(existing.request, machine)
         keep = {p.name: p.version for p in existing.debian if p.name not in upgrade.names}
         if wanted == before and len(keep) == len(existing.debian):
             return tuple(existing.debian)
@@ -123,9 +160,10 @@ def _debian(
     return resolve_debian(wanted, keep=keep, console=console)
 
 
-def _likely_glibc(request: Request, existing: Lock | None) -> tuple[int, int]:
-    if existing is not None and existing.request.suite == request.suite:
-        return glibc_of(existing.debian)
+def _likely_glibc(request: Request, others: Iterable[Lock | None]) -> tuple[int, int]:
+    for lock in others:
+        if lock is not None and lock.request.suite == request.suite:
+            return glibc_of(lock.debian)
     return glibc_here()
 
 
@@ -136,6 +174,7 @@ def _packages(
     scan: TorchScan,
     target: Target,
     *,
+    like: Sequence[Lock],
     session: requests.Session,
 ) -> tuple[tuple[CondaPackage, ...], tuple[PythonPackage, ...], tuple[str, ...]]:
     """Return the conda packages, the wheels on top of them, and the GPUs that torch's wheel has code for."""
@@ -143,6 +182,8 @@ def _packages(
     if request.conda is not None:
         conda = resolve_conda(request, request.conda, target, existing=existing, upgrade=upgrade.names)
     provided = {p.distribution: p.version for p in conda if p.is_python or p.name == "pip"}
+    if existing is None and like:
+        existing, upgrade = like[0], Upgrade()
     torch = None if torch_from_conda(conda) else _torch(request, existing, upgrade, scan, target)
     wheels = resolve_python(
         _wheels([_requirement(request, torch), *ALWAYS, *request.packages], provided),
@@ -151,8 +192,7 @@ def _packages(
         as_of=request.as_of,
         existing=existing,
         upgrade=None if upgrade.everything else upgrade.names,
-        # The scan has decided on an index; a backend would be another one.
-        without=() if torch is None else ("UV_TORCH_BACKEND",),
+        backend=_backend(request),
         session=session,
     )
     check_wheels(conda, wheels)
@@ -170,10 +210,10 @@ def _architectures(
     return architectures(torch.wheel, session)
 
 
-def _debian_request(request: Request) -> DebianRequest:
+def _debian_request(request: Request, machine: str) -> DebianRequest:
     # conda brings a Python of its own, and two would only be one to mistake for the other.
     python = "" if request.conda is not None else request.python
-    return DebianRequest(suite=request.suite, python=python, apt=request.apt)
+    return DebianRequest(suite=request.suite, architecture=machine, python=python, apt=request.apt)
 
 
 def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[str]:
@@ -195,12 +235,17 @@ def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[st
 def _torch(
     request: Request, existing: Lock | None, upgrade: Upgrade, scan: TorchScan, target: Target
 ) -> Version | None:
-    """Return the torch for the request's CUDA; None for the CPU, where uv's settings decide."""
-    if request.cuda == "cpu":
+    """Return the torch for the request's CUDA; None where it is uv that finds it."""
+    if request.cuda == "cpu" or request.index is not None:
         return None
     kept = existing is not None and "torch" not in upgrade.names
     prefer = existing.distributions.get("torch") if existing is not None and kept else None
     return scan.choose(request.cuda, request.torch_specifier, prefer, target)
+
+
+def _backend(request: Request) -> str | None:
+    """Return uv's name of PyTorch's own index for the request's CUDA, where that is asked for."""
+    return None if request.index is None else flavour(request.cuda)
 
 
 def _requirement(request: Request, torch: Version | None) -> str:
@@ -215,10 +260,12 @@ def _check_cuda(request: Request, python: Collection[PythonPackage]) -> None:
     if request.cuda == "cpu" and (cudas or built_for_gpu):
         raise ResolveError(
             f"the index serves only CUDA builds of torch: it gave {torch}, and the request is for cpu",
-            hint="name an index with CPU builds: UV_TORCH_BACKEND=cpu for PyTorch's own, UV_INDEX for one "
-            "of yours, or UV_FIND_LINKS for a folder or page of wheels; torch can be pinned to a version "
-            "that it has",
+            hint="name an index with CPU builds: PyTorch's own with --index pytorch (index in the request), "
+            "one of yours in UV_INDEX, or a folder or page of wheels in UV_FIND_LINKS; torch can be pinned "
+            "to a version that it has",
         )
+    if not cudas and torch.local == flavour(request.cuda):
+        return  # PyTorch's older builds have CUDA inside, and only their version says which
     if request.cuda != "cpu" and request.cuda not in cudas:
         raise ResolveError(
             f"torch {torch} was resolved for CUDA {', '.join(sorted(cudas)) or 'none'}, not {request.cuda}",

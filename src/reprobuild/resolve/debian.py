@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from debian.deb822 import Deb822
 
-from ..archives import MAIN, OVERRIDES, SECURITY, Source, apt_config, architecture, archives
+from ..archives import MAIN, OVERRIDES, SECURITY, Source, apt_config, archives
 from ..console import Console
 from ..errors import ResolveError
 from ..lockfile import DebianPackage
@@ -41,6 +41,8 @@ class DebianRequest:
     """What the Debian part of a lock depends on; equal ones need no new resolve."""
 
     suite: str
+    architecture: str
+    """Debian's name; apt needs none of its programs to resolve for it."""
     python: str
     """A minor version; empty: the base needs no Python, since conda brings it."""
     apt: tuple[str, ...]
@@ -62,7 +64,7 @@ def resolve_debian(
             f"{OVERRIDES[SECURITY]} can name one"
         )
     with tempfile.TemporaryDirectory(prefix="reprobuild-apt-") as folder:
-        apt = _Apt(Path(folder), wanted.suite, sources)
+        apt = _Apt(Path(folder), wanted, sources)
         apt.update()
         names = apt.names()
         _check_names(wanted, names)
@@ -87,12 +89,12 @@ def resolve_debian(
 class _Apt:
     """A private apt root below a folder; made with nothing but directories and a configuration."""
 
-    def __init__(self, folder: Path, suite: str, sources: Mapping[str, Sequence[Source]]) -> None:
-        self._folder, self._suite = folder, suite
+    def __init__(self, folder: Path, wanted: DebianRequest, sources: Mapping[str, Sequence[Source]]) -> None:
+        self._folder, self._suite = folder, wanted.suite
         self._get = require("apt-get", "to resolve Debian packages")
         self._cache = require("apt-cache", "to resolve Debian packages")
         self._sources = {key: list(values) for key, values in sources.items()}
-        self._architecture = architecture()
+        self._architecture = wanted.architecture
         self._layout()
 
     def update(self) -> None:

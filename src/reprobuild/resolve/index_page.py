@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import requests
+from packaging.utils import canonicalize_name
 from pypi_simple import (
     ACCEPT_ANY,
     DistributionPackage,
+    Link,
     ProjectPage,
     RepositoryPage,
     UnsupportedContentTypeError,
@@ -18,6 +22,7 @@ from pypi_simple import (
 )
 
 from ..errors import ResolveError
+from ..index_settings import every_index, find_links
 from ..network import indexes, scrub, without_credentials
 
 
@@ -32,11 +37,12 @@ class File:
 def files(project: str, session: requests.Session) -> Sequence[File]:
     """Return the files of a project, from the indexes that uv would take them from.
 
-    That is the first index that knows the project, or all where UV_INDEX_STRATEGY says so. An index that is
-    a folder is passed over. Raises `ResolveError` when an index cannot be read or none knows the project.
+    That is the first index that knows the project, or all where uv's index-strategy says so, and whatever is
+    set up as find-links. An index that is a folder is passed over. Raises `ResolveError` when an index cannot
+    be read or none knows the project.
     """
-    every = os.environ.get("UV_INDEX_STRATEGY", "first-index") != "first-index"
-    found: list[File] = []
+    every = every_index()
+    found = [file for link in find_links() for file in _linked(link, project, session)]
     for index in indexes().all:
         if index.startswith(("http://", "https://")):
             page = _page(index, project, session)
@@ -51,8 +57,27 @@ def files(project: str, session: requests.Session) -> Sequence[File]:
     return found
 
 
+def _linked(link: str, project: str, session: requests.Session) -> list[File]:
+    """Return what a page or folder of wheels has of a project."""
+    parts = urlsplit(link)
+    if parts.scheme == "file":
+        folder = Path(url2pathname(parts.path))
+        try:
+            names = sorted(path.name for path in folder.iterdir())
+        except OSError as error:
+            raise ResolveError(
+                f"{folder}, a folder of wheels by the setting find-links, cannot be read: {error.strerror}",
+                hint="correct UV_FIND_LINKS, or find-links in the files of uv or pip",
+            ) from None
+        return _files([Link(name, (folder / name).as_uri(), {}) for name in names], project)
+    return _read_page(link, project, session) or []
+
+
 def _page(index: str, project: str, session: requests.Session) -> list[File] | None:
-    url = f"{index.rstrip('/')}/{project}/"
+    return _read_page(f"{index.rstrip('/')}/{project}/", project, session)
+
+
+def _read_page(url: str, project: str, session: requests.Session) -> list[File] | None:
     try:
         with session.get(url, headers={"Accept": ACCEPT_ANY}) as answer:
             if answer.status_code == 404:
@@ -77,13 +102,18 @@ def _read(answer: requests.Response, project: str) -> list[File]:
         page = ProjectPage.from_response(answer, project)
         return [File(package, package.upload_time) for package in page.packages]
     base = without_credentials(answer.url)
-    links = RepositoryPage.from_html(answer.content, base_url=base).links
+    return _files(RepositoryPage.from_html(answer.content, base_url=base).links, project)
+
+
+def _files(links: Sequence[Link], project: str) -> list[File]:
     found = []
     for link in links:
         try:
             package = DistributionPackage.from_link(link, project)
         except ValueError:
             continue
+        if package.project is None or canonicalize_name(package.project) != project:
+            continue  # a page of find-links has those of many
         stamp = (link.attrs or {}).get("data-upload-time")
         found.append(File(package, _time(stamp) if isinstance(stamp, str) else None))
     return found

@@ -10,6 +10,9 @@ import io
 import struct
 import zipfile
 import zlib
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import requests
 from packaging.metadata import parse_email
@@ -29,7 +32,10 @@ UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Run
 def requirements(package: DistributionPackage, session: requests.Session) -> list[Requirement]:
     """Return what a wheel requires. Raises `ResolveError` that names the file when it cannot be read."""
     try:
-        text = _beside(package, session) or _inside(package, session)
+        if package.url.startswith("file:"):
+            text = _of(Path(url2pathname(urlsplit(package.url).path)))
+        else:
+            text = _beside(package, session) or _inside(package, session)
     except (*UNREADABLE, requests.RequestException, DigestMismatchError, ValueError, OSError) as error:
         raise ResolveError(
             f"the metadata of {package.filename} cannot be read from its index: {scrub(str(error))}",
@@ -68,7 +74,12 @@ def _beside(package: DistributionPackage, session: requests.Session) -> str | No
 
 
 def _inside(package: DistributionPackage, session: requests.Session) -> str:
-    with zipfile.ZipFile(_RangedFile(package.url, session)) as wheel:
+    return _of(_RangedFile(package.url, session))
+
+
+def _of(file: Path | io.RawIOBase) -> str:
+    # zipfile reads and seeks only, which a RawIOBase can.
+    with zipfile.ZipFile(file) as wheel:
         names = [
             name for name in wheel.namelist() if name.endswith(".dist-info/METADATA") and name.count("/") == 1
         ]

@@ -19,6 +19,7 @@ import uv
 from packaging.pylock import Package, PackageWheel, Pylock, PylockValidationError
 
 from ..errors import HostError, ResolveError
+from ..index_settings import check_no_backend, find_links
 from ..lockfile import Lock, PythonPackage, Wheel
 from ..network import scrub, uv_environment, without_credentials
 from ..process import Completed, ProcessTimeout, run
@@ -30,12 +31,13 @@ ALWAYS = ("numpy", "pip")
 """In every image beside torch: torch's bridge to arrays, and what a derived image installs with."""
 
 _TIMEOUT = 900.0
-# Variables that change *what* uv picks. Those that say where it looks (indexes, proxies, logins, caches, the
-# torch backend) are the user's to set; with these, the same request would give another lock elsewhere.
+# Variables that change *what* uv picks. Those that say where it looks (indexes, proxies, logins, caches)
+# are the user's to set; with these, the same request would give another lock elsewhere. The torch backend is
+# the request's own to name.
 _DROPPED = re.compile(
     r"UV_(CONSTRAINT|BUILD_CONSTRAINT|OVERRIDE|EXCLUDE|EXCLUDE_NEWER|PRERELEASE|RESOLUTION|FORK_STRATEGY|"
     r"NO_BINARY|NO_BUILD|ONLY_BINARY|NO_BINARY_PACKAGE|NO_BUILD_PACKAGE|REQUIRE_HASHES|PYTHON|CONFIG_SETTINGS|"
-    r"CUSTOM_COMPILE_COMMAND|PROJECT|WORKING_DIRECTORY)"
+    r"TORCH_BACKEND|CUSTOM_COMPILE_COMMAND|PROJECT|WORKING_DIRECTORY)"
 )
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -51,16 +53,16 @@ def resolve_python(
     as_of: date | None,
     existing: Lock | None,
     upgrade: Collection[str] | None,
-    without: Collection[str] = (),
+    backend: str | None = None,
     provided: Mapping[str, str] | None = None,
     session: requests.Session,
 ) -> tuple[PythonPackage, ...]:
     """Return the packages that uv picks for requirements, closure included.
 
     ``upgrade`` names the packages whose versions in ``existing`` need not stay; None: all of them.
-    ``without`` names variables that uv shall not see, ``provided`` packages that conda brings, with their
-    versions, which what is resolved has to fit. Raises `ResolveError` with uv's reason when nothing
-    fits, or when a package has no wheel or no SHA256.
+    ``backend`` is uv's name of an index of PyTorch's, from which torch and its kin shall come; ``provided``
+    are packages that conda brings, with their versions, which what is resolved has to fit. Raises
+    `ResolveError` with uv's reason when nothing fits, or when a package has no wheel or no SHA256.
     """
     if not requirements:
         return ()
@@ -78,9 +80,13 @@ def resolve_python(
             arguments += _given(Path(folder), provided)
         if as_of is not None:
             arguments += ["--exclude-newer", end_of(as_of).strftime("%Y-%m-%dT%H:%M:%SZ")]
-        result = _compile(requirements, target, arguments, output, without)
+        if backend is not None:
+            arguments += ["--torch-backend", backend]
+        else:
+            check_no_backend()
+        result = _compile(requirements, target, arguments, output)
         if result.returncode != 0:
-            raise _refusal(result, as_of)
+            raise _refusal(result, as_of, backend)
         # A file: address in uv's output is relative to the folder of the file.
         return _read(output.read_text("utf-8"), target, output.as_uri(), session, provided or ())
 
@@ -95,19 +101,16 @@ def _given(folder: Path, provided: Mapping[str, str]) -> list[str]:
     # A marker that never holds takes a package out wherever it is asked for.
     rest = sorted(name for name in provided.keys() - versions.keys() if _NAME.fullmatch(name))
     (folder / "rest.txt").write_text("".join(f"{name} ; python_version < '0'\n" for name in rest), "utf-8")
-    places = [place for place in os.environ.get("UV_FIND_LINKS", "").split(",") if place]
-    links = [word for place in [standins.name, *places] for word in ("--find-links", place)]
+    links = [word for place in [standins.name, *find_links()] for word in ("--find-links", place)]
     return ["--constraint", "pins.txt", "--override", "rest.txt", *links]
 
 
-def _compile(
-    requirements: Sequence[str], target: Target, arguments: list[str], output: Path, without: Collection[str]
-) -> Completed:
+def _compile(requirements: Sequence[str], target: Target, arguments: list[str], output: Path) -> Completed:
     try:
         program = uv.find_uv_bin()
     except FileNotFoundError:
         raise HostError("the program uv is not installed", hint="pip install uv") from None
-    env = {key: value for key, value in os.environ.items() if not (_DROPPED.fullmatch(key) or key in without)}
+    env = {key: value for key, value in os.environ.items() if not _DROPPED.fullmatch(key)}
     env |= {"LC_ALL": "C.UTF-8", "TZ": "UTC", "NO_COLOR": "1", "UV_NO_PROGRESS": "1", "COLUMNS": "200"}
     command = [program, "pip", "compile", "--format", "pylock.toml", "--output-file", output.name, "--quiet"]
     command += ["--python", sys.executable, "--python-version", target.python]
@@ -132,9 +135,15 @@ def _preferences(existing: Lock, upgrade: Collection[str]) -> str:
     return tomli_w.dumps({"lock-version": "1.0", "created-by": "reprobuild", "packages": kept})
 
 
-def _refusal(result: Completed, as_of: date | None) -> ResolveError:
+def _refusal(result: Completed, as_of: date | None, backend: str | None) -> ResolveError:
     """Turn uv's drawing of causes into lines of text, its hints into ours."""
     text = scrub(result.stderr.decode("utf-8", "replace"))
+    if backend is not None and "for '--torch-backend" in text:
+        known = re.findall(r"\bcu[0-9]+\b", text.partition("possible values")[2])
+        return ResolveError(
+            f"uv knows no index of PyTorch's that is called {backend}",
+            hint=f"it knows {', '.join(reversed(known))} and cpu; change cuda in the request",
+        )
     lines = [line for raw in text.splitlines() if (line := _DRAWING.sub(" ", raw).strip())]
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
     causes = [
@@ -150,6 +159,8 @@ def _refusal(result: Completed, as_of: date | None) -> ResolveError:
         hints.append("a version that ends in +conda is that of a conda package; ask for versions that fit it")
     if as_of is not None:
         hints.append(f"only what was published by {as_of} counts; the request says so with as-of")
+        if backend is not None:
+            hints.append("PyTorch's own index gives no dates, so as-of and index do not go together")
     return ResolveError(
         "the Python packages cannot be resolved: " + "\n".join(causes),
         hint="\n".join(hints) or "correct the versions or names in the request",

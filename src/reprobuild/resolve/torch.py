@@ -128,8 +128,8 @@ class TorchScan:
         table = ", ".join(f"{name} (torch {seen[name]})" for name in have)
         return ResolveError(
             f"no torch {where} is built for CUDA {cuda}",
-            hint=f"the index has, with the newest torch of each: {table}. PyTorch's own indexes have others: "
-            f"name the one that ends in /whl/cu{cuda.replace('.', '')} in UV_INDEX",
+            hint=f"the index has, with the newest torch of each: {table}. PyTorch's own index may have it: "
+            'write index = "pytorch" into the request, or give --index pytorch',
         )
 
 
