@@ -56,7 +56,7 @@ def resolve_conda(
     before = existing.request if existing is not None else None
     kept = [p for p in existing.conda if p.name not in upgrade] if existing is not None else []
     if existing is not None and before is not None and len(kept) == len(existing.conda) > 0:
-        same = ("conda", "cuda", "python", "torch", "as_of")
+        same = ("conda", "cuda", "python", "torch", "as_of", "suite")
         if all(getattr(before, key) == getattr(request, key) for key in same):
             return tuple(existing.conda)
     pins = [f"{p.name} =={p.version} {p.build}" for p in kept]
