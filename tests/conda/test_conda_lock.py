@@ -269,6 +269,20 @@ def test_pins_stay_and_move(forge: Channel, call: Call) -> None:
     assert versions(lock_of())["nccl"] == "2.21.0 0"
 
 
+def test_a_pin_that_does_not_fit_takes_no_other_along(forge: Channel, call: Call) -> None:
+    write(conda(["pytorch", "young <2"]))
+    assert call("lock", "a").status == 0
+    forge.add("nccl", "2.21.0", depends=["cuda-version >=12,<13"])
+    forge.add("filelock", "4.0", "pyhd8ed1ab_0", depends=["python >=3.8"], noarch=True)
+    forge.index()
+    write(conda(["pytorch", "young", "filelock >=4"]))
+    said = call("lock", "a")
+    assert said.status == 0, said.err
+    found = versions(lock_of())
+    assert found["filelock"] == "4.0 pyhd8ed1ab_0"
+    assert (found["nccl"], found["young"]) == ("2.20.5 0", "1.0 0")
+
+
 def test_another_release_is_another_c_library(forge: Channel, call: Call) -> None:
     """What needs a newer one does not stay when the request goes back to an older release."""
     forge.add("modern", "2.0", depends=["__glibc >=2.36"])
