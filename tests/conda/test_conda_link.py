@@ -92,6 +92,16 @@ def test_without_scripts_nothing_is_said(
     assert capsys.readouterr().err == ""
 
 
+def test_a_python_package_that_is_there_twice(home: Home, put: Put, tmp_path: Path) -> None:
+    """conda calls it otherwise, so nothing before the linked files tells."""
+    info = "lib/python3.11/site-packages/Jinja2-3.1.4.dist-info/METADATA"
+    package = put("templates-for-all", files={info: b"Name: Jinja2\nVersion: 3.1.4\n"})
+    with pytest.raises(
+        BuildError, match=r"jinja2 would be there twice: Jinja2-3\.1\.4\.dist-info from conda, and"
+    ):
+        linked(home, tmp_path, package)
+
+
 def test_a_package_that_is_another_one(home: Home, put: Put, tmp_path: Path) -> None:
     package = put("one", files={"a": b"1"})
     with pytest.raises(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from packaging.requirements import Requirement
 
+from reprobuild import resolve
 from reprobuild.conda import solver
 from reprobuild.console import Console
 from reprobuild.errors import FetchError
@@ -266,6 +267,39 @@ def test_pins_stay_and_move(forge: Channel, call: Call) -> None:
     assert versions(lock_of())["nccl"] == "2.20.5 0"
     assert call("lock", "--upgrade", "a").status == 0
     assert versions(lock_of())["nccl"] == "2.21.0 0"
+
+
+def test_a_pin_that_does_not_fit_takes_no_other_along(forge: Channel, call: Call) -> None:
+    write(conda(["pytorch", "young <2"]))
+    assert call("lock", "a").status == 0
+    forge.add("nccl", "2.21.0", depends=["cuda-version >=12,<13"])
+    forge.add("filelock", "4.0", "pyhd8ed1ab_0", depends=["python >=3.8"], noarch=True)
+    forge.index()
+    write(conda(["pytorch", "young", "filelock >=4"]))
+    said = call("lock", "a")
+    assert said.status == 0, said.err
+    found = versions(lock_of())
+    assert found["filelock"] == "4.0 pyhd8ed1ab_0"
+    assert (found["nccl"], found["young"]) == ("2.20.5 0", "1.0 0")
+
+
+def test_another_release_is_another_c_library(forge: Channel, call: Call) -> None:
+    """What needs a newer one does not stay when the request goes back to an older release."""
+    forge.add("modern", "2.0", depends=["__glibc >=2.36"])
+    forge.add("modern", "1.0")
+    forge.index()
+    write(conda(["pytorch", "modern"]))
+    assert call("lock", "a").status == 0
+    assert versions(lock_of())["modern"] == "2.0 0"
+    text = Path("envs/pylock.a.toml").read_text()
+    write(conda(["pytorch", "modern"]) + '\n[base]\ndebian = "bullseye"')
+    old = [replace(p, version="2.31-13") if p.name == "libc6" else p for p in lock_of().debian]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resolve, "resolve_debian", lambda *_, **__: tuple(old))
+        said = call("lock", "a")
+    assert said.status == 0, said.err
+    assert Path("envs/pylock.a.toml").read_text() != text
+    assert versions(lock_of())["modern"] == "1.0 0"
 
 
 def test_nothing_younger_and_nothing_without_a_date(forge: Channel, call: Call) -> None:

@@ -12,7 +12,7 @@ import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -116,6 +116,11 @@ def serve_channel(folder: Path) -> Iterator[Channel]:
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             """Keep it off the tests' output."""
+
+        def handle(self) -> None:
+            # A client that has what it wants goes away, whatever is still on its way to it.
+            with suppress(ConnectionError):
+                super().handle()
 
         def send_head(self) -> Any:
             channel.log.append(self.path)

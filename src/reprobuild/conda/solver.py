@@ -35,27 +35,34 @@ def solve(
     virtual: Mapping[str, str],
     constraints: Sequence[str],
     as_of: date | None,
+    keep: Sequence[CondaPackage] = (),
 ) -> tuple[CondaPackage, ...]:
     """Return the packages that fit, closure included, the same for the same channels.
 
     ``platform`` is conda's name. ``virtual`` has the versions of what the image's host and base offer, such
-    as ``__glibc``. ``constraints`` narrow packages down without asking for them. With ``as_of`` what is
-    younger, or has no date, does not count. Raises `ResolveError`: the solver's reason, a channel that cannot
-    be read, a package without sha256.
+    as ``__glibc``. ``constraints`` narrow packages down without asking for them. Each of ``keep`` is taken
+    where it fits, before newer ones. With ``as_of`` what is younger, or has no date, does not count. Raises
+    `ResolveError`: the solver's reason, a channel that cannot be read, a package without sha256.
     """
     given = {"__unix": "0", "__linux": _KERNEL, "__archspec": "1", **virtual}
-    try:
-        records = asyncio.run(
-            rattler.solve(
-                [rattler.Channel(name, _channel_config()) for name in channels],
-                [rattler.MatchSpec(_with_address(spec)) for spec in specs],
-                gateway=rattler.Gateway(client=rattler.Client.default_client()),
-                platforms=[rattler.Subdir(platform), rattler.Subdir("noarch")],
-                virtual_packages=[_virtual(name, version, platform) for name, version in given.items()],
-                constraints=[rattler.MatchSpec(spec) for spec in constraints],
-                exclude_newer=None if as_of is None else _end_of(as_of),
-            )
+
+    async def solved() -> list[rattler.RepoDataRecord]:
+        gateway = rattler.Gateway(client=rattler.Client.default_client())
+        sources = [rattler.Channel(name, _channel_config()) for name in channels]
+        platforms = [rattler.Subdir(platform), rattler.Subdir("noarch")]
+        return await rattler.solve(
+            sources,
+            [rattler.MatchSpec(_with_address(spec)) for spec in specs],
+            gateway=gateway,
+            platforms=platforms,
+            locked_packages=await _records(gateway, sources, platforms, keep),
+            virtual_packages=[_virtual(name, version, platform) for name, version in given.items()],
+            constraints=[rattler.MatchSpec(spec) for spec in constraints],
+            exclude_newer=None if as_of is None else _end_of(as_of),
         )
+
+    try:
+        records = asyncio.run(solved())
     except SolverError as error:
         raise _unsolvable(str(error), as_of) from None
     except GatewayError as error:
@@ -67,6 +74,26 @@ def solve(
     except (InvalidMatchSpecError, ValueError) as error:
         raise ResolveError(f"conda: {_legible(str(error))}", hint="correct it in the request") from None
     return tuple(_package(record) for record in sorted(records, key=lambda r: r.name.normalized))
+
+
+async def _records(
+    gateway: rattler.Gateway,
+    sources: Sequence[rattler.Channel],
+    platforms: Sequence[rattler.Subdir],
+    wanted: Sequence[CondaPackage],
+) -> list[rattler.RepoDataRecord]:
+    """Return what the channels have of some packages, of the very same bytes."""
+    if not wanted:
+        return []
+    names = [rattler.MatchSpec(package.name) for package in wanted]
+    found = await gateway.query(sources, platforms, names, recursive=False)
+    bytes_ = {(package.filename, package.sha256) for package in wanted}
+    return [
+        record
+        for channel in found
+        for record in channel
+        if record.sha256 is not None and (record.file_name, record.sha256.hex()) in bytes_
+    ]
 
 
 def lets_in(spec: str, version: str) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import zstandard
+from packaging.utils import canonicalize_name
 
 from ..console import Console
 from ..determinism import SITE_PREFIX
@@ -69,8 +70,24 @@ def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Path:
             reason = " ".join(str(error).split())
             raise BuildError(f"the conda packages cannot be installed: {reason}") from None
         shutil.rmtree(scratch / "conda-cache", ignore_errors=True)
+    _refuse_second_copies(prefix, lock)
     _name_scripts(prefix, console)
     return prefix
+
+
+def _refuse_second_copies(prefix: Path, lock: Lock) -> None:
+    """Refuse a Python package that is locked as a wheel too.
+
+    Only the linked files tell: conda may call a package otherwise than pip does.
+    """
+    wheels = {package.name: package.wheel.filename for package in lock.python}
+    for info in sorted(prefix.glob("lib/python3*/site-packages/*.dist-info")):
+        name = canonicalize_name(info.name.removesuffix(".dist-info").rpartition("-")[0])
+        if name in wheels:
+            raise BuildError(
+                f"{name} would be there twice: {info.name} from conda, and the wheel {wheels[name]}",
+                hint="take it out of the packages for pip, or name the conda package that is called like it",
+            )
 
 
 def _name_scripts(prefix: Path, console: Console) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -185,29 +185,33 @@ def _packages(
     if existing is None and like:
         existing, upgrade = like[0], Upgrade()
     torch = None if torch_from_conda(conda) else _torch(request, existing, upgrade, scan, target)
-    wheels = resolve_python(
-        _wheels([_requirement(request, torch), *ALWAYS, *request.packages], provided),
-        target,
-        provided=provided,
-        as_of=request.as_of,
-        existing=existing,
-        upgrade=None if upgrade.everything else upgrade.names,
-        backend=_backend(request),
-        session=session,
-    )
+    # Read while uv is at work: it is of the wheel that the scan has chosen.
+    with ThreadPoolExecutor(1, "torch-header") as pool:
+        known = pool.submit(_architectures, torch, existing, scan, target, session)
+        wheels = resolve_python(
+            _wheels([_requirement(request, torch), *ALWAYS, *request.packages], provided),
+            target,
+            provided=provided,
+            as_of=request.as_of,
+            existing=existing,
+            upgrade=None if upgrade.everything else upgrade.names,
+            backend=_backend(request),
+            session=session,
+        )
     check_wheels(conda, wheels)
-    return conda, wheels, _architectures(request, existing, wheels, session)
+    return conda, wheels, known.result()
 
 
 def _architectures(
-    request: Request, existing: Lock | None, wheels: Sequence[PythonPackage], session: requests.Session
+    torch: Version | None, existing: Lock | None, scan: TorchScan, target: Target, session: requests.Session
 ) -> tuple[str, ...]:
-    torch = next((package for package in wheels if package.name == "torch"), None)
-    if request.cuda == "cpu" or torch is None:
+    """Return the GPUs that a torch has code for; none for the CPU, and where conda brings it."""
+    if torch is None:
         return ()
-    if existing is not None and existing.architectures and torch in existing.python:
+    if existing is not None and existing.architectures and existing.distributions.get("torch") == str(torch):
         return tuple(existing.architectures)
-    return architectures(torch.wheel, session)
+    release = next(iter(scan.releases(target, f"=={torch}")), None)
+    return () if release is None else architectures(release.package.url, session)
 
 
 def _debian_request(request: Request, machine: str) -> DebianRequest:

@@ -14,28 +14,28 @@ from urllib.parse import unquote, urlsplit
 import requests
 
 from ..errors import ResolveError
-from ..lockfile import Wheel
-from ..network import scrub
+from ..network import scrub, without_credentials
 from .metadata import UNREADABLE, ranged_file
 
 _HEADER = "torch/include/ATen/cuda/CUDAConfig.h"
 _CODE = re.compile(r"code=((?:sm|compute)_[0-9]+[a-z]?)")
 
 
-def architectures(wheel: Wheel, session: requests.Session) -> tuple[str, ...]:
-    """Return them as CUDA writes them, ``sm_80`` for machine code and ``compute_90`` for what the driver
-    compiles; none where the wheel or its index does not tell. Raises `ResolveError` when the way breaks.
+def architectures(url: str, session: requests.Session) -> tuple[str, ...]:
+    """Return those of the wheel at an address: ``sm_80`` is machine code, ``compute_90`` the driver compiles.
+
+    None where the wheel or its index does not tell. Raises `ResolveError` when the way breaks.
     """
-    parts = urlsplit(wheel.url)
+    parts = urlsplit(url)
     try:
         if parts.scheme == "file":
             with zipfile.ZipFile(Path(unquote(parts.path))) as archive:
                 return _named(archive)
-        with zipfile.ZipFile(ranged_file(wheel.url, session)) as archive:
+        with zipfile.ZipFile(ranged_file(url, session)) as archive:
             return _named(archive)
     except (requests.ConnectionError, requests.Timeout) as error:
         raise ResolveError(
-            f"{wheel.filename} cannot be read from its index: {scrub(str(error))}", hint="try again"
+            f"{without_credentials(url)} cannot be read: {scrub(str(error))}", hint="try again"
         ) from None
     except (*UNREADABLE, requests.RequestException, ValueError, OSError):
         return ()

@@ -56,26 +56,22 @@ def resolve_conda(
     before = existing.request if existing is not None else None
     kept = [p for p in existing.conda if p.name not in upgrade] if existing is not None else []
     if existing is not None and before is not None and len(kept) == len(existing.conda) > 0:
-        same = ("conda", "cuda", "python", "torch", "as_of")
+        same = ("conda", "cuda", "python", "torch", "as_of", "suite")
         if all(getattr(before, key) == getattr(request, key) for key in same):
             return tuple(existing.conda)
-    pins = [f"{p.name} =={p.version} {p.build}" for p in kept]
-    try:
-        packages = _solve(request, conda, target, pins)
-    except ResolveError:
-        if not pins:
-            raise
-        packages = _solve(request, conda, target, [])
+    packages = _solve(request, conda, target, kept)
     _check(request, conda, packages)
     return packages
 
 
-def _solve(request: Request, conda: Conda, target: Target, pins: Sequence[str]) -> tuple[CondaPackage, ...]:
+def _solve(
+    request: Request, conda: Conda, target: Target, kept: Sequence[CondaPackage]
+) -> tuple[CondaPackage, ...]:
     from ..conda.solver import solve  # noqa: PLC0415 -- py-rattler, which most requests do not need
 
     gpu = request.cuda != "cpu"
     virtual = {"__glibc": ".".join(map(str, target.glibc))}
-    constraints = list(pins)
+    constraints = []
     if gpu:
         virtual["__cuda"] = request.cuda
         of_cuda = ("cuda-version", "cudatoolkit", "pytorch-cuda")
@@ -94,6 +90,7 @@ def _solve(request: Request, conda: Conda, target: Target, pins: Sequence[str]) 
         virtual=virtual,
         constraints=constraints,
         as_of=request.as_of,
+        keep=kept,
     )
 
 
