@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from .lockfile import Lock
@@ -98,8 +98,36 @@ def diff(old: Lock, new: Lock) -> tuple[Change, ...]:
         *_values("variable", old.variables, new.variables),
         *_values("request", _request(old), _request(new)),
     ]
-    order = list(MEANINGS)
-    return tuple(sorted(changes, key=lambda c: (order.index(c.meaning), _KINDS.index(c.kind), c.name)))
+    return tuple(sorted(changes, key=_place))
+
+
+def _place(change: Change) -> tuple[int, int, str]:
+    return list(MEANINGS).index(change.meaning), _KINDS.index(change.kind), change.name
+
+
+def diff_all(old: Sequence[Lock], new: Sequence[Lock]) -> tuple[Change, ...]:
+    """Return what differs between the locks of two files, on the platforms that both have.
+
+    What happens on all of them is one change, its sizes added up; else its name says where it happens.
+    """
+    olds, news = ({lock.platform: lock for lock in locks} for locks in (old, new))
+    both = sorted(olds.keys() & news.keys())
+    if len(both) < 2 and (both or len(old) == len(new) == 1):
+        return diff(olds[both[0]], news[both[0]]) if both else diff(old[0], new[0])
+    found: dict[tuple[str, ...], dict[str, Change]] = {}
+    for platform in both:
+        for change in diff(olds[platform], news[platform]):
+            key = (change.kind, change.name, str(change.old), str(change.new), change.why)
+            found.setdefault(key, {})[platform] = change
+    return tuple(
+        replace(
+            next(iter(where.values())),
+            name=key[1] + ("" if list(where) == both else f" ({', '.join(where)})"),
+            old_size=sum(change.old_size for change in where.values()),
+            new_size=sum(change.new_size for change in where.values()),
+        )
+        for key, where in sorted(found.items(), key=lambda item: _place(next(iter(item[1].values()))))
+    )
 
 
 def meaning_of_python(name: str) -> tuple[Meaning, str]:
@@ -133,7 +161,7 @@ def meaning_of_debian(name: str) -> tuple[Meaning, str]:
 
 _KINDS: tuple[Kind, ...] = ("request", "variable", "python", "conda", "debian")
 _MEANING_OF = {"python": meaning_of_python, "conda": meaning_of_conda, "debian": meaning_of_debian}
-_REQUEST_NUMBERS = re.compile(r"cuda|torch|python|platform|determinism\..+|base\..+")
+_REQUEST_NUMBERS = re.compile(r"cuda|torch|index|python|platform|determinism\..+|base\..+")
 
 
 def _python(lock: Lock) -> dict[str, _Item]:

@@ -31,10 +31,16 @@ def dump_locks(locks: Sequence[Lock]) -> str:
     """Return the canonical text of the locks of one request, one a platform."""
     if len(locks) == 1:
         return locks[0].dump()
-    table = _table(sorted(locks, key=lambda lock: lock.platform))
-    digest = "sha256:" + hashlib.sha256(tomli_w.dumps(table).encode()).hexdigest()
-    table["tool"]["reprobuild"] = {"digest": digest} | table["tool"]["reprobuild"]
+    table = _table(locks)
+    table["tool"]["reprobuild"] = {"digest": digest_of(locks)} | table["tool"]["reprobuild"]
     return tomli_w.dumps(table)
+
+
+def digest_of(locks: Sequence[Lock]) -> str:
+    """Return ``sha256:…`` of a whole file: over its canonical text without the digest itself."""
+    if len(locks) == 1:
+        return locks[0].digest
+    return "sha256:" + hashlib.sha256(tomli_w.dumps(_table(locks)).encode()).hexdigest()
 
 
 def parse_locks(text: str, where: str) -> tuple[Lock, ...]:
@@ -72,6 +78,7 @@ def parse_locks(text: str, where: str) -> tuple[Lock, ...]:
 
 
 def _table(locks: Sequence[Lock]) -> dict[str, Any]:
+    locks = sorted(locks, key=lambda lock: lock.platform)
     first = locks[0]
     return {
         **first.header,
@@ -137,9 +144,10 @@ def _alone(data: Mapping[str, Any], own: Mapping[str, Any], platform: str) -> di
     """Return the table that a file for this platform alone would have."""
     packages = []
     for entry in data["packages"]:
-        if entry.get("marker", marker(platform)) == marker(platform):
-            wheels = _wheels_for(platform, entry.get("wheels", []))
-            packages.append({**{key: entry[key] for key in entry if key != "marker"}, "wheels": wheels})
+        if "marker" not in entry:
+            packages.append({**entry, "wheels": _wheels_for(platform, entry.get("wheels", []))})
+        elif entry["marker"] == marker(platform):
+            packages.append({key: value for key, value in entry.items() if key != "marker"})
     shared = {key: own[key] for key in ("request-digest", "request") if key in own}
     head = {key: data[key] for key in ("lock-version", "requires-python", "created-by") if key in data}
     part = {"format": FORMAT, "platform": platform, **shared, **own["platforms"][platform]}

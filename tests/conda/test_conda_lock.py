@@ -22,6 +22,7 @@ from reprobuild.fetch import fetch
 from reprobuild.home import Home
 from reprobuild.lockfile import Lock
 from reprobuild.lockparse import parse_lock
+from reprobuild.lockset import parse_locks
 from reprobuild.store import Store
 from support.channel import Channel, serve_channel, small_forge
 from support.index import Index
@@ -406,6 +407,45 @@ def test_an_environment_is_part_of_the_request(forge: Channel, call: Call) -> No
     said = call("lock", "--check", "a")
     assert said.status == 4
     assert "conda.packages" in said.err
+
+
+# --- Two platforms ---
+
+TWO = '["linux/amd64", "linux/arm64"]'
+
+
+def test_two_platforms(forge: Channel, call: Call) -> None:
+    write(conda(["pytorch"], platforms=TWO))
+    said = call("lock", "a")
+    assert said.status == 5
+    assert "linux/arm64: the conda packages cannot be resolved" in said.err
+    forge.subdir = "linux-aarch64"
+    small_forge(forge)
+    forge.index()
+    said = call("lock", "a")
+    assert said.status == 0, said.err
+    amd, arm = parse_locks(Path("envs/pylock.a.toml").read_text(), "a")
+    assert versions(amd) == versions(arm)
+    assert {p.subdir for p in amd.conda} == {"linux-64", "noarch"}
+    assert {p.subdir for p in arm.conda} == {"linux-aarch64", "noarch"}
+    before = Path("envs/pylock.a.toml").read_bytes()
+    assert call("lock", "a").out.count("unchanged") == 2
+    assert Path("envs/pylock.a.toml").read_bytes() == before
+
+
+def test_an_environment_of_two_platforms_has_no_selectors(forge: Channel, call: Call) -> None:
+    forge.subdir = "linux-aarch64"
+    small_forge(forge)
+    forge.index()
+    write(f'cuda = "12.1"\nplatforms = {TWO}\n[conda]\nenvironment = "../environment.yml"')
+    Path("environment.yml").write_text(ENVIRONMENT)
+    said = call("lock", "a")
+    assert said.status == 3
+    assert "conda.environment: asks for other packages on each of linux/amd64, linux/arm64" in said.err
+    Path("environment.yml").write_text(ENVIRONMENT.replace("# [linux64]", "# [linux]"))
+    said = call("lock", "a")
+    assert said.status == 0, said.err
+    assert call("lock", "--check", "a").status == 0
 
 
 @pytest.mark.parametrize(

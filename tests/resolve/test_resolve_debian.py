@@ -118,6 +118,21 @@ def test_closure_without_recommended_ones(world: World) -> None:
     assert versions(world.resolve("git")) == dict(sorted({**BASE, "git": "1:2.39.5-0+deb12u1"}.items()))
 
 
+def test_another_architecture_than_the_machine_s(world: World) -> None:
+    here = archives.architecture()
+    other = "arm64" if here == "amd64" else "amd64"
+    world.main.machine = world.security.machine = other
+    for archive in (world.main, world.security):
+        archive.stanzas = [stanza.replace(here, other) for stanza in archive.stanzas]
+    world.main.add("only-there", "1.0", Depends="libc6")
+    world.publish()
+    found = world.resolve("only-there", architecture=other)
+    assert versions(found) == dict(sorted({**BASE, "only-there": "1.0"}.items()))
+    assert {package.architecture for package in found.values()} == {other}
+    with pytest.raises(ResolveError, match=f"main/binary-{here}/Packages|has no Python"):
+        world.resolve(architecture=here)
+
+
 def test_what_a_lock_needs(world: World) -> None:
     found = world.resolve("git")
     python = found["python3.11"]

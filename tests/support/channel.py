@@ -36,6 +36,8 @@ class Channel:
     folder: Path
     url: str = ""
     status: int = 200
+    subdir: str = "linux-64"
+    """Of what is added from now on, but for noarch."""
     log: list[str] = field(default_factory=list)
 
     def add(
@@ -54,7 +56,7 @@ class Channel:
         bz2: bool = False,
     ) -> Path:
         """Write a package; ``prefixed`` are the files in which PLACEHOLDER stands for the prefix."""
-        subdir = "noarch" if noarch else "linux-64"
+        subdir = "noarch" if noarch else self.subdir
         index: dict[str, Any] = {"name": name, "version": version, "build": build, "build_number": 0}
         index |= {
             "depends": list(depends),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,8 @@ def apt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stand in for apt, which needs a mirror."""
 
     def answer(wanted: DebianRequest, **_: Any) -> tuple[DebianPackage, ...]:
-        return (*BASE, *(debian(name, "1.0") for name in wanted.apt))
+        found = (*BASE, *(debian(name, "1.0") for name in wanted.apt))
+        return tuple(replace(package, architecture=wanted.architecture) for package in found)
 
     monkeypatch.setattr(resolve, "resolve_debian", answer)
     monkeypatch.setattr(resolve, "architecture", lambda: "amd64")

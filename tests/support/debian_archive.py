@@ -51,6 +51,8 @@ class Archive:
     suite: str
     stanzas: list[str] = field(default_factory=list)
     origin: str = "Debian"
+    machine: str = field(default_factory=architecture)
+    """Whose packages they are, in Debian's word."""
 
     @property
     def url(self) -> str:
@@ -59,8 +61,8 @@ class Archive:
     def add(self, name: str, version: str, *, path: str = "", **fields: str) -> None:
         """Add a binary package; more fields as ``Depends="a, b"``, dashes as underscores."""
         plain = version.rpartition(":")[2]
-        path = path or f"pool/main/{name[0]}/{name}/{name}_{plain}_{architecture()}.deb"
-        lines = {"Package": name, "Version": version, "Architecture": architecture(), "Filename": path}
+        path = path or f"pool/main/{name[0]}/{name}/{name}_{plain}_{self.machine}.deb"
+        lines = {"Package": name, "Version": version, "Architecture": self.machine, "Filename": path}
         lines |= {"Size": str(len(path)), "SHA256": hashlib.sha256(path.encode()).hexdigest()}
         lines |= {key.replace("_", "-"): value for key, value in fields.items()}
         self.stanzas.append("".join(f"{key}: {value}\n" for key, value in lines.items() if value))
@@ -68,10 +70,10 @@ class Archive:
     def publish(self, key: Key | None) -> None:
         """Serve the indexes; without a key, unsigned."""
         packages = "\n".join(self.stanzas).encode()
-        path = f"main/binary-{architecture()}/Packages"
+        path = f"main/binary-{self.machine}/Packages"
         release = (
             f"Origin: {self.origin}\nLabel: Debian\nSuite: stable\nCodename: {self.suite}\nDate: {DATE}\n"
-            f"Architectures: {architecture()}\nComponents: main\n"
+            f"Architectures: {self.machine}\nComponents: main\n"
             f"SHA256:\n {hashlib.sha256(packages).hexdigest()} {len(packages)} {path}\n"
         )
         dist = f"{self.root}/dists/{self.suite}"

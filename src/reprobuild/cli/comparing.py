@@ -10,12 +10,13 @@ from typing import Literal, get_args
 import click
 
 from ..conda.condalock import write_conda_lock
-from ..diff import MEANINGS, Change, diff
+from ..diff import MEANINGS, Change, diff_all
 from ..exports import Form, export
 from ..home import atomic_write, size_text
 from ..lockfile import Lock
-from ..workspace import read_env, read_lock
-from .common import as_json, columns, emit
+from ..lockset import digest_of
+from ..workspace import lock_for, read_env, read_locks
+from .common import as_json, columns, emit, one_platform
 
 
 @click.command(name="diff")
@@ -35,10 +36,10 @@ def diff_(old: str, new: str, *, markdown: bool, json_: bool) -> None:
     """
     if markdown and json_:
         raise click.UsageError("--markdown or --json, not both")
-    before, after = _lock(old), _lock(new)
-    changes = diff(before, after)
+    before, after = _locks(old), _locks(new)
+    changes = diff_all(before, after)
     if json_:
-        emit({"old": before.digest, "new": after.digest, "changes": [c.to_dict() for c in changes]})
+        emit({"old": digest_of(before), "new": digest_of(after), "changes": [c.to_dict() for c in changes]})
     elif markdown:
         click.echo(_markdown(before, after, changes))
     else:
@@ -57,7 +58,15 @@ def diff_(old: str, new: str, *, markdown: bool, json_: bool) -> None:
     metavar="FILE",
     help="Where to. [default: standard output]",
 )
-def convert(lock: str, form: Form | Literal["conda-lock"], output: Path | None) -> None:
+@click.option(
+    "--platform",
+    multiple=True,
+    metavar="linux/ARCH",
+    help="Which of its platforms. [default: this machine's]",
+)
+def convert(
+    lock: str, form: Form | Literal["conda-lock"], output: Path | None, platform: tuple[str, ...]
+) -> None:
     """Write a lock in a form that other tools read.
 
     LOCK is a lock's file, or a request, which means its lock. `requirements` is for pip, with a hash of every
@@ -67,7 +76,7 @@ def convert(lock: str, form: Form | Literal["conda-lock"], output: Path | None) 
     \b
     reprobuild convert envs/pylock.frames.toml --to requirements -o requirements.txt
     """
-    found = _lock(lock)
+    found = lock_for(_locks(lock), one_platform(platform), lock)
     text = write_conda_lock(found) if form == "conda-lock" else export(found, form)
     if output is None:
         click.echo(text, nl=False)
@@ -78,12 +87,12 @@ def convert(lock: str, form: Form | Literal["conda-lock"], output: Path | None) 
 COMMANDS: tuple[click.Command, ...] = (diff_, convert)
 
 
-def _lock(text: str) -> Lock:
-    """Read a lock, of whatever name (`git show` writes any), or the one of a request."""
+def _locks(text: str) -> tuple[Lock, ...]:
+    """Read a lock file, of whatever name (`git show` writes any), or the one of a request."""
     file = Path(text)
     if file.suffix == ".toml" and (file.name.startswith("pylock.") or _holds_a_lock(file)):
-        return read_lock(file)
-    return read_lock(read_env(text).lock_file)
+        return read_locks(file)
+    return read_locks(read_env(text).lock_file)
 
 
 def _holds_a_lock(file: Path) -> bool:
@@ -93,9 +102,9 @@ def _holds_a_lock(file: Path) -> bool:
         return False
 
 
-def _show(old: Lock, new: Lock, changes: Sequence[Change]) -> None:
+def _show(old: Sequence[Lock], new: Sequence[Lock], changes: Sequence[Change]) -> None:
     if not changes:
-        click.echo("the same" if old.digest == new.digest else "the same packages and variables")
+        click.echo("the same" if digest_of(old) == digest_of(new) else "the same packages and variables")
         return
     rows = [(MEANINGS[c.meaning], c.kind, c.name, c.old or "-", c.new or "-", _more(c.size)) for c in changes]
     columns(("MEANING", "KIND", "NAME", "OLD", "NEW", "SIZE"), rows)
@@ -112,9 +121,9 @@ def _more(size: int) -> str:
     return f"{'+' if size > 0 else '-'}{size_text(abs(size))}" if size else ""
 
 
-def _markdown(old: Lock, new: Lock, changes: Sequence[Change]) -> str:
-    title = f"### Lock of {_cell(new.request.name)}: {len(changes)} changes"
-    digests = f"`{old.digest[:19]}` → `{new.digest[:19]}`"
+def _markdown(old: Sequence[Lock], new: Sequence[Lock], changes: Sequence[Change]) -> str:
+    title = f"### Lock of {_cell(new[0].request.name)}: {len(changes)} changes"
+    digests = f"`{digest_of(old)[:19]}` → `{digest_of(new)[:19]}`"
     if not changes:
         return f"{title.rpartition(':')[0]}: nothing changed\n\n{digests}"
     lines = [title, "", f"{digests}. {_sum(changes)}."]
