@@ -13,42 +13,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from conftest import needs
 from reprobuild.errors import FetchError, HostError, SelfTestError, StorageError
-from support.bench import NAME, TORCH, Bench, cpu_wheel
+from support.bench import NAME, TORCH, Bench
 from support.disk import tiny_disk
-from support.index import File, serve_index
 
+pytest_plugins = ["support.shared"]
 pytestmark = pytest.mark.real
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    for program in ("mmdebstrap", "crun"):
-        needs(program)
-    folder = tmp_path_factory.mktemp("cpu")
-    wheel = cpu_wheel(folder)
-    with serve_index() as index:
-        index.files.append(
-            File(project="torch", name=wheel.name.replace("%2B", "+"), body=wheel.read_bytes())
-        )
-        bench = Bench(folder, index.url)
-        bench.run("lock", "--cuda", "cpu", "--torch", TORCH)
-        try:
-            yield bench
-        finally:
-            shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
-def digest(bench: Bench) -> str:
-    """The digest that every later build has to give again."""
-    return bench.build()
 
 
 def test_the_cpu_image_is_named_and_runs(bench: Bench, digest: str) -> None:

@@ -20,7 +20,7 @@ NAME = "reprobuild/torch:2.13.0-cpu-py311"
 
 
 class Bench:
-    """A folder with a locked request for PyTorch on the CPU, and a home that has built it once."""
+    """A folder with a locked request for PyTorch on the CPU, and a home."""
 
     def __init__(self, folder: Path, index: str) -> None:
         self.folder, self.home = folder, folder / "home"

@@ -111,24 +111,11 @@ def old_docker(folder: Path) -> Iterator[Site]:
 
 
 @contextmanager
-def new_docker(folder: Path) -> Iterator[Site]:
-    """Docker 26.1 of Debian 13 with containerd's store and BuildKit, out of a root of its own."""
-    needs_root()
-    for program in ("mmdebstrap", "docker", "unshare"):
-        needs(program)
-    folder.mkdir()
-    root = folder / "root"
-    packages = "docker.io,docker-cli,docker-buildx,ca-certificates,iptables"
-    made = subprocess.run(
-        ["mmdebstrap", "--variant=minbase", f"--include={packages}", "trixie", str(root)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode != 0:
-        missing(f"no root of Debian 13 can be made: {made.stderr[-300:]}")
+def new_docker(folder: Path, root: Path, *, containerd: bool = True) -> Iterator[Site]:
+    """Docker 26.1 of Debian 13 with BuildKit, out of `debian13`; with containerd's image store, or not."""
     (root / "etc/docker").mkdir(parents=True, exist_ok=True)
-    (root / "etc/docker/daemon.json").write_text(json.dumps({"features": {"containerd-snapshotter": True}}))
+    settings = {"features": {"containerd-snapshotter": containerd, "cdi": True}}
+    (root / "etc/docker/daemon.json").write_text(json.dumps(settings))
     for name in ("data", "run", "config/cli-plugins"):
         (folder / name).mkdir(parents=True)
     (folder / "config/config.json").write_text("{}")
@@ -138,7 +125,7 @@ def new_docker(folder: Path) -> Iterator[Site]:
     command += [str(root), str(folder / "data"), str(folder / "run")]
     env = {"DOCKER_HOST": f"unix://{folder}/run/docker.sock", "DOCKER_CONFIG": str(folder / "config")}
     with _daemon(command, env, folder) as process:
-        yield Site(kind="docker", env=env, process=process)
+        yield Site(kind="docker", env=env, keeps_time=containerd, process=process)
 
 
 @contextmanager
@@ -171,7 +158,7 @@ def _daemon(command: list[str], env: Mapping[str, str], folder: Path) -> Iterato
         yield process
     finally:
         _stop(process)
-        for name in ("data", "exec", "root", "run"):
+        for name in ("data", "exec", "run"):
             shutil.rmtree(folder / name, ignore_errors=True)
 
 

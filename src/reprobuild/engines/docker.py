@@ -23,7 +23,7 @@ from ..home import Home
 from ..lockfile import Lock
 from . import failures
 from .base import EngineName, WriteContext, require_gpu
-from .docker_client import connect, docker_errors, driver_of, has_buildx
+from .docker_client import connect, docker_errors, driver_of, has_buildx, raise_if_gone
 from .docker_runner import DockerRunner
 from .layout import Image, image_name
 from .stream import CHUNK, Member, tar_members, tar_of_folder
@@ -176,4 +176,5 @@ class DockerImages:
 
 
 def _build_failed(text: str) -> BuildError | EngineError:
+    raise_if_gone("build", text)
     return failures.build_failed("Docker", text)

@@ -15,7 +15,7 @@ from docker.context import ContextAPI
 from docker.errors import APIError, DockerException
 
 from .. import process
-from ..errors import EngineError, HostError
+from ..errors import HostError
 from . import failures
 
 _SOCKET = "unix:///var/run/docker.sock"
@@ -51,6 +51,17 @@ def _knock() -> None:
             probe.connect(f"/{path.lstrip('/')}")
 
 
+def raise_if_gone(what: str, text: str) -> None:
+    """Raise `EngineError` when the daemon takes no new calls: what failed with ``text`` failed with it.
+
+    One that is being shut down kills what it runs, and still answers on the connections that it has.
+    """
+    try:
+        connect().close()
+    except HostError:
+        raise failures.gone("Docker", what, text) from None
+
+
 def has_buildx() -> bool:
     """Whether the docker command is here and has buildx."""
     program = process.which("docker")
@@ -78,10 +89,7 @@ def docker_errors(what: str) -> Iterator[None]:
     except APIError as error:
         raise failures.refused("Docker", what, str(error.explanation or error)) from None
     except _GONE as error:
-        raise EngineError(
-            f"Docker is gone: it did not answer when asked to {what} ({_text(error)})",
-            hint="start it again and repeat the command; no image was named",
-        ) from None
+        raise failures.gone("Docker", what, _text(error)) from None
     except (DockerException, requests.exceptions.RequestException) as error:
         raise failures.refused("Docker", what, _text(error)) from None
 
