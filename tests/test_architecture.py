@@ -32,6 +32,7 @@ PURE = {
     "report",
     "request",
     "reprobuild",
+    "templating",
     "toml_table",
 }
 """Functions of their arguments and of the files that ship with reprobuild."""
