@@ -140,6 +140,23 @@ def test_a_team_s_image_that_departs_from_the_lock(
     assert "5 places" in err
 
 
+def test_a_team_s_image_that_rewrites_the_manifest(
+    bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path
+) -> None:
+    """Held against the base in the embedded store; where that is empty, against the base in the engine."""
+    file = "/opt/venv/lib/python3.11/site-packages/torch/version.py"
+    change = f"RUN old=$(sha256sum {file} | cut -c1-64) && echo >> {file}"
+    change += f" && new=$(sha256sum {file} | cut -c1-64)"
+    derive(site, tmp_path, "team/sly:1", f"{change} && sed -i s/$old/$new/ /opt/reprobuild/manifest.tsv\n")
+    for home in (bench.home, tmp_path / "home"):
+        env = {**site.env, "REPROBUILD_HOME": str(home)}
+        argv = ("check", f"{site.kind}:team/sly:1", "--json")
+        out, err = bench.run(*argv, status=DifferenceError.exit_code, env=env)
+        paths = [each["path"] for each in json.loads(out)["differences"]]
+        assert paths == ["/opt/reprobuild/manifest.tsv", file]
+        assert f"of {'oci' if home == bench.home else site.kind}" in err
+
+
 def test_images_that_are_not_ours(bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
     engine_build(site, tmp_path, "--tag", "strange/image:1")

@@ -44,11 +44,17 @@ def connect() -> docker.DockerClient:
 
 def _knock() -> None:
     """Raise OSError where nobody listens on the daemon's socket: the SDK would leave its own end open."""
-    host = os.environ.get("DOCKER_HOST") or ContextAPI.kwargs_from_context().get("base_url") or _SOCKET
-    kind, _, path = str(host).partition("://")
+    kind, _, path = _address().partition("://")
     if kind in ("unix", "http+unix"):
         with socket.socket(socket.AF_UNIX) as probe:
             probe.connect(f"/{path.lstrip('/')}")
+
+
+def _address(context: str | None = None) -> str:
+    """Return where the daemon of a context is; without one, that of the context in use, or of DOCKER_HOST."""
+    if context in (None, "default") and (host := os.environ.get("DOCKER_HOST")):
+        return host
+    return str(ContextAPI.kwargs_from_context(context).get("base_url") or _SOCKET)
 
 
 def raise_if_gone(what: str, text: str) -> None:
@@ -68,17 +74,24 @@ def has_buildx() -> bool:
     return program is not None and process.run([program, "buildx", "version"], check=False).returncode == 0
 
 
-def driver_of(builder: str) -> str:
-    """Return the driver of a builder. Raises `HostError` when there is no such builder."""
+def builds_elsewhere(builder: str) -> bool:
+    """Whether a builder of buildx keeps what it builds out of the daemon's reach.
+
+    It does unless it is the daemon itself: then it is its context's name, of the driver ``docker``. Raises
+    `HostError` when there is no such builder, or it does not answer.
+    """
     command = [process.require("docker", "to build with BuildKit"), "buildx", "inspect", builder]
     done = process.run(command, check=False)
-    found = re.search(r"^Driver:\s+(\S+)$", done.stdout.decode("utf-8", "replace"), re.MULTILINE)
-    if done.returncode != 0 or found is None:
+    text = done.stdout.decode("utf-8", "replace")
+    driver, endpoint, error = (
+        re.search(rf"^{key}:\s+(\S.*)$", text, re.MULTILINE) for key in ("Driver", "Endpoint", "Error")
+    )
+    if done.returncode != 0 or driver is None or error is not None:
         raise HostError(
-            f"--builder {builder}: {process.tail(done.stderr or done.stdout)}",
+            f"--builder {builder}: {error[1] if error else process.tail(done.stderr or done.stdout)}",
             hint="`docker buildx ls` lists the builders",
         )
-    return found[1]
+    return driver[1] != "docker" or endpoint is None or _address(endpoint[1]) != _address()
 
 
 @contextmanager
