@@ -59,6 +59,14 @@ class Bench:
         for name in ("layers", "oci", "roots"):
             shutil.rmtree(self.home / name, ignore_errors=True)
 
+    def forget_torch(self) -> None:
+        """Make the next build read PyTorch's wheel again, and little else."""
+        for path in (self.home / "layers").iterdir():
+            if "site-packages/torch/version.py" in path.read_text():
+                path.unlink()
+        shutil.rmtree(self.home / "roots", ignore_errors=True)
+        (self.home / "oci/index.json").unlink()
+
     def leftovers(self) -> list[Path]:
         return [*(self.home / "tmp").iterdir(), *self.home.glob("**/*.partial")]
 

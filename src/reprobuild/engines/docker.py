@@ -26,7 +26,7 @@ from ..image_config import LABEL
 from ..lockfile import Lock
 from . import failures
 from .base import EngineName, WriteContext, require_gpu
-from .docker_client import builds_elsewhere, connect, docker_errors, has_buildx, raise_if_gone
+from .docker_client import Builder, connect, docker_errors, find_builder, has_buildx, raise_if_gone
 from .docker_runner import DockerRunner
 from .layout import Image, image_name, lowest_below
 from .stream import CHUNK, Member, tar_members, tar_of_folder
@@ -72,7 +72,7 @@ class DockerEngine:
                 hint="apt-get install -y docker-buildx (in Debian 13), or leave --builder out",
             )
         if self._builder is not None:
-            builds_elsewhere(self._builder)  # asked for its errors, before gigabytes are fetched
+            find_builder(self._builder)  # asked for its errors, before gigabytes are fetched
 
     def build(self, lock: Lock, context: WriteContext) -> str:
         """Build the rendered Dockerfile; see `base.Engine`. Names what an old Docker cannot do."""
@@ -89,16 +89,15 @@ class DockerEngine:
     def _buildkit(self, lock: Lock, folder: Path) -> str:
         """Build with buildx; where the exporter can, with time stamps that are the same at every build."""
         facts = folder.with_name(folder.name + ".json")
-        elsewhere = self._builder is not None and builds_elsewhere(self._builder)
+        builder = Builder() if self._builder is None else find_builder(self._builder)
         command = [
-            *(process.require("docker", "to build with BuildKit"), "buildx", "build"),
-            *(("--builder", self._builder) if self._builder is not None else ()),
+            *(process.require("docker", "to build with BuildKit"), *builder.command),
             *("--network", "none", "--platform", lock.platform, "--progress", "plain"),
             *("--provenance", "false", "--sbom", "false"),
             *("--build-arg", f"SOURCE_DATE_EPOCH={lock.epoch}", "--metadata-file", str(facts), str(folder)),
         ]
         try:
-            if elsewhere or (self.keeps_manifests and self._api >= _REWRITES):
+            if builder.elsewhere or (self.keeps_manifests and self._api >= _REWRITES):
                 # An image that goes straight into the daemon's store keeps its time stamps: this one goes
                 # through a pipe.
                 form = "oci,compression=zstd,force-compression=true" if self.keeps_manifests else "docker"
@@ -114,7 +113,7 @@ class DockerEngine:
                 process.run([*command, "--load"])
             found = json.loads(facts.read_bytes())
         except process.ProcessFailed as failed:
-            if elsewhere and _NO_EXPORT.search(failed.tail):
+            if builder.elsewhere and _NO_EXPORT.search(failed.tail):
                 raise HostError(
                     f"--builder {self._builder}: that Docker keeps what it builds to itself: {failed.tail}",
                     hint="give it the image store of containerd (containerd-snapshotter in its daemon.json);"

@@ -7,6 +7,7 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import docker
 import requests
@@ -51,10 +52,17 @@ def _knock() -> None:
 
 
 def _address(context: str | None = None) -> str:
-    """Return where the daemon of a context is; without one, that of the context in use, or of DOCKER_HOST."""
+    """Return where the daemon of a context is; without one, that of the context in use, or of DOCKER_HOST.
+
+    ValueError: no such context.
+    """
     if context in (None, "default") and (host := os.environ.get("DOCKER_HOST")):
         return host
-    return str(ContextAPI.kwargs_from_context(context).get("base_url") or _SOCKET)
+    name = context or os.environ.get("DOCKER_CONTEXT")
+    # The SDK takes the default for a context that is not there.
+    if name and ContextAPI.get_context(name) is None:
+        raise ValueError(f"there is no Docker context {name!r}")
+    return str(ContextAPI.kwargs_from_context(name).get("base_url") or _SOCKET)
 
 
 def raise_if_gone(what: str, text: str) -> None:
@@ -74,24 +82,37 @@ def has_buildx() -> bool:
     return program is not None and process.run([program, "buildx", "version"], check=False).returncode == 0
 
 
-def builds_elsewhere(builder: str) -> bool:
-    """Whether a builder of buildx keeps what it builds out of the daemon's reach.
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """How the docker command is told to build, and whether the daemon in use lacks the image then."""
 
-    It does unless it is the daemon itself: then it is its context's name, of the driver ``docker``. Raises
-    `HostError` when there is no such builder, or it does not answer.
+    command: tuple[str, ...] = ("buildx", "build")
+    elsewhere: bool = False
+
+
+def find_builder(name: str) -> Builder:
+    """Return a builder of buildx by its name; one of the driver ``docker`` is the Docker of a context.
+
+    Raises `HostError` when there is no such builder, or it does not answer.
     """
-    command = [process.require("docker", "to build with BuildKit"), "buildx", "inspect", builder]
+    command = [process.require("docker", "to build with BuildKit"), "buildx", "inspect", name]
     done = process.run(command, check=False)
     text = done.stdout.decode("utf-8", "replace")
     driver, endpoint, error = (
-        re.search(rf"^{key}:\s+(\S.*)$", text, re.MULTILINE) for key in ("Driver", "Endpoint", "Error")
+        found and found[1]
+        for found in (
+            re.search(rf"^{k}:\s+(\S.*)$", text, re.MULTILINE) for k in ("Driver", "Endpoint", "Error")
+        )
     )
-    if done.returncode != 0 or driver is None or error is not None:
+    if done.returncode != 0 or not driver or error:
         raise HostError(
-            f"--builder {builder}: {error[1] if error else process.tail(done.stderr or done.stdout)}",
+            f"--builder {name}: {error or process.tail(done.stderr or done.stdout)}",
             hint="`docker buildx ls` lists the builders",
         )
-    return driver[1] != "docker" or endpoint is None or _address(endpoint[1]) != _address()
+    if driver != "docker" or not endpoint:
+        return Builder(("buildx", "build", "--builder", name), elsewhere=True)
+    # buildx takes the Docker of another context by that context alone.
+    return Builder(("--context", endpoint, "buildx", "build"), elsewhere=_address(endpoint) != _address())
 
 
 @contextmanager
