@@ -34,6 +34,7 @@ PURE = {
     "request",
     "request_values",
     "reprobuild",
+    "templating",
     "toml_table",
 }
 """Functions of their arguments and of the files that ship with reprobuild."""

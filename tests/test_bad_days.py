@@ -13,42 +13,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from conftest import needs
 from reprobuild.errors import FetchError, HostError, SelfTestError, StorageError
-from support.bench import NAME, TORCH, Bench, cpu_wheel
+from support.bench import NAME, TORCH, Bench
 from support.disk import tiny_disk
-from support.index import File, serve_index
 
+pytest_plugins = ["support.shared"]
 pytestmark = pytest.mark.real
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    for program in ("mmdebstrap", "crun"):
-        needs(program)
-    folder = tmp_path_factory.mktemp("cpu")
-    wheel = cpu_wheel(folder)
-    with serve_index() as index:
-        index.files.append(
-            File(project="torch", name=wheel.name.replace("%2B", "+"), body=wheel.read_bytes())
-        )
-        bench = Bench(folder, index.url)
-        bench.run("lock", "--cuda", "cpu", "--torch", TORCH)
-        try:
-            yield bench
-        finally:
-            shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
-def digest(bench: Bench) -> str:
-    """The digest that every later build has to give again."""
-    return bench.build()
 
 
 def test_the_cpu_image_is_named_and_runs(bench: Bench, digest: str) -> None:
@@ -65,15 +39,16 @@ def test_cold_and_warm_and_elsewhere_give_the_same_image(bench: Bench, digest: s
     assert bench.build(TZ="Asia/Tokyo", LC_ALL="C", PYTHONHASHSEED="7", HOME=str(bench.folder)) == digest
 
 
-@pytest.mark.parametrize("seconds", [0.7, 3, 9])
-def test_killed_half_way(bench: Bench, digest: str, seconds: float) -> None:
+def test_killed_half_way(bench: Bench, digest: str) -> None:
+    """Again and again, later each time: each goes on with what the one before left."""
     bench.forget_layers()
-    process = bench.start("image", bench.lock)
-    time.sleep(seconds)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    assert bench.images() == []
+    for seconds in (0.7, 3, 9):
+        process = bench.start("image", bench.lock)
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        assert bench.images() == []
     assert bench.build() == digest
     assert bench.leftovers() == []
 
@@ -91,7 +66,7 @@ def test_interrupted(bench: Bench, digest: str) -> None:
 
 
 def test_two_builds_at_once(bench: Bench, digest: str) -> None:
-    bench.forget_layers()
+    bench.forget_torch()
     both = [bench.start("image", bench.lock, "--json") for _ in range(2)]
     results = [process.communicate() for process in both]
     assert [process.returncode for process in both] == [0, 0], results
@@ -145,7 +120,7 @@ def test_without_its_tools(bench: Bench, tmp_path: Path, missing: str, hint: str
 
 def test_a_damaged_artifact(bench: Bench, digest: str) -> None:
     """Bit rot in the store is found when the wheel is read, and the way out that is named works."""
-    bench.forget_layers()
+    bench.forget_torch()
     wheel = max((bench.home / "store" / "sha256").glob("*/*"), key=lambda path: path.stat().st_size)
     good = wheel.read_bytes()
     bad = bytearray(good)
@@ -195,7 +170,6 @@ def test_an_image_that_fails_its_test_gets_no_name(
             (in_image / "selftest.py").write_text("import os; os.kill(os.getpid(), 11)")
         case "rubbish":
             (in_image / "selftest.py").write_text("print('all is well')")
-    bench.build()
     _, err = bench.run("image", bench.lock, status=SelfTestError.exit_code, env={"PYTHONPATH": str(copy)})
     assert check in err
     images = bench.images()

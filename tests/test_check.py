@@ -68,6 +68,23 @@ def test_each_changed_file_is_named(record: Record, expected: tuple[str, str, st
     assert check_tree(image(record), "x") == [Difference(f"/{record.path}", *expected)]
 
 
+def test_a_manifest_that_was_rewritten_is_named_and_not_believed() -> None:
+    """The derived image changed a file, and the line for it."""
+    base = image().kept["opt/reprobuild/manifest.tsv"]
+    path = f"{SITE}/torch/a.py"
+    line = f"file\t644\ta\t/{path}".encode()
+    assert line in base
+    rewritten = base.replace(line, line.replace(b"\ta\t", b"\tz\t"))
+    kept = {**image().kept, "opt/reprobuild/manifest.tsv": rewritten}
+    derived = image(Record(path, "file", 0o644, "z"), kept=kept)
+    assert check_tree(derived, "x") == []
+    assert check_tree(derived, "x", base) == [
+        Difference("/opt/reprobuild/manifest.tsv", "content", sha(base), sha(rewritten)),
+        Difference(f"/{path}", "content", "a", "z"),
+    ]
+    assert check_tree(image(), "x", base) == []
+
+
 def test_pip_may_replace_itself() -> None:
     gone = Record(f"{SITE}/pip/b.py", "other", 0, "")
     assert check_tree(image(gone, Record("opt/venv/bin/pip3", "file", 0o755, "new")), "x") == []

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 import pytest
@@ -18,12 +19,13 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
 from conftest import GOLDEN, needs
+from reprobuild import assets, templating
 from reprobuild import render as render_module
 from reprobuild.errors import RenderError
 from reprobuild.image_config import image_config
 from reprobuild.image_files import image_files
-from reprobuild.lockfile import Lock
-from reprobuild.render import render
+from reprobuild.lockfile import CondaPackage, Lock
+from reprobuild.render import DebianRoot, render, render_self_contained
 from test_lockfile import LOCK, SMALL, locks
 
 TOP = Path(__file__).resolve().parents[1]
@@ -149,14 +151,100 @@ def test_the_shell_reads_each_run_step() -> None:
             subprocess.run(["sh", "-n", "-c", rest], check=True)
 
 
-def test_hadolint_is_content(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["context", "self-contained"])
+def test_hadolint_is_content(tmp_path: Path, form: str) -> None:
     program = Path(sys.executable).with_name("hadolint")
     if not program.exists():
         needs("hadolint")
         program = Path("hadolint")
-    (tmp_path / "Dockerfile").write_bytes(render(LOCK).files["Dockerfile"])
+    text = render(LOCK).files["Dockerfile"] if form == "context" else self_contained()
+    (tmp_path / "Dockerfile").write_bytes(text)
     done = subprocess.run([program, tmp_path / "Dockerfile"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+# --- The form that needs no context ---
+
+DIGEST = "sha256:" + 64 * "d"
+HEREDOC = re.compile(r"^COPY <<'END-OF-FILE' (\S+)\n(.*?)^END-OF-FILE\n\n", re.MULTILINE | re.DOTALL)
+
+
+def self_contained(lock: Lock = LOCK, mirror: str = "https://mirror.example/debian") -> bytes:
+    urls = {p.sha256: f"{mirror}/{quote(p.path, safe='/~')}" for p in lock.debian}
+    return render_self_contained(lock, DebianRoot(urls=urls, digest=DIGEST))
+
+
+def test_the_self_contained_form_is_golden_but_for_the_files_in_it(
+    golden: Callable[[Path, bytes], None],
+) -> None:
+    text = HEREDOC.sub(r"COPY <<'END-OF-FILE' \1\n…\nEND-OF-FILE\n\n", self_contained().decode())
+    golden(GOLDEN / "Dockerfile.self-contained", text.encode())
+
+
+def test_it_holds_the_files_of_the_context_and_names_all_others_by_hash() -> None:
+    text = self_contained().decode()
+    held = {match[1].lstrip("/"): match[2].encode() for match in HEREDOC.finditer(text)}
+    assert b"this-builder-is-too-old" in held.pop("too-old")
+    assert held.pop("tmp/debian_root.py") == assets.in_image("debian_root.py")
+    assert held == {p: c for p, c in render(LOCK).files.items() if p.startswith("reprobuild/")}
+    added = set(re.findall(r"^ADD --checksum=sha256:(\w{64}) https://\S+ /\S+$", text, re.MULTILINE))
+    assert added == {p.sha256 for p in LOCK.debian} | {p.wheel.sha256 for p in LOCK.python}
+    assert text.count("\nADD ") == len(LOCK.debian) + len(LOCK.python)
+
+
+def test_its_last_stages_are_those_of_the_context_form() -> None:
+    """The rest is the context form, but for where files come from and that no step has a network."""
+    text = self_contained().decode()
+    text = text.replace("--from=files /", "").replace("--network=none ", "")
+    tail = "FROM debian AS build"
+    assert text.partition(tail)[2] == render(LOCK).files["Dockerfile"].decode().partition(tail)[2]
+
+
+def test_no_stage_has_more_layers_than_a_builder_takes() -> None:
+    many = replace(LOCK, debian=[replace(LOCK.debian[0], name=f"package{n}") for n in range(150)])
+    stages = HEREDOC.sub("COPY\n", self_contained(many).decode()).split("\nFROM ")
+    assert max(len(re.findall(r"^(?:ADD|COPY|RUN|WORKDIR)", stage, re.MULTILINE)) for stage in stages) <= 40
+    assert sum(stage.count("\nADD ") for stage in stages) == 150 + len(LOCK.python)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://me:secret@index.example/a.whl",
+        "https://index.example/$HOME/a.whl",
+        "https://index.example/a.whl /etc/passwd",
+        "https://index.example/a.whl\nRUN evil",
+        "https://index.example/a\\",
+        "file:///srv/wheels/a.whl",
+    ],
+)
+def test_an_address_that_must_not_stand_in_it_is_refused(url: str) -> None:
+    first = LOCK.python[0]
+    lock = replace(LOCK, python=[replace(first, wheel=replace(first.wheel, url=url)), *LOCK.python[1:]])
+    with pytest.raises(RenderError) as error:
+        self_contained(lock)
+    assert first.name in error.value.message
+    with pytest.raises(RenderError):
+        self_contained(mirror=url)
+
+
+@pytest.mark.parametrize("text", ["a\nEND-OF-FILE\nRUN evil\n", "no end of line", "a\rb\n", "a\0b\n"])
+def test_a_file_that_would_end_its_block_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(assets, "in_image", lambda _: text.encode())
+    with pytest.raises(RenderError, match=r"debian_root\.py"):
+        self_contained()
+
+
+def test_a_lock_with_conda_packages_has_no_self_contained_form() -> None:
+    package = CondaPackage(
+        name="forge", version="1", build="0", subdir="noarch", url="https://c.example/forge-1-0.conda",
+        sha256=64 * "a", md5=None, size=1, depends=(),
+    )  # fmt: skip
+    with pytest.raises(RenderError, match="conda"):
+        self_contained(replace(LOCK, conda=[package]))
+
+
+# --- Values that break out ---
 
 
 def hostile(**where: Any) -> Lock:
@@ -247,7 +335,7 @@ def test_no_value_anywhere_changes_the_structure(place: str, value: str) -> None
 
 
 def test_a_template_cannot_write_a_value_without_a_filter() -> None:
-    environment = render_module._ENVIRONMENT
+    environment = templating._ENVIRONMENT
     with pytest.raises(TypeError, match="without a filter"):
         environment.from_string("RUN {{ value }}").render(value="x")
     with pytest.raises(jinja2.UndefinedError):

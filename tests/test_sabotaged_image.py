@@ -1,6 +1,6 @@
 """A real image, sabotaged in one way after the other: each gets no name, and the check that guards is named.
 
-The image is the one of test_bad_days.py: PyTorch for the CPU. A sabotage is one more layer on top of it, or
+The image is PyTorch for the CPU. A sabotage is one more layer on top of it, or
 another variable, and the self-test that runs in it is the whole one.
 """
 
@@ -27,8 +27,8 @@ from reprobuild.selftest import run_selftest
 from reprobuild.tag import tag
 from support.altered import AlteredImage
 from support.bench import Bench
-from test_bad_days import bench, digest  # noqa: F401 -- fixtures
 
+pytest_plugins = ["support.shared"]
 pytestmark = pytest.mark.real
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
@@ -191,12 +191,12 @@ if "--child" in sys.orig_argv:
 
 
 @pytest.fixture(scope="module")
-def home(bench: Bench) -> Home:  # noqa: F811 -- a fixture
+def home(bench: Bench) -> Home:
     return Home(bench.home)
 
 
 @pytest.fixture
-def image(home: Home, digest: str, tmp_path: Path) -> AlteredImage:  # noqa: F811 -- a fixture
+def image(home: Home, digest: str, tmp_path: Path) -> AlteredImage:
     return AlteredImage(home, digest, tmp_path)
 
 

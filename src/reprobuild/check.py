@@ -1,7 +1,8 @@
 """An image, derived or not → how it departs from the lock that it carries. Pure.
 
-What the image says of itself is held against itself: the lock against the digest in the labels, each file
-that the manifest names against its hash, variables against the lock, CUDA's libraries against each other.
+The lock is held against the digest in the labels, each file that the manifest names against its hash,
+variables against the lock, CUDA's libraries against each other. The manifest is that of the image which this
+one starts from, where it is known: a derived image can write what it likes into its own.
 """
 
 from __future__ import annotations
@@ -32,14 +33,19 @@ _CUDA = re.compile(
 _KEPT = ("PIP_CONSTRAINT", "UV_CONSTRAINT", "VIRTUAL_ENV")
 
 
-def check_tree(tree: ImageTree, where: str) -> list[Difference]:
+def check_tree(tree: ImageTree, where: str, base: bytes | None = None) -> list[Difference]:
     """Return what departs from the lock, as (locked → found), by path. Needs the content of the `KEEP` files.
 
+    ``base`` is the manifest of the image that this one starts from; without it the image's own is believed.
     Raises `ImageError` when the image carries no lock of reprobuild's, or one that was edited.
     """
     lock = _lock(tree, where)
-    named = _named(tree, where)
+    if _MANIFEST not in tree.kept:
+        raise ImageError(f"{where}: /{_MANIFEST} is missing, so its files cannot be checked")
+    own = tree.kept[_MANIFEST]
+    named = _named(own if base is None else base, where)
     return [
+        *_rewritten(own, base),
         *_changed(named, tree, lock),
         *_own(tree, lock),
         *_variables(tree, lock),
@@ -64,14 +70,17 @@ def _lock(tree: ImageTree, where: str) -> Lock:
     return lock
 
 
-def _named(tree: ImageTree, where: str) -> Mapping[str, Record]:
-    """Return the files that the manifest names, by path."""
-    if _MANIFEST not in tree.kept:
-        raise ImageError(f"{where}: /{_MANIFEST} is missing, so its files cannot be checked")
+def _rewritten(own: bytes, base: bytes | None) -> Iterator[Difference]:
+    if base is not None and base != own:
+        yield Difference(f"/{_MANIFEST}", "content", sha256(base)[7:], sha256(own)[7:])
+
+
+def _named(manifest: bytes, where: str) -> Mapping[str, Record]:
+    """Return the files that a manifest names, by path."""
     kinds: dict[str, Kind] = {"file": "file", "dir": "dir", "link": "link"}
     found = {}
     try:
-        for line in tree.kept[_MANIFEST].decode("utf-8", "surrogateescape").splitlines():
+        for line in manifest.decode("utf-8", "surrogateescape").splitlines():
             kind, mode, content, path = line.split("\t")
             found[path.lstrip("/")] = Record(path.lstrip("/"), kinds[kind], int(mode, 8), content)
     except (ValueError, KeyError):

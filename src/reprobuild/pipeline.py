@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import namespaces, process
+from .archives import package_urls
 from .console import Console
 from .doctor import examine_gpus
 from .emulation import check_platform
@@ -18,16 +19,18 @@ from .errors import HostError, LockError
 from .fetch import fetch
 from .home import Home, atomic_write, make_folders, storage_errors
 from .image_config import default_image_name
-from .layers.build import write_conda_tar, write_debian_tar
+from .layers.build import debian_records, write_conda_tar, write_debian_tar
 from .lockfile import Lock
 from .lockset import dump_locks
 from .needs import needs_of
-from .render import CONDA_TAR, DEBIAN_TAR, Rendered, render
+from .network import without_credentials
+from .render import CONDA_TAR, DEBIAN_TAR, DebianRoot, Rendered, render, render_self_contained
 from .report import Mode, SelfTestReport
 from .resolve import Upgrade, resolve_platforms
 from .selftest import Gpu, run_selftest
 from .store import Store
 from .tag import tag
+from .tree import tree_digest
 from .workspace import Env, lock_for, read_lock, read_locks
 
 
@@ -142,6 +145,20 @@ def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, cons
     else:
         _write_texts(rendered, folder)
     return rendered
+
+
+def write_self_contained(lock: Lock, folder: Path, *, home: Home, console: Console) -> Path:
+    """Write a Dockerfile that needs no context; return its path. Only the Debian packages are fetched."""
+    check_host()
+    with home.lock("build", console):
+        fetch(replace(lock, python=(), conda=()), Store(home), console)
+        records = debian_records(lock, Store(home), home, console)
+    urls = {p.sha256: without_credentials(package_urls(lock.request.suite, p)[0]) for p in lock.debian}
+    digest = tree_digest(record for record in records if record.path != ".")
+    target = folder / "Dockerfile"
+    make_folders(folder)
+    atomic_write(target, render_self_contained(lock, DebianRoot(urls=urls, digest=digest)))
+    return target
 
 
 def _fill(lock: Lock, rendered: Rendered, folder: Path, home: Home, console: Console) -> None:

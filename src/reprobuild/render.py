@@ -7,11 +7,8 @@ says, and ``debian.tar``, the Debian root that it makes from the locked packages
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from . import __version__, assets
 from .determinism import HOME, SITE_PREFIX
@@ -19,6 +16,7 @@ from .errors import RenderError
 from .image_config import default_image_name, image_config
 from .image_files import BUILD_FILES, MANIFEST_FOLDERS, image_files
 from .lockfile import Lock
+from .templating import fill, image, minor, printable, sha256, word
 
 CONDA_TAR = "conda.tar"
 """Where in the context the linked conda packages belong, when the lock has some."""
@@ -47,35 +45,38 @@ class Rendered:
     artifacts: tuple[Artifact, ...]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DebianRoot:
+    """What the self-contained form must know of the Debian part, which the lock does not say."""
+
+    urls: Mapping[str, str]
+    """sha256 of a package → where it is served, without user and password."""
+    digest: str
+    """The tree digest of the installed root."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Remote:
+    """A file that the builder fetches."""
+
+    name: str
+    url: str
+    sha256: str
+
+
+_GROUP = 40
+"""So many files a stage: each is a layer, and builders lay no more than about 120 over each other."""
+
+
 def render(lock: Lock) -> Rendered:
     """Return the context of a lock; the same lock gives the same bytes.
 
     Raises `RenderError` that names the value and its place when one could break out of its line.
     """
-    own = image_files(lock)
-    installed = [(path.rpartition("/")[2], path, f"{mode:04o}") for path, (_, mode) in own.items()]
-    files = {f"{FOLDER}/{name}": assets.in_image(name) for name in BUILD_FILES}
-    files |= {f"{FOLDER}/{name}": own[path][0] for name, path, _ in installed}
-    files[f"{FOLDER}/requirements.txt"] = _fill("requirements.txt.j2", lock=lock)
-    files[".dockerignore"] = _fill("dockerignore.j2", conda=bool(lock.conda))
-    files["Dockerfile"] = _fill(
-        "Dockerfile.j2",
-        title=lock.request.name,
-        version=__version__,
-        facts=_facts(lock),
-        platform=lock.platform,
-        python=(f"{SITE_PREFIX}/bin/python" if lock.conda else "/usr/bin/python")
-        + _minor(lock.request.python, "request.python"),
-        venv=SITE_PREFIX,
-        home=HOME,
-        conda=bool(lock.conda),
-        wheels=bool(lock.python),
-        pip=next((package.wheel.filename for package in lock.python if package.name == "pip"), ""),
-        installed=installed,
-        manifest_folders=MANIFEST_FOLDERS,
-        config=image_config(lock),
-    )
-    files["apptainer.def"] = _fill(
+    files = _own_files(lock)
+    files[".dockerignore"] = fill("dockerignore.j2", conda=bool(lock.conda))
+    files["Dockerfile"] = _dockerfile(lock, remote=None)
+    files["apptainer.def"] = fill(
         "apptainer.def.j2",
         title=lock.request.name,
         version=__version__,
@@ -89,9 +90,81 @@ def render(lock: Lock) -> Rendered:
     return Rendered(
         files={path: files[path] for path in sorted(files)},
         artifacts=tuple(
-            Artifact(path=f"wheels/{_word(wheel.filename, 'wheel')}", sha256=_sha256(wheel.sha256, "wheel"))
+            Artifact(path=f"wheels/{word(wheel.filename, 'wheel')}", sha256=sha256(wheel.sha256, "wheel"))
             for wheel in (package.wheel for package in lock.python)
         ),
+    )
+
+
+def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
+    """Return a Dockerfile that needs no context: it names every file by address and hash, or holds it.
+
+    Raises `RenderError` as `render` does, for a lock with conda packages, which a Dockerfile cannot link, and
+    for a file that is not served over HTTP.
+    """
+    if lock.conda:
+        raise RenderError(
+            "a lock with conda packages has no self-contained Dockerfile: they are linked outside of it",
+            hint="leave --self-contained out",
+        )
+    debs = [
+        _Remote(name=f"{p.name}_{p.architecture}", url=debian.urls[p.sha256], sha256=p.sha256)
+        for p in lock.debian
+    ]
+    wheels = [_Remote(name=p.wheel.filename, url=p.wheel.url, sha256=p.wheel.sha256) for p in lock.python]
+    for each in [*debs, *wheels]:
+        if not each.url.startswith(("http://", "https://")):
+            raise RenderError(
+                f"{each.name} is on a disk ({each.url}), where no builder can fetch it",
+                hint="leave --self-contained out, or lock with an index that serves it",
+            )
+    remote = {
+        "debian": _grouped(debs),
+        "wheels": _grouped(wheels),
+        "program": assets.in_image("debian_root.py").decode(),
+        "digest": debian.digest.removeprefix("sha256:"),
+        "files": {
+            path.rpartition("/")[2]: content.decode() for path, content in sorted(_own_files(lock).items())
+        },
+    }
+    return _dockerfile(lock, remote=remote)
+
+
+def _grouped(files: Sequence[_Remote]) -> list[Sequence[_Remote]]:
+    return [files[start : start + _GROUP] for start in range(0, len(files), _GROUP)]
+
+
+def _own_files(lock: Lock) -> dict[str, bytes]:
+    """Return what a build stage needs beside the packages, by its path in the context."""
+    files = {f"{FOLDER}/{name}": assets.in_image(name) for name in BUILD_FILES}
+    files |= {
+        f"{FOLDER}/{path.rpartition('/')[2]}": content for path, (content, _) in image_files(lock).items()
+    }
+    return files | {f"{FOLDER}/requirements.txt": fill("requirements.txt.j2", lock=lock)}
+
+
+def _dockerfile(lock: Lock, *, remote: Mapping[str, object] | None) -> bytes:
+    installed = [
+        (path.rpartition("/")[2], path, f"{mode:04o}") for path, (_, mode) in image_files(lock).items()
+    ]
+    return fill(
+        "Dockerfile.j2",
+        title=lock.request.name,
+        version=__version__,
+        facts=_facts(lock),
+        platform=lock.platform,
+        suite=lock.request.suite,
+        python=(f"{SITE_PREFIX}/bin/python" if lock.conda else "/usr/bin/python")
+        + minor(lock.request.python, "request.python"),
+        venv=SITE_PREFIX,
+        home=HOME,
+        conda=bool(lock.conda),
+        wheels=bool(lock.python),
+        pip=next((package.wheel.filename for package in lock.python if package.name == "pip"), ""),
+        installed=installed,
+        manifest_folders=MANIFEST_FOLDERS,
+        config=image_config(lock),
+        remote=remote,
     )
 
 
@@ -99,8 +172,8 @@ def _devcontainer(lock: Lock) -> bytes:
     """For editors that open a folder inside an image (containers.dev)."""
     settings = {"python.defaultInterpreterPath": f"{SITE_PREFIX}/bin/python"}
     document = {
-        "name": str(_printable(lock.request.name, "request.name")),
-        "image": str(_image(default_image_name(lock), "image")),
+        "name": str(printable(lock.request.name, "request.name")),
+        "image": str(image(default_image_name(lock), "image")),
         "customizations": {"vscode": {"settings": settings}},
         **({"hostRequirements": {"gpu": "optional"}} if lock.request.cuda != "cpu" else {}),
     }
@@ -110,100 +183,3 @@ def _devcontainer(lock: Lock) -> bytes:
 def _facts(lock: Lock) -> list[str]:
     rows = {"lock": lock.digest, "debian": f"{lock.request.suite}, {len(lock.debian)} packages", **lock.stack}
     return [f"{name:<7} {value}" for name, value in rows.items()]
-
-
-class _Checked(str):
-    """Text that a filter has let through; nothing else may stand in a rendered file."""
-
-    __slots__ = ()
-
-
-def _only_checked(value: object) -> object:
-    if not isinstance(value, _Checked):
-        raise TypeError(f"a template writes {value!r} without a filter")
-    return value
-
-
-def _form(pattern: str, kind: str, value: object, place: str) -> _Checked:
-    text = str(value)  # raises for a name that the template has and the values lack
-    if not isinstance(value, str) or not re.fullmatch(pattern, text):
-        raise _refusal(value, kind, place)
-    return _Checked(text)
-
-
-def _refusal(value: object, kind: str, place: str) -> RenderError:
-    return RenderError(
-        f"{place}: {value!r} is not {kind}, so it could break out of its line in the Dockerfile",
-        hint="write the lock anew with `reprobuild lock`; if that does not help, report it as a bug",
-    )
-
-
-def _comment(value: object, place: str) -> _Checked:
-    # A backslash at the end would join the next line.
-    checked = _form(r"[^\\]*", "text without a backslash", value, place)
-    return _printable(checked, place)
-
-
-def _quoted(value: object, place: str) -> _Checked:
-    # Inside a Dockerfile's double quotes a dollar expands and a backslash escapes.
-    checked = _form(r'[^"\\$`]*', 'text without ", \\, $ and `', value, place)
-    return _Checked(f'"{_printable(checked, place)}"')
-
-
-def _printable(value: str, place: str) -> _Checked:
-    if not value.isprintable():
-        raise _refusal(value, "one line of printable text", place)
-    return _Checked(value)
-
-
-def _word(value: object, place: str) -> _Checked:
-    return _form(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*", "a plain word", value, place)
-
-
-def _path(value: object, place: str) -> _Checked:
-    return _form(r"/|(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*)+", "an absolute path of plain words", value, place)
-
-
-def _minor(value: object, place: str) -> _Checked:
-    return _form(r"[0-9]+\.[0-9]+", "a minor version", value, place)
-
-
-def _variable(value: object, place: str) -> _Checked:
-    return _form(r"[A-Z][A-Z0-9_]*", "the name of a variable", value, place)
-
-
-def _label(value: object, place: str) -> _Checked:
-    return _form(r"[a-z][a-z0-9.-]*", "the name of a label", value, place)
-
-
-def _image(value: object, place: str) -> _Checked:
-    return _form(r"[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_][A-Za-z0-9_.-]*", "the name of an image", value, place)
-
-
-def _sha256(value: object, place: str) -> _Checked:
-    return _form(r"[0-9a-f]{64}", "64 hex digits", value, place)
-
-
-_ENVIRONMENT = Environment(
-    loader=FunctionLoader(assets.template),
-    undefined=StrictUndefined,
-    finalize=_only_checked,
-    autoescape=False,  # noqa: S701 -- not HTML; the filters guard each line
-    keep_trailing_newline=True,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_ENVIRONMENT.filters |= {
-    "comment": _comment,
-    "image": _image,
-    "label": _label,
-    "path": _path,
-    "quoted": _quoted,
-    "sha256": _sha256,
-    "variable": _variable,
-    "word": _word,
-}
-
-
-def _fill(template: str, **values: object) -> bytes:
-    return _ENVIRONMENT.get_template(template).render(values).encode()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 from .console import Console
+from .determinism import HOME
 from .engines.base import Engine, EngineName
 from .engines.choice import choose
 from .engines.layout import NAME, Image
@@ -18,6 +19,8 @@ from .engines.oci import OciEngine
 from .engines.stream import Member, layout_members, members
 from .errors import HostError, ImageError
 from .home import Home
+from .image_config import LABEL
+from .process import tail
 from .tree import ImageTree, read_tree
 
 _ENGINES: tuple[EngineName, ...] = get_args(EngineName)
@@ -54,6 +57,30 @@ def find_image(text: str, home: Home, console: Console) -> Kept:
         except (HostError, ImageError):
             continue
     raise nowhere
+
+
+def base_manifest(tree: ImageTree, kept: Kept | None, home: Home, console: Console) -> bytes | None:
+    """Return the manifest of files of the image that one starts from, out of that image itself.
+
+    That is an image of the embedded store with the same lock, else one below it in its own engine. None where
+    neither is here.
+    """
+    labels, own = tree.config.get("Labels") or {}, OciEngine(home, console)
+    same = (LABEL + "lock", LABEL + "version")
+    for image in own.images.images():
+        if image.names and all(image.labels.get(name) == labels.get(name) for name in same):
+            return _manifest(Kept(own, image), console)
+    below = kept.engine.images.base_of(kept.image) if kept is not None else None
+    return _manifest(Kept(kept.engine, below), console) if kept is not None and below is not None else None
+
+
+def _manifest(kept: Kept, console: Console) -> bytes:
+    console.step(f"files are held against the manifest of {kept.image.digest[:19]} of {kept.engine.kind}")
+    command = ["/bin/cat", f"{HOME}/manifest.tsv"]
+    done = kept.engine.runner(kept.image.digest).run(command, timeout=120, gpu=False)
+    if done.returncode != 0:
+        raise ImageError(f"{kept.image.digest}: its manifest cannot be read: {tail(done.stderr)}")
+    return done.stdout
 
 
 def is_file(text: str) -> bool:

@@ -40,12 +40,16 @@ class ImageTree:
     @property
     def digest(self) -> str:
         """``sha256:…`` over path, type, mode, owner and content of every file; no time stamp is in it."""
-        content = hashlib.sha256()
-        for path in sorted(self.files):
-            record = self.files[path]
-            line = (record.path, record.kind, f"{record.mode:o}", record.owner, record.content)
-            content.update("\0".join(line).encode("utf-8", "surrogateescape") + b"\0\n")
-        return "sha256:" + content.hexdigest()
+        return tree_digest(self.files.values())
+
+
+def tree_digest(records: Iterable[Record]) -> str:
+    """Return the digest of an image with these paths, in any order; `in_image/debian_root.py` has it too."""
+    content = hashlib.sha256()
+    for record in sorted(records, key=lambda record: record.path):
+        line = (record.path, record.kind, f"{record.mode:o}", record.owner, record.content)
+        content.update("\0".join(line).encode("utf-8", "surrogateescape") + b"\0\n")
+    return "sha256:" + content.hexdigest()
 
 
 @dataclass(slots=True)

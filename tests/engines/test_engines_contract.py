@@ -10,9 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,52 +21,38 @@ from conftest import needs
 from reprobuild.errors import (
     DifferenceError,
     EngineError,
-    HostError,
     ImageError,
     RequestError,
     ResolveError,
     SelfTestError,
 )
 from reprobuild.workspace import read_lock
-from support.bench import NAME, TORCH, Bench, cpu_wheel
-from support.disk import tiny_disk
+from support.bench import NAME, Bench
 from support.engines import Site, new_docker, old_docker, podman
-from support.index import File, serve_index
 from support.wheels import simple_wheel, write_wheel
 
+pytest_plugins = ["support.shared"]
 pytestmark = pytest.mark.real
 
-STARTS = {"docker-20.10": old_docker, "docker-26.1": new_docker, "podman": podman}
+ENGINES = ("docker-20.10", "docker-26.1", "podman")
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """The lock of PyTorch for the CPU, and the embedded engine's image, with which others are compared."""
-    for program in ("mmdebstrap", "crun"):
-        needs(program)
-    folder = tmp_path_factory.mktemp("cpu")
-    wheel = cpu_wheel(folder)
-    with serve_index() as index:
-        name = wheel.name.replace("%2B", "+")
-        index.files.append(File(project="torch", name=name, body=wheel.read_bytes()))
-        index.add("humanise", "1.0")
-        bench = Bench(folder, index.url)
-        bench.run("lock", "--cuda", "cpu", "--torch", TORCH)
-        bench.build()
-        try:
-            yield bench
-        finally:
-            shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module", params=STARTS)
+@pytest.fixture(scope="module", params=ENGINES)
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with STARTS[request.param](tmp_path_factory.mktemp("engine") / "site") as site:
+    folder = tmp_path_factory.mktemp("engine") / "site"
+    match request.param:
+        case "docker-20.10":
+            start = old_docker(folder)
+        case "docker-26.1":
+            start = new_docker(folder, request.getfixturevalue("debian13"))
+        case _:
+            start = podman(folder)
+    with start as site:
         yield site
 
 
 @pytest.fixture(scope="module")
-def built(bench: Bench, site: Site) -> dict[str, Any]:
+def built(bench: Bench, digest: str, site: Site) -> dict[str, Any]:
     return build(bench, site)
 
 
@@ -191,6 +175,23 @@ def test_a_team_s_image_that_departs_from_the_lock(
     assert "5 places" in err
 
 
+def test_a_team_s_image_that_rewrites_the_manifest(
+    bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path
+) -> None:
+    """Held against the base in the embedded store; where that is empty, against the base in the engine."""
+    file = "/opt/venv/lib/python3.11/site-packages/torch/version.py"
+    change = f"RUN old=$(sha256sum {file} | cut -c1-64) && echo >> {file}"
+    change += f" && new=$(sha256sum {file} | cut -c1-64)"
+    derive(site, tmp_path, "team/sly:1", f"{change} && sed -i s/$old/$new/ /opt/reprobuild/manifest.tsv\n")
+    for home in (bench.home, tmp_path / "home"):
+        env = {**site.env, "REPROBUILD_HOME": str(home)}
+        argv = ("check", f"{site.kind}:team/sly:1", "--json")
+        out, err = bench.run(*argv, status=DifferenceError.exit_code, env=env)
+        paths = [each["path"] for each in json.loads(out)["differences"]]
+        assert paths == ["/opt/reprobuild/manifest.tsv", file]
+        assert f"of {'oci' if home == bench.home else site.kind}" in err
+
+
 def test_images_that_are_not_ours(bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
     engine_build(site, tmp_path, "--tag", "strange/image:1")
@@ -252,45 +253,3 @@ def test_structure_of_base_and_derived(built: dict[str, Any], site: Site, tmp_pa
             command, env={**os.environ, **site.env}, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
-
-
-# --- Bad days of a daemon of its own ---
-
-
-@contextmanager
-def slow_build(bench: Bench, site: Site) -> Iterator[subprocess.Popen[bytes]]:
-    process = bench.start("image", bench.lock, "--engine", "docker", "--tag", "team/x:1", **site.env)
-    try:
-        yield process
-    finally:
-        process.kill()
-
-
-def test_the_daemon_is_gone_half_way(bench: Bench, tmp_path: Path) -> None:
-    with old_docker(tmp_path / "site") as site:
-        assert site.process is not None
-        with slow_build(bench, site) as process:
-            time.sleep(12)
-            assert process.poll() is None
-            site.process.terminate()
-            _, err = process.communicate(timeout=120)
-        assert process.returncode == EngineError.exit_code, err.decode()
-        assert "Docker" in err.decode()
-        assert "Traceback" not in err.decode()
-    assert bench.leftovers() == []
-
-
-def test_no_daemon_at_all(bench: Bench, tmp_path: Path) -> None:
-    env = {"DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
-    _, err = bench.run("image", bench.lock, "--engine", "docker", status=HostError.exit_code, env=env)
-    assert "no Docker daemon answers" in err
-
-
-def test_an_engine_without_space(bench: Bench, tmp_path: Path) -> None:
-    (tmp_path / "site").mkdir()
-    with tiny_disk(tmp_path / "site/data", 500 << 20), old_docker(tmp_path / "site") as site:
-        argv = ("image", bench.lock, "--engine", "docker", "--tag", "team/x:1")
-        _, err = bench.run(*argv, status=EngineError.exit_code, env=site.env)
-        assert "Docker has no space left" in err
-        assert "docker system prune" in err
-        assert site.names() == []

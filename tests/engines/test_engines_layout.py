@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from conftest import needs
 from reprobuild import process
 from reprobuild.console import Console
-from reprobuild.engines.layout import ImageStore, image_name
+from reprobuild.engines.layout import ImageStore, image_name, lowest_below
 from reprobuild.errors import ImageError
 from reprobuild.home import Home
 from reprobuild.image_config import image_config
@@ -278,3 +278,9 @@ def test_skopeo_reads_the_store(home: Home, store: ImageStore) -> None:
     assert facts["Labels"]["dev.reprobuild.torch"] == "2.4.1"
     assert facts["Layers"] == [layer["digest"] for layer in store.manifest(digest)["layers"]]
     assert f"OMP_NUM_THREADS={LOCK.variables['OMP_NUM_THREADS']}" in facts["Env"]
+
+
+def test_the_image_that_one_starts_from_is_told_by_its_layers() -> None:
+    others = {"self": "abcd", "team": "abc", "base": "ab", "other": "xb", "more": "abcde", "empty": ""}
+    assert lowest_below("abcd", others) == "base"
+    assert lowest_below("ab", {"self": "ab", "other": "b"}) is None

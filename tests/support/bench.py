@@ -20,7 +20,7 @@ NAME = "reprobuild/torch:2.13.0-cpu-py311"
 
 
 class Bench:
-    """A folder with a locked request for PyTorch on the CPU, and a home that has built it once."""
+    """A folder with a locked request for PyTorch on the CPU, and a home."""
 
     def __init__(self, folder: Path, index: str) -> None:
         self.folder, self.home = folder, folder / "home"
@@ -58,6 +58,14 @@ class Bench:
         """Make the next build do all of its work again, but for the download."""
         for name in ("layers", "oci", "roots"):
             shutil.rmtree(self.home / name, ignore_errors=True)
+
+    def forget_torch(self) -> None:
+        """Make the next build read PyTorch's wheel again, and little else."""
+        for path in (self.home / "layers").iterdir():
+            if "site-packages/torch/version.py" in path.read_text():
+                path.unlink()
+        shutil.rmtree(self.home / "roots", ignore_errors=True)
+        (self.home / "oci/index.json").unlink()
 
     def leftovers(self) -> list[Path]:
         return [*(self.home / "tmp").iterdir(), *self.home.glob("**/*.partial")]

@@ -22,8 +22,9 @@ from conftest import needs
 
 Kind = Literal["docker", "podman"]
 
-# $1 a Debian root, $2 where its daemon keeps images, $3 where its socket goes. It runs in a mount namespace
-# of its own; dockerd takes a pivoted root, and no chroot ("remount /: invalid argument").
+# $1 a Debian root, $2 where its daemon keeps images, $3 where its socket goes, $4 a folder that has its own
+# path inside too, for files that both sides read. It runs in a mount namespace of its own; dockerd takes a
+# pivoted root, and no chroot ("remount /: invalid argument").
 _PIVOT = """
 set -e
 mount --make-rprivate /
@@ -32,6 +33,7 @@ for name in proc sys dev; do mount --rbind "/$name" "$1/$name"; done
 mkdir -p "$1/var/lib/docker" "$1/mnt/run" "$1/mnt/old"
 mount --bind "$2" "$1/var/lib/docker"
 mount --bind "$3" "$1/mnt/run"
+mount --mkdir --bind "$4" "$1$4"
 cd "$1"
 pivot_root . mnt/old
 umount -l /mnt/old
@@ -111,34 +113,27 @@ def old_docker(folder: Path) -> Iterator[Site]:
 
 
 @contextmanager
-def new_docker(folder: Path) -> Iterator[Site]:
-    """Docker 26.1 of Debian 13 with containerd's store and BuildKit, out of a root of its own."""
-    needs_root()
-    for program in ("mmdebstrap", "docker", "unshare"):
-        needs(program)
-    folder.mkdir()
-    root = folder / "root"
-    packages = "docker.io,docker-cli,docker-buildx,ca-certificates,iptables"
-    made = subprocess.run(
-        ["mmdebstrap", "--variant=minbase", f"--include={packages}", "trixie", str(root)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode != 0:
-        missing(f"no root of Debian 13 can be made: {made.stderr[-300:]}")
+def new_docker(
+    folder: Path, root: Path, *, containerd: bool = True, settings: Mapping[str, object] | None = None
+) -> Iterator[Site]:
+    """Docker 26.1 of Debian 13 with BuildKit, out of `debian13`; with containerd's image store, or not.
+
+    ``folder/shared`` is where it looks for CDI specifications.
+    """
     (root / "etc/docker").mkdir(parents=True, exist_ok=True)
-    (root / "etc/docker/daemon.json").write_text(json.dumps({"features": {"containerd-snapshotter": True}}))
-    for name in ("data", "run", "config/cli-plugins"):
+    features = {"containerd-snapshotter": containerd, "cdi": True}
+    shared = {"features": features, "cdi-spec-dirs": [str(folder / "shared")]}
+    (root / "etc/docker/daemon.json").write_text(json.dumps({**shared, **(settings or {})}))
+    for name in ("data", "run", "shared", "config/cli-plugins"):
         (folder / name).mkdir(parents=True)
     (folder / "config/config.json").write_text("{}")
     plugin = root / "usr/libexec/docker/cli-plugins/docker-buildx"
     (folder / "config/cli-plugins/docker-buildx").symlink_to(plugin)
     command = ["unshare", "--mount", "bash", "-c", _PIVOT, "-"]
-    command += [str(root), str(folder / "data"), str(folder / "run")]
+    command += [str(root), str(folder / "data"), str(folder / "run"), str(folder / "shared")]
     env = {"DOCKER_HOST": f"unix://{folder}/run/docker.sock", "DOCKER_CONFIG": str(folder / "config")}
     with _daemon(command, env, folder) as process:
-        yield Site(kind="docker", env=env, process=process)
+        yield Site(kind="docker", env=env, keeps_time=containerd, process=process)
 
 
 @contextmanager
@@ -171,7 +166,7 @@ def _daemon(command: list[str], env: Mapping[str, str], folder: Path) -> Iterato
         yield process
     finally:
         _stop(process)
-        for name in ("data", "exec", "root", "run"):
+        for name in ("data", "exec", "run"):
             shutil.rmtree(folder / name, ignore_errors=True)
 
 

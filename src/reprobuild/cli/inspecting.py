@@ -13,7 +13,7 @@ from ..detail import diffoscope
 from ..errors import DifferenceError, SelfTestError
 from ..pipeline import test_image
 from ..selftest import Gpu
-from ..sources import find_image, is_file, tree_of
+from ..sources import base_manifest, find_image, is_file, tree_of
 from .common import Settings, as_json, emit, gpu, table
 
 
@@ -71,7 +71,7 @@ def check(settings: Settings, image: str, *, gpu: Gpu, json_: bool) -> None:
     kept = None if is_file(image) else find_image(image, home, console)
     place = image if kept is None else f"{kept.engine.kind}:{kept.image.digest}"
     tree = tree_of(place, home, console, keep=KEEP)
-    found = check_tree(tree, image)
+    found = check_tree(tree, image, base_manifest(tree, kept, home, console))
     report = (
         None
         if kept is None

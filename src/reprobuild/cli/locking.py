@@ -13,7 +13,7 @@ from ..console import Console
 from ..errors import LockError, ReprobuildError
 from ..home import atomic_write, size_text
 from ..lockfile import Lock
-from ..pipeline import lock_env, write_context
+from ..pipeline import lock_env, write_context, write_self_contained
 from ..render import CONDA_TAR, DEBIAN_TAR
 from ..resolve import Upgrade
 from ..workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
@@ -105,20 +105,44 @@ def lock(
 @click.option(
     "--no-artifacts", is_flag=True, help="Write the text files only, not the gigabytes beside them."
 )
+@click.option(
+    "--self-contained",
+    is_flag=True,
+    help="Write one Dockerfile that needs no context; it takes BuildKit 0.12.",
+)
 @request_flags
 @as_json
 @click.pass_obj
 def render(
-    settings: Settings, /, source: str | None, output: Path, *, no_artifacts: bool, json_: bool, **flags: Any
+    settings: Settings,
+    /,
+    source: str | None,
+    output: Path,
+    *,
+    no_artifacts: bool,
+    self_contained: bool,
+    json_: bool,
+    **flags: Any,
 ) -> None:
     """Write the Dockerfile of a lock, and all that it copies.
 
-    `docker build DIR` then needs no network.
+    `docker build DIR` then needs no network. With --self-contained nothing is copied: the builder fetches
+    each locked file from its address, and holds it against its hash.
 
     \b
     reprobuild render --cuda 12.1 -o context && docker build -t torch context
+    reprobuild render --cuda 12.1 -o . --self-contained && docker build -t torch - < Dockerfile
     """
+    if self_contained and no_artifacts:
+        raise click.UsageError("--self-contained has no artifacts; leave --no-artifacts out")
     found = chosen_lock(source, flags, settings.console)
+    if self_contained:
+        path = write_self_contained(found, output, home=settings.home, console=settings.console)
+        if json_:
+            emit({"directory": str(output), "lock": found.digest, "files": [path.name]})
+        else:
+            click.echo(f"{path}, which needs no context, of lock {found.digest[:19]}")
+        return
     rendered = write_context(
         found, output, artifacts=not no_artifacts, home=settings.home, console=settings.console
     )

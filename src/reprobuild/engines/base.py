@@ -51,6 +51,9 @@ class Images(Protocol):
     def name(self, digest: str, name: str) -> None:
         """Give an image a name, taken from the image that had it. Only tag.py and transfer.py call this."""
 
+    def base_of(self, image: Image) -> Image | None:
+        """Return the image that one starts from and has its lock from, or None when it is not here."""
+
     def opened(self, digest: str) -> AbstractContextManager[Iterator[Member]]:
         """Give the members of the image's archive, in the form of ``docker save`` or an OCI layout.
 

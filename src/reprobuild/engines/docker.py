@@ -7,6 +7,7 @@ SDK does all but BuildKit's export, which it does not know.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -15,20 +16,25 @@ from typing import Any
 
 import docker
 from docker.errors import ImageNotFound
+from docker.models.images import Image as DockerImage
 
 from .. import process
 from ..console import Console
 from ..errors import BuildError, EngineError, HostError, ImageError
 from ..home import Home
+from ..image_config import LABEL
 from ..lockfile import Lock
 from . import failures
 from .base import EngineName, WriteContext, require_gpu
-from .docker_client import connect, docker_errors, driver_of, has_buildx
+from .docker_client import Builder, connect, docker_errors, find_builder, has_buildx, raise_if_gone
 from .docker_runner import DockerRunner
-from .layout import Image, image_name
+from .layout import Image, image_name, lowest_below
 from .stream import CHUNK, Member, tar_members, tar_of_folder
 
 _SNAPSHOTTER = "io.containerd.snapshotter.v1"
+_NO_EXPORT = re.compile(
+    r"exporter (feature )?is (currently )?not supported|not support exporting", re.IGNORECASE
+)
 _REWRITES = (1, 45)
 """The API of Docker 26.0, the first with a BuildKit (0.13) that rewrites time stamps."""
 
@@ -65,6 +71,8 @@ class DockerEngine:
                 "--builder: the docker command has no buildx here",
                 hint="apt-get install -y docker-buildx (in Debian 13), or leave --builder out",
             )
+        if self._builder is not None:
+            find_builder(self._builder)  # asked for its errors, before gigabytes are fetched
 
     def build(self, lock: Lock, context: WriteContext) -> str:
         """Build the rendered Dockerfile; see `base.Engine`. Names what an old Docker cannot do."""
@@ -81,16 +89,15 @@ class DockerEngine:
     def _buildkit(self, lock: Lock, folder: Path) -> str:
         """Build with buildx; where the exporter can, with time stamps that are the same at every build."""
         facts = folder.with_name(folder.name + ".json")
-        own = self._builder is not None and driver_of(self._builder) != "docker"
+        builder = Builder() if self._builder is None else find_builder(self._builder)
         command = [
-            *(process.require("docker", "to build with BuildKit"), "buildx", "build"),
-            *(("--builder", self._builder) if self._builder is not None else ()),
+            *(process.require("docker", "to build with BuildKit"), *builder.command),
             *("--network", "none", "--platform", lock.platform, "--progress", "plain"),
             *("--provenance", "false", "--sbom", "false"),
             *("--build-arg", f"SOURCE_DATE_EPOCH={lock.epoch}", "--metadata-file", str(facts), str(folder)),
         ]
         try:
-            if own or (self.keeps_manifests and self._api >= _REWRITES):
+            if builder.elsewhere or (self.keeps_manifests and self._api >= _REWRITES):
                 # An image that goes straight into the daemon's store keeps its time stamps: this one goes
                 # through a pipe.
                 form = "oci,compression=zstd,force-compression=true" if self.keeps_manifests else "docker"
@@ -106,6 +113,12 @@ class DockerEngine:
                 process.run([*command, "--load"])
             found = json.loads(facts.read_bytes())
         except process.ProcessFailed as failed:
+            if builder.elsewhere and _NO_EXPORT.search(failed.tail):
+                raise HostError(
+                    f"--builder {self._builder}: that Docker keeps what it builds to itself: {failed.tail}",
+                    hint="give it the image store of containerd (containerd-snapshotter in its daemon.json);"
+                    f" or build, test and keep the image there: DOCKER_CONTEXT={self._builder}",
+                ) from None
             raise _build_failed(failed.tail) from None
         finally:
             facts.unlink(missing_ok=True)
@@ -168,6 +181,17 @@ class DockerImages:
         with docker_errors("name an image"):
             self._client.api.tag(digest, repository, tag)
 
+    def base_of(self, image: Image) -> Image | None:
+        """Return the image that one starts from, told by its layers; see `base.Images`."""
+        label = f"{LABEL}lock={image.labels.get(LABEL + 'lock', '')}"
+        with docker_errors("look for an image"):
+            found = {
+                str(each.id): _layers(each) for each in self._client.images.list(filters={"label": label})
+            }
+            mine = _layers(self._client.images.get(image.digest))
+        below = lowest_below(mine, found)
+        return self.find(below) if below is not None else None
+
     @contextmanager
     def opened(self, digest: str) -> Iterator[Iterator[Member]]:
         """Give the members of the archive that ``docker save`` writes; see `base.Images`."""
@@ -175,5 +199,10 @@ class DockerImages:
             yield tar_members(self._client.api.get_image(digest))
 
 
+def _layers(image: DockerImage) -> list[str]:
+    return list(image.attrs["RootFS"].get("Layers") or ())
+
+
 def _build_failed(text: str) -> BuildError | EngineError:
+    raise_if_gone("build", text)
     return failures.build_failed("Docker", text)

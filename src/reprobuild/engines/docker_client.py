@@ -7,6 +7,7 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import docker
 import requests
@@ -15,7 +16,7 @@ from docker.context import ContextAPI
 from docker.errors import APIError, DockerException
 
 from .. import process
-from ..errors import EngineError, HostError
+from ..errors import HostError
 from . import failures
 
 _SOCKET = "unix:///var/run/docker.sock"
@@ -44,11 +45,35 @@ def connect() -> docker.DockerClient:
 
 def _knock() -> None:
     """Raise OSError where nobody listens on the daemon's socket: the SDK would leave its own end open."""
-    host = os.environ.get("DOCKER_HOST") or ContextAPI.kwargs_from_context().get("base_url") or _SOCKET
-    kind, _, path = str(host).partition("://")
+    kind, _, path = _address().partition("://")
     if kind in ("unix", "http+unix"):
         with socket.socket(socket.AF_UNIX) as probe:
             probe.connect(f"/{path.lstrip('/')}")
+
+
+def _address(context: str | None = None) -> str:
+    """Return where the daemon of a context is; without one, that of the context in use, or of DOCKER_HOST.
+
+    ValueError: no such context.
+    """
+    if context in (None, "default") and (host := os.environ.get("DOCKER_HOST")):
+        return host
+    name = context or os.environ.get("DOCKER_CONTEXT")
+    # The SDK takes the default for a context that is not there.
+    if name and ContextAPI.get_context(name) is None:
+        raise ValueError(f"there is no Docker context {name!r}")
+    return str(ContextAPI.kwargs_from_context(name).get("base_url") or _SOCKET)
+
+
+def raise_if_gone(what: str, text: str) -> None:
+    """Raise `EngineError` when the daemon takes no new calls: what failed with ``text`` failed with it.
+
+    One that is being shut down kills what it runs, and still answers on the connections that it has.
+    """
+    try:
+        connect().close()
+    except HostError:
+        raise failures.gone("Docker", what, text) from None
 
 
 def has_buildx() -> bool:
@@ -57,17 +82,37 @@ def has_buildx() -> bool:
     return program is not None and process.run([program, "buildx", "version"], check=False).returncode == 0
 
 
-def driver_of(builder: str) -> str:
-    """Return the driver of a builder. Raises `HostError` when there is no such builder."""
-    command = [process.require("docker", "to build with BuildKit"), "buildx", "inspect", builder]
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """How the docker command is told to build, and whether the daemon in use lacks the image then."""
+
+    command: tuple[str, ...] = ("buildx", "build")
+    elsewhere: bool = False
+
+
+def find_builder(name: str) -> Builder:
+    """Return a builder of buildx by its name; one of the driver ``docker`` is the Docker of a context.
+
+    Raises `HostError` when there is no such builder, or it does not answer.
+    """
+    command = [process.require("docker", "to build with BuildKit"), "buildx", "inspect", name]
     done = process.run(command, check=False)
-    found = re.search(r"^Driver:\s+(\S+)$", done.stdout.decode("utf-8", "replace"), re.MULTILINE)
-    if done.returncode != 0 or found is None:
+    text = done.stdout.decode("utf-8", "replace")
+    driver, endpoint, error = (
+        found and found[1]
+        for found in (
+            re.search(rf"^{k}:\s+(\S.*)$", text, re.MULTILINE) for k in ("Driver", "Endpoint", "Error")
+        )
+    )
+    if done.returncode != 0 or not driver or error:
         raise HostError(
-            f"--builder {builder}: {process.tail(done.stderr or done.stdout)}",
+            f"--builder {name}: {error or process.tail(done.stderr or done.stdout)}",
             hint="`docker buildx ls` lists the builders",
         )
-    return found[1]
+    if driver != "docker" or not endpoint:
+        return Builder(("buildx", "build", "--builder", name), elsewhere=True)
+    # buildx takes the Docker of another context by that context alone.
+    return Builder(("--context", endpoint, "buildx", "build"), elsewhere=_address(endpoint) != _address())
 
 
 @contextmanager
@@ -78,10 +123,7 @@ def docker_errors(what: str) -> Iterator[None]:
     except APIError as error:
         raise failures.refused("Docker", what, str(error.explanation or error)) from None
     except _GONE as error:
-        raise EngineError(
-            f"Docker is gone: it did not answer when asked to {what} ({_text(error)})",
-            hint="start it again and repeat the command; no image was named",
-        ) from None
+        raise failures.gone("Docker", what, _text(error)) from None
     except (DockerException, requests.exceptions.RequestException) as error:
         raise failures.refused("Docker", what, _text(error)) from None
 

@@ -15,10 +15,12 @@ from docker.types import DeviceRequest
 
 from .. import process
 from ..image_config import LABEL
-from .docker_client import docker_errors
+from .docker_client import docker_errors, raise_if_gone
 from .gpu import CDI_FOLDERS, KIND, has_cdi
 
 _TMPFS = "rw,exec,nosuid,nodev,mode=1777"
+_KILLED = 128
+"""Statuses from here on mean that a signal ended the program, as a daemon that is shut down sends."""
 _SLOW = (requests.exceptions.ReadTimeout, requests.exceptions.ConnectTimeout)
 
 
@@ -64,6 +66,8 @@ class DockerRunner:
             if "timed out" in str(error).lower():
                 raise process.ProcessTimeout(argv, timeout) from None
             raise
+        if status >= _KILLED:
+            raise_if_gone("run the self-test", f"it ended with status {status}")
         out = container.logs(stdout=True, stderr=False)
         err = container.logs(stdout=False, stderr=True)
         return process.Completed(int(status), out, err)

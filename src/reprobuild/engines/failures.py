@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 from ..errors import BuildError, EngineError, ImageError
@@ -9,11 +10,29 @@ from ..image_config import LABEL
 from .base import Images
 
 _FULL = ("no space left on device", "disk quota exceeded")
+_GONE = re.compile(
+    r"rpc error: code = Unavailable|cannot connect to (the docker daemon|podman)|error during connect"
+    r"|unable to connect to podman|error reading from server|transport is closing",
+    re.IGNORECASE,
+)
+"""What docker, buildx and podman write when whoever builds for them has gone away."""
 
 
 def build_failed(engine: str, text: str) -> BuildError | EngineError:
     """Return the error of a build that an engine could not finish."""
-    return no_space(engine, text) or BuildError(f"{engine} could not build the image: {text}")
+    if found := no_space(engine, text):
+        return found
+    if _GONE.search(text):
+        return gone(engine, "build", text)
+    return BuildError(f"{engine} could not build the image: {text}")
+
+
+def gone(engine: str, what: str, text: str) -> EngineError:
+    """Return the error of an engine that went away while it was asked for something."""
+    return EngineError(
+        f"{engine} is gone: it did not answer when asked to {what} ({text})",
+        hint="start it again and repeat the command; no image was named",
+    )
 
 
 def refused(engine: str, what: str, text: str) -> EngineError:

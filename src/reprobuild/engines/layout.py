@@ -43,6 +43,16 @@ class Image:
     labels: Mapping[str, str]
 
 
+def lowest_below(layers: Sequence[str], others: Mapping[str, Sequence[str]]) -> str | None:
+    """Return which of some images, by their layers, lies under one: of several that with the fewest."""
+    under = [
+        (len(below), name)
+        for name, below in others.items()
+        if 0 < len(below) < len(layers) and list(layers[: len(below)]) == list(below)
+    ]
+    return min(under)[1] if under else None
+
+
 def image_name(text: str) -> str:
     """Return a name with its tag, ``latest`` where it has none. Raises `ImageError` on a bad name."""
     if not _REFERENCE.fullmatch(text) or len(text) > 255:
@@ -78,6 +88,10 @@ class ImageStore:
 
         self._change(change)
         return image.digest
+
+    def base_of(self, image: Image) -> Image | None:  # noqa: ARG002 -- one contract for all engines
+        """Return None: all images here are reprobuild's own, and start from no other."""
+        return None
 
     def name(self, digest: str, name: str) -> None:
         """Give an image a name, which is taken from the image that had it. Only tag.py calls this."""

@@ -20,7 +20,7 @@ from ..lockfile import Lock
 from . import failures
 from .base import EngineName, WriteContext, require_gpu
 from .gpu import KIND, gpu_access, gpu_missing, has_cdi
-from .layout import Image, image_name
+from .layout import Image, image_name, lowest_below
 from .stream import CHUNK, Member, tar_members
 
 _NO_IMAGE = re.compile(
@@ -134,6 +134,19 @@ class PodmanImages:
             process.run([self._program, "tag", digest.removeprefix("sha256:"), image_name(name)])
         except process.ProcessFailed as failed:
             raise failures.refused("Podman", "name an image", failed.tail) from None
+
+    def base_of(self, image: Image) -> Image | None:
+        """Return the image that one starts from, told by its layers; see `base.Images`."""
+        label = f"label={LABEL}lock={image.labels.get(LABEL + 'lock', '')}"
+        listed = process.run([self._program, "images", "--quiet", "--no-trunc", "--filter", label]).stdout
+        found = {digest: self._layers(digest) for digest in sorted({*listed.decode().split()})}
+        below = lowest_below(self._layers(image.digest), found)
+        return self.find(below) if below is not None else None
+
+    def _layers(self, digest: str) -> list[str]:
+        command = [self._program, "image", "inspect", "--", digest.removeprefix("sha256:")]
+        [facts] = json.loads(process.run(command).stdout)
+        return list(facts["RootFS"]["Layers"])
 
     @contextmanager
     def opened(self, digest: str) -> Iterator[Iterator[Member]]:

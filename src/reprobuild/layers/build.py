@@ -29,7 +29,7 @@ from .image import file_manifest
 from .interpreter import run_interpreter, write_environment
 from .plan import LayerPlan, place, plan, with_losers
 from .scripts import script_template, template_of
-from .tar import LayerWriter, parents, write_tar
+from .tar import LayerWriter, Record, parents, write_tar
 from .wheel import Member, installed_files
 from .wheel_layer import Files, WheelLayer
 from .wheel_zip import opened
@@ -60,6 +60,12 @@ def write_debian_tar(lock: Lock, store: Store, home: Home, console: Console, tar
     with home.scratch("layers") as scratch:
         cached = _Builder(lock, store, home, console, scratch).base()
     write_tar([LayerCache(home).blob(cached.layer.digest)], target)
+
+
+def debian_records(lock: Lock, store: Store, home: Home, console: Console) -> tuple[Record, ...]:
+    """Return all paths of the Debian layer of a lock, made where it is not in the cache."""
+    with home.scratch("layers") as scratch:
+        return _Builder(lock, store, home, console, scratch).base().records
 
 
 def write_conda_tar(lock: Lock, store: Store, home: Home, console: Console, target: Path) -> None:

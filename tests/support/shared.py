@@ -1,0 +1,65 @@
+"""What the test modules of a session share, since it takes minutes to make: fixtures.
+
+A module takes them with ``pytest_plugins = ["support.shared"]``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import needs
+from support.bench import TORCH, Bench, cpu_wheel
+from support.engines import missing, needs_root
+from support.index import File, serve_index
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """The lock of PyTorch for the CPU, and a home, at first without an image."""
+    for program in ("mmdebstrap", "crun"):
+        needs(program)
+    folder = tmp_path_factory.mktemp("cpu")
+    wheel = cpu_wheel(folder)
+    with serve_index() as index:
+        name = wheel.name.replace("%2B", "+")
+        index.files.append(File(project="torch", name=name, body=wheel.read_bytes()))
+        index.add("humanise", "1.0")
+        bench = Bench(folder, index.url)
+        bench.run("lock", "--cuda", "cpu", "--torch", TORCH)
+        try:
+            yield bench
+        finally:
+            shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def digest(bench: Bench) -> str:
+    """The digest of its image, built once. A test that takes the image away builds it again."""
+    return bench.build()
+
+
+@pytest.fixture(scope="session")
+def debian13(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A root of Debian 13 with its Docker, for `new_docker`; made once a session."""
+    needs_root()
+    for program in ("mmdebstrap", "docker", "unshare"):
+        needs(program)
+    root = tmp_path_factory.mktemp("debian13") / "root"
+    packages = "docker.io,docker-cli,docker-buildx,ca-certificates,iptables"
+    made = subprocess.run(
+        ["mmdebstrap", "--variant=minbase", f"--include={packages}", "trixie", str(root)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode != 0:
+        missing(f"no root of Debian 13 can be made: {made.stderr[-300:]}")
+    try:
+        yield root
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
