@@ -34,6 +34,8 @@ def requirements(lock: Lock) -> str:
 def explicit(lock: Lock) -> str:
     """Return a line a file, ``ADDRESS#sha256:HEX``; a Debian package's address is ARCHIVE:PATH."""
     lines = [f"# Every file of {lock.request.name}, from lock {lock.digest}"]
+    if lock.base is not None:
+        lines += [f"{lock.base.name}@{y.digest}#{y.digest}" for y in lock.base.layers]
     lines += [f"{p.url}#sha256:{p.sha256}" for p in lock.conda]
     lines += [f"{p.wheel.url}#sha256:{p.wheel.sha256}" for p in lock.python]
     lines += [f"{p.archive}:{p.path}#sha256:{p.sha256}" for p in lock.debian]
@@ -46,13 +48,18 @@ def cyclonedx(lock: Lock) -> str:
         _component(f"pkg:pypi/{p.name}@{quote(p.version)}", p.name, p.version, p.wheel.sha256, p.wheel.url)
         for p in lock.python
     ]
+    if lock.base is not None:
+        digest = lock.base.manifests[lock.platform]
+        name = lock.base.name
+        purl = f"pkg:oci/{name.rpartition('/')[2]}@{quote(digest)}?repository_url={quote(name)}"
+        components.append(_component(purl, name, digest, digest.removeprefix("sha256:")))
     for conda in lock.conda:
         purl = f"pkg:conda/{quote(conda.name)}@{quote(conda.version)}"
         purl += f"?build={quote(conda.build)}&subdir={conda.subdir}"
         components.append(_component(purl, conda.name, conda.version, conda.sha256, conda.url))
     for deb in lock.debian:
         purl = f"pkg:deb/debian/{quote(deb.name)}@{quote(deb.version)}"
-        purl += f"?arch={deb.architecture}&distro={lock.request.suite}"
+        purl += f"?arch={deb.architecture}&distro={lock.suite}"
         components.append(_component(purl, deb.name, deb.version, deb.sha256))
     table = {
         "bomFormat": "CycloneDX",

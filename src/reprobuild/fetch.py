@@ -11,6 +11,7 @@ from queue import SimpleQueue
 import requests
 
 from .archives import package_urls
+from .basefetch import fetch_base
 from .console import Console
 from .download import Artifact, Download, Patience, Stop, Stopped
 from .errors import FetchError, StorageError
@@ -44,6 +45,8 @@ def fetch(lock: Lock, store: Store, console: Console, *, patience: Patience | No
     with. Several processes may fetch the same at once: each file is loaded by one of them. Raises
     `FetchError` that names the files that could not be had, `StorageError`.
     """
+    if lock.base is not None:
+        fetch_base(lock.base.image, lock.base.layers, store, console, patience)
     missing = _missing(lock, store)
     if not missing:
         return
@@ -84,7 +87,7 @@ def _missing(lock: Lock, store: Store) -> Sequence[Artifact]:
                 filename=deb.filename,
                 sha256=deb.sha256,
                 size=deb.size,
-                urls=package_urls(lock.request.suite, deb),
+                urls=package_urls(lock.suite, deb),
                 gone="a Debian mirror carries current versions only: `reprobuild lock --upgrade` takes those",
             )
     return sorted(found.values(), key=lambda a: (-a.size, a.filename))

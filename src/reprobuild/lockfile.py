@@ -14,7 +14,9 @@ from typing import Any
 
 import tomli_w
 
+from .determinism import SITE_PREFIX
 from .errors import LockError, ResolveError
+from .lockbase import Base
 from .request import Request
 
 FORMAT = 1
@@ -134,6 +136,8 @@ class Lock:
     debian: Sequence[DebianPackage]
     variables: Mapping[str, str]
     conda: Sequence[CondaPackage] = ()
+    base: Base | None = None
+    """The image underneath, where the request names one; ``debian`` then goes on top of it."""
 
     def __post_init__(self) -> None:
         """Bring the lists into their one order."""
@@ -155,6 +159,18 @@ class Lock:
         return "sha256:" + hashlib.sha256(tomli_w.dumps(self._table()).encode()).hexdigest()
 
     @property
+    def suite(self) -> str:
+        """The Debian release underneath, by code name; empty where the base image is another system."""
+        return self.request.suite if self.base is None else self.base.suite
+
+    @property
+    def interpreter(self) -> str:
+        """The absolute path in the image of the Python that the environment is made with."""
+        if self.base is not None and self.base.python:
+            return self.base.python
+        return f"{SITE_PREFIX if self.conda else '/usr'}/bin/python{self.request.python}"
+
+    @property
     def stack(self) -> Mapping[str, str]:
         """Versions by plain name: python, torch, numpy, and cuda, cudnn, nccl where they are locked."""
         found: dict[str, str] = {}
@@ -165,6 +181,8 @@ class Lock:
         found |= {p.name: p.version for p in self.python if p.name in ("torch", "numpy")}
         for wheel in self.python:
             found |= {name: wheel.version for name, form in _STACK.items() if form.fullmatch(wheel.name)}
+        if self.base is not None and self.base.python_version and not self.conda:
+            found["python"] = self.base.python_version
         interpreter = f"python{self.request.python}"
         for deb in self.debian:
             if deb.name == interpreter and not self.conda:
@@ -233,6 +251,7 @@ class Lock:
                     "request": self.request.to_dict(),
                     "stack": dict(self.stack),
                     "variables": dict(self.variables),
+                    **({"base": self.base.to_dict()} if self.base is not None else {}),
                     **({"conda": [_conda_table(p) for p in self.conda]} if self.conda else {}),
                     "debian": [
                         {

@@ -78,7 +78,7 @@ def make_image(
 ) -> Made:
     """Fetch, build, test and name the image of a lock. It gets its name only when it has passed."""
     engine, store = engine or OciEngine(home, console), Store(home)
-    check_host()
+    check_host(lock)
     engine.check(gpu=gpu == "require")
     _check_driver(lock, gpu, console)
     name = image_name(name or default_image_name(lock))
@@ -106,10 +106,11 @@ def test_image(
     return report
 
 
-def check_host() -> None:
+def check_host(lock: Lock) -> None:
     """Raise `HostError` for what a build will need and this machine lacks, before gigabytes are fetched."""
-    process.require("mmdebstrap", "to install the Debian packages of the image")
-    namespaces.check(all_ids=True)
+    if lock.base is None:
+        process.require("mmdebstrap", "to install the Debian packages of the image")
+    namespaces.check(all_ids=bool(lock.debian))
 
 
 def _check_driver(lock: Lock, gpu: Gpu, console: Console) -> None:
@@ -127,7 +128,7 @@ def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, cons
     """Write the Dockerfile and its context; with ``artifacts`` also the wheels and the Debian root."""
     rendered = render(lock)
     if artifacts:
-        check_host()
+        check_host(lock)
         with home.lock("build", console):
             fetch(lock, Store(home), console)
             _fill(lock, rendered, folder, home, console)
@@ -141,7 +142,8 @@ def _fill(lock: Lock, rendered: Rendered, folder: Path, home: Home, console: Con
     _write_texts(rendered, folder)
     for artifact in rendered.artifacts:
         _place(Store(home).path(artifact.sha256), folder / artifact.path)
-    write_debian_tar(lock, Store(home), home, console, folder / DEBIAN_TAR)
+    if lock.debian:
+        write_debian_tar(lock, Store(home), home, console, folder / DEBIAN_TAR)
     if lock.conda:
         write_conda_tar(lock, Store(home), home, console, folder / CONDA_TAR)
 

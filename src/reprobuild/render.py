@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from . import __version__, assets
 from .determinism import HOME, SITE_PREFIX
 from .errors import RenderError
-from .image_config import default_image_name, image_config
+from .image_config import ImageConfig, default_image_name, image_config
 from .image_files import BUILD_FILES, MANIFEST_FOLDERS, image_files
 from .lockfile import Lock
 
@@ -57,15 +57,16 @@ def render(lock: Lock) -> Rendered:
     files = {f"{FOLDER}/{name}": assets.in_image(name) for name in BUILD_FILES}
     files |= {f"{FOLDER}/{name}": own[path][0] for name, path, _ in installed}
     files[f"{FOLDER}/requirements.txt"] = _fill("requirements.txt.j2", lock=lock)
-    files[".dockerignore"] = _fill("dockerignore.j2", conda=bool(lock.conda))
+    files[".dockerignore"] = _fill("dockerignore.j2", conda=bool(lock.conda), debian=bool(lock.debian))
     files["Dockerfile"] = _fill(
         "Dockerfile.j2",
         title=lock.request.name,
         version=__version__,
         facts=_facts(lock),
         platform=lock.platform,
-        python=(f"{SITE_PREFIX}/bin/python" if lock.conda else "/usr/bin/python")
-        + _minor(lock.request.python, "request.python"),
+        base=None if lock.base is None else f"{lock.base.name}@{lock.base.manifests[lock.platform]}",
+        debian=bool(lock.debian),
+        python=_interpreter(lock),
         venv=SITE_PREFIX,
         home=HOME,
         conda=bool(lock.conda),
@@ -73,7 +74,7 @@ def render(lock: Lock) -> Rendered:
         pip=next((package.wheel.filename for package in lock.python if package.name == "pip"), ""),
         installed=installed,
         manifest_folders=MANIFEST_FOLDERS,
-        config=image_config(lock),
+        config=_without(image_config(lock), {} if lock.base is None else lock.base.env),
     )
     files["apptainer.def"] = _fill(
         "apptainer.def.j2",
@@ -95,6 +96,18 @@ def render(lock: Lock) -> Rendered:
     )
 
 
+def _interpreter(lock: Lock) -> str:
+    if not re.fullmatch(r"[0-9]+\.[0-9]+", lock.request.python):
+        raise _refusal(lock.request.python, "a minor version", "request.python")
+    return lock.interpreter
+
+
+def _without(config: ImageConfig, inherited: Mapping[str, str]) -> ImageConfig:
+    """Leave out the variables that an image has from its base already, whatever stands in them."""
+    own = {name: value for name, value in config.env.items() if inherited.get(name) != value}
+    return replace(config, env=own)
+
+
 def _devcontainer(lock: Lock) -> bytes:
     """For editors that open a folder inside an image (containers.dev)."""
     settings = {"python.defaultInterpreterPath": f"{SITE_PREFIX}/bin/python"}
@@ -108,7 +121,12 @@ def _devcontainer(lock: Lock) -> bytes:
 
 
 def _facts(lock: Lock) -> list[str]:
-    rows = {"lock": lock.digest, "debian": f"{lock.request.suite}, {len(lock.debian)} packages", **lock.stack}
+    rows = {"lock": lock.digest}
+    if lock.base is not None:
+        rows["base"] = lock.base.image
+    if lock.debian:
+        rows["debian"] = f"{lock.suite}, {len(lock.debian)} packages"
+    rows |= lock.stack
     return [f"{name:<7} {value}" for name, value in rows.items()]
 
 
@@ -164,10 +182,6 @@ def _path(value: object, place: str) -> _Checked:
     return _form(r"/|(?:/[A-Za-z0-9_][A-Za-z0-9_.+-]*)+", "an absolute path of plain words", value, place)
 
 
-def _minor(value: object, place: str) -> _Checked:
-    return _form(r"[0-9]+\.[0-9]+", "a minor version", value, place)
-
-
 def _variable(value: object, place: str) -> _Checked:
     return _form(r"[A-Z][A-Z0-9_]*", "the name of a variable", value, place)
 
@@ -178,6 +192,11 @@ def _label(value: object, place: str) -> _Checked:
 
 def _image(value: object, place: str) -> _Checked:
     return _form(r"[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_][A-Za-z0-9_.-]*", "the name of an image", value, place)
+
+
+def _pinned(value: object, place: str) -> _Checked:
+    form = r"[A-Za-z0-9.-]+(?::[0-9]+)?(?:/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}"
+    return _form(form, "an image by its digest", value, place)
 
 
 def _sha256(value: object, place: str) -> _Checked:
@@ -198,6 +217,7 @@ _ENVIRONMENT.filters |= {
     "image": _image,
     "label": _label,
     "path": _path,
+    "pinned": _pinned,
     "quoted": _quoted,
     "sha256": _sha256,
     "variable": _variable,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import requests
@@ -16,9 +16,11 @@ from ..archives import architecture
 from ..console import Console
 from ..determinism import variables
 from ..errors import ResolveError
+from ..lockbase import Base
 from ..lockfile import CondaPackage, DebianPackage, Lock, PythonPackage
 from ..network import session as new_session
 from ..request import Request
+from .base import dpkg_status, resolve_base
 from .conda import resolve_conda, torch_from_conda
 from .debian import DebianRequest, resolve_debian
 from .python import ALWAYS, resolve_python
@@ -55,13 +57,16 @@ def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, consol
     _check_upgrade(upgrade, existing)
     if existing is not None and (upgrade.everything or existing.platform != f"linux/{machine}"):
         existing = None
-    console.step(f"resolving Debian {request.suite} and the Python packages")
+    moved = request.base_image in upgrade.packages
+    base = resolve_base(request, machine, existing=None if moved else existing, console=console)
+    under = f"Debian {request.suite}" if base is None else str(request.base_image)
+    console.step(f"resolving {under} and the Python packages")
     with new_session() as http, ThreadPoolExecutor(1, "apt") as pool:
-        apt = pool.submit(_debian, request, existing, upgrade, console)
+        apt = pool.submit(_debian, request, base, existing, upgrade, console)
         scan = TorchScan(http, request.as_of)
         # The Python packages hang on the version of the release's C library, which apt takes seconds to tell.
         # They are resolved meanwhile for the one that it most likely is, and again where it is another.
-        likely = Target(request.python, machine, _likely_glibc(request, existing))
+        likely = Target(request.python, machine, _glibc(base, ()) or _likely_glibc(request, existing))
         found, refused = None, None
         try:
             found = _packages(request, existing, upgrade, scan, likely, session=http)
@@ -70,7 +75,7 @@ def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, consol
         # An unknown release or Python is the cause of which "no torch" is only the effect, so apt's errors
         # come first.
         debian = apt.result()
-        target = Target(request.python, machine, glibc_of(debian))
+        target = Target(request.python, machine, _glibc(base, debian) or glibc_of(debian))
         if target != likely:
             found = _packages(request, existing, upgrade, scan, target, session=http)
         elif refused is not None:
@@ -87,6 +92,7 @@ def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, consol
         debian=debian,
         variables=variables(request),
         conda=conda,
+        base=base,
     )
 
 
@@ -94,7 +100,7 @@ def _check_upgrade(upgrade: Upgrade, existing: Lock | None) -> None:
     if existing is None:
         return
     known = {p.name for p in existing.python} | {p.name for p in existing.debian}
-    known |= {p.name for p in existing.conda}
+    known |= {p.name for p in existing.conda} | {existing.request.base_image or ""}
     unknown = [name for name in upgrade.packages if not known & {name, canonicalize_name(name)}]
     if unknown:
         raise ResolveError(
@@ -104,12 +110,14 @@ def _check_upgrade(upgrade: Upgrade, existing: Lock | None) -> None:
 
 
 def _debian(
-    request: Request, existing: Lock | None, upgrade: Upgrade, console: Console
+    request: Request, base: Base | None, existing: Lock | None, upgrade: Upgrade, console: Console
 ) -> tuple[DebianPackage, ...]:
-    wanted = _debian_request(request)
+    if base is not None and not request.apt and (base.python or request.conda is not None):
+        return ()
+    wanted = _debian_request(request, base)
     keep: dict[str, str] = {}
-    if existing is not None and existing.request.suite == request.suite:
-        before = _debian_request(existing.request)
+    if existing is not None and existing.suite == wanted.suite and existing.base == base:
+        before = _debian_request(existing.request, base)
         keep = {p.name: p.version for p in existing.debian if p.name not in upgrade.names}
         if wanted == before and len(keep) == len(existing.debian):
             return tuple(existing.debian)
@@ -118,11 +126,21 @@ def _debian(
             f"as-of {request.as_of} dates the Python packages only: a Debian mirror has but one state of "
             f"{request.suite}, today's"
         )
+    if base is not None:
+        wanted = replace(wanted, installed=dpkg_status(base))
     return resolve_debian(wanted, keep=keep, console=console)
 
 
+def _glibc(base: Base | None, debian: Collection[DebianPackage]) -> tuple[int, int] | None:
+    """Return the version of a base's C library; None where it is one of Debian's packages on top."""
+    if base is None or any(package.name == "libc6" for package in debian):
+        return None
+    major, minor = base.glibc.split(".")
+    return int(major), int(minor)
+
+
 def _likely_glibc(request: Request, existing: Lock | None) -> tuple[int, int]:
-    if existing is not None and existing.request.suite == request.suite:
+    if existing is not None and existing.base is None and existing.suite == request.suite:
         return glibc_of(existing.debian)
     return glibc_here()
 
@@ -155,10 +173,11 @@ def _packages(
     )
 
 
-def _debian_request(request: Request) -> DebianRequest:
+def _debian_request(request: Request, base: Base | None) -> DebianRequest:
     # conda brings a Python of its own, and two would only be one to mistake for the other.
-    python = "" if request.conda is not None else request.python
-    return DebianRequest(suite=request.suite, python=python, apt=request.apt)
+    python = "" if request.conda is not None or (base is not None and base.python) else request.python
+    suite = request.suite if base is None else base.suite
+    return DebianRequest(suite=suite, python=python, apt=request.apt)
 
 
 def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[str]:
