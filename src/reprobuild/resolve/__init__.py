@@ -121,11 +121,6 @@ def _debian(
         keep = {p.name: p.version for p in existing.debian if p.name not in upgrade.names}
         if wanted == before and len(keep) == len(existing.debian):
             return tuple(existing.debian)
-    if request.as_of is not None:
-        console.warn(
-            f"as-of {request.as_of} dates the Python packages only: a Debian mirror has but one state of "
-            f"{request.suite}, today's"
-        )
     if base is not None:
         wanted = replace(wanted, installed=dpkg_status(base))
     return resolve_debian(wanted, keep=keep, console=console)
@@ -177,7 +172,7 @@ def _debian_request(request: Request, base: Base | None) -> DebianRequest:
     # conda brings a Python of its own, and two would only be one to mistake for the other.
     python = "" if request.conda is not None or (base is not None and base.python) else request.python
     suite = request.suite if base is None else base.suite
-    return DebianRequest(suite=suite, python=python, apt=request.apt)
+    return DebianRequest(suite=suite, python=python, apt=request.apt, as_of=request.as_of)
 
 
 def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[str]:

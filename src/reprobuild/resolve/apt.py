@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -15,6 +17,7 @@ from ..errors import ResolveError
 from ..lockfile import DebianPackage
 from ..network import scrub, without_credentials
 from ..process import Completed, ProcessTimeout, require, run
+from ..snapshot import VARIABLE as SNAPSHOT
 
 _TIMEOUT = 900.0
 _KEPT_SETTINGS = re.compile(
@@ -25,12 +28,22 @@ _URI = re.compile(r"'([^']+)' (\S+_\S+_\S+\.deb) \d+ .*")
 
 
 class Apt:
-    """A private apt root below a folder; made with nothing but directories and a configuration."""
+    """A private apt root below a folder; made with nothing but directories and a configuration.
+
+    ``installed`` is dpkg's status file of a system on which the packages go; empty: on nothing. ``dated``:
+    the sources are a state of the past.
+    """
 
     def __init__(
-        self, folder: Path, suite: str, sources: Mapping[str, Sequence[Source]], installed: str
+        self,
+        folder: Path,
+        suite: str,
+        sources: Mapping[str, Sequence[Source]],
+        installed: str,
+        *,
+        dated: bool,
     ) -> None:
-        self._folder, self._suite, self._installed = folder, suite, installed
+        self._folder, self._suite, self._installed, self._dated = folder, suite, installed, dated
         self._get = require("apt-get", "to resolve Debian packages")
         self._cache = require("apt-cache", "to resolve Debian packages")
         self._sources = {key: list(values) for key, values in sources.items()}
@@ -52,6 +65,11 @@ class Apt:
             return ResolveError(
                 f"the signature of Debian {self._suite} could not be verified:\n{text}",
                 hint="install the package debian-archive-keyring, or correct signed-by in apt's sources",
+            )
+        if "does not have a Release file" in text and self._dated:
+            return ResolveError(
+                f"the snapshot archive has no Debian {self._suite} of that day:\n{text}",
+                hint=f"correct as-of or base.debian in the request, or the address in {SNAPSHOT}",
             )
         if "does not have a Release file" in text:
             return ResolveError(
@@ -77,6 +95,18 @@ class Apt:
                 hint=f"name a mirror of it in {OVERRIDES[MAIN]}",
             )
         self._write_sources()
+
+    def states(self) -> dict[str, datetime]:
+        """Return the time of what the archives have, as they have signed it, by the name of each suite."""
+        found = {}
+        for file in sorted((self._folder / "state/lists").glob("*Release")):
+            fields = Deb822(file.read_bytes())
+            name = f"{fields.get('Label', '')} {fields.get('Codename', '')}".strip()
+            try:
+                found[name] = parsedate_to_datetime(fields["Date"])
+            except (KeyError, ValueError):
+                found[name] = datetime.max.replace(tzinfo=UTC)
+        return found
 
     def names(self) -> list[str]:
         """Return the names of all packages of the archives."""
@@ -176,6 +206,8 @@ class Apt:
             'Acquire::Languages "none";',
             'Acquire::Retries "3";',
             *_host_settings(),
+            # A state of the past has a date up to which it was valid, and that has gone by.
+            *(['Acquire::Check-Valid-Until "false";'] if self._dated else []),
         ]
         if not all(parent.stat().st_mode & 0o001 for parent in folder.parents):
             lines.append('APT::Sandbox::User "root";')

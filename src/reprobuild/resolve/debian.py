@@ -11,12 +11,14 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from pathlib import Path
 
-from ..archives import OVERRIDES, SECURITY, archives
+from ..archives import MAIN, OVERRIDES, SECURITY, archives
 from ..console import Console
 from ..errors import ResolveError
 from ..lockfile import DebianPackage
+from ..snapshot import VARIABLE, dated_sources
 from .apt import Apt, legible
 
 BASE = ("apt", "ca-certificates")
@@ -32,6 +34,8 @@ class DebianRequest:
     python: str
     """A minor version; empty: the base needs no Python, since conda brings it."""
     apt: tuple[str, ...]
+    as_of: date | None = None
+    """Nothing that came into the archive later."""
     installed: str = ""
     """What a base image has already, as dpkg's status file; empty: nothing, the packages are the base."""
 
@@ -45,15 +49,18 @@ def resolve_debian(
     `HostError` without apt or a mirror; `ResolveError` when the archive cannot be read or verified, or has
     not what is wanted.
     """
-    sources = archives(wanted.suite)
+    dated = None if wanted.as_of is None else dated_sources(wanted.suite, wanted.as_of)
+    sources = archives(wanted.suite) if dated is None else dated
     if SECURITY not in sources:
         console.warn(
             f"no mirror of {SECURITY} is set up, so the Debian packages lack security updates; "
             f"{OVERRIDES[SECURITY]} can name one"
         )
     with tempfile.TemporaryDirectory(prefix="reprobuild-apt-") as folder:
-        apt = Apt(Path(folder), wanted.suite, sources, wanted.installed)
+        apt = Apt(Path(folder), wanted.suite, sources, wanted.installed, dated=dated is not None)
         apt.update()
+        if wanted.as_of is not None and dated is None:
+            _check_date(wanted.suite, wanted.as_of, apt.states())
         names = apt.names()
         _check_names(wanted, names)
         interpreter = [f"python{wanted.python}"] if wanted.python else []
@@ -73,6 +80,18 @@ def resolve_debian(
                 hint="change the request's apt packages",
             )
         return apt.packages(result.stdout.decode(), none=bool(wanted.installed))
+
+
+def _check_date(suite: str, as_of: date, states: Mapping[str, datetime]) -> None:
+    """Refuse what a mirror has when that is younger: it has one state of a release, and no other."""
+    young = {name: state for name, state in states.items() if state.date() > as_of}
+    if young:
+        found = ", ".join(f"{name} of {state.date()}" for name, state in sorted(young.items()))
+        raise ResolveError(
+            f"as-of {as_of} cannot be kept for the packages of Debian {suite}: the mirrors have {found} only",
+            hint=f"name a snapshot archive of Debian's, which has every earlier state, in {VARIABLE}; or a "
+            f"mirror that has stood still since, in {OVERRIDES[MAIN]}; or leave as-of out of the request",
+        )
 
 
 def _check_names(wanted: DebianRequest, names: Sequence[str]) -> None:
