@@ -54,25 +54,19 @@ def fetch(lock: Lock, store: Store, console: Console, *, patience: Patience | No
     """
     if lock.base is not None:
         fetch_base(lock.base.image, lock.base.layers, store, console, patience)
-    with session(retries=0) as http:
-        missing = _missing(lock, store, http)
-        if missing:
-            _fetch(missing, store, console, http, patience or Patience())
-
-
-def _fetch(
-    missing: Sequence[Artifact], store: Store, console: Console, http: requests.Session, patience: Patience
-) -> None:
+    missing = _missing(lock, store)
+    if not missing:
+        return
     total = sum(artifact.size for artifact in missing)
     _check_space(store, missing, total)
     console.step(f"fetching {len(missing)} files, {size_text(total)}")
-    with console.progress("fetch", total) as advance:
-        crew = _Crew(missing, store, console, session=http, advance=advance, patience=patience)
+    with session(retries=0) as http, console.progress("fetch", total) as advance:
+        crew = _Crew(missing, store, console, session=http, advance=advance, patience=patience or Patience())
         crew.work()
     crew.report()
 
 
-def _missing(lock: Lock, store: Store, http: requests.Session) -> Sequence[Artifact]:
+def _missing(lock: Lock, store: Store) -> Sequence[Artifact]:
     """Return what the store lacks, each once, largest first."""
     found: dict[str, Artifact] = {}
     for package in lock.python:
@@ -102,7 +96,7 @@ def _missing(lock: Lock, store: Store, http: requests.Session) -> Sequence[Artif
                 size=deb.size,
                 urls=_mirrors(lock, deb),
                 gone=_GONE,
-                more=functools.partial(snapshot.addresses, deb, lock.request.as_of, http),
+                more=functools.partial(snapshot.addresses, deb, lock.request.as_of),
             )
     return sorted(found.values(), key=lambda a: (-a.size, a.filename))
 

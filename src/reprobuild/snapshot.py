@@ -19,7 +19,7 @@ import requests
 from .archives import MAIN, SECURITY, Source, archives, keyring, suites
 from .errors import HostError
 from .lockfile import DebianPackage
-from .network import scrub
+from .network import scrub, session
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def dated_sources(suite: str, day: date) -> dict[str, tuple[Source, ...]] | None
     }
 
 
-def addresses(package: DebianPackage, day: date | None, session: requests.Session) -> tuple[str, ...]:
+def addresses(package: DebianPackage, day: date | None) -> tuple[str, ...]:
     """Return where a snapshot archive has a locked package; none where it is not found."""
     root = address()
     if root is None:
@@ -56,7 +56,8 @@ def addresses(package: DebianPackage, day: date | None, session: requests.Sessio
     # What it finds by name is not trusted: the bytes must have the SHA-256 of the lock.
     asked = f"{root}/mr/binary/{quote(package.name)}/{quote(package.version, safe='')}/binfiles"
     try:
-        answer = session.get(asked, params={"fileinfo": "1"})
+        with session() as http:
+            answer = http.get(asked, params={"fileinfo": "1"})
         rows = answer.json()["result"] if answer.ok else []
         hashes = [str(row["hash"]) for row in rows if row["architecture"] == package.architecture]
     except (requests.RequestException, ValueError, KeyError, TypeError) as error:
