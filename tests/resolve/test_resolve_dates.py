@@ -13,9 +13,14 @@ from conftest import needs
 from reprobuild import archives
 from reprobuild.console import Console
 from reprobuild.errors import ResolveError
+from reprobuild.resolve import Upgrade, resolve
 from reprobuild.resolve.debian import DebianRequest, resolve_debian
 from support.debian_archive import Archive, Key
+from support.index import Index
+from support.resolving import LINUX, request
 from support.server import Server, serve
+
+pytest_plugins = ["support.family"]
 
 DAY = date(2024, 9, 15)
 
@@ -36,8 +41,9 @@ def state(server: Server, key: Key, top: str, version: str, signed: str) -> None
     updates = Archive(server, main.root, "bookworm-updates")
     security = Archive(server, f"{top.format('debian-security')}", "bookworm-security")
     for name in ("apt", "base-files", "ca-certificates", "libc6", "python3.11"):
-        main.add(name, version, Depends="libc6, base-files" if name == "apt" else "")
-    security.add("libc6", version + "+deb12u1")
+        numbered = f"2.36-{version}" if name == "libc6" else version
+        main.add(name, numbered, Depends="libc6, base-files" if name == "apt" else "")
+    security.add("libc6", f"2.36-{version}+deb12u1")
     for each in (main, updates, security):
         each.publish(key, date=signed, valid_until="Sun, 22 Sep 2024 09:00:00 UTC")
 
@@ -77,7 +83,7 @@ def versions(day: date | None, keep: dict[str, str] | None = None) -> dict[str, 
 
 def all_of(version: str) -> dict[str, str]:
     names = ("apt", "base-files", "ca-certificates", "python3.11")
-    return {**dict.fromkeys(names, version), "libc6": f"{version}+deb12u1"}
+    return {**dict.fromkeys(names, version), "libc6": f"2.36-{version}+deb12u1"}
 
 
 def test_each_day_has_its_state(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,6 +97,31 @@ def test_each_day_has_its_state(server: Server, monkeypatch: pytest.MonkeyPatch)
     assert versions(date(2024, 9, 1)) == all_of("1.0")
     # Pins that are younger go.
     assert versions(DAY, keep=all_of("3.0")) == all_of("2.0")
+
+
+def test_two_locks_of_one_day_are_equal(
+    server: Server, key: Key, family: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPROBUILD_SNAPSHOT", server.url)
+    wanted = request(**{"as-of": DAY})
+    for file in family.files:
+        file.uploaded = "2024-09-14T00:00:00Z"
+
+    def locked() -> str:
+        return resolve(wanted, existing=None, upgrade=Upgrade(), console=Console(quiet=True)).dump()
+
+    first = locked()
+    assert "2.36-2.0+deb12u1" in first
+    # Time goes by: newer packages everywhere.
+    family.add("numpy", "2.2.0", tag=LINUX, uploaded="2024-09-16T00:00:00Z")
+    runtime = ["nvidia-cuda-runtime-cu12==12.1.105", "filelock"]
+    family.add("torch", "2.4.9", tag=LINUX, requires=runtime, uploaded="2024-09-16T00:00:00Z")
+    state(server, key, "/{}", "4.0", "Mon, 01 Dec 2025 09:00:00 UTC")
+    state(server, key, "/archive/{}/20240916T000000Z", "2.5", "16 Sep 2024 00:00:00 UTC")
+    assert locked() == first
+    monkeypatch.delenv("REPROBUILD_SNAPSHOT")
+    with pytest.raises(ResolveError, match="cannot be kept"):
+        locked()
 
 
 def test_a_state_that_another_has_signed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
