@@ -53,6 +53,7 @@ def render(lock: Lock) -> Rendered:
     Raises `RenderError` that names the value and its place when one could break out of its line.
     """
     own = image_files(lock)
+    config = _without(image_config(lock), {} if lock.base is None else lock.base.env)
     installed = [(path.rpartition("/")[2], path, f"{mode:04o}") for path, (_, mode) in own.items()]
     files = {f"{FOLDER}/{name}": assets.in_image(name) for name in BUILD_FILES}
     files |= {f"{FOLDER}/{name}": own[path][0] for name, path, _ in installed}
@@ -74,7 +75,7 @@ def render(lock: Lock) -> Rendered:
         pip=next((package.wheel.filename for package in lock.python if package.name == "pip"), ""),
         installed=installed,
         manifest_folders=MANIFEST_FOLDERS,
-        config=_without(image_config(lock), {} if lock.base is None else lock.base.env),
+        config=config,
     )
     files["apptainer.def"] = _fill(
         "apptainer.def.j2",
@@ -84,7 +85,7 @@ def render(lock: Lock) -> Rendered:
         image=default_image_name(lock),
         venv=SITE_PREFIX,
         home=HOME,
-        config=image_config(lock),
+        config=config,
     )
     files["devcontainer.json"] = _devcontainer(lock)
     return Rendered(
