@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,20 @@ from reprobuild.console import Console
 from reprobuild.errors import FetchError, RegistryError, ReprobuildError, ResolveError
 from reprobuild.home import Home
 from reprobuild.lockbase import Base
+from reprobuild.lockfile import Lock
+from reprobuild.lockparse import parse_lock
 from reprobuild.reference import Reference
 from reprobuild.registry import Registry
+from reprobuild.resolve import Upgrade, resolve
 from reprobuild.resolve.base import resolve_base
 from reprobuild.store import Store
 from support.bases import PYTHON, Form, Pusher, digest_of, files, packed
 from support.images import Entry, layer
+from support.index import Index
 from support.registry import PASSWORD, USER, gate_before, serve_registry
 from support.resolving import request
+
+pytest_plugins = ["support.family"]
 
 CONSOLE = Console(quiet=True)
 DEBIAN = 'ID=debian\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'
@@ -147,6 +154,44 @@ def test_steps_that_a_build_would_run(team: Pusher) -> None:
     team.image([files()], OnBuild=["RUN date"])
     with pytest.raises(ResolveError, match="ONBUILD"):
         locked(f"{team.name}:1")
+
+
+def test_the_pin_stays_until_it_is_moved(team: Pusher, family: Index) -> None:
+    first = team.image([files()])
+    wanted = request(base={"image": f"{team.name}:1"})
+
+    def lock(existing: Lock | None, *packages: str) -> Lock:
+        upgrade = Upgrade(packages=packages)
+        return resolve(wanted, existing=existing, upgrade=upgrade, console=CONSOLE)
+
+    def digest(found: Lock) -> str:
+        assert found.base is not None
+        return found.base.manifests["linux/amd64"]
+
+    before = lock(None)
+    assert before.debian == ()
+    assert parse_lock(before.dump(), "test") == before
+    assert digest(before) == first
+    assert lock(None).dump() == before.dump()
+    second = team.image([files(), layer("etc/newer")])
+    assert lock(before).dump() == before.dump()
+    assert lock(before, "numpy").base == before.base
+    assert digest(lock(before, f"{team.name}:1")) == second
+    # Another Python in the same image: it is looked into again, and it is the same image.
+    other = resolve(
+        replace(wanted, python="3.11", cuda="12.4"), existing=before, upgrade=Upgrade(), console=CONSOLE
+    )
+    assert digest(other) == first
+
+
+def test_torch_that_is_too_new_for_the_base(team: Pusher, family: Index) -> None:
+    runtime = ["nvidia-cuda-runtime-cu12==12.1.105", "filelock"]
+    family.add("torch", "2.4.9", tag="cp311-cp311-manylinux_2_31_x86_64", requires=runtime)
+    old = Entry(path="usr/lib/x/libc.so.6", content=b"stable release version 2.28.")
+    team.image([files(), layer(old)])
+    wanted = request(base={"image": f"{team.name}:1"})
+    found = resolve(wanted, existing=None, upgrade=Upgrade(), console=CONSOLE)
+    assert found.version_of("torch") == "2.4.1"
 
 
 class TestDate:

@@ -59,6 +59,8 @@ def resolve(request: Request, *, existing: Lock | None, upgrade: Upgrade, consol
         existing = None
     moved = request.base_image in upgrade.packages
     base = resolve_base(request, machine, existing=None if moved else existing, console=console)
+    # uv would take the name for a package's.
+    upgrade = replace(upgrade, packages=tuple(p for p in upgrade.packages if p != request.base_image))
     under = f"Debian {request.suite}" if base is None else str(request.base_image)
     console.step(f"resolving {under} and the Python packages")
     with new_session() as http, ThreadPoolExecutor(1, "apt") as pool:
