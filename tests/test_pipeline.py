@@ -43,7 +43,7 @@ def home(tmp_path: Path) -> Home:
 def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     """Stand in for what takes minutes; the image has documents and no layers. Returns what was done."""
     done: Steps = []
-    monkeypatch.setattr(pipeline, "check_host", lambda: done.append("check"))
+    monkeypatch.setattr(pipeline, "check_host", lambda _lock: done.append("check"))
     monkeypatch.setattr(OciEngine, "check", lambda _, gpu: None)
     monkeypatch.setattr(pipeline, "fetch", lambda *_: done.append("fetch"))
 
@@ -220,7 +220,7 @@ def test_a_missing_program_is_named_with_its_package(program: str, monkeypatch: 
         process, "which", lambda name: None if name == program else which(name) or "/bin/true"
     )
     with pytest.raises(HostError, match=f"{program} is not installed") as caught:
-        check_host()
+        check_host(LOCK)
     assert caught.value.hint.startswith("apt-get install -y ")
 
 
@@ -241,7 +241,7 @@ def test_an_ordinary_user_needs_newuidmap(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(process, "which", lambda name: None if name == "newuidmap" else f"/usr/bin/{name}")
     with pytest.raises(HostError, match="newuidmap") as caught:
-        check_host()
+        check_host(LOCK)
     assert caught.value.hint == "apt-get install -y uidmap"
 
 

@@ -64,7 +64,11 @@ def test_the_default_name(cuda: str, python: str, name: str) -> None:
     ("text", "place", "says"),
     [
         ("colour = 1", "colour", "unknown key"),
-        ("[base]\nimage = 'x'", "base.image", "unknown key"),
+        ("[base]\nlayers = 'x'", "base.layers", "unknown key"),
+        ("[base]\nimage = 'A b'", "base.image", "is not an image like"),
+        ("[base]\nimage = 'x'\ndebian = 'trixie'", "base.debian", "not both"),
+        ("[base]\nallow-cuda = true", "base.allow-cuda", "is for a base.image"),
+        ("[base]\nimage = 'x'\nallow-cuda = 1", "base.allow-cuda", "true or false"),
         ("[determinism]\nseeds = 1", "determinism.seeds", "unknown key"),
         ("[elsewhere]", "elsewhere", "unknown key"),
         ("cuda = 12.1", "cuda", "text in quotes"),
@@ -132,7 +136,7 @@ def test_a_missing_cuda_says_what_to_give() -> None:
 def test_an_unknown_key_s_hint_lists_the_known_ones() -> None:
     with pytest.raises(RequestError) as error:
         Request.parse("cuda = '12.1'\n[base]\nsuite = 'x'", "a.toml")
-    assert error.value.hint == "known here: debian"
+    assert error.value.hint == "known here: debian, image, allow-cuda"
 
 
 requests = st.builds(

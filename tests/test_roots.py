@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -11,14 +12,15 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from reprobuild import roots
+from reprobuild import roots, sandbox
 from reprobuild.console import Console
 from reprobuild.errors import ImageError, ReprobuildError, StorageError
 from reprobuild.home import Home
 from reprobuild.layers.cache import LayerCache
 from reprobuild.layers.tar import MTIME, Layer
 from support.disk import tiny_disk
-from support.small_root import layer_of
+from support.images import PACK, Entry, layer
+from support.small_root import files_of, layer_of
 
 CONSOLE = Console(quiet=True)
 FILES: dict[str, bytes | str] = {
@@ -182,3 +184,40 @@ def test_unpacking_waits_for_whoever_unpacks_already(home: Home) -> None:
         assert not done.wait(0.3)
     thread.join(timeout=30)
     assert done.is_set()
+
+
+def test_what_a_layer_hides_is_hidden(home: Home) -> None:
+    below = layer_of(home, {**FILES, "etc/one": b"1", "etc/two": b"2", "opt/a/b": b"b"}, key="below")
+    marks = {
+        "etc/.wh.one": b"",
+        "opt/a/.wh..wh..opq": b"",
+        "opt/a/c": b"c",
+        ".wh.bin": b"",
+        "bin": b"now a file",
+    }
+    above = layer_of(home, marks, key="above")
+    programs: dict[str, bytes | str] = {p: s.read_bytes() for p, s in files_of(["sh", "ls"]).items()}
+    top = layer_of(home, programs, key="programs")
+    layers = [unpack(home, layer) for layer in (below, above, top)]
+    assert not list(layers[1].rglob(".wh.*"))
+    task = sandbox.Task(argv=["/usr/bin/ls", "/etc", "/opt/a", "/bin"], env={"LC_ALL": "C"})
+    with home.scratch("run") as folder:
+        done = sandbox.run(folder, layers, task)
+    assert done.stdout.decode().split() == ["/bin", "/etc:", "two", "/opt/a:", "c"]
+
+
+@pytest.mark.parametrize("kind", ["plain", "gzip", "zstd"])
+def test_layers_of_other_tools(home: Home, kind: str) -> None:
+    content = layer(
+        "usr/", Entry(path="usr/tool", content=b"tool", mode=0o755), Entry(path="dev/null", kind=b"3")
+    )
+    blob = home.folder("tmp") / "blob"
+    blob.write_bytes(PACK[kind](content))
+    digest = "sha256:" + hashlib.sha256(content).hexdigest()
+    folder = roots.unpack(home, CONSOLE, blob, digest, lambda _: None)
+    assert (folder / "usr/tool").read_bytes() == b"tool"
+    assert not (folder / "dev/null").exists()
+    blob.write_bytes(PACK[kind](content)[:-40] if kind != "plain" else content[:600])
+    other = Home(home.root / "other")
+    with pytest.raises(ImageError, match="cannot be unpacked"):
+        roots.unpack(other, CONSOLE, blob, digest, lambda _: None)

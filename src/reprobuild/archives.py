@@ -76,9 +76,9 @@ def archives(suite: str) -> dict[str, tuple[Source, ...]]:
     for key, variable in OVERRIDES.items():
         address = os.environ.get(variable)
         if address:
-            suites = _suites(key, suite)
-            signed_by = next((s.signed_by for s in found[key].values()), "") or _keyring()
-            found[key] = {"": Source(url=_root(address), suites=suites, signed_by=signed_by, named=True)}
+            names = suites(key, suite)
+            signed_by = next((s.signed_by for s in found[key].values()), "") or keyring()
+            found[key] = {"": Source(url=_root(address), suites=names, signed_by=signed_by, named=True)}
     if not found[MAIN]:
         raise HostError(
             f"apt is set up with no mirror of Debian {suite}",
@@ -117,7 +117,7 @@ def architecture() -> str:
 def _add(found: dict[str, dict[str, Source]], suite: str, ending: str, entry: _Entry) -> None:
     url = _root(entry.url)
     if ending in ("-security", "/updates"):
-        key, wanted = SECURITY, _suites(SECURITY, suite)
+        key, wanted = SECURITY, suites(SECURITY, suite)
     else:
         key, wanted = MAIN, (suite + ending,)
     if ending and suite in _UNRELEASED:
@@ -125,12 +125,13 @@ def _add(found: dict[str, dict[str, Source]], suite: str, ending: str, entry: _E
     earlier = found[key].get(url)
     have = earlier.suites if earlier else ()
     # The release itself before its updates, in whatever order apt's files name them.
-    suites = tuple(sorted({*have, *wanted}, key=lambda name: (name != suite, name)))
+    names = tuple(sorted({*have, *wanted}, key=lambda name: (name != suite, name)))
     signed_by = (earlier.signed_by if earlier else "") or entry.signed_by
-    found[key][url] = Source(url=url, suites=suites, signed_by=signed_by)
+    found[key][url] = Source(url=url, suites=names, signed_by=signed_by)
 
 
-def _suites(key: str, suite: str) -> tuple[str, ...]:
+def suites(key: str, suite: str) -> tuple[str, ...]:
+    """Return what of a release an archive has."""
     if suite in _UNRELEASED:
         return (suite,)
     return (suite, f"{suite}-updates") if key == MAIN else (f"{suite}-security",)
@@ -140,7 +141,8 @@ def _root(url: str) -> str:
     return url.rstrip("/")
 
 
-def _keyring() -> str:
+def keyring() -> str:
+    """Return the file of Debian's keys, empty where this machine has none."""
     return str(KEYRING) if KEYRING.exists() else ""
 
 

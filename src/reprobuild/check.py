@@ -17,6 +17,7 @@ from .image_config import LABEL
 from .image_files import constraints, site_packages
 from .layers.image import sha256
 from .layers.tar import Kind, Record
+from .lockbase import CUDA_LIBRARY
 from .lockfile import Lock
 from .lockparse import parse_lock
 from .tree import ImageTree
@@ -26,10 +27,6 @@ _LOCK, _MANIFEST = f"{_HERE}/pylock.toml", f"{_HERE}/manifest.tsv"
 KEEP = (_LOCK, _MANIFEST)
 """The files whose content `check_tree` needs."""
 
-_CUDA = re.compile(
-    r"lib(cudart|cublas|cublasLt|cudnn\w*|cufft|cufftw|cufile|cupti|curand|cusolver|cusolverMg|cusparse"
-    r"|cusparseLt|nccl|nvJitLink|nvrtc|nvToolsExt|nvshmem\w*)(-[0-9a-f]+)?\.so(\.[\d.]+)?"
-)
 _KEPT = ("PIP_CONSTRAINT", "UV_CONSTRAINT", "VIRTUAL_ENV")
 
 
@@ -130,9 +127,9 @@ def _second_copies(named: Mapping[str, Record], tree: ImageTree) -> Iterator[Dif
     """Files that are a CUDA library, and that the tested image did not have."""
     first: dict[str, str] = {}
     for path in sorted(named):
-        if match := _CUDA.fullmatch(path.rpartition("/")[2]):
+        if match := CUDA_LIBRARY.fullmatch(path.rpartition("/")[2]):
             first.setdefault(match[1], f"/{path}")
     for path, record in sorted(tree.files.items()):
-        match = _CUDA.fullmatch(path.rpartition("/")[2])
+        match = CUDA_LIBRARY.fullmatch(path.rpartition("/")[2])
         if match and record.kind == "file" and path not in named:
             yield Difference(f"/{path}", "second copy", first.get(match[1], ""), f"/{path}")

@@ -178,6 +178,8 @@ def _debian(lock: Lock) -> dict[str, _Item]:
 
 def _request(lock: Lock) -> dict[str, str]:
     flat = {"platform": lock.platform}
+    if lock.base is not None:
+        flat["base.digest"] = lock.base.manifests[lock.platform]
     for key, value in lock.request.to_dict().items():
         if isinstance(value, Mapping):
             flat |= {f"{key}.{inner}": _text(each) for inner, each in value.items()}

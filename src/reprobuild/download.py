@@ -40,6 +40,8 @@ class Artifact:
     """http, https or file; tried in turn."""
     gone: str
     """What to do when no address has it any more."""
+    more: Callable[[], tuple[str, ...]] | None = None
+    """Asked for further addresses when those have failed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -150,7 +152,7 @@ class Download:
 
     def _from_any(self) -> None:
         urls, errors = list(self._artifact.urls), dict[str, FetchError]()
-        attempt, furthest = 0, self._done
+        attempt, furthest, more = 0, self._done, self._artifact.more
         while self._done < self._artifact.size:
             after = 0.0
             for url in tuple(urls):
@@ -168,6 +170,9 @@ class Download:
             # A server that gives a little more each time may go on; one that starts anew each time may not.
             attempt = 1 if self._done >= furthest + CHUNK else attempt + 1
             furthest = max(furthest, self._done)
+            if (not urls or attempt >= self._patience.attempts) and more is not None:
+                urls, attempt, more = list(more()), 0, None
+                continue
             if not urls or attempt >= self._patience.attempts:
                 raise summary_of(self._artifact.filename, list(errors.values()))
             pause = self._patience.pause * 2 ** (attempt - 1)

@@ -40,6 +40,9 @@ def explicit(lock: Lock) -> str:
     lines = [f"# Every file of {lock.request.name}, from lock {lock.digest}"]
     wheels = [f"{p.wheel.url}#sha256:{p.wheel.sha256}" for p in lock.python]
     debs = [f"{p.archive}:{p.path}#sha256:{p.sha256}" for p in lock.debian]
+    if lock.base is not None:
+        base = [f"{lock.base.name}@{y.digest}#{y.digest}" for y in lock.base.layers]
+        lines += [f"# {line}" for line in base] if lock.conda else base
     if lock.conda:
         lines += [f"# platform: {p}" for p in sorted({p.subdir for p in lock.conda} - {"noarch"})]
         lines += ["@EXPLICIT", *(f"{p.url}#sha256:{p.sha256}" for p in lock.conda)]
@@ -54,13 +57,18 @@ def cyclonedx(lock: Lock) -> str:
         _component(f"pkg:pypi/{p.name}@{quote(p.version)}", p.name, p.version, p.wheel.sha256, p.wheel.url)
         for p in lock.python
     ]
+    if lock.base is not None:
+        digest = lock.base.manifests[lock.platform]
+        name = lock.base.name
+        purl = f"pkg:oci/{name.rpartition('/')[2]}@{quote(digest)}?repository_url={quote(name)}"
+        components.append(_component(purl, name, digest, digest.removeprefix("sha256:")))
     for conda in lock.conda:
         purl = f"pkg:conda/{quote(conda.name)}@{quote(conda.version)}"
         purl += f"?build={quote(conda.build)}&subdir={conda.subdir}"
         components.append(_component(purl, conda.name, conda.version, conda.sha256, conda.url))
     for deb in lock.debian:
         purl = f"pkg:deb/debian/{quote(deb.name)}@{quote(deb.version)}"
-        purl += f"?arch={deb.architecture}&distro={lock.request.suite}"
+        purl += f"?arch={deb.architecture}&distro={lock.suite}"
         components.append(_component(purl, deb.name, deb.version, deb.sha256))
     table = {
         "bomFormat": "CycloneDX",

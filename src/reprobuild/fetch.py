@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections import deque
@@ -10,12 +11,14 @@ from queue import SimpleQueue
 
 import requests
 
+from . import snapshot
 from .archives import package_urls
+from .basefetch import fetch_base
 from .console import Console
 from .download import Artifact, Download, Patience, Stop, Stopped
-from .errors import FetchError, StorageError
+from .errors import FetchError, HostError, StorageError
 from .home import free_bytes, size_text
-from .lockfile import Lock
+from .lockfile import DebianPackage, Lock
 from .network import session
 from .store import Store
 
@@ -29,6 +32,11 @@ MOST_FAILURES = 8
 """With so many the cause is a common one, and the rest is not tried."""
 
 MOST_SHOWN = 5
+
+_GONE = (
+    "a Debian mirror carries current versions only: `reprobuild lock --upgrade` takes those; or name a "
+    f"snapshot archive, which keeps old ones, in {snapshot.VARIABLE}"
+)
 
 _JOIN_SECONDS = 2.0
 """After Ctrl-C, for threads that cannot be woken: one that connects, or asks for an address."""
@@ -44,6 +52,8 @@ def fetch(lock: Lock, store: Store, console: Console, *, patience: Patience | No
     with. Several processes may fetch the same at once: each file is loaded by one of them. Raises
     `FetchError` that names the files that could not be had, `StorageError`.
     """
+    if lock.base is not None:
+        fetch_base(lock.base.image, lock.base.layers, store, console, patience)
     missing = _missing(lock, store)
     if not missing:
         return
@@ -84,10 +94,20 @@ def _missing(lock: Lock, store: Store) -> Sequence[Artifact]:
                 filename=deb.filename,
                 sha256=deb.sha256,
                 size=deb.size,
-                urls=package_urls(lock.request.suite, deb),
-                gone="a Debian mirror carries current versions only: `reprobuild lock --upgrade` takes those",
+                urls=_mirrors(lock, deb),
+                gone=_GONE,
+                more=functools.partial(snapshot.addresses, deb, lock.request.as_of),
             )
     return sorted(found.values(), key=lambda a: (-a.size, a.filename))
+
+
+def _mirrors(lock: Lock, package: DebianPackage) -> tuple[str, ...]:
+    try:
+        return package_urls(lock.suite, package)
+    except HostError:
+        if snapshot.address() is None:
+            raise
+        return ()
 
 
 def _check_space(store: Store, missing: Sequence[Artifact], total: int) -> None:

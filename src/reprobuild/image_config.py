@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from packaging.version import Version
 
 from . import __version__
-from .determinism import HOME, surroundings
+from .determinism import HOME, SITE_PREFIX, surroundings
 from .lockfile import Lock
 from .request import default_name
 
@@ -34,7 +34,7 @@ class ImageConfig:
 def image_config(lock: Lock) -> ImageConfig:
     """Return the configuration of the image of a lock; the same lock gives the same."""
     return ImageConfig(
-        env=dict(sorted({**surroundings(conda=bool(lock.conda)), **lock.variables}.items())),
+        env=_env(lock),
         labels=_labels(lock),
         cmd=("python3",),
         workdir="/",
@@ -44,6 +44,13 @@ def image_config(lock: Lock) -> ImageConfig:
 def oldest_driver(cuda: str) -> str | None:
     """Return the oldest Linux driver that runs all of a CUDA version's major version; None: not known."""
     return _DRIVERS.get(cuda.split(".", maxsplit=1)[0])
+
+
+def _env(lock: Lock) -> Mapping[str, str]:
+    own = surroundings(conda=bool(lock.conda))
+    under: Mapping[str, str] = {} if lock.base is None else lock.base.env
+    path = {"PATH": f"{SITE_PREFIX}/bin:{under['PATH']}"} if under.get("PATH") else {}
+    return dict(sorted({**under, **own, **path, **lock.variables}.items()))
 
 
 def default_image_name(lock: Lock) -> str:
@@ -71,12 +78,15 @@ def _labels(lock: Lock) -> Mapping[str, str]:
         LABEL + "request": lock.request.digest,
         LABEL + "epoch": str(lock.epoch),
         LABEL + "profile": lock.request.profile,
-        LABEL + "debian": lock.request.suite,
     }
     if lock.architectures:
         labels[LABEL + "architectures"] = " ".join(lock.architectures)
     if (driver := oldest_driver(lock.request.cuda)) is not None:
         labels[LABEL + "driver"] = driver
+    labels |= {LABEL + "debian": lock.suite} if lock.suite else {}
+    if lock.base is not None:
+        labels["org.opencontainers.image.base.name"] = lock.base.image
+        labels["org.opencontainers.image.base.digest"] = lock.base.manifests[lock.platform]
     return dict(sorted((labels | {LABEL + name: version for name, version in stack.items()}).items()))
 
 

@@ -14,7 +14,9 @@ from typing import Any
 
 import tomli_w
 
-from .errors import LockError, ResolveError
+from .determinism import SITE_PREFIX
+from .errors import LockError
+from .lockbase import Base
 from .request import Request
 
 FORMAT = 1
@@ -138,6 +140,8 @@ class Lock:
     conda: Sequence[CondaPackage] = ()
     architectures: Sequence[str] = ()
     """The GPUs that torch has code for, as CUDA writes them (``sm_80``); empty where that is not known."""
+    base: Base | None = None
+    """The image underneath, where the request names one; ``debian`` then goes on top of it."""
 
     def __post_init__(self) -> None:
         """Bring the lists into their one order."""
@@ -160,6 +164,18 @@ class Lock:
         return "sha256:" + hashlib.sha256(tomli_w.dumps(self.table()).encode()).hexdigest()
 
     @property
+    def suite(self) -> str:
+        """The Debian release underneath, by code name; empty where the base image is another system."""
+        return self.request.suite if self.base is None else self.base.suite
+
+    @property
+    def interpreter(self) -> str:
+        """The absolute path in the image of the Python that the environment is made with."""
+        if self.base is not None and self.base.python:
+            return self.base.python
+        return f"{SITE_PREFIX if self.conda else '/usr'}/bin/python{self.request.python}"
+
+    @property
     def stack(self) -> Mapping[str, str]:
         """Versions by plain name: python, torch, numpy, and cuda, cudnn, nccl where they are locked."""
         found: dict[str, str] = {}
@@ -170,6 +186,8 @@ class Lock:
         found |= {p.name: p.version for p in self.python if p.name in ("torch", "numpy")}
         for wheel in self.python:
             found |= {name: wheel.version for name, form in _STACK.items() if form.fullmatch(wheel.name)}
+        if self.base is not None and self.base.python_version and not self.conda:
+            found["python"] = self.base.python_version
         interpreter = f"python{self.request.python}"
         for deb in self.debian:
             if deb.name == interpreter and not self.conda:
@@ -193,24 +211,6 @@ class Lock:
             raise LockError(
                 f"{where} is for another request ({'; '.join(lines)})",
                 hint="run `reprobuild lock` to bring it up to date",
-            )
-
-    def check_hashes(self, allowed: Mapping[str, frozenset[str]]) -> None:
-        """Raise `ResolveError` for wheels whose bytes are not those that an imported file allows."""
-        wrong = [
-            f"{c.filename} (sha256 {c.sha256[:12]}…)"
-            for c in self.conda
-            if c.sha256 not in allowed.get(f"conda:{c.name}", {c.sha256})
-        ]
-        wrong += [
-            f"{p.wheel.filename} (sha256 {p.wheel.sha256[:12]}…)"
-            for p in self.python
-            if p.name in allowed and p.wheel.sha256 not in allowed[p.name]
-        ]
-        if wrong:
-            raise ResolveError(
-                f"the index has other bytes than the hashes that were imported: {', '.join(wrong)}",
-                hint="use the index that the file was made with, or import it without hashes",
             )
 
     @property
@@ -240,6 +240,7 @@ class Lock:
                     "stack": dict(self.stack),
                     "variables": dict(self.variables),
                     **({"architectures": list(self.architectures)} if self.architectures else {}),
+                    **({"base": self.base.to_dict()} if self.base is not None else {}),
                     **({"conda": [_conda_table(p) for p in self.conda]} if self.conda else {}),
                     "debian": [
                         {

@@ -14,6 +14,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from .errors import LockError, RequestError
+from .lockbase import Base
 from .lockfile import FORMAT, MACHINES, CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
 from .request import Request
 
@@ -82,7 +83,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
     _keys(
         own,
         place,
-        "digest format platform epoch request-digest request stack variables architectures conda debian",
+        "digest format platform epoch request-digest request stack variables architectures base conda debian",
     )
     _get(own, place, "digest", str)
     platform = _get(own, place, "platform", str)
@@ -93,6 +94,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         raise _BadError(f"{place}.epoch: {epoch} is no time that a tar file can hold")
     try:
         request = Request.from_dict(_get(own, place, "request", dict), f"{place}.request")
+        base = Base.from_dict(_get(own, place, "base", dict), place) if "base" in own else None
     except RequestError as error:
         raise _BadError(error.message) from None
     variables = _get(own, place, "variables", dict)
@@ -116,6 +118,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
             for i, table in enumerate(_get(own, place, "conda", list) if "conda" in own else [])
         ],
         architectures=known,
+        base=base,
     )
     _unique([p.name for p in lock.python], "packages")
     _unique([p.name for p in lock.debian], f"{place}.debian")
@@ -136,6 +139,10 @@ def _derived(lock: Lock, data: Mapping[str, Any], own: Mapping[str, Any], place:
         raise _BadError(f"{place}.platform: {lock.platform} is not one that the request asks for")
     if bool(lock.conda) != (lock.request.conda is not None):
         raise _BadError(f"{place}.conda: does not fit the request in the lock")
+    if (lock.base is None) != (lock.request.base_image is None):
+        raise _BadError(f"{place}.base: does not fit the request in the lock")
+    if lock.base is not None and lock.platform not in lock.base.manifests:
+        raise _BadError(f"{place}.base.manifests: {lock.platform} is missing")
     missing = {"torch", "numpy", "pip"} - lock.distributions.keys()
     if missing:
         raise _BadError(f"packages: {', '.join(sorted(missing))} missing")

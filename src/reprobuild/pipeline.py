@@ -19,12 +19,21 @@ from .errors import HostError, LockError
 from .fetch import fetch
 from .home import Home, atomic_write, make_folders, storage_errors
 from .image_config import default_image_name
+from .imports.hashes import check_hashes
 from .layers.build import debian_records, write_conda_tar, write_debian_tar
 from .lockfile import Lock
 from .lockset import dump_locks
 from .needs import needs_of
 from .network import without_credentials
-from .render import CONDA_TAR, DEBIAN_TAR, DebianRoot, Rendered, render, render_self_contained
+from .render import (
+    CONDA_TAR,
+    DEBIAN_TAR,
+    DebianRoot,
+    Rendered,
+    check_self_contained,
+    render,
+    render_self_contained,
+)
 from .report import Mode, SelfTestReport
 from .resolve import Upgrade, resolve_platforms
 from .selftest import Gpu, run_selftest
@@ -48,7 +57,7 @@ def lock_env(env: Env, upgrade: Upgrade, console: Console) -> tuple[tuple[Lock, 
     before = _before(env, upgrade)
     locks = resolve_platforms(env.request, existing=before, upgrade=upgrade, console=console)
     for lock in locks:
-        lock.check_hashes(env.hashes)
+        check_hashes(lock, env.hashes)
     # A request from flags is written only now, so that one which cannot be locked leaves nothing behind.
     if env.save():
         console.step(f"wrote {env.file}")
@@ -87,7 +96,7 @@ def make_image(
 ) -> Made:
     """Fetch, build, test and name the image of a lock. It gets its name only when it has passed."""
     engine, store = engine or OciEngine(home, console), Store(home)
-    check_host()
+    check_host(lock)
     check_platform(lock.platform, engine.kind)
     engine.check(gpu=gpu == "require")
     _check_gpus(lock, gpu, console)
@@ -116,10 +125,11 @@ def test_image(
     return report
 
 
-def check_host() -> None:
+def check_host(lock: Lock) -> None:
     """Raise `HostError` for what a build will need and this machine lacks, before gigabytes are fetched."""
-    process.require("mmdebstrap", "to install the Debian packages of the image")
-    namespaces.check(all_ids=True)
+    if lock.base is None:
+        process.require("mmdebstrap", "to install the Debian packages of the image")
+    namespaces.check(all_ids=bool(lock.debian))
 
 
 def _check_gpus(lock: Lock, gpu: Gpu, console: Console) -> None:
@@ -137,7 +147,7 @@ def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, cons
     """Write the Dockerfile and its context; with ``artifacts`` also the wheels and the Debian root."""
     rendered = render(lock)
     if artifacts:
-        check_host()
+        check_host(lock)
         check_platform(lock.platform)
         with home.lock("build", console):
             fetch(lock, Store(home), console)
@@ -149,7 +159,8 @@ def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, cons
 
 def write_self_contained(lock: Lock, folder: Path, *, home: Home, console: Console) -> Path:
     """Write a Dockerfile that needs no context; return its path. Only the Debian packages are fetched."""
-    check_host()
+    check_self_contained(lock)
+    check_host(lock)
     with home.lock("build", console):
         fetch(replace(lock, python=(), conda=()), Store(home), console)
         records = debian_records(lock, Store(home), home, console)
@@ -166,7 +177,8 @@ def _fill(lock: Lock, rendered: Rendered, folder: Path, home: Home, console: Con
     _write_texts(rendered, folder)
     for artifact in rendered.artifacts:
         _place(Store(home).path(artifact.sha256), folder / artifact.path)
-    write_debian_tar(lock, Store(home), home, console, folder / DEBIAN_TAR)
+    if lock.debian:
+        write_debian_tar(lock, Store(home), home, console, folder / DEBIAN_TAR)
     if lock.conda:
         write_conda_tar(lock, Store(home), home, console, folder / CONDA_TAR)
 

@@ -1,13 +1,13 @@
-"""A client of a registry's API (opencontainers/distribution-spec), as much of it as a push takes."""
+"""A client of a registry's API (opencontainers/distribution-spec): what a push and a base image take."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import requests
@@ -16,20 +16,19 @@ from requests.auth import HTTPBasicAuth
 from .credentials import Login, login_for
 from .engines.layout import image_name
 from .errors import ImageError, RegistryError
-from .layers.image import MANIFEST_TYPE
+from .layers.image import MANIFEST_TYPE, sha256
 from .network import session
-
-CERTIFICATES = (Path("/etc/docker/certs.d"), Path("/etc/containers/certs.d"))
-"""Where Docker and Podman look for a registry's own CA: ``HOST:PORT/*.crt``."""
+from .registry_auth import CERTIFICATES, Bearer, Body, Nothing, OnlyAt, StumbledError, said, untrusted
 
 T = TypeVar("T")
 
 _TRIES = 5
 _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|\[::1\]")
-_CHUNK = 1 << 20
 _ACCEPT = f"{MANIFEST_TYPE}, application/vnd.docker.distribution.manifest.v2+json"
-
-_LISTS = "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json"
+_ACCEPT_LISTS = (
+    f"{_ACCEPT}, application/vnd.oci.image.index.v1+json, "
+    "application/vnd.docker.distribution.manifest.list.v2+json"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +65,11 @@ class Target:
 class Registry:
     """A repository of a registry. Calls try again when it stumbles. Raises `RegistryError`."""
 
-    def __init__(self, target: Target, *, wait: float = 0.5) -> None:
-        self._target, self._wait = target, wait
+    def __init__(self, target: Target, actions: str = "pull,push", *, wait: float = 0.5) -> None:
+        self._target, self._actions, self._wait = target, actions, wait
         self._session = session(retries=0, authorities=_certificates(target.host))
         self._login = login_for(target.host, target.repository)
-        self._auth: requests.auth.AuthBase = _Nothing()
+        self._auth: requests.auth.AuthBase = Nothing()
         self._session.auth = self._auth
         self._root = self._reach()
 
@@ -90,7 +89,7 @@ class Registry:
                     "PUT",
                     f"{place}{mark}digest={digest}",
                     known=(201,),
-                    body=_Body(file, blob.stat().st_size, advance),
+                    body=Body(file, blob.stat().st_size, advance),
                     headers={"Content-Type": "application/octet-stream"},
                 )
 
@@ -103,12 +102,37 @@ class Registry:
         )
         return found.headers.get("Docker-Content-Digest", "unknown") if found.status_code == 200 else None
 
-    def read(self, path: str) -> bytes:
-        """Return ``manifests/TAG`` (or a list of them for platforms), or ``blobs/DIGEST``."""
-        found = self._call("GET", path, known=(200, 404), headers={"Accept": f"{_ACCEPT}, {_LISTS}, */*"})
+    def read_manifest(self, wanted: str) -> bytes:
+        """Return a manifest, or a list of them, by its tag or digest; the bytes fit the digest."""
+        found = self._call("GET", f"manifests/{wanted}", known=(200, 404), headers={"Accept": _ACCEPT_LISTS})
+        name = f"{self._target.host}/{self._target.repository}"
         if found.status_code == 404:
-            raise RegistryError(f"{self._target} is not there", hint="correct its name or tag")
+            raise RegistryError(f"{name} has no {wanted}: {said(found)}", hint="correct the name or the tag")
+        digest = wanted if ":" in wanted else found.headers.get("Docker-Content-Digest", "")
+        if digest.startswith("sha256:") and sha256(found.content) != digest:
+            raise RegistryError(
+                f"{name} gives other bytes for {wanted} than {digest}",
+                hint="someone on the way may change them; do not use it",
+            )
         return found.content
+
+    def read_blob(self, digest: str) -> bytes:
+        """Return a blob that is small, as a configuration is; the bytes fit the digest."""
+        session_, url = self.reader(digest)
+        content = session_.get(url).content
+        if sha256(content) != digest:
+            raise RegistryError(
+                f"{self._target.host}/{self._target.repository} gives other bytes for the blob {digest}",
+                hint="someone on the way may change them; do not use it",
+            )
+        return content
+
+    def reader(self, digest: str) -> tuple[requests.Session, str]:
+        """Return a session with the credentials of this moment, and the address of a blob that is there."""
+        if not self.has_blob(digest):
+            raise RegistryError(f"{self._target.host}/{self._target.repository} has no blob {digest}")
+        self._session.auth = OnlyAt(self._target.host, self._auth)
+        return self._session, f"{self._root}{self._target.repository}/blobs/{digest}"
 
     def send_manifest(self, manifest: bytes) -> None:
         """Send a manifest under the tag: with this, and not before, the image is there."""
@@ -147,22 +171,22 @@ class Registry:
         kind, _, rest = challenge.partition(" ")
         login = self._login
         if kind.lower() == "basic":
-            self._auth = _Nothing() if login is None else HTTPBasicAuth(login.user, login.password)
+            self._auth = Nothing() if login is None else HTTPBasicAuth(login.user, login.password)
         elif kind.lower() == "bearer":
             fields = dict(re.findall(r'(\w+)="([^"]*)"', rest))
-            self._auth = _Bearer(self._token(fields, login))
+            self._auth = Bearer(self._token(fields, login))
 
     def _token(self, fields: Mapping[str, str], login: Login | None) -> str:
         realm = fields.get("realm", "")
         asked = {
             "service": fields.get("service", ""),
-            "scope": f"repository:{self._target.repository}:pull,push",
+            "scope": f"repository:{self._target.repository}:{self._actions}",
         }
         if login is not None and login.is_token:
             form = {**asked, "grant_type": "refresh_token", "refresh_token": login.password}
             answer = self._session.post(realm, data={**form, "client_id": "reprobuild"})
         else:
-            auth = _Nothing() if login is None else HTTPBasicAuth(login.user, login.password)
+            auth = Nothing() if login is None else HTTPBasicAuth(login.user, login.password)
             answer = self._session.get(realm, params=asked, auth=auth)
         if not answer.ok:
             raise self._refusal("give a token", answer)
@@ -178,7 +202,7 @@ class Registry:
         path: str,
         *,
         known: tuple[int, ...],
-        body: bytes | _Body | None = None,
+        body: bytes | Body | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> requests.Response:
         url = urljoin(f"{self._root}{self._target.repository}/", path)
@@ -187,21 +211,22 @@ class Registry:
             self._log_in(answer)  # the token is too old, or did not cover this
             answer = self._send(method, url, body, headers)
         if answer.status_code not in known:
-            raise self._refusal(f"take {self._target}", answer)
+            verb = "take" if method in ("PUT", "POST") or "push" in self._actions else "give"
+            raise self._refusal(f"{verb} {self._target}", answer)
         return answer
 
     def _send(
         self,
         method: str,
         url: str,
-        body: bytes | _Body | None = None,
+        body: bytes | Body | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> requests.Response:
         # What is uploaded may go to another host, which signs its addresses and must see no password.
-        auth = self._auth if urlsplit(url).netloc == self._target.host else _Nothing()
+        auth = self._auth if urlsplit(url).netloc == self._target.host else Nothing()
         answer = self._session.request(method, url, data=body, headers=headers, auth=auth)
         if answer.status_code == 429 or answer.status_code >= 500:
-            raise _StumbledError(self._refusal("answer", answer))
+            raise StumbledError(self._refusal("answer", answer))
         return answer
 
     def _again(self, attempt: Callable[[], T]) -> T:
@@ -210,21 +235,19 @@ class Registry:
         for left in reversed(range(_TRIES)):
             try:
                 return attempt()
-            except _StumbledError as stumbled:
+            except StumbledError as stumbled:
                 problem = stumbled.error
             except requests.exceptions.SSLError as error:
-                raise _untrusted(host, error) from None
+                raise untrusted(host, error, CERTIFICATES[0]) from None
             except requests.exceptions.RequestException as error:
-                problem = RegistryError(
-                    f"{host}: the connection failed: {error}", hint="is it up? Push again"
-                )
+                problem = RegistryError(f"{host}: the connection failed: {error}", hint="is it up? Try again")
             if left:
                 time.sleep(self._wait * 2 ** (_TRIES - 1 - left))
         raise problem
 
     def _refusal(self, what: str, answer: requests.Response) -> RegistryError:
         host, status = self._target.host, answer.status_code
-        text = f"{host} would not {what}: {status} {_said(answer)}".rstrip()
+        text = f"{host} would not {what}: {status} {said(answer)}".rstrip()
         if status in (401, 403):
             had = "with the login that is kept for it" if self._login else "and no login is kept for it"
             return RegistryError(f"{text} ({had})", hint=f"`docker login {host}` or `podman login {host}`")
@@ -233,63 +256,5 @@ class Registry:
         return RegistryError(text)
 
 
-class _StumbledError(Exception):
-    """An answer after which the same request may well succeed."""
-
-    def __init__(self, error: RegistryError) -> None:
-        super().__init__(error.message)
-        self.error = error
-
-
-class _Nothing(requests.auth.AuthBase):
-    """No credentials, not even those of netrc."""
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        return request
-
-
-class _Bearer(requests.auth.AuthBase):
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers["Authorization"] = f"Bearer {self._token}"
-        return request
-
-
-class _Body:
-    """A file to send, whose length is known and whose bytes are counted; a broken way takes them back."""
-
-    def __init__(self, file: IO[bytes], size: int, advance: Callable[[int], None]) -> None:
-        self._file, self._size, self._advance = file, size, advance
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __iter__(self) -> Iterator[bytes]:
-        while chunk := self._file.read(_CHUNK):
-            yield chunk
-            self._advance(len(chunk))
-
-
-def _untrusted(host: str, error: Exception) -> RegistryError:
-    if "certificate" not in str(error).lower():
-        return RegistryError(
-            f"{host} does not speak TLS: {error}", hint="only a loopback address may do without"
-        )
-    return RegistryError(
-        f"{host} shows a certificate that is not trusted: {error}",
-        hint=f"put its CA into {CERTIFICATES[0]}/{host}/ca.crt, as for Docker",
-    )
-
-
 def _certificates(host: str) -> list[Path]:
     return [path for folder in CERTIFICATES for path in sorted((folder / host).glob("*.crt"))]
-
-
-def _said(answer: requests.Response) -> str:
-    """Return what a registry says of an error, in the specification's form or not."""
-    try:
-        return "; ".join(f"{e['code']}: {e.get('message', '')}" for e in answer.json()["errors"])
-    except (ValueError, KeyError, TypeError):
-        return answer.text[:200].strip() or answer.reason or ""

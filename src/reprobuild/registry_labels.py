@@ -28,11 +28,11 @@ def read_remote(target: Target) -> Remote:
     not for machines like this, or not reprobuild's.
     """
     registry = Registry(target)
-    manifest = _read(registry, target, f"manifests/{target.tag}")
+    manifest = _json(registry.read_manifest(target.tag), target)
     if "manifests" in manifest:
-        manifest = _read(registry, target, f"manifests/{_of_this_machine(manifest, target)}")
+        manifest = _json(registry.read_manifest(_of_this_machine(manifest, target)), target)
     try:
-        config = _read(registry, target, f"blobs/{manifest['config']['digest']}")
+        config = _json(registry.read_blob(manifest["config"]["digest"]), target)
         labels = {str(k): str(v) for k, v in (config.get("config", {}).get("Labels") or {}).items()}
         size = sum(int(layer["size"]) for layer in manifest["layers"])
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -45,13 +45,13 @@ def read_remote(target: Target) -> Remote:
     return Remote(str(target), labels, size)
 
 
-def _read(registry: Registry, target: Target, path: str) -> dict[str, Any]:
+def _json(data: bytes, target: Target) -> dict[str, Any]:
     try:
-        found = json.loads(registry.read(path))
+        found = json.loads(data)
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise RegistryError(f"{target}: {path.partition('/')[0]} of it cannot be read as JSON")
+        raise RegistryError(f"{target}: the registry's answer is not the JSON of an image")
     return found
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import __version__, assets
 from .determinism import HOME, SITE_PREFIX
 from .errors import RenderError
-from .image_config import default_image_name, image_config
+from .image_config import ImageConfig, default_image_name, image_config
 from .image_files import BUILD_FILES, MANIFEST_FOLDERS, image_files
 from .lockfile import Lock
 from .templating import fill, image, minor, printable, sha256, word
@@ -74,7 +74,7 @@ def render(lock: Lock) -> Rendered:
     Raises `RenderError` that names the value and its place when one could break out of its line.
     """
     files = _own_files(lock)
-    files[".dockerignore"] = fill("dockerignore.j2", conda=bool(lock.conda))
+    files[".dockerignore"] = fill("dockerignore.j2", conda=bool(lock.conda), debian=bool(lock.debian))
     files["Dockerfile"] = _dockerfile(lock, remote=None)
     files["apptainer.def"] = fill(
         "apptainer.def.j2",
@@ -84,7 +84,7 @@ def render(lock: Lock) -> Rendered:
         image=default_image_name(lock),
         venv=SITE_PREFIX,
         home=HOME,
-        config=image_config(lock),
+        config=_config(lock),
     )
     files["devcontainer.json"] = _devcontainer(lock)
     return Rendered(
@@ -96,17 +96,26 @@ def render(lock: Lock) -> Rendered:
     )
 
 
-def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
-    """Return a Dockerfile that needs no context: it names every file by address and hash, or holds it.
-
-    Raises `RenderError` as `render` does, for a lock with conda packages, which a Dockerfile cannot link, and
-    for a file that is not served over HTTP.
-    """
+def check_self_contained(lock: Lock) -> None:
+    """Raise `RenderError` for a lock with conda packages, which a Dockerfile cannot link, or a base image."""
     if lock.conda:
         raise RenderError(
             "a lock with conda packages has no self-contained Dockerfile: they are linked outside of it",
             hint="leave --self-contained out",
         )
+    if lock.base is not None:
+        raise RenderError(
+            "a lock with a base image has no self-contained Dockerfile: the Debian root is another's",
+            hint="leave --self-contained out",
+        )
+
+
+def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
+    """Return a Dockerfile that needs no context: it names every file by address and hash, or holds it.
+
+    Raises `RenderError` as `render` and `check_self_contained` do, and for a file not served over HTTP.
+    """
+    check_self_contained(lock)
     debs = [
         _Remote(name=f"{p.name}_{p.architecture}", url=debian.urls[p.sha256], sha256=p.sha256)
         for p in lock.debian
@@ -153,9 +162,10 @@ def _dockerfile(lock: Lock, *, remote: Mapping[str, object] | None) -> bytes:
         version=__version__,
         facts=_facts(lock),
         platform=lock.platform,
-        suite=lock.request.suite,
-        python=(f"{SITE_PREFIX}/bin/python" if lock.conda else "/usr/bin/python")
-        + minor(lock.request.python, "request.python"),
+        suite=lock.suite,
+        base=None if lock.base is None else f"{lock.base.name}@{lock.base.manifests[lock.platform]}",
+        debian=bool(lock.debian),
+        python=_interpreter(lock),
         venv=SITE_PREFIX,
         home=HOME,
         conda=bool(lock.conda),
@@ -163,9 +173,22 @@ def _dockerfile(lock: Lock, *, remote: Mapping[str, object] | None) -> bytes:
         pip=next((package.wheel.filename for package in lock.python if package.name == "pip"), ""),
         installed=installed,
         manifest_folders=MANIFEST_FOLDERS,
-        config=image_config(lock),
+        config=_config(lock),
         remote=remote,
     )
+
+
+def _interpreter(lock: Lock) -> str:
+    minor(lock.request.python, "request.python")
+    return lock.interpreter
+
+
+def _config(lock: Lock) -> ImageConfig:
+    """Return the configuration without the variables that an image has from its base already."""
+    inherited = {} if lock.base is None else lock.base.env
+    config = image_config(lock)
+    own = {name: value for name, value in config.env.items() if inherited.get(name) != value}
+    return replace(config, env=own)
 
 
 def _devcontainer(lock: Lock) -> bytes:
@@ -181,5 +204,10 @@ def _devcontainer(lock: Lock) -> bytes:
 
 
 def _facts(lock: Lock) -> list[str]:
-    rows = {"lock": lock.digest, "debian": f"{lock.request.suite}, {len(lock.debian)} packages", **lock.stack}
+    rows = {"lock": lock.digest}
+    if lock.base is not None:
+        rows["base"] = lock.base.image
+    if lock.debian:
+        rows["debian"] = f"{lock.suite}, {len(lock.debian)} packages"
+    rows |= lock.stack
     return [f"{name:<7} {value}" for name, value in rows.items()]

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 import tomli_w
 
 from .errors import RequestError
+from .reference import base_image
 from .request_values import (
     TorchIndex,
     checked_debian_name,
@@ -41,7 +42,7 @@ _KEYS = {
         *("packages", "apt", "as-of", "conda", "base", "determinism"),
     ),
     "conda.": ("environment", "channels", "packages"),
-    "base.": ("debian",),
+    "base.": ("debian", "image", "allow-cuda"),
     "determinism.": ("profile", "seed", "threads"),
 }
 
@@ -85,7 +86,11 @@ class Request:
     as_of: date | None = None
     """Nothing published on a later day (UTC)."""
     suite: str = DEFAULT_SUITE
-    """The Debian release under the image, by code name."""
+    """The Debian release under the image, by code name; not asked where there is a `base_image`."""
+    base_image: str | None = None
+    """An image of a registry to build on, in place of a Debian release."""
+    allow_cuda: bool = False
+    """Whether the base image may have CUDA libraries of its own."""
     profile: Profile = "strict"
     seed: int | None = None
     """When set, seeds torch, NumPy and ``random`` at the start of every Python process."""
@@ -142,6 +147,8 @@ class Request:
                 _SUITE.fullmatch,
                 'a release\'s code name like "bookworm"',
             ),
+            base_image=base_image(base),
+            allow_cuda=base.value("allow-cuda", bool, False),  # noqa: FBT003 -- as the other keys
             profile=_profile(determinism),
             seed=determinism.integer("seed", None, 0, 2**32 - 1),
             threads=determinism.integer("threads", 1, 1, 1024),
@@ -165,7 +172,10 @@ class Request:
         if self.conda is not None:
             conda = {"channels": list(self.conda.channels), "packages": list(self.conda.packages)}
             table["conda"] = conda
-        return table | {"base": {"debian": self.suite}, "determinism": determinism}
+        base: dict[str, Any] = {"debian": self.suite}
+        if self.base_image is not None:
+            base = {"image": self.base_image, **({"allow-cuda": True} if self.allow_cuda else {})}
+        return table | {"base": base, "determinism": determinism}
 
     def dump(self) -> str:
         """Return the canonical TOML text."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import gzip
 import hashlib
 import os
+import stat
+import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +19,7 @@ from .console import Console
 from .errors import ImageError
 from .home import Home, raise_if_full, storage_errors
 from .removal import remove_tree
+from .tree import layer_of
 
 _CHUNK = 1 << 20
 
@@ -87,10 +91,15 @@ def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
     tar = process.require("tar", "to unpack layers")
     owner = "--same-owner" if os.geteuid() == 0 else "--no-same-owner"
     command = [tar, "--extract", "--numeric-owner", owner, "--preserve-permissions", "--directory", str(root)]
+    # Devices, which an ordinary user cannot make; a container gets a /dev of its own.
+    command += ["--anchored", "--exclude=dev/*", "--exclude=./dev/*"]
     content = hashlib.sha256()
 
     def feed(write: Callable[[bytes], object]) -> None:
-        with blob.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
+        with blob.open("rb") as file:
+            stream = layer_of(file)
+            if stream is None:
+                raise _damaged(blob, "it is no layer")
             position = 0
             while chunk := stream.read(_CHUNK):
                 content.update(chunk)
@@ -103,9 +112,24 @@ def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
     except process.ProcessFailed as failed:
         raise_if_full(failed.tail, root)
         raise _damaged(blob, failed.tail) from None
-    except zstandard.ZstdError as error:
+    except (zstandard.ZstdError, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise _damaged(blob, str(error)) from None
+    _hide(root)
     return "sha256:" + content.hexdigest()
+
+
+def _hide(root: Path) -> None:
+    """Turn what a layer says to be gone (image-spec, layer.md) into overlayfs's form of it."""
+    for mark in sorted(root.rglob(".wh.*")):
+        mark.unlink()
+        target = mark.with_name(mark.name.removeprefix(".wh."))
+        if mark.name == ".wh..wh..opq" or target.is_dir():
+            # In user namespaces only this name can be set; see the mount's options in sandbox.py.
+            space = "trusted" if os.geteuid() == 0 else "user"
+            folder = mark.parent if mark.name == ".wh..wh..opq" else target
+            os.setxattr(folder, f"{space}.overlay.opaque", b"y")
+        elif not mark.name.startswith(".wh..wh.") and not os.path.lexists(target):
+            os.mknod(target, stat.S_IFCHR, os.makedev(0, 0))
 
 
 def _damaged(blob: Path, reason: str) -> ImageError:

@@ -62,6 +62,10 @@ class Task:
     writable: bool = False
     """Whether the root can be written; what is written lands in the run's folder ``upper``."""
     network: Literal["none", "host"] = "none"
+    capabilities: Sequence[str] = ()
+    """Those that it gets, without ``CAP_``."""
+    all_ids: bool = False
+    """Whether an ordinary user's program has other users than root too; see `namespaces.prefix`."""
     terminal: bool = False
     hooks: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """Hooks of the OCI runtime specification, by kind."""
@@ -101,7 +105,16 @@ def prepare(folder: Path, layers: Sequence[Path], task: Task) -> list[str]:
     (folder / "setup.sh").write_text(_SETUP)
     crun = "--cgroup-manager=disabled" if Path(program).name == "crun" else ""
     name = "reprobuild-" + re.sub(r"[^\w.-]", "", folder.name)
-    return [*namespaces.prefix(), "sh", "setup.sh", options, program, str(folder / "state"), crun, name]
+    return [
+        *namespaces.prefix(all_ids=task.all_ids),
+        "sh",
+        "setup.sh",
+        options,
+        program,
+        str(folder / "state"),
+        crun,
+        name,
+    ]
 
 
 def run(
@@ -133,7 +146,8 @@ def check_started(folder: Path, task: Task) -> None:
 
 
 def _config(task: Task) -> dict[str, Any]:
-    none: list[str] = []
+    capabilities = [f"CAP_{name}" for name in task.capabilities]
+    kinds = ("bounding", "effective", "permitted", "inheritable")
     spaces = ["pid", "ipc", "uts", "mount", *(["network"] if task.network == "none" else [])]
     return {
         "ociVersion": "1.0.2",
@@ -143,7 +157,7 @@ def _config(task: Task) -> dict[str, Any]:
             "args": list(task.argv),
             "env": [f"{key}={value}" for key, value in sorted(task.env.items())],
             "cwd": task.cwd,
-            "capabilities": dict.fromkeys(("bounding", "effective", "permitted", "inheritable"), none),
+            "capabilities": dict.fromkeys(kinds, capabilities),
             "noNewPrivileges": True,
         },
         "root": {"path": "rootfs", "readonly": not task.writable},

@@ -90,6 +90,11 @@ def image(value: object, place: str) -> _Checked:
     return _form(r"[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_][A-Za-z0-9_.-]*", "the name of an image", value, place)
 
 
+def _pinned(value: object, place: str) -> _Checked:
+    form = r"[A-Za-z0-9.-]+(?::[0-9]+)?(?:/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}"
+    return _form(form, "an image by its digest", value, place)
+
+
 def _deb(value: object, place: str) -> _Checked:
     return _form(
         r"[a-z0-9][a-z0-9+.-]*_[a-z0-9]+", "the name of a Debian package and its architecture", value, place
@@ -137,6 +142,7 @@ _ENVIRONMENT.filters |= {
     "label": _label,
     "number": _number,
     "path": _path,
+    "pinned": _pinned,
     "quoted": _quoted,
     "sha256": sha256,
     "url": _url,

@@ -22,6 +22,10 @@ class Table:
         """Return the file and a key's place in it."""
         return f"{self._where}: {self._prefix}{key}" + ("" if index is None else f"[{index}]")
 
+    def has(self, key: str) -> bool:
+        """Whether a key is there."""
+        return key in self._data
+
     def value(self, key: str, kind: type, default: Any) -> Any:
         """Return a value of a kind. Raises `RequestError`, as all here do."""
         value = self._data.get(key, default)
@@ -55,6 +59,7 @@ class Table:
 _KINDS = {
     str: 'text in quotes, like "12.1",',
     int: "a whole number",
+    bool: "true or false",
     list: 'a list like ["a", "b"]',
     dict: "a table",
     date: "a date without quotes, like 2024-09-15,",

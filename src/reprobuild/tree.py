@@ -11,9 +11,11 @@ import hashlib
 import json
 import posixpath
 import tarfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
+from pathlib import Path
 from typing import IO, Any, cast
 
 import zstandard
@@ -24,6 +26,7 @@ from .errors import ImageError
 from .layers.tar import Record
 
 _HIDES, _OPAQUE = ".wh.", ".wh..wh..opq"
+_BROKEN = (tarfile.TarError, zstandard.ZstdError, EOFError, gzip.BadGzipFile, zlib.error)
 _DOCUMENT = 64 << 20
 """No JSON of an image is longer; a layer that starts with a brace is none either."""
 
@@ -83,13 +86,13 @@ def read_tree(
                 )
                 continue
             if (stream := layer_of(member.file)) is not None:
-                layers[member.name] = _read_layer(stream, keep, contents)
+                layers[member.name] = _read_layer(stream, keep.__contains__, contents)
             elif member.file.peek(1)[:1] in (b"{", b"["):
                 documents[member.name] = json.loads(member.file.read(_DOCUMENT))
         config, names = _choose(documents, where, name)
         order = [layers[links.get(each, each)] for each in names]
         section = documents[links.get(config, config)].get("config") or {}
-    except (tarfile.TarError, zstandard.ZstdError, EOFError, gzip.BadGzipFile) as error:
+    except _BROKEN as error:
         raise ImageError(f"{where}: a layer is damaged: {error}", hint="write the archive anew") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ImageError(f"{where}: not an image archive: {type(error).__name__} {error}") from None
@@ -145,7 +148,31 @@ def layer_of(file: BufferedReader) -> IO[bytes] | None:
     return file if start[257:262] == b"ustar" or (len(start) == 512 and not any(start)) else None
 
 
-def _read_layer(stream: IO[bytes], keep: Collection[str], contents: dict[str, bytes]) -> _Layer:
+def read_layers(blobs: Iterable[Path], keep: Callable[[str], bool]) -> ImageTree:
+    """Return the tree of some layers, the lowest first; ``keep`` says whose content is wanted too.
+
+    Raises `ImageError` for a blob that is no layer.
+    """
+    contents: dict[str, bytes] = {}
+    layers = []
+    for blob in blobs:
+        try:
+            with blob.open("rb") as file:
+                stream = layer_of(file)
+                if stream is None:
+                    raise ImageError(f"{blob.name[:12]} is no layer of an image")
+                layers.append(_read_layer(stream, keep, contents))
+        except (*_BROKEN, ValueError, KeyError) as error:
+            raise ImageError(f"{blob.name[:12]}: the layer is damaged: {error}") from None
+    try:
+        files = _laid_over(layers)
+    except KeyError as error:
+        raise ImageError(f"a layer has a second name of {error}, which is not there") from None
+    kept = {p: contents[r.content] for p, r in files.items() if keep(p) and r.content in contents}
+    return ImageTree(files, {}, kept)
+
+
+def _read_layer(stream: IO[bytes], keep: Callable[[str], bool], contents: dict[str, bytes]) -> _Layer:
     layer = _Layer()
     with tarfile.open(fileobj=stream, mode="r|", bufsize=CHUNK) as tar:
         for member in tar:
@@ -157,7 +184,7 @@ def _read_entry(
     tar: tarfile.TarFile,
     member: tarfile.TarInfo,
     layer: _Layer,
-    keep: Collection[str],
+    keep: Callable[[str], bool],
     contents: dict[str, bytes],
 ) -> None:
     path = member.name.removeprefix("./").strip("/")
@@ -172,8 +199,8 @@ def _read_entry(
     elif member.islnk():
         layer.links.append((path, member.linkname.removeprefix("./").strip("/")))
     elif member.isfile():
-        digest, kept = _content(tar, member, keep=path in keep)
-        contents |= {digest: kept} if path in keep else {}
+        digest, kept = _content(tar, member, keep=keep(path))
+        contents |= {digest: kept} if keep(path) else {}
         layer.entries[path] = Record(path, "file", mode, digest, owner)
     elif member.isdir():
         layer.entries[path] = Record(path, "dir", mode, "-", owner)

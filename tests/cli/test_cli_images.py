@@ -36,7 +36,7 @@ CHECKS = [
 @pytest.fixture
 def container(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Stand in for fetch, build and container; call it with the code that the container runs."""
-    monkeypatch.setattr(pipeline, "check_host", lambda: None)
+    monkeypatch.setattr(pipeline, "check_host", lambda _lock: None)
     monkeypatch.setattr(OciEngine, "check", lambda _, gpu: None)
     monkeypatch.setattr(pipeline, "fetch", lambda *_: None)
 

@@ -130,7 +130,7 @@ def test_a_request_of_that_name_is_never_changed(locked: Index, call: Call) -> N
     ("text", "words"),
     [
         ('cuda = "12.1"\ncolour = "red"', "envs/x.toml: colour: unknown key"),
-        ('cuda = "12.1"\n[base]\nimage = "x"', "envs/x.toml: base.image: unknown key"),
+        ('cuda = "12.1"\n[base]\nlayers = "x"', "envs/x.toml: base.layers: unknown key"),
         ("cuda = 12.1", "envs/x.toml: cuda: text in quotes"),
         ('cuda = "12.1"\npackages = "numpy"', "envs/x.toml: packages: a list"),
         ('cuda = "12.1"\npackages = [1]', "envs/x.toml: packages[0]: text is needed"),

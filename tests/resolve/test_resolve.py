@@ -148,12 +148,16 @@ def test_debian_s_error_comes_before_torch_s(family: Index, apt: list[Any], monk
         lock(python="3.99")
 
 
-def test_as_of_and_debian(family: Index, apt: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_as_of_and_debian(family: Index, apt: list[Any]) -> None:
     day = date(2024, 9, 15)
-    found = lock(as_of=day)
-    assert capsys.readouterr().err.count("dates the Python packages only") == 1
+    undated = lock()
+    found = lock(undated, as_of=day)
+    assert apt[-1][0].as_of == day
     lock(found, as_of=day)
-    assert "dates" not in capsys.readouterr().err
+    lock(found, as_of=day, packages=["filelock"])
+    assert len(apt) == 2
+    lock(found)
+    assert apt[-1][0].as_of is None
 
 
 class TestCpu:

@@ -86,6 +86,24 @@ def test_as_of(family: Index, json: bool) -> None:
         choose("12.1", as_of=date(2001, 1, 1))
 
 
+def test_a_day_before_torch_had_that_cuda(family: Index) -> None:
+    for file in family.files:
+        if file.name.startswith("torch-"):
+            file.uploaded = {"2.0.1": "2023-01-01T00:00:00Z", "2.4.0": "2024-07-24T00:00:00Z"}.get(
+                file.name[6:11], "2024-12-01T00:00:00Z"
+            )
+    with pytest.raises(ResolveError, match=r"published by 2024-01-01 is built for CUDA 12\.1") as bad:
+        choose("12.1", as_of=date(2024, 1, 1))
+    assert "torch 2.4.0 is the first for it, and was published later" in bad.value.hint
+    with pytest.raises(ResolveError, match=r"published by 2024-01-01 is built for CUDA 12\.9") as bad:
+        choose("12.9", as_of=date(2024, 1, 1))
+    assert "11.7 (torch 2.0.1)" in bad.value.hint
+    for file in family.files:
+        file.uploaded = None
+    with pytest.raises(ResolveError, match="does not say when its files of torch were published"):
+        choose("12.1", as_of=date(2024, 1, 1))
+
+
 def test_unknown_cuda_lists_those_that_are(family: Index) -> None:
     with pytest.raises(ResolveError, match=r"is built for CUDA 12\.9") as caught:
         choose("12.9")

@@ -67,13 +67,14 @@ class Archive:
         lines |= {key.replace("_", "-"): value for key, value in fields.items()}
         self.stanzas.append("".join(f"{key}: {value}\n" for key, value in lines.items() if value))
 
-    def publish(self, key: Key | None) -> None:
+    def publish(self, key: Key | None, *, date: str = DATE, valid_until: str = "") -> None:
         """Serve the indexes; without a key, unsigned."""
         packages = "\n".join(self.stanzas).encode()
         path = f"main/binary-{self.machine}/Packages"
         release = (
-            f"Origin: {self.origin}\nLabel: Debian\nSuite: stable\nCodename: {self.suite}\nDate: {DATE}\n"
-            f"Architectures: {self.machine}\nComponents: main\n"
+            f"Origin: {self.origin}\nLabel: Debian\nSuite: stable\nCodename: {self.suite}\nDate: {date}\n"
+            + (f"Valid-Until: {valid_until}\n" if valid_until else "")
+            + f"Architectures: {self.machine}\nComponents: main\n"
             f"SHA256:\n {hashlib.sha256(packages).hexdigest()} {len(packages)} {path}\n"
         )
         dist = f"{self.root}/dists/{self.suite}"

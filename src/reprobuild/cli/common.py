@@ -69,6 +69,12 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ("--package", {"multiple": True, "metavar": "REQUIREMENT"}, "A further Python package; may be repeated."),
     ("--apt", {"multiple": True, "metavar": "NAME"}, "A further Debian package; may be repeated."),
     ("--debian", {"metavar": "RELEASE"}, "Debian release under the image. [default: bookworm]"),
+    ("--base-image", {"metavar": "IMAGE"}, "Image of a registry to build on, in place of a Debian release."),
+    (
+        "--allow-cuda",
+        {"is_flag": True, "default": None},
+        "The base image may have CUDA libraries of its own.",
+    ),
     ("--profile", {"type": click.Choice(get_args(Profile))}, "Determinism profile. [default: strict]"),
     ("--seed", {"type": int}, "Seed every Python process in the image with this."),
     ("--threads", {"type": int}, "CPU threads of an operation. [default: 1]"),
@@ -144,7 +150,7 @@ def _request(given: Mapping[str, Any]) -> Request:
         "packages": list(given.get("package", ())),
         "apt": list(given.get("apt", ())),
         "platforms": list(given.get("platform", ())),
-        "base": {"debian": given["debian"]} if "debian" in given else {},
+        "base": {key: given[flag] for flag, key in _BASE.items() if flag in given},
         "determinism": {key: given[key] for key in ("profile", "seed", "threads") if key in given},
     }
     table |= {key: given[key] for key in ("cuda", "python", "torch", "index", "conda") if key in given}
@@ -159,11 +165,14 @@ def _request(given: Mapping[str, Any]) -> Request:
         raise RequestError(_as_flag(error.message), hint=error.hint) from None
 
 
+_BASE = {"debian": "debian", "base_image": "image", "allow_cuda": "allow-cuda"}
+
+
 def _as_flag(message: str) -> str:
     """Name the flag where a message names a key: ``: base.debian: …`` becomes ``--debian: …``."""
     key, _, text = message.removeprefix(": ").partition(": ")
     name = re.sub(r"\[\d+\]", "", key).rpartition(".")[2]
-    flag = {"packages": "package", "platforms": "platform"}.get(name, name)
+    flag = {"packages": "package", "platforms": "platform", "image": "base-image"}.get(name, name)
     return f"--{flag}: {text}"
 
 

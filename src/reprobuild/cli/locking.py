@@ -151,7 +151,8 @@ def render(
         *(
             []
             if no_artifacts
-            else [a.path for a in rendered.artifacts] + [DEBIAN_TAR, *([CONDA_TAR] if found.conda else [])]
+            else [a.path for a in rendered.artifacts]
+            + [*([DEBIAN_TAR] if found.debian else []), *([CONDA_TAR] if found.conda else [])]
         ),
     ]
     if json_:

@@ -67,7 +67,8 @@ class PodmanEngine:
                     "build",
                     "--network",
                     "none",
-                    "--pull=never",
+                    # By digest: what is pulled for it is what the lock names.
+                    "--pull=never" if lock.base is None else "--pull=missing",
                     "--layers=false",
                     "--format=oci",
                 ),

@@ -20,19 +20,18 @@ from ..console import Console
 from ..errors import BuildError
 from ..home import Home, storage_errors
 from ..image_files import image_files
-from ..lockfile import Lock, PythonPackage
+from ..lockfile import Lock
 from ..store import Store
+from .base import base_layers, write_on_top
 from .cache import Cached, LayerCache
-from .conda import link, read_member, stage_sources, write_bytecode, write_packages
+from .conda import link, stage_sources, write_bytecode, write_packages
 from .debian import write_debian
 from .image import file_manifest
 from .interpreter import run_interpreter, write_environment
+from .package_files import PackageFiles
 from .plan import LayerPlan, place, plan, with_losers
-from .scripts import script_template, template_of
 from .tar import LayerWriter, Record, parents, write_tar
-from .wheel import Member, installed_files
-from .wheel_layer import Files, WheelLayer
-from .wheel_zip import opened
+from .wheel_layer import WheelLayer
 
 MANIFEST = "opt/reprobuild/manifest.tsv"
 
@@ -58,14 +57,14 @@ def build_layers(lock: Lock, store: Store, home: Home, console: Console) -> tupl
 def write_debian_tar(lock: Lock, store: Store, home: Home, console: Console, target: Path) -> None:
     """Write the Debian layer of a lock as a plain tar file, the whole of it or nothing."""
     with home.scratch("layers") as scratch:
-        cached = _Builder(lock, store, home, console, scratch).base()
+        cached = _Builder(lock, store, home, console, scratch).system()[-1]
     write_tar([LayerCache(home).blob(cached.layer.digest)], target)
 
 
 def debian_records(lock: Lock, store: Store, home: Home, console: Console) -> tuple[Record, ...]:
     """Return all paths of the Debian layer of a lock, made where it is not in the cache."""
     with home.scratch("layers") as scratch:
-        return _Builder(lock, store, home, console, scratch).base().records
+        return _Builder(lock, store, home, console, scratch).system()[-1].records
 
 
 def write_conda_tar(lock: Lock, store: Store, home: Home, console: Console, target: Path) -> None:
@@ -88,18 +87,20 @@ class _Builder:
         self._stop = threading.Event()
 
     def build(self) -> tuple[BuiltLayer, ...]:
-        files = _Files(self._lock, self._store)
+        files = PackageFiles(self._lock, self._store)
         plans = [with_losers(layer, files.lost(layer.packages)) for layer in plan(self._lock)]
         done = {layer.key: cached for layer in plans if (cached := self._cache.get(layer.key))}
         missing = [layer for layer in plans if layer.key not in done]
         if missing:
             text = f"{len(missing)} of {len(plans) + 1} layers to build"
             self._console.step(text if len(missing) < len(plans) else f"building {len(plans) + 1} layers")
-            done |= self._build_missing(plans[0], missing, files)
+            done |= self._build_missing(plans, missing, files)
         layers = [BuiltLayer(layer.title, done[layer.key]) for layer in plans]
         return (*layers, self._own_layer(layers))
 
-    def _build_missing(self, base: LayerPlan, missing: list[LayerPlan], files: _Files) -> dict[str, Cached]:
+    def _build_missing(
+        self, plans: list[LayerPlan], missing: list[LayerPlan], files: PackageFiles
+    ) -> dict[str, Cached]:
         wheels = [layer for layer in missing if layer.kind == "wheels"]
         wheels.sort(key=lambda layer: -sum(p.wheel.size for p in layer.packages))
         total = sum(files.size(package) for layer in wheels for package in layer.packages)
@@ -109,9 +110,9 @@ class _Builder:
             pool = stack.enter_context(_workers(self._stop))
             opened = [(layer, stack.enter_context(self._blob(layer.key))) for layer in wheels]
             written = [pool.submit(self._write_files, layer, out, files, advance) for layer, out in opened]
-            below = [self.base()]
-            if base in missing:
-                done[base.key] = below[0]
+            below = self.system()
+            system = zip(plans, below, strict=False)
+            done |= {layer.key: cached for layer, cached in system if layer in missing}
             if self._lock.conda:
                 below += self._conda(missing, done, pool)
             open_layers = _results(written)
@@ -119,16 +120,31 @@ class _Builder:
                 self._finish(below, missing, list(zip(opened, open_layers, strict=True)), done, pool)
         return done
 
-    def base(self) -> Cached:
-        """Return the Debian layer."""
-        key = plan(self._lock)[0].key
-        cached = self._cache.get(key)
-        if cached is None:
-            with self._blob(key) as out:
-                writer = LayerWriter(out)
-                write_debian(self._lock, self._store, self._home, writer)
-                cached = self._put(key, out, writer, [p.sha256 for p in self._lock.debian])
-        return cached
+    def system(self) -> list[Cached]:
+        """Return the layers of the system, lowest first: those of the base image, and that of Debian."""
+        layers = [layer for layer in plan(self._lock) if layer.kind in ("base", "debian")]
+        found: list[Cached] = []
+        if self._lock.base is not None:
+            found += base_layers(self._lock.base, layers, self._store, self._cache)
+        for layer in layers[len(found) :]:
+            cached = self._cache.get(layer.key)
+            if cached is None:
+                with self._blob(layer.key) as out:
+                    writer = LayerWriter(out)
+                    if found:
+                        write_on_top(self._lock, self._store, self._unpacked(found), self._home, writer)
+                    else:
+                        write_debian(self._lock, self._store, self._home, writer)
+                    cached = self._put(layer.key, out, writer, [p.sha256 for p in self._lock.debian])
+            found.append(cached)
+        return found
+
+    def _unpacked(self, below: Sequence[Cached]) -> list[Path]:
+        def one(cached: Cached) -> Path:
+            blob, diff_id = self._cache.blob(cached.layer.digest), cached.layer.diff_id
+            return roots.unpack(self._home, self._console, blob, diff_id, lambda _: None)
+
+        return [one(cached) for cached in below]
 
     def _conda(
         self, missing: list[LayerPlan], done: dict[str, Cached], pool: ThreadPoolExecutor
@@ -158,17 +174,13 @@ class _Builder:
         pool: ThreadPoolExecutor,
     ) -> None:
         """Do what takes the image's own interpreter, and close the layers."""
-        folders = [
-            roots.unpack(
-                self._home, self._console, self._cache.blob(c.layer.digest), c.layer.diff_id, lambda _: None
-            )
-            for c in below
-        ]
+        folders = self._unpacked(below)
         environment = next((layer for layer in missing if layer.kind == "environment"), None)
         stage = self._workshop / "stage"
+        system = sum(layer.kind in ("base", "debian") for layer in plan(self._lock))
         if environment is not None and self._lock.conda:
             with storage_errors(self._workshop):
-                stage_sources(folders[1:], place(self._lock).site, stage)
+                stage_sources(folders[system:], place(self._lock).site, stage)
         upper = run_interpreter(self._lock, folders, self._workshop, environment=environment is not None)
 
         def close(item: tuple[tuple[LayerPlan, IO[bytes]], WheelLayer]) -> tuple[str, Cached]:
@@ -189,7 +201,7 @@ class _Builder:
                 done[environment.key] = self._put(environment.key, out, writer)
 
     def _write_files(
-        self, layer: LayerPlan, out: IO[bytes], files: _Files, advance: Callable[[int], None]
+        self, layer: LayerPlan, out: IO[bytes], files: PackageFiles, advance: Callable[[int], None]
     ) -> WheelLayer:
         def counted(amount: int) -> None:
             if self._stop.is_set():
@@ -225,50 +237,6 @@ class _Builder:
         with storage_errors(self._scratch):
             cached = Cached(writer.close(), tuple(writer.records), tuple(artifacts))
             return self._cache.put(key, Path(out.name), cached)
-
-
-class _Files:
-    """What each package puts where, once those that name the same path have been told apart."""
-
-    def __init__(self, lock: Lock, store: Store) -> None:
-        self._store = store
-        template = _template(lock, store) if lock.python else ""
-        self._files: dict[str, Files] = {}
-        self._lost: dict[str, set[str]] = {}
-        owners: dict[str, str] = {}
-        for package in lock.python:
-            with opened(self.path(package), package.name) as archive:
-                files = installed_files(archive, package.name, place(lock), template)
-            self._files[package.name] = files
-            # pip installs in reverse order, so the first by name writes last and wins.
-            self._lost[package.name] = {
-                path for path in files if owners.setdefault(path, package.name) != package.name
-            }
-        for path in parents(owners):
-            if path in owners:
-                raise BuildError(f"/{path} is a file of {owners[path]} and a folder of another package")
-
-    def path(self, package: PythonPackage) -> Path:
-        return self._store.path(package.wheel.sha256)
-
-    def lost(self, packages: Sequence[PythonPackage]) -> list[str]:
-        return [path for package in packages for path in self._lost[package.name]]
-
-    def of(self, package: PythonPackage) -> Files:
-        lost = self._lost[package.name]
-        return {path: what for path, what in self._files[package.name].items() if path not in lost}
-
-    def size(self, package: PythonPackage) -> int:
-        return sum(w.info.file_size for w in self._files[package.name].values() if isinstance(w, Member))
-
-
-def _template(lock: Lock, store: Store) -> str:
-    """Read what scripts look like from the locked pip, which is a wheel, or else a package of conda's."""
-    for package in lock.python:
-        if package.name == "pip":
-            return script_template(store.path(package.wheel.sha256))
-    conda = next(p for p in lock.conda if p.name == "pip")
-    return template_of(lambda path: read_member(store.path(conda.sha256), conda.filename, path))
 
 
 @contextmanager

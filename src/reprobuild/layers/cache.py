@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -58,6 +59,17 @@ class LayerCache:
         content = json.dumps(data, separators=(",", ":")).encode()
         atomic_write(self._folder / f"{key}.json", content, sync=False)
         return cached
+
+    def take_over(self, key: str, blob: Path, cached: Cached) -> Cached:
+        """Add a layer whose blob is a verified file that stays where it is."""
+        temporary = self.blobs / f".{key}"
+        with storage_errors(self.blobs):
+            temporary.unlink(missing_ok=True)
+            try:
+                temporary.hardlink_to(blob)
+            except OSError:
+                shutil.copyfile(blob, temporary)
+        return self.put(key, temporary, cached)
 
     def keep_only(self, digests: Collection[str]) -> tuple[set[str], int]:
         """Remove all layers whose blob is not one of ``digests``; return the artifacts of the others.

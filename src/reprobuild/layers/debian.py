@@ -43,7 +43,7 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
     mmdebstrap = process.require("mmdebstrap", "to install the Debian packages of the image")
     namespaces.check(all_ids=True)
     with home.scratch("debian") as folder:
-        _pool(folder / "pool", lock, store)
+        pool(folder / "pool", lock, store)
         archive = folder / "root.tar"
         command = [
             *namespaces.prefix(all_ids=True),
@@ -116,7 +116,7 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> bytes:
     return content
 
 
-def _pool(folder: Path, lock: Lock, store: Store) -> None:
+def pool(folder: Path, lock: Lock, store: Store) -> None:
     """Lay the packages out as a flat archive that apt reads."""
     with storage_errors(folder):
         folder.mkdir()

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..image_config import ImageConfig
 from ..lockfile import Lock
-from .tar import MEDIA_TYPE, Layer, Record
+from .tar import Layer, Record
 
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
@@ -55,7 +55,7 @@ def documents(lock: Lock, config: ImageConfig, layers: Sequence[tuple[str, Layer
     manifest = {
         "annotations": dict(config.labels),
         "config": {"digest": sha256(config_bytes), "mediaType": CONFIG_TYPE, "size": len(config_bytes)},
-        "layers": [{"digest": y.digest, "mediaType": MEDIA_TYPE, "size": y.size} for _, y in layers],
+        "layers": [{"digest": y.digest, "mediaType": y.media_type, "size": y.size} for _, y in layers],
         "mediaType": MANIFEST_TYPE,
         "schemaVersion": 2,
     }

@@ -23,7 +23,7 @@ def run_interpreter(lock: Lock, below: Sequence[Path], workshop: Path, *, enviro
     there already. Returns the folder in which the environment lies, as ``opt/venv``.
     Raises `BuildError`, `HostError`.
     """
-    python = f"{SITE_PREFIX if lock.conda else '/usr'}/bin/python{lock.request.python}"
+    python = lock.interpreter
     with storage_errors(workshop):
         (workshop / "stage").mkdir(exist_ok=True)
         (workshop / "bytecode.py").write_bytes(assets.in_image("bytecode.py"))
@@ -34,7 +34,7 @@ def run_interpreter(lock: Lock, below: Sequence[Path], workshop: Path, *, enviro
         script += f" && {python} -m venv --without-pip {SITE_PREFIX}"
     task = sandbox.Task(
         argv=["/bin/sh", "-c", script],
-        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"},
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"},
         binds=[sandbox.Bind(source=workshop, destination=_MOUNT, writable=True)],
         writable=True,
     )

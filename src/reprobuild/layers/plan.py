@@ -1,7 +1,8 @@
 """lock → the layers of its image, lowest first, each with the key under which it is cached. Pure.
 
-Debian; the environment; CUDA's libraries; triton; torch; the other packages; reprobuild's own files come on
-top, and need no key. A layer is a function of what its key names, so all images share it.
+The base image's, or Debian; the environment; CUDA's libraries; triton; torch; the other packages;
+reprobuild's own files come on top, and need no key. A layer is a function of what its key names, so all
+images share it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from importlib.metadata import version
 from typing import Any, Literal, TypeVar
 
 from ..determinism import SITE_PREFIX
+from ..lockbase import BaseLayer
 from ..lockfile import CondaPackage, DebianPackage, Lock, PythonPackage
 from .tar import FORMAT
 from .wheel import Place
@@ -24,6 +26,8 @@ MOST_WHEEL_LAYERS = 90
 MOST_CONDA_LAYERS = 50
 """Of them, where there are conda packages."""
 
+_LEAST_WHEEL_LAYERS = 20
+
 P = TypeVar("P", PythonPackage, CondaPackage)
 
 
@@ -31,10 +35,11 @@ P = TypeVar("P", PythonPackage, CondaPackage)
 class LayerPlan:
     """A layer to be."""
 
-    kind: Literal["debian", "conda", "environment", "wheels"]
+    kind: Literal["base", "debian", "conda", "environment", "wheels"]
     title: str
     packages: tuple[PythonPackage, ...] = ()
     conda: tuple[CondaPackage, ...] = ()
+    base: BaseLayer | None = None
     key: str
 
 
@@ -45,15 +50,29 @@ def plan(lock: Lock) -> tuple[LayerPlan, ...]:
     linked: list[Any] = (
         [version("py-rattler"), *([p.filename, p.sha256] for p in lock.conda)] if lock.conda else []
     )
-    interpreter = [*interpreter, *linked]
+    base = lock.base.layers if lock.base is not None else ()
+    digests = [y.digest for y in base]
+    interpreter = [*interpreter, *linked, *(digests if lock.base and lock.base.python else ())]
     layers = [
         LayerPlan(
-            kind="debian",
-            title=f"Debian {lock.request.suite}, {len(lock.debian)} packages",
-            key=_key("debian", lock.request.suite, lock.platform, [_name(p) for p in lock.debian]),
-        ),
+            kind="base",
+            title=f"layer {n} of {lock.base.image if lock.base else ''}",
+            base=layer,
+            # All below it too: the list of its paths is that of the whole.
+            key=_key("base", digests[:n], len(base)),
+        )
+        for n, layer in enumerate(base, 1)
     ]
+    if lock.debian or lock.base is None:
+        layers.append(
+            LayerPlan(
+                kind="debian",
+                title=f"Debian {lock.suite}, {len(lock.debian)} packages",
+                key=_key("debian", lock.suite, lock.platform, *digests, [_name(p) for p in lock.debian]),
+            )
+        )
     most = MOST_WHEEL_LAYERS - MOST_CONDA_LAYERS if lock.conda else MOST_WHEEL_LAYERS
+    most = max(most - len(base), _LEAST_WHEEL_LAYERS)
     for conda in _groups(lock.conda, MOST_CONDA_LAYERS, lambda p: p.size):
         title = _title([f"{p.name} {p.version}" for p in conda])
         key = _key("conda", SITE_PREFIX, lock.platform, linked, [p.name for p in conda])

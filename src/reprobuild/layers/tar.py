@@ -58,7 +58,9 @@ class Layer:
     size: int
     """Bytes of the compressed blob."""
     unpacked: int
-    """Bytes of the tar."""
+    """Bytes of the tar; 0 where that is not known."""
+    media_type: str = MEDIA_TYPE
+    """What the blob is; layers of a base image may be compressed in another way."""
 
 
 class LayerWriter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import requests
@@ -16,14 +16,15 @@ from ..archives import architecture
 from ..console import Console
 from ..determinism import variables
 from ..errors import ResolveError
-from ..lockfile import CondaPackage, DebianPackage, Lock, PythonPackage
+from ..lockfile import CondaPackage, Lock, PythonPackage
 from ..network import session as new_session
 from ..request import Request, flavour
 from .architectures import architectures
+from .base import resolve_base
 from .conda import check_wheels, resolve_conda, torch_from_conda
-from .debian import DebianRequest, resolve_debian
 from .python import ALWAYS, resolve_python
-from .target import Target, glibc_here, glibc_of
+from .system import System
+from .target import Target
 from .torch import TorchScan, cuda_of_version, is_cuda_package, start_of
 
 __all__ = ["Upgrade", "resolve", "resolve_platforms"]
@@ -91,14 +92,20 @@ def resolve(
     machine = (platform or f"linux/{architecture()}").removeprefix("linux/")
     if existing is not None and (upgrade.everything or existing.platform != f"linux/{machine}"):
         existing = None
+    moved = request.base_image in upgrade.packages
+    base = resolve_base(request, machine, existing=None if moved else existing, console=console)
+    # uv would take the name for a package's.
+    upgrade = replace(upgrade, packages=tuple(p for p in upgrade.packages if p != request.base_image))
+    under = f"Debian {request.suite}" if base is None else str(request.base_image)
     of = f" for {platform}" if len(request.platforms) > 1 else ""
-    console.step(f"resolving Debian {request.suite} and the Python packages{of}")
+    console.step(f"resolving {under} and the Python packages{of}")
+    system = System(request, machine, base)
     with new_session() as http, ThreadPoolExecutor(1, "apt") as pool:
-        apt = pool.submit(_debian, request, machine, existing, upgrade, console)
+        apt = pool.submit(system.packages, existing, upgrade.names, console)
         scan = TorchScan(http, request.as_of)
         # The Python packages hang on the version of the release's C library, which apt takes seconds to tell.
         # They are resolved meanwhile for the one that it most likely is, and again where it is another.
-        likely = Target(request.python, machine, _likely_glibc(request, [existing, *like]))
+        likely = Target(request.python, machine, system.likely_glibc([existing, *like]))
         found, refused = None, None
         try:
             found = _packages(request, existing, upgrade, scan, likely, like=like, session=http)
@@ -107,7 +114,7 @@ def resolve(
         # An unknown release or Python is the cause of which "no torch" is only the effect, so apt's errors
         # come first.
         debian = apt.result()
-        target = Target(request.python, machine, glibc_of(debian))
+        target = Target(request.python, machine, system.glibc(debian))
         if target != likely:
             found = _packages(request, existing, upgrade, scan, target, like=like, session=http)
         elif refused is not None:
@@ -125,6 +132,7 @@ def resolve(
         variables=variables(request),
         conda=conda,
         architectures=known,
+        base=base,
     )
 
 
@@ -134,37 +142,13 @@ def _check_upgrade(upgrade: Upgrade, existing: Sequence[Lock]) -> None:
     known = {p.name for lock in existing for p in lock.python}
     known |= {p.name for lock in existing for p in lock.debian}
     known |= {p.name for lock in existing for p in lock.conda}
+    known |= {lock.request.base_image or "" for lock in existing}
     unknown = [name for name in upgrade.packages if not known & {name, canonicalize_name(name)}]
     if unknown:
         raise ResolveError(
             f"{', '.join(unknown)} cannot be upgraded, since the lock has no such package",
             hint="give the name of a Python or Debian package that is in the lock",
         )
-
-
-def _debian(
-    request: Request, machine: str, existing: Lock | None, upgrade: Upgrade, console: Console
-) -> tuple[DebianPackage, ...]:
-    wanted = _debian_request(request, machine)
-    keep: dict[str, str] = {}
-    if existing is not None and existing.request.suite == request.suite:
-        before = _debian_request(existing.request, machine)
-        keep = {p.name: p.version for p in existing.debian if p.name not in upgrade.names}
-        if wanted == before and len(keep) == len(existing.debian):
-            return tuple(existing.debian)
-    if request.as_of is not None:
-        console.warn(
-            f"as-of {request.as_of} dates the Python packages only: a Debian mirror has but one state of "
-            f"{request.suite}, today's"
-        )
-    return resolve_debian(wanted, keep=keep, console=console)
-
-
-def _likely_glibc(request: Request, others: Iterable[Lock | None]) -> tuple[int, int]:
-    for lock in others:
-        if lock is not None and lock.request.suite == request.suite:
-            return glibc_of(lock.debian)
-    return glibc_here()
 
 
 def _packages(
@@ -212,12 +196,6 @@ def _architectures(
         return tuple(existing.architectures)
     release = next(iter(scan.releases(target, f"=={torch}")), None)
     return () if release is None else architectures(release.package.url, session)
-
-
-def _debian_request(request: Request, machine: str) -> DebianRequest:
-    # conda brings a Python of its own, and two would only be one to mistake for the other.
-    python = "" if request.conda is not None else request.python
-    return DebianRequest(suite=request.suite, architecture=machine, python=python, apt=request.apt)
 
 
 def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[str]:

@@ -7,33 +7,23 @@ makers, pins, hooks and foreign architectures have no part, so that any machine 
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from pathlib import Path
-from urllib.parse import unquote
 
-from debian.deb822 import Deb822
-
-from ..archives import MAIN, OVERRIDES, SECURITY, Source, apt_config, archives
+from ..archives import MAIN, OVERRIDES, SECURITY, archives
 from ..console import Console
 from ..errors import ResolveError
 from ..lockfile import DebianPackage
-from ..network import scrub, without_credentials
-from ..process import Completed, ProcessTimeout, require, run
+from ..snapshot import VARIABLE, dated_sources
+from .apt import Apt, legible
 
 BASE = ("apt", "ca-certificates")
 """Beside Debian's essential packages and the interpreter. The interpreter's standard library brings ``venv``;
 only ``ensurepip`` would need python3.X-venv, and pip is a locked wheel."""
-
-_TIMEOUT = 900.0
-_KEPT_SETTINGS = re.compile(
-    r"Acquire::(https?(::.*)?|Retries|ForceIPv[46]|Check-Valid-Until) ", re.IGNORECASE
-)
-_PROGRESS = re.compile(r"(Get|Hit|Ign):[0-9]|(Reading|Building) .*\.\.\.")
-_URI = re.compile(r"'([^']+)' (\S+_\S+_\S+\.deb) \d+ .*")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +36,10 @@ class DebianRequest:
     python: str
     """A minor version; empty: the base needs no Python, since conda brings it."""
     apt: tuple[str, ...]
+    as_of: date | None = None
+    """Nothing that came into the archive later."""
+    installed: str = ""
+    """What a base image has already, as dpkg's status file; empty: nothing, the packages are the base."""
 
 
 def resolve_debian(
@@ -57,19 +51,30 @@ def resolve_debian(
     `HostError` without apt or a mirror; `ResolveError` when the archive cannot be read or verified, or has
     not what is wanted.
     """
-    sources = archives(wanted.suite)
+    dated = None if wanted.as_of is None else dated_sources(wanted.suite, wanted.as_of)
+    sources = archives(wanted.suite) if dated is None else dated
     if SECURITY not in sources:
         console.warn(
             f"no mirror of {SECURITY} is set up, so the Debian packages lack security updates; "
             f"{OVERRIDES[SECURITY]} can name one"
         )
     with tempfile.TemporaryDirectory(prefix="reprobuild-apt-") as folder:
-        apt = _Apt(Path(folder), wanted, sources)
+        apt = Apt(
+            Path(folder),
+            wanted.suite,
+            sources,
+            architecture=wanted.architecture,
+            installed=wanted.installed,
+            dated=dated is not None,
+        )
         apt.update()
+        if wanted.as_of is not None and dated is None:
+            _check_date(wanted.suite, wanted.as_of, apt.states())
         names = apt.names()
         _check_names(wanted, names)
         interpreter = [f"python{wanted.python}"] if wanted.python else []
-        targets = ["?essential", *BASE, *interpreter, *wanted.apt]
+        system = [] if wanted.installed else ["?essential", *BASE]
+        targets = [*system, *interpreter, *wanted.apt]
         apt.prefer(keep)
         result = apt.plan(targets)
         if result.returncode != 0 and keep:
@@ -80,184 +85,22 @@ def resolve_debian(
             result = apt.plan(targets)
         if result.returncode != 0:
             raise ResolveError(
-                f"Debian {wanted.suite} has no set of packages for this request:\n{_legible(result)}",
+                f"Debian {wanted.suite} has no set of packages for this request:\n{legible(result)}",
                 hint="change the request's apt packages",
             )
-        return apt.packages(result.stdout.decode())
+        return apt.packages(result.stdout.decode(), none=bool(wanted.installed))
 
 
-class _Apt:
-    """A private apt root below a folder; made with nothing but directories and a configuration."""
-
-    def __init__(self, folder: Path, wanted: DebianRequest, sources: Mapping[str, Sequence[Source]]) -> None:
-        self._folder, self._suite = folder, wanted.suite
-        self._get = require("apt-get", "to resolve Debian packages")
-        self._cache = require("apt-cache", "to resolve Debian packages")
-        self._sources = {key: list(values) for key, values in sources.items()}
-        self._architecture = wanted.architecture
-        self._layout()
-
-    def update(self) -> None:
-        """Download and verify the indexes, then drop each source that is no archive of Debian's."""
-        result = self._run([self._get, "update"])
-        if result.returncode != 0:
-            raise self._unread(_legible(result))
-        self._drop_others()
-
-    def _unread(self, text: str) -> ResolveError:
-        # A Release file that could not be fetched is "not signed" too, in apt's words.
-        if re.search(r"GPG error|NO_PUBKEY|BADSIG", text) or (
-            "is not signed" in text and "Failed to fetch" not in text
-        ):
-            return ResolveError(
-                f"the signature of Debian {self._suite} could not be verified:\n{text}",
-                hint="install the package debian-archive-keyring, or correct signed-by in apt's sources",
-            )
-        if "does not have a Release file" in text:
-            return ResolveError(
-                f"apt's mirrors have no Debian {self._suite}:\n{text}",
-                hint=f"correct the code name in base.debian, or name another mirror in {OVERRIDES[MAIN]}",
-            )
-        return ResolveError(
-            f"the index of Debian {self._suite} could not be read:\n{text}",
-            hint=f"try `apt-get update`, or name another mirror in {OVERRIDES[MAIN]}",
-        )
-
-    def _drop_others(self) -> None:
-        # A maker's own repository can be called "bookworm main" like Debian's; its Release file tells.
-        form = "$(REPO_URI)|$(ORIGIN)"
-        output = self._run([self._get, "indextargets", "--format", form, "Created-By: Packages"]).stdout
-        origins = dict(line.rsplit("|", 1) for line in output.decode().splitlines())
-        others = {url.rstrip("/") for url, origin in origins.items() if origin != "Debian"}
-        for key, values in self._sources.items():
-            self._sources[key] = [s for s in values if s.named or s.url not in others]
-        if not self._sources[MAIN]:
-            raise ResolveError(
-                f"none of apt's sources of {self._suite} is an archive of Debian's",
-                hint=f"name a mirror of it in {OVERRIDES[MAIN]}",
-            )
-        self._write_sources()
-
-    def names(self) -> list[str]:
-        """Return the names of all packages of the archives."""
-        result = self._run([self._cache, "pkgnames"])
-        return sorted(result.stdout.decode().split())
-
-    def prefer(self, versions: Mapping[str, str]) -> None:
-        """Make apt choose these versions where they are offered, even over newer ones."""
-        stanzas = [
-            f"Package: {name}\nPin: version {version}\nPin-Priority: 1001\n"
-            for name, version in sorted(versions.items())
-        ]
-        self._write("preferences", "\n".join(stanzas))
-
-    def plan(self, targets: Sequence[str]) -> Completed:
-        """Ask apt which files an installation on an empty system would take."""
-        return self._run([self._get, "install", "--print-uris", "-q", "--yes", *targets])
-
-    def packages(self, plan: str) -> tuple[DebianPackage, ...]:
-        """Turn the addresses that apt printed into packages, with what the signed index says of each."""
-        lines = [form for line in plan.splitlines() if (form := _URI.fullmatch(line))]
-        files: dict[str, str] = {form[2]: form[1] for form in lines}
-        specs = [_spec(filename) for filename in files]
-        shown = self._run([self._cache, "show", *specs])
-        if shown.returncode != 0 or not files:
-            raise ResolveError(
-                f"apt's index of Debian {self._suite} cannot be read:\n{_legible(shown)}",
-                hint=f"name another mirror in {OVERRIDES[MAIN]}",
-            )
-        records: dict[tuple[str, str, str], list[Deb822]] = {}
-        for record in Deb822.iter_paragraphs(shown.stdout, use_apt_pkg=False):
-            records.setdefault((record["Package"], record["Version"], record["Architecture"]), []).append(
-                record
-            )
-        found = []
-        for filename, uri in files.items():
-            candidates = records.get(_parts(filename), [])
-            found.append(self._package(filename, unquote(without_credentials(uri)), candidates))
-        return tuple(found)
-
-    def _package(self, filename: str, uri: str, records: Sequence[Deb822]) -> DebianPackage:
-        for key, values in self._sources.items():
-            for source in values:
-                root = without_credentials(source.url) + "/"
-                for record in records:
-                    if uri == root + record["Filename"] and record.get("SHA256"):
-                        return DebianPackage(
-                            name=record["Package"],
-                            version=record["Version"],
-                            architecture=record["Architecture"],
-                            archive=key,
-                            path=record["Filename"],
-                            sha256=record["SHA256"],
-                            size=int(record["Size"]),
-                        )
+def _check_date(suite: str, as_of: date, states: Mapping[str, datetime]) -> None:
+    """Refuse what a mirror has when that is younger: it has one state of a release, and no other."""
+    young = {name: state for name, state in states.items() if state.date() > as_of}
+    if young:
+        found = ", ".join(f"{name} of {state.date()}" for name, state in sorted(young.items()))
         raise ResolveError(
-            f"Debian's index has no SHA256 of {filename}", hint=f"name another mirror in {OVERRIDES[MAIN]}"
+            f"as-of {as_of} cannot be kept for the packages of Debian {suite}: the mirrors have {found} only",
+            hint=f"name a snapshot archive of Debian's, which has every earlier state, in {VARIABLE}; or a "
+            f"mirror that has stood still since, in {OVERRIDES[MAIN]}; or leave as-of out of the request",
         )
-
-    def _run(self, argv: Sequence[str]) -> Completed:
-        env = {key: value for key, value in os.environ.items() if key != "LANGUAGE"}
-        env |= {"APT_CONFIG": str(self._folder / "apt.conf"), "LC_ALL": "C.UTF-8", "TZ": "UTC"}
-        try:
-            return run(argv, env=env, cwd=self._folder, timeout=_TIMEOUT, check=False)
-        except ProcessTimeout as error:
-            raise ResolveError(
-                f"{error}; the mirror of Debian {self._suite} may be slow",
-                hint=f"try again, or name another mirror in {OVERRIDES[MAIN]}",
-            ) from None
-
-    def _layout(self) -> None:
-        folder = self._folder
-        for name in ("state/lists/partial", "cache/archives/partial", "sources", "none"):
-            (folder / name).mkdir(parents=True)
-        # apt downloads as a user of its own, who must be able to pass, whatever our umask is.
-        for path in (folder, *(p for p in folder.rglob("*") if p.is_dir())):
-            path.chmod(0o755)
-        lines = [
-            f'Dir::Etc::main "{folder}/none/apt.conf";',
-            f'Dir::Etc::parts "{folder}/none";',
-            f'Dir::Etc::sourcelist "{folder}/none/sources.list";',
-            f'Dir::Etc::sourceparts "{folder}/sources";',
-            f'Dir::Etc::preferences "{folder}/preferences";',
-            f'Dir::Etc::preferencesparts "{folder}/none";',
-            f'Dir::State "{folder}/state";',
-            f'Dir::State::status "{folder}/status";',
-            f'Dir::Cache "{folder}/cache";',
-            f'APT::Architecture "{self._architecture}";',
-            f'APT::Architectures {{ "{self._architecture}"; }};',
-            'APT::Install-Recommends "false";',
-            'APT::Update::Error-Mode "any";',
-            'Acquire::Languages "none";',
-            'Acquire::Retries "3";',
-            *_host_settings(),
-        ]
-        if not all(parent.stat().st_mode & 0o001 for parent in folder.parents):
-            lines.append('APT::Sandbox::User "root";')
-        self._write("apt.conf", "\n".join(lines) + "\n")
-        self._write("status", "")
-        self._write_sources()
-
-    def _write_sources(self) -> None:
-        # debian before debian-security whatever the host's order: a file that both have is then always
-        # locked with the same path.
-        stanzas = [
-            f"Types: deb\nURIs: {source.url}\nSuites: {' '.join(source.suites)}\nComponents: main\n"
-            + (f"Signed-By: {source.signed_by}\n" if source.signed_by else "")
-            for key in sorted(self._sources)
-            for source in self._sources[key]
-        ]
-        self._write("sources/debian.sources", "\n".join(stanzas))
-
-    def _write(self, name: str, text: str) -> None:
-        path = self._folder / name
-        path.touch(mode=0o600)
-        path.write_text(text, "utf-8")
-
-
-def _host_settings() -> Iterator[str]:
-    """Yield the host's proxies and the like, in the form of apt.conf(5)."""
-    yield from (line for line in apt_config("dump").splitlines() if _KEPT_SETTINGS.match(line))
 
 
 def _check_names(wanted: DebianRequest, names: Sequence[str]) -> None:
@@ -276,20 +119,3 @@ def _check_names(wanted: DebianRequest, names: Sequence[str]) -> None:
                 f"Debian {wanted.suite} has no package {name}",
                 hint=f"similar names: {', '.join(close)}" if close else "correct the request's apt packages",
             )
-
-
-def _parts(filename: str) -> tuple[str, str, str]:
-    name, version, architecture_ = filename.removesuffix(".deb").split("_")
-    return name, unquote(version), architecture_
-
-
-def _spec(filename: str) -> str:
-    name, version, _ = _parts(filename)
-    return f"{name}={version}"
-
-
-def _legible(result: Completed) -> str:
-    """Return what apt complains of, without the lines of its progress."""
-    text = scrub((result.stdout + b"\n" + result.stderr).decode("utf-8", "replace"))
-    lines = [line for line in text.splitlines() if line.strip() and not _PROGRESS.match(line)]
-    return "\n".join(lines[-15:])

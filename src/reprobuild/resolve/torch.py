@@ -46,10 +46,11 @@ class TorchScan:
         self._requirements: dict[str, list[Requirement]] = {}
         self._lock = Lock()
 
-    def releases(self, target: Target, wanted: str = "") -> list[Release]:
+    def releases(self, target: Target, wanted: str = "", *, later: bool = False) -> list[Release]:
         """Return the releases with a wheel for the target, newest first.
 
-        ``wanted`` is a specifier. Only an exact one lets yanked releases and pre-releases in.
+        ``wanted`` is a specifier. Only an exact one lets yanked releases and pre-releases in. ``later``:
+        those after the date, in place of those up to it.
         """
         specifier, exact = SpecifierSet(wanted, prereleases=True), _is_exact(wanted)
         with self._lock:
@@ -62,7 +63,7 @@ class TorchScan:
                 continue
             if version not in specifier or (not exact and (version.is_prerelease or file.package.is_yanked)):
                 continue
-            if self._until is not None and (file.uploaded is None or file.uploaded >= self._until):
+            if self._until is not None and (file.uploaded is None or later != (file.uploaded >= self._until)):
                 continue
             wheels.setdefault(version, {}).setdefault(file.package.filename, file.package)
         found = []
@@ -85,6 +86,11 @@ class TorchScan:
         Raises `ResolveError` when there is none; it lists what there is.
         """
         releases = self.releases(target, wanted)
+        if self._until is not None and self._pages and not any(f.uploaded for f in self._pages):
+            raise ResolveError(
+                "the index does not say when its files of torch were published, so as-of cannot be kept",
+                hint="use an index that gives upload times (PEP 700), or leave as-of out of the request",
+            )
         if wanted and not releases:
             raise ResolveError(
                 f"the index has no torch {_said(wanted)} {self._where(target)}",
@@ -100,6 +106,13 @@ class TorchScan:
             if found is not None:
                 seen.setdefault(found, release.version)
         raise self._none(cuda, wanted, seen, target)
+
+    def _first_later(self, cuda: str, target: Target) -> Version | None:
+        """Return the oldest torch for a CUDA among those after the date."""
+        if self._until is None:
+            return None
+        later = self._cudas(self.releases(target, later=True), target)
+        return min((release.version for release, found in later if found == cuda), default=None)
 
     def _cudas(self, releases: Sequence[Release], target: Target) -> Iterator[tuple[Release, str | None]]:
         with ThreadPoolExecutor(_AT_ONCE, "torch-metadata") as pool:
@@ -119,6 +132,11 @@ class TorchScan:
                 hint="change cuda or torch in the request; without torch the newest for the CUDA is taken",
             )
         where = self._where(target)
+        if first := self._first_later(cuda, target):
+            return ResolveError(
+                f"no torch {where} is built for CUDA {cuda}",
+                hint=f"torch {first} is the first for it, and was published later: ask for a later as-of",
+            )
         if not seen:
             return ResolveError(
                 f"no torch {where} on the index names the CUDA that it is built for",

@@ -1,0 +1,102 @@
+"""The layers of a base image, as they are, and locked Debian packages put on top of them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from .. import namespaces, process, sandbox
+from ..errors import BuildError
+from ..home import Home, storage_errors
+from ..lockbase import Base, BaseLayer
+from ..lockfile import Lock
+from ..store import Store
+from ..tree import read_layers
+from .cache import Cached, LayerCache
+from .debian import normalise, pool
+from .plan import LayerPlan
+from .tar import Layer, LayerWriter
+
+_MOUNT = "/mnt"
+_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID", "SYS_CHROOT")
+"""What dpkg and the packages' own scripts need to set owners and modes."""
+
+
+def base_layers(base: Base, plans: Sequence[LayerPlan], store: Store, cache: LayerCache) -> list[Cached]:
+    """Return the layers of a base image, taken over from the store, where all of them are.
+
+    The last one has the paths of the whole, since what a layer hides is known only with those below.
+    """
+    pairs = list(zip(base.layers, plans, strict=False))
+    found = [cache.get(plan.key) for _, plan in pairs]
+    done = [cached for cached in found if cached is not None]
+    if len(done) == len(pairs):
+        return done
+    tree = read_layers((store.path(layer.sha256) for layer in base.layers), lambda _: False)
+    records = tuple(tree.files[path] for path in sorted(tree.files))
+    last = pairs[-1][0]
+    return [
+        cache.take_over(
+            plan.key,
+            store.path(layer.sha256),
+            Cached(_layer(layer), records if layer is last else (), (layer.sha256,)),
+        )
+        for layer, plan in pairs
+    ]
+
+
+def write_on_top(lock: Lock, store: Store, below: Sequence[Path], home: Home, out: LayerWriter) -> None:
+    """Install the lock's Debian packages over the unpacked layers of its base, and write what that changed.
+
+    Raises `HostError`, and `BuildError` when they do not install, or take something of the base away.
+    """
+    namespaces.check(all_ids=True)
+    with home.scratch("on-top") as folder:
+        workshop, bundle, archive = folder / "workshop", folder / "bundle", folder / "upper.tar"
+        with storage_errors(folder):
+            bundle.mkdir()
+            workshop.mkdir()
+            pool(workshop / "pool", lock, store)
+        files = " ".join(f"{_MOUNT}/pool/{package.filename}" for package in lock.debian)
+        # Twice: a package may need another one configured before it is even unpacked.
+        install = f"dpkg --force-unsafe-io --install {files}"
+        task = sandbox.Task(
+            argv=["/bin/sh", "-c", f"umask 022; {install} || {install}"],
+            env={
+                "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                "LC_ALL": "C.UTF-8",
+                "DEBIAN_FRONTEND": "noninteractive",
+                "PYTHONHASHSEED": "0",
+            },
+            binds=[sandbox.Bind(source=workshop, destination=_MOUNT)],
+            writable=True,
+            capabilities=_CAPABILITIES,
+            all_ids=True,
+        )
+        done = sandbox.run(bundle, below, task)
+        if done.returncode != 0:
+            raise BuildError(
+                f"the Debian packages could not be put on top of the base: {process.tail(done.stderr)}",
+                hint="run again with -v for the whole output of dpkg",
+            )
+        _refuse_removals(bundle / "upper")
+        command = ["tar", "--create", "--numeric-owner", "--directory", str(bundle / "upper"), "."]
+        process.run([*namespaces.prefix(all_ids=True), *command, "--file", str(archive)])
+        with storage_errors(archive), archive.open("rb") as file:
+            normalise(file, out)
+
+
+def _refuse_removals(upper: Path) -> None:
+    gone = [
+        f"/{path.relative_to(upper)}"
+        for path in sorted(upper.rglob("*"))
+        if stat.S_ISCHR((found := path.lstat()).st_mode) and found.st_rdev == os.makedev(0, 0)
+    ]
+    if gone:
+        raise BuildError(f"the Debian packages take files of the base away: {', '.join(gone[:5])}")
+
+
+def _layer(layer: BaseLayer) -> Layer:
+    return Layer(layer.diff_id, layer.digest, layer.size, 0, layer.media_type)

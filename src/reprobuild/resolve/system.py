@@ -1,0 +1,71 @@
+"""The system under the Python packages: Debian's, alone or on a base image, and its C library."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from ..console import Console
+from ..lockbase import Base
+from ..lockfile import DebianPackage, Lock
+from ..request import Request
+from .base import dpkg_status
+from .debian import DebianRequest, resolve_debian
+from .target import glibc_here, glibc_of
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """What a request wants of it, for one machine."""
+
+    request: Request
+    machine: str
+    """Debian's name of the architecture."""
+    base: Base | None
+    """The image underneath, when the request names one."""
+
+    def packages(
+        self, existing: Lock | None, upgrade: Collection[str], console: Console
+    ) -> tuple[DebianPackage, ...]:
+        """Return the Debian packages. Versions in ``existing`` stay but those in ``upgrade``."""
+        request, base = self.request, self.base
+        if base is not None and not request.apt and (base.python or request.conda is not None):
+            return ()
+        wanted = self._wanted(request)
+        keep: dict[str, str] = {}
+        if existing is not None and existing.suite == wanted.suite and existing.base == base:
+            keep = {p.name: p.version for p in existing.debian if p.name not in upgrade}
+            if wanted == self._wanted(existing.request) and len(keep) == len(existing.debian):
+                return tuple(existing.debian)
+        if base is not None:
+            wanted = replace(wanted, installed=dpkg_status(base))
+        return resolve_debian(wanted, keep=keep, console=console)
+
+    def glibc(self, packages: Sequence[DebianPackage]) -> tuple[int, int]:
+        """Return the version of the C library: of Debian's packages, else of the base."""
+        return self._glibc_of_base(packages) or glibc_of(packages)
+
+    def likely_glibc(self, others: Iterable[Lock | None]) -> tuple[int, int]:
+        """Return the version that it most likely has, before apt has told: by the base or other locks."""
+        found = self._glibc_of_base(())
+        for lock in others:
+            if found is None and lock is not None and lock.base is None and lock.suite == self.request.suite:
+                found = glibc_of(lock.debian)
+        return found or glibc_here()
+
+    def _glibc_of_base(self, packages: Collection[DebianPackage]) -> tuple[int, int] | None:
+        if self.base is None or any(package.name == "libc6" for package in packages):
+            return None
+        major, minor = self.base.glibc.split(".")
+        return int(major), int(minor)
+
+    def _wanted(self, request: Request) -> DebianRequest:
+        # conda brings a Python of its own, and two would only be one to mistake for the other.
+        there = request.conda is not None or (self.base is not None and bool(self.base.python))
+        return DebianRequest(
+            suite=request.suite if self.base is None else self.base.suite,
+            architecture=self.machine,
+            python="" if there else request.python,
+            apt=request.apt,
+            as_of=request.as_of,
+        )
