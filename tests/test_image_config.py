@@ -16,6 +16,7 @@ def test_labels_name_the_lock_and_the_stack() -> None:
         "dev.reprobuild.cuda": "12.1.105",
         "dev.reprobuild.cudnn": "9.1.0.70",
         "dev.reprobuild.debian": "bookworm",
+        "dev.reprobuild.driver": "525.60.13",
         "dev.reprobuild.epoch": "1726358400",
         "dev.reprobuild.lock": LOCK.digest,
         "dev.reprobuild.nccl": "2.20.5",

@@ -30,7 +30,7 @@ def apt(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DebianRequest, dict[str, 
         asked.append((wanted, dict(keep)))
         return (*BASE, *(debian(name, "1.0") for name in wanted.apt))
 
-    monkeypatch.setattr(module, "resolve_debian", answer)
+    monkeypatch.setattr("reprobuild.resolve.system.resolve_debian", answer)
     monkeypatch.setattr(module, "architecture", lambda: "amd64")
     return asked
 
@@ -143,7 +143,7 @@ def test_debian_s_error_comes_before_torch_s(family: Index, apt: list[Any], monk
     def refuse(*_: Any, **__: Any) -> None:
         raise ResolveError("Debian bookworm has no Python 3.99; it has 3.11")
 
-    monkeypatch.setattr(module, "resolve_debian", refuse)
+    monkeypatch.setattr("reprobuild.resolve.system.resolve_debian", refuse)
     with pytest.raises(ResolveError, match="has no Python"):
         lock(python="3.99")
 

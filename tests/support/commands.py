@@ -68,5 +68,5 @@ def apt(monkeypatch: pytest.MonkeyPatch) -> None:
         found = (*BASE, *(debian(name, "1.0") for name in wanted.apt))
         return tuple(replace(package, architecture=wanted.architecture) for package in found)
 
-    monkeypatch.setattr(resolve, "resolve_debian", answer)
+    monkeypatch.setattr("reprobuild.resolve.system.resolve_debian", answer)
     monkeypatch.setattr(resolve, "architecture", lambda: "amd64")
