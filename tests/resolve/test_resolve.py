@@ -128,7 +128,7 @@ def test_the_c_library_of_this_machine_has_no_say(
         ran.append(arguments)
         return resolve_python(*arguments, **options)
 
-    monkeypatch.setattr(module, "glibc_here", lambda: here)
+    monkeypatch.setattr("reprobuild.resolve.system.glibc_here", lambda: here)
     monkeypatch.setattr(module, "resolve_python", count)
     found = lock(cuda="12.8")
     assert versions(found)["torch"] == "2.8.0"
