@@ -16,13 +16,11 @@ from .console import Console
 from .engines.choice import taker
 from .engines.gpu import gpu_access
 from .errors import HostError
+from .fetch import UNPACKED
 from .home import Home, free_bytes, size_text
 from .index_settings import ca_bundle
 from .lockfile import Lock
 from .needs import Needs, needs_of
-
-_UNPACKED = 4
-"""An image takes about so many times the bytes that are fetched: packed, unpacked, and its layers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +124,7 @@ def _disk(lock: Lock | None, home: Home) -> Finding:
     if lock is None:
         return Finding("disk", good=None, text=text)
     sizes = [p.wheel.size for p in lock.python] + [p.size for p in lock.conda] + [p.size for p in lock.debian]
-    needed = sum(sizes) * _UNPACKED
+    needed = sum(sizes) * UNPACKED
     hint = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place"
     return Finding("disk", needed <= free, f"{text}; about {size_text(needed)} are needed", hint)
 
