@@ -102,10 +102,12 @@ def examine_gpus(needs: Needs | None) -> list[Finding]:
     if needs is None:
         return [Finding("GPU", good=True, text=gpus), Finding("driver", good=True, text=known)]
     old = needs.refusal_of_driver(found.version, found.cuda)
-    # One line for several GPUs of a kind.
-    strange = list(dict.fromkeys(filter(None, (needs.refusal_of_gpu(*each) for each in found.gpus))))
+    refusals = [needs.refusal_of_gpu(*each) for each in found.gpus]
+    # One that runs it is enough: a machine may have an old card for its screen. Each kind is named once.
+    good = None in refusals or not refusals
+    text = "; ".join(dict.fromkeys(filter(None, refusals))) or gpus
     return [
-        Finding("GPU", not strange, "; ".join(strange) or gpus, "ask for a PyTorch with code for this GPU"),
+        Finding("GPU", good, text, "ask for a PyTorch with code for this GPU"),
         Finding("driver", old is None, old or known, "install a newer driver, or ask for an older CUDA"),
     ]
 

@@ -10,6 +10,7 @@ from typing import Any
 from .archives import architecture
 from .errors import ImageError, RegistryError
 from .image_config import LABEL
+from .layers.image import sha256
 from .registry import Registry, Target
 
 
@@ -47,7 +48,14 @@ def read_remote(target: Target) -> Remote:
 
 def _read(registry: Registry, target: Target, path: str) -> dict[str, Any]:
     try:
-        found = json.loads(registry.read(path))
+        content = registry.read(path)
+        digest = path.partition("/")[2]
+        if digest.startswith("sha256:") and sha256(content) != digest:
+            raise RegistryError(
+                f"{target}: other bytes than {digest} came for it",
+                hint="someone on the way may change them; do not use it",
+            )
+        found = json.loads(content)
     except ValueError:
         found = None
     if not isinstance(found, dict):
