@@ -79,10 +79,10 @@ def made(machine: Machine) -> dict[str, Any]:
     """The image of an environment.yml, as the embedded engine builds it."""
     names = ", ".join(sorted(machine.versions))
     (machine.folder / "environment.yml").write_text(
-        f"name: forge\nchannels: [{machine.channel.url}]\ndependencies: [{names}, {{pip: [{ON_TOP}]}}]\n"
+        f"name: forge\nchannels: [{machine.channel.url}]\ndependencies: [{names}]\n"
     )
     apt = [word for name in LIBRARIES for word in ("--apt", name)]
-    machine.run("lock", "--from", "environment.yml", "--cuda", "cpu", *apt)
+    machine.run("lock", "--from", "environment.yml", "--cuda", "cpu", "--package", ON_TOP, *apt)
     found: dict[str, Any] = json.loads(machine.run("image", "forge", "--json", "--gpu", "off"))
     return found
 
