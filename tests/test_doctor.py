@@ -21,7 +21,7 @@ from reprobuild.lockparse import parse_lock
 from reprobuild.needs import needs_of, needs_of_labels
 from reprobuild.pipeline import _check_gpus
 from reprobuild.push import push
-from reprobuild.registry import Target
+from reprobuild.registry import Registry, Target
 from reprobuild.selftest import Gpu
 from support.building import lock_for, no_context, without_debian
 from support.registry import gate_before, serve_registry
@@ -132,6 +132,16 @@ def test_an_image_for_other_gpus(smi: Path, tmp_path: Path) -> None:
     assert found["driver"].good
 
 
+def test_one_gpu_that_runs_it_is_enough(smi: Path, tmp_path: Path) -> None:
+    smi.write_text(smi.read_text().replace('"; echo "NVIDIA A100-SXM4-40GB, 8.0"', '"; echo "Old, 5.0"'))
+    found = {
+        each.name: each
+        for each in examine_for(needs_of(replace(LOCK, architectures=("sm_80",))), Home(tmp_path))
+    }
+    assert found["GPU"].good
+    assert found["GPU"].text.startswith("Old has compute capability 5.0")
+
+
 @pytest.mark.parametrize("gpu", ["auto", "require"])
 def test_what_will_not_run_is_said_before_the_download(
     smi: Path, tmp_path: Path, gpu: Gpu, capsys: pytest.CaptureFixture[str]
@@ -183,6 +193,13 @@ def test_an_image_of_a_registry(
         asked = [line for line in gate.log if line.startswith("GET ") and "/blobs/" in line]
         assert len(asked) == 1, "the configuration, and no layer"
         missing = call("doctor", f"{gate.host}/team/x:2")
+        read = Registry.read
+        monkeypatch.setattr(
+            Registry, "read", lambda self, path: read(self, path) + b" " * path.startswith("blobs/")
+        )
+        tampered = call("doctor", f"{gate.host}/team/x:1")
+    assert tampered.status == RegistryError.exit_code
+    assert "other bytes than sha256:" in tampered.err
     assert said.status == 7
     assert "GPU     BAD: NVIDIA A100-SXM4-40GB has compute capability 8.0" in said.out
     assert "to fetch" in said.out

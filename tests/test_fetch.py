@@ -571,6 +571,16 @@ def test_who_waits_takes_over_from_one_that_is_killed(server: Server, store: Sto
 # The disk
 
 
+@pytest.mark.parametrize(("size", "says"), [(1 << 20, False), (3 << 20, True)])
+def test_a_disk_on_which_the_download_just_fits(
+    server: Server, tmp_path: Path, size: int, says: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tiny_disk(tmp_path / "disk") as disk:
+        lock = lock_of({server.add("/a.whl", bytes(size)): bytes(size)})
+        fetch(lock, Store(Home(disk)), Console())
+    assert ("free do for the download, but an image of it takes about" in capsys.readouterr().err) == says
+
+
 def test_a_disk_that_is_too_small_is_seen_before_the_first_request(server: Server, tmp_path: Path) -> None:
     with tiny_disk(tmp_path / "disk") as disk:
         lock = lock_of({server.add("/a.whl", bytes(7 << 20)): bytes(7 << 20)})

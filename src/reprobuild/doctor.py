@@ -16,13 +16,11 @@ from .console import Console
 from .engines.choice import taker
 from .engines.gpu import gpu_access
 from .errors import HostError
+from .fetch import UNPACKED
 from .home import Home, free_bytes, size_text
 from .index_settings import ca_bundle
 from .lockfile import Lock
 from .needs import Needs, needs_of
-
-_UNPACKED = 4
-"""An image takes about so many times the bytes that are fetched: packed, unpacked, and its layers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +102,12 @@ def examine_gpus(needs: Needs | None) -> list[Finding]:
     if needs is None:
         return [Finding("GPU", good=True, text=gpus), Finding("driver", good=True, text=known)]
     old = needs.refusal_of_driver(found.version, found.cuda)
-    # One line for several GPUs of a kind.
-    strange = list(dict.fromkeys(filter(None, (needs.refusal_of_gpu(*each) for each in found.gpus))))
+    refusals = [needs.refusal_of_gpu(*each) for each in found.gpus]
+    # One that runs it is enough: a machine may have an old card for its screen. Each kind is named once.
+    good = None in refusals or not refusals
+    text = "; ".join(dict.fromkeys(filter(None, refusals))) or gpus
     return [
-        Finding("GPU", not strange, "; ".join(strange) or gpus, "ask for a PyTorch with code for this GPU"),
+        Finding("GPU", good, text, "ask for a PyTorch with code for this GPU"),
         Finding("driver", old is None, old or known, "install a newer driver, or ask for an older CUDA"),
     ]
 
@@ -126,7 +126,7 @@ def _disk(lock: Lock | None, home: Home) -> Finding:
     if lock is None:
         return Finding("disk", good=None, text=text)
     sizes = [p.wheel.size for p in lock.python] + [p.size for p in lock.conda] + [p.size for p in lock.debian]
-    needed = sum(sizes) * _UNPACKED
+    needed = sum(sizes) * UNPACKED
     hint = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place"
     return Finding("disk", needed <= free, f"{text}; about {size_text(needed)} are needed", hint)
 

@@ -37,6 +37,8 @@ _GONE = (
     "a Debian mirror carries current versions only: `reprobuild lock --upgrade` takes those; or name a "
     f"snapshot archive, which keeps old ones, in {snapshot.VARIABLE}"
 )
+UNPACKED = 4
+"""An image takes about so many times the bytes that are fetched: packed, unpacked, and its layers."""
 
 _JOIN_SECONDS = 2.0
 """After Ctrl-C, for threads that cannot be woken: one that connects, or asks for an address."""
@@ -58,7 +60,7 @@ def fetch(lock: Lock, store: Store, console: Console, *, patience: Patience | No
     if not missing:
         return
     total = sum(artifact.size for artifact in missing)
-    _check_space(store, missing, total)
+    _check_space(store, missing, total, console)
     console.step(f"fetching {len(missing)} files, {size_text(total)}")
     with session(retries=0) as http, console.progress("fetch", total) as advance:
         crew = _Crew(missing, store, console, session=http, advance=advance, patience=patience or Patience())
@@ -110,13 +112,18 @@ def _mirrors(lock: Lock, package: DebianPackage) -> tuple[str, ...]:
         return ()
 
 
-def _check_space(store: Store, missing: Sequence[Artifact], total: int) -> None:
+def _check_space(store: Store, missing: Sequence[Artifact], total: int, console: Console) -> None:
     needed = total - sum(store.partial_size(artifact.sha256) for artifact in missing)
     free = free_bytes(store.root)
     if needed > free:
         raise StorageError(
             f"{store.root}: {size_text(needed)} are needed and {size_text(free)} free",
             hint="`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place",
+        )
+    if needed * UNPACKED > free:
+        console.warn(
+            f"{store.root}: {size_text(free)} free do for the download, but an image of it takes about "
+            f"{size_text(needed * UNPACKED)}"
         )
 
 

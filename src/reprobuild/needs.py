@@ -63,8 +63,8 @@ def needs_of(lock: Lock) -> Needs:
 
 def needs_of_labels(labels: Mapping[str, str], name: str) -> Needs:
     """Read what an image says of itself."""
-    found = re.match(r"[0-9]+\.[0-9]+", labels.get(LABEL + "cuda", ""))
-    cuda = found[0] if found else None
+    found = re.fullmatch(r"([0-9]+\.[0-9]+).*", labels.get(LABEL + "cuda", ""))
+    cuda = found[1] if found else None
     return Needs(
         name=name,
         cuda=cuda,

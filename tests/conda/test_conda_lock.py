@@ -536,6 +536,14 @@ def test_an_environment_is_taken_over(forge: Channel, call: Call) -> None:
     assert versions(lock_of("our-env"))["pytorch"] == "2.4.1 cuda120_py311_0"
 
 
+def test_a_check_writes_no_conda_lock(forge: Channel, call: Call) -> None:
+    write(conda(["pytorch"]))
+    assert call("lock", "a").status == 0
+    said = call("lock", "a", "--check", "--conda-lock", "x.yml")
+    assert (said.status, "does not go with --conda-lock" in said.err) == (2, True)
+    assert not Path("x.yml").exists()
+
+
 def test_no_conda_lock_of_a_lock_without_conda(forge: Channel, call: Call) -> None:
     said = call("lock", "--cuda", "12.1", "--conda-lock", "x.yml")
     assert said.status == 3

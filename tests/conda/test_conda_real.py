@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.real, pytest.mark.torch]
 
 BUILT = ("torch", "numpy", "markupsafe")
 PURE = ("filelock", "fsspec", "jinja2", "mpmath", "networkx", "sympy", "typing_extensions")
+ON_TOP = "opt-einsum==3.3.0"
+"""A wheel, which wants the NumPy that conda brings."""
 LIBRARIES = ["libbz2-1.0", "libexpat1", "libffi8", "liblzma5", "libssl3", "libuuid1", "zlib1g"]
 """Of the Debian that this machine's Python was built for."""
 
@@ -75,12 +77,12 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 @pytest.fixture(scope="module")
 def made(machine: Machine) -> dict[str, Any]:
     """The image of an environment.yml, as the embedded engine builds it."""
+    names = ", ".join(sorted(machine.versions))
     (machine.folder / "environment.yml").write_text(
-        f"name: forge\nchannels: [{machine.channel.url}]\n"
-        "dependencies: [pytorch, " + ", ".join(name for name in machine.versions if name != "pytorch") + "]\n"
+        f"name: forge\nchannels: [{machine.channel.url}]\ndependencies: [{names}]\n"
     )
     apt = [word for name in LIBRARIES for word in ("--apt", name)]
-    machine.run("lock", "--from", "environment.yml", "--cuda", "cpu", *apt)
+    machine.run("lock", "--from", "environment.yml", "--cuda", "cpu", "--package", ON_TOP, *apt)
     found: dict[str, Any] = json.loads(machine.run("image", "forge", "--json", "--gpu", "off"))
     return found
 
@@ -105,6 +107,9 @@ print(json.dumps([sys.prefix, os.environ["CONDA_PREFIX"], marked, torch.__file__
     assert machine.channel.url in meta
     listed = machine.run("run", name, "--", "python3", "-m", "pip", "list", "--format", "freeze")
     assert f"numpy=={machine.versions['numpy']}" in listed
+    assert ON_TOP.replace("-", "_") in listed.replace("-", "_")
+    code = "import opt_einsum, os; print(os.path.exists(opt_einsum.__cached__))"
+    assert machine.run("run", name, "--", "python3", "-c", code) == "True\n"
 
 
 def test_the_dockerfile_gives_the_same_files(machine: Machine, made: dict[str, Any], tmp_path: Path) -> None:

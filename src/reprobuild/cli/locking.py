@@ -68,8 +68,9 @@ def lock(
     envs = (*envs, *(value for value in upgrade_ if is_env(value)))
     moved = tuple(value for value in upgrade_ if value != _ALL and not is_env(value))
     upgrade = Upgrade(everything=len(moved) < len(upgrade_), packages=moved)
-    if check and upgrade_:
-        raise click.UsageError("--check writes nothing, so it does not go with --upgrade")
+    if check and (upgrade_ or conda_lock):
+        other = "--upgrade" if upgrade_ else "--conda-lock"
+        raise click.UsageError(f"--check writes nothing, so it does not go with {other}")
     chosen = _chosen(envs, flags)
     if conda_lock is not None and len(chosen) > 1:
         raise click.UsageError("--conda-lock FILE is for one request; name it")
