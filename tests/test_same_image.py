@@ -20,6 +20,7 @@ from conftest import needs
 from reprobuild.console import Console
 from reprobuild.fetch import fetch
 from reprobuild.home import Home
+from reprobuild.index_settings import indexes
 from reprobuild.layers.plan import plan
 from reprobuild.lockfile import Lock
 from reprobuild.resolve import Upgrade, resolve
@@ -75,6 +76,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     with serve_index() as index, pytest.MonkeyPatch.context() as patch:
         index.add("torch", "2.13.0+cpu", tag=LINUX, requires=["numpy"])
         patch.setenv("UV_INDEX", index.url)
+        # What pip has set up as find-links counts with pip's index only.
+        patch.setenv("UV_DEFAULT_INDEX", indexes().default)
         found = resolve(
             request(cuda="cpu", torch="2.13.0"), existing=None, upgrade=Upgrade(), console=CONSOLE
         )  # fmt: skip

@@ -16,34 +16,26 @@ import pytest
 from conftest import needs
 from reprobuild.index_settings import ca_bundle
 from reprobuild.lockparse import parse_lock
+from support.bench import TORCH, cpu_wheel
 from support.pytorch import PyTorch, serve_pytorch
 
 pytestmark = pytest.mark.real
 
-TORCH = "2.13.0"
-TAG = "cp311-cp311-manylinux_2_28_x86_64"
-
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The real CPU wheel, which this machine's pip must be able to find."""
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
-    command += ["--python-version", "3.11", "--platform", "manylinux_2_28_x86_64", "--only-binary", ":all:"]
-    done = subprocess.run([*command, f"torch=={TORCH}+cpu"], capture_output=True, check=False)
-    files = list(folder.glob("*.whl"))
-    if not files:
-        pytest.skip(f"pip finds no torch {TORCH}+cpu here: {done.stderr.decode()[-200:]}")
-    body = files[0].read_bytes()
+    yield cpu_wheel(folder)
     shutil.rmtree(folder)
-    return body
 
 
 @pytest.fixture
-def pytorch(wheel: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PyTorch]:
+def pytorch(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PyTorch]:
     bundle = ca_bundle() or Path(ssl.get_default_verify_paths().cafile or "/nonexistent")
     with serve_pytorch(tmp_path) as index:
-        index.add("cpu", "torch", f"{TORCH}+cpu", tag=TAG, body=wheel)
+        version, tag = wheel.stem.split("-", 2)[1:]
+        index.add("cpu", "torch", version, tag=tag, body=wheel.read_bytes())
         every = tmp_path / "every-ca.pem"
         every.write_bytes(bundle.read_bytes() + index.ca.read_bytes())
         for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
@@ -77,7 +69,7 @@ def test_cpu_only_end_to_end(pytorch: PyTorch, tmp_path: Path, monkeypatch: pyte
     assert made["report"]["verdict"] == "passed"
     lock = parse_lock((tmp_path / "envs/pylock.torch-cpu.toml").read_text(), "")
     torch = next(p for p in lock.python if p.name == "torch")
-    assert torch.version == f"{TORCH}+cpu"
+    assert torch.wheel.filename == pytorch.folders["cpu"][0].name
     assert "/whl/cpu/" in torch.wheel.url
     asked = [path for method, _, path in pytorch.log if method == "GET" and path.endswith(".whl")]
     assert len(asked) >= 1

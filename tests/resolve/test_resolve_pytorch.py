@@ -11,7 +11,7 @@ import pytest
 
 from reprobuild.lockfile import Lock
 from reprobuild.lockparse import parse_lock
-from support.index import Index
+from support.index import Index, wheel
 from support.pytorch import PyTorch, serve_pytorch
 from support.resolving import LINUX
 
@@ -164,3 +164,22 @@ def test_another_build_than_was_asked_for(pytorch: PyTorch, call: Call) -> None:
     said = call("lock", "--cuda", "11.8", "--index", "pytorch")
     assert said.status == 5
     assert "not 11.8" in said.err
+
+
+def test_find_links_do_not_take_its_place(
+    pytorch: PyTorch, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    (folder / f"torch-2.5.0+cpu-{LINUX}.whl").write_bytes(wheel("torch", "2.5.0+cpu"))
+    monkeypatch.setenv("UV_FIND_LINKS", str(folder))
+    said = call("lock", "--cuda", "cpu", "--index", "pytorch")
+    assert said.status == 5
+    assert f"torch 2.5.0+cpu was found in {folder.as_uri()}" in said.err
+    said = call("lock", "--cuda", "cpu", "--index", "pytorch", "--torch", "2.4.1")
+    assert said.status == 0, said.err
+    assert "/whl/cpu/" in urls("torch-cpu")["torch"]
+    # Nor is the default index's build for CUDA mistaken for it.
+    (folder / f"torch-2.4.1+cpu-{LINUX}.whl").write_bytes(wheel("torch", "2.4.1+cpu"))
+    assert call("lock", "--cuda", "12.1").status == 0
+    assert locked("torch-cu121").version_of("torch") == "2.4.1"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from urllib.parse import unquote
 
 import requests
 from packaging.requirements import Requirement
@@ -16,12 +17,15 @@ from ..archives import architecture
 from ..console import Console
 from ..determinism import variables
 from ..errors import ResolveError
+from ..index_settings import find_links
 from ..lockfile import CondaPackage, Lock, PythonPackage
 from ..network import session as new_session
+from ..network import without_credentials
 from ..request import Request, flavour
 from .architectures import architectures
 from .base import resolve_base
 from .conda import check_wheels, resolve_conda, torch_from_conda
+from .index_page import linked_files
 from .python import ALWAYS, resolve_python
 from .system import System
 from .target import Target
@@ -123,6 +127,8 @@ def resolve(
     conda, python, known = found
     if not torch_from_conda(conda):
         _check_cuda(request, python)
+        if request.index is not None:
+            _check_index(python)
     return Lock(
         request=request,
         platform=target.platform,
@@ -183,6 +189,9 @@ def _packages(
             session=session,
         )
     check_wheels(conda, wheels)
+    if request.index is not None and request.cuda != "cpu":
+        (own,) = (package for package in wheels if package.name == "torch")
+        return conda, wheels, architectures(own.wheel.url, session)
     return conda, wheels, known.result()
 
 
@@ -231,7 +240,8 @@ def _backend(request: Request) -> str | None:
 
 
 def _requirement(request: Request, torch: Version | None) -> str:
-    return f"torch{request.torch_specifier}" if torch is None else f"torch=={torch}"
+    # Three: to == a CPU build 2.4.1+cpu of another index would be as good, and newer.
+    return f"torch{request.torch_specifier}" if torch is None else f"torch==={torch}"
 
 
 def _check_cuda(request: Request, python: Collection[PythonPackage]) -> None:
@@ -253,6 +263,20 @@ def _check_cuda(request: Request, python: Collection[PythonPackage]) -> None:
             f"torch {torch} was resolved for CUDA {', '.join(sorted(cudas)) or 'none'}, not {request.cuda}",
             hint="another package of the request may ask for another CUDA; or UV_INDEX names several indexes",
         )
+
+
+def _check_index(python: Collection[PythonPackage]) -> None:
+    """Hold torch against find-links, of which uv takes the best beside whatever index it is told of."""
+    torch = next(package for package in python if package.name == "torch")
+    with new_session() as http:
+        for link in find_links():
+            files = linked_files(link, "torch", http)
+            if unquote(torch.wheel.url) in {unquote(without_credentials(f.package.url)) for f in files}:
+                raise ResolveError(
+                    f"torch {torch.version} was found in {without_credentials(link)}, which is set up as "
+                    "find-links, and the request names PyTorch's own index",
+                    hint="take it out of find-links, or index out of the request",
+                )
 
 
 def _epoch(request: Request, python: Collection[PythonPackage], conda: Collection[CondaPackage]) -> int:

@@ -42,7 +42,7 @@ def files(project: str, session: requests.Session) -> Sequence[File]:
     be read or none knows the project.
     """
     every = every_index()
-    found = [file for link in find_links() for file in _linked(link, project, session)]
+    found = [file for link in find_links() for file in linked_files(link, project, session)]
     for index in indexes().all:
         if index.startswith(("http://", "https://")):
             page = _page(index, project, session)
@@ -57,7 +57,7 @@ def files(project: str, session: requests.Session) -> Sequence[File]:
     return found
 
 
-def _linked(link: str, project: str, session: requests.Session) -> list[File]:
+def linked_files(link: str, project: str, session: requests.Session) -> list[File]:
     """Return what a page or folder of wheels has of a project."""
     parts = urlsplit(link)
     if parts.scheme == "file":
