@@ -124,7 +124,7 @@ def _debian(
         if wanted == before and len(keep) == len(existing.debian):
             return tuple(existing.debian)
     if base is not None:
-        wanted = replace(wanted, installed=dpkg_status(base))
+        wanted = replace(wanted, installed=dpkg_status(base, console))
     return resolve_debian(wanted, keep=keep, console=console)
 
 
