@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .. import namespaces, process, sandbox
@@ -47,8 +47,18 @@ def base_layers(base: Base, plans: Sequence[LayerPlan], store: Store, cache: Lay
     ]
 
 
-def write_on_top(lock: Lock, store: Store, below: Sequence[Path], home: Home, out: LayerWriter) -> None:
+def write_on_top(
+    lock: Lock,
+    store: Store,
+    below: Sequence[Path],
+    home: Home,
+    out: LayerWriter,
+    *,
+    owners: Mapping[str, str],
+) -> None:
     """Install the lock's Debian packages over the unpacked layers of its base, and write what that changed.
+
+    ``owners`` are those of the base's files, by path: an ordinary user's unpacked layers have lost them.
 
     Raises `HostError`, and `BuildError` when they do not install, or take something of the base away.
     """
@@ -85,7 +95,7 @@ def write_on_top(lock: Lock, store: Store, below: Sequence[Path], home: Home, ou
         command = ["tar", "--create", "--numeric-owner", "--directory", str(bundle / "upper"), "."]
         process.run([*namespaces.prefix(all_ids=True), *command, "--file", str(archive)])
         with storage_errors(archive), archive.open("rb") as file:
-            normalise(file, out)
+            normalise(file, out, owners)
 
 
 def _refuse_removals(upper: Path) -> None:
