@@ -53,7 +53,7 @@ def resolve_base(
         found = _read(reference, request, f"linux/{architecture}", console)
         # What a registry says is held to the form that a lock has.
         Base.from_dict(found.to_dict(), request.base_image)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise RegistryError(
             f"{request.base_image}: the registry's answer is no manifest: {type(error).__name__} {error}",
             hint="push the image anew",
