@@ -1,4 +1,4 @@
-"""What is put on top of a base may add and change, and not take away (test_base_image_real.py has the rest)."""
+"""What is put on top of a base may add and change, and not take away; the rest: test_base_image_real.py."""
 
 from __future__ import annotations
 

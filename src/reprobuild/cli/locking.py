@@ -223,6 +223,6 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [(title, stack[name]) for name, title in (STACK | {"python": "Python"}).items() if name in stack]
     conda = f", {facts['conda_packages']} conda" if facts["conda_packages"] else ""
     count = f"{facts['python_packages']} Python{conda} and {facts['debian_packages']} Debian packages"
-    rows += [("base", facts["base"])] if "base" in facts else []
+    rows += [("base", facts["base"].replace("@", " ")[: -64 + 12])] if "base" in facts else []
     rows += [("locked", f"{count}, {size_text(facts['size'])}"), ("digest", facts["digest"])]
     return rows + [("moved", f"{n} {a or 'none'} → {b or 'none'}") for n, (a, b) in facts["moved"].items()]
