@@ -5,30 +5,40 @@ The Debian packages, pip and NumPy are real ones; PyTorch is a toy, which has no
 
 from __future__ import annotations
 
+import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from conftest import needs
 from reprobuild.console import Console
+from reprobuild.engines.choice import choose
 from reprobuild.engines.oci import OciEngine
 from reprobuild.fetch import fetch
 from reprobuild.home import Home
 from reprobuild.lockfile import Lock
 from reprobuild.lockparse import parse_lock
+from reprobuild.pipeline import _fill
+from reprobuild.render import render
 from reprobuild.resolve import Upgrade, resolve
 from reprobuild.sandbox import Bind
 from reprobuild.sources import tree_of
 from reprobuild.store import Store
 from support.bases import Pusher
+from support.engines import Kind, old_docker, podman
 from support.images import layer
 from support.index import serve_index
 from support.registry import serve_registry
 from support.resolving import LINUX, request
 
+if TYPE_CHECKING:
+    from support.people import Person  # pytest itself imports the plugin
+
+pytest_plugins = ["support.people"]
 pytestmark = pytest.mark.real
 
 CONSOLE = Console(quiet=True)
@@ -169,3 +179,49 @@ def test_the_pin_stays_until_it_is_moved(bench: Bench) -> None:
         assert newer.base.manifests == {before.platform: moved}
     finally:
         bench.pusher.image([bench.root], tag="python", form="oci")
+
+
+def test_an_ordinary_user_builds_the_same(
+    bench: Bench, people: Callable[[str], Person], tmp_path: Path
+) -> None:
+    lock = bench.lock("bare", apt=["jq"])
+    digest = bench.build(lock)
+    person = people("user")
+    home = person.folder / "base-home"
+    for package in [*lock.debian, *(p.wheel for p in lock.python), *(lock.base.layers if lock.base else ())]:
+        source = bench.home.root / "store/sha256" / package.sha256[:2] / package.sha256
+        target = home / source.relative_to(bench.home.root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+    subprocess.run(["chown", "-R", f"{person.uid}:{person.gid}", home], check=True)
+    (person.folder / "pylock.base.toml").write_text(lock.dump())
+    (driver,) = [found for path in person.paths if (found := path / "support/build_once.py").exists()]
+    command = person.python(driver, person.folder / "pylock.base.toml")
+    env = {"REPROBUILD_HOME": str(home), "TEST_UMASK": "077"}
+    with person.start(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        out, err = process.communicate(timeout=300)
+    assert (process.returncode, out.decode()) == (0, digest), err.decode()
+
+
+@pytest.mark.parametrize("kind", ["podman", "docker"])
+def test_other_engines_make_the_same_files_from_the_dockerfile(
+    bench: Bench, kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = bench.lock("bare", apt=["jq"])
+    wanted = tree_of(bench.build(lock), bench.home, CONSOLE)
+    host = bench.pusher.name.partition("/")[0]
+    plain = tmp_path / "registries.conf"
+    plain.write_text(f'[[registry]]\nlocation = "{host}"\ninsecure = true\n')
+    monkeypatch.setenv("CONTAINERS_REGISTRIES_CONF", str(plain))
+    with podman(tmp_path / kind) if kind == "podman" else old_docker(tmp_path / kind) as site:
+        for name, value in site.env.items():
+            monkeypatch.setenv(name, value)
+        engine = choose(kind, bench.home, CONSOLE)
+        digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, bench.home, CONSOLE))
+        found = tree_of(f"{kind}:{digest}", bench.home, CONSOLE)
+    differ = {
+        path: (wanted.files.get(path), found.files.get(path))
+        for path in wanted.files.keys() | found.files.keys()
+        if wanted.files.get(path) != found.files.get(path)
+    }
+    assert differ == {}

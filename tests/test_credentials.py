@@ -62,6 +62,9 @@ def test_old_docker_wrote_addresses_and_new_ones_may_keep_tokens(env: dict[str, 
     login = login_for(HOST, "x", env)
     assert login == Login("<token>", "abc")
     assert login.is_token
+    # As it still does for its own registry.
+    write(tmp_path / ".docker/config.json", {"auths": {f"https://{HOST}/v1/": basic("hub:1")}})
+    assert login_for(HOST, "library/x", env) == Login("hub", "1")
 
 
 @pytest.mark.parametrize("key", ["credsStore", "credHelpers"])

@@ -74,7 +74,9 @@ def _of(config: Mapping[str, Any], key: str, file: Path) -> Login | None:
     if helper and (login := _ask(str(helper), key)) is not None:
         return login
     auths = config.get("auths") or {}
-    entry = auths.get(key) or auths.get(f"https://{key}") or auths.get(f"http://{key}") or {}
+    # Docker keeps the login of its own registry under an address of its first API.
+    names = (key, f"https://{key}", f"http://{key}", f"https://{key}/v1/")
+    entry: Mapping[str, Any] = next((auths[name] for name in names if auths.get(name)), {})
     if token := entry.get("identitytoken"):
         return Login("<token>", str(token))
     if not entry.get("auth"):

@@ -21,6 +21,9 @@ from .home import Home, raise_if_full, storage_errors
 from .removal import remove_tree
 from .tree import layer_of
 
+OPAQUE = ("trusted" if os.geteuid() == 0 else "user") + ".overlay.opaque"
+"""The mark of a folder that hides what is below; an ordinary user's mounts have another (see sandbox.py)."""
+
 _CHUNK = 1 << 20
 
 
@@ -124,10 +127,8 @@ def _hide(root: Path) -> None:
         mark.unlink()
         target = mark.with_name(mark.name.removeprefix(".wh."))
         if mark.name == ".wh..wh..opq" or target.is_dir():
-            # In user namespaces only this name can be set; see the mount's options in sandbox.py.
-            space = "trusted" if os.geteuid() == 0 else "user"
             folder = mark.parent if mark.name == ".wh..wh..opq" else target
-            os.setxattr(folder, f"{space}.overlay.opaque", b"y")
+            os.setxattr(folder, OPAQUE, b"y")
         elif not mark.name.startswith(".wh..wh.") and not os.path.lexists(target):
             os.mknod(target, stat.S_IFCHR, os.makedev(0, 0))
 

@@ -11,7 +11,9 @@ import pytest
 
 from conftest import GOLDEN
 from reprobuild.lockparse import parse_lock
+from support.bases import Pusher, files
 from support.index import Index
+from support.registry import serve_registry
 
 if TYPE_CHECKING:
     from support.commands import Call  # pytest itself imports the plugin
@@ -73,6 +75,27 @@ def test_every_flag_lands_in_the_request(ready: Index, call: Call) -> None:
         'profile = "portable"\nthreads = 2\nseed = 7\n'
     )
     assert versions(Path("envs/pylock.all.toml"))["torch"] == "2.4.0"
+
+
+def test_a_base_image(ready: Index, call: Call, tmp_path: Path) -> None:
+    with serve_registry(tmp_path / "registry") as host:
+        digest = Pusher(host, "team/base").image([files(**{"opt/libcudart.so.12": b"cuda"})])
+        refused = call("lock", "--cuda", "12.1", "--base-image", f"{host}/team/base:1")
+        assert (refused.status, refused.out) == (5, "")
+        assert "/opt/libcudart.so.12" in refused.err
+        assert "base.allow-cuda = true" in refused.err
+        assert not Path("envs").exists()
+        said = call("lock", "--cuda", "12.1", "--base-image", f"{host}/team/base:1", "--allow-cuda", "--json")
+        [facts] = json.loads(said.out)
+        assert facts["base"] == f"{host}/team/base@{digest}"
+        assert REQUEST.read_text().endswith(
+            f'[base]\nimage = "{host}/team/base:1"\nallow-cuda = true\n\n[determinism]\n'
+            'profile = "strict"\nthreads = 1\n'
+        )
+        assert f"\nbase     {host}/team/base {digest[:19]}\n" in call("lock").out
+        gone = call("lock", "--cuda", "12.4", "--base-image", f"{host}/team/none:1")
+        assert (gone.status, "team/none has no 1" in gone.err) == (15, True)
+    assert call("lock", "--check").status == 0
 
 
 def test_json_is_alone_on_stdout(ready: Index, call: Call) -> None:
@@ -161,6 +184,9 @@ def test_a_bad_request_is_refused_by_its_place(text: str, words: str, ready: Ind
         (["--cuda", "12.1", "--seed", "-1"], "--seed: -1 is not from 0 to 4294967295"),
         (["--cuda", "12.1", "--as-of", "2024"], "--as-of: '2024' is not a day like 2024-09-15"),
         (["--cuda", "12.1", "--debian", "Sid"], "--debian: 'Sid' is not a release's code name"),
+        (["--cuda", "12.1", "--base-image", "A b"], "--base-image: 'A b' is not an image like"),
+        (["--cuda", "12.1", "--allow-cuda"], "--allow-cuda: is for a base.image"),
+        (["--cuda", "12.1", "--debian", "sid", "--base-image", "x"], "--debian: give this or base.image"),
         (["--cuda", "12.1", "--name", "A"], "--name: 'A' is not lower-case letters"),
         (["--cuda", "12.1", "--apt", "a;b"], "--apt: 'a;b' is not the name of a Debian package"),
         (["--cuda", "12.1", "--torch", "x"], "--torch: 'x' is not a version like"),

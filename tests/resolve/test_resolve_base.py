@@ -14,7 +14,7 @@ import pytest
 
 from reprobuild import registry as registry_module
 from reprobuild.console import Console
-from reprobuild.errors import FetchError, RegistryError, ReprobuildError, ResolveError
+from reprobuild.errors import FetchError, RegistryError, ResolveError
 from reprobuild.home import Home
 from reprobuild.lockbase import Base
 from reprobuild.lockfile import Lock
@@ -29,6 +29,7 @@ from support.images import Entry, layer
 from support.index import Index
 from support.registry import PASSWORD, USER, gate_before, serve_registry
 from support.resolving import request
+from support.server import serve
 
 pytest_plugins = ["support.family"]
 
@@ -290,16 +291,33 @@ def test_a_name_without_a_host_is_docker_s(team: Pusher, host: str, monkeypatch:
     assert locked("toy:1").image == "docker.io/library/toy:1"
 
 
-def test_every_error_is_one_that_is_shown(team: Pusher) -> None:
-    for text in ("no json", "[]", '"x"', "{}"):
-        team._session.put(
-            f"{team.root}/manifests/1",
-            data=text,
-            headers={"Content-Type": "application/vnd.oci.image.manifest.v1+json"},
-            timeout=10,
-        )
-        with pytest.raises(ReprobuildError):
-            locked(f"{team.name}:1")
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"no json",
+        b"[]",
+        b"{}",
+        b'{"config": 1}',
+        b'{"config": {}}',
+        b'{"manifests": 1}',
+        b'{"manifests": [1]}',
+        b'{"manifests": [{"platform": {"os": "linux", "architecture": "amd64"}}]}',
+    ],
+)
+def test_an_answer_that_is_no_manifest(said: bytes) -> None:
+    with serve() as server:
+        server.add("/v2/", b"{}")
+        server.add("/v2/team/base/manifests/1", said)
+        with pytest.raises((RegistryError, ResolveError)) as bad:
+            locked(f"{server.url[7:]}/team/base:1")
+    assert "team/base" in bad.value.message
+
+
+@pytest.mark.parametrize("config", [{"Env": ["A-B=c"]}, {"Env": ["A=b\nc"]}, {"Env": [1]}, {"Env": 1}])
+def test_a_configuration_that_no_lock_can_hold(team: Pusher, config: Any) -> None:
+    team.image([files()], **config)
+    with pytest.raises((RegistryError, ResolveError), match="team/base:1"):
+        locked(f"{team.name}:1")
 
 
 @pytest.mark.parametrize(

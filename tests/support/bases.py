@@ -104,6 +104,7 @@ class Pusher:
             "os": "linux",
             "created": created,
             "config": config,
+            "history": [{"created": created, "created_by": "a test"}] * len(layers),
             "rootfs": {"type": "layers", "diff_ids": [digest_of(each) for each in layers]},
         }
         content = json.dumps(document).encode()

@@ -237,6 +237,7 @@ def _facts(env: Env, now: Lock, before: Lock | None) -> dict[str, Any]:
         "python_packages": len(now.python),
         "debian_packages": len(now.debian),
         "conda_packages": len(now.conda),
+        **({"base": f"{now.base.name}@{now.base.manifests[now.platform]}"} if now.base is not None else {}),
         "size": _size(now),
         "moved": moved if before else {},
     }
@@ -247,6 +248,7 @@ def _size(found: Lock) -> int:
         sum(p.wheel.size for p in found.python)
         + sum(p.size for p in found.conda)
         + sum(p.size for p in found.debian)
+        + sum(layer.size for layer in (found.base.layers if found.base is not None else ()))
     )
 
 
@@ -261,5 +263,6 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [(title, stack[name]) for name, title in (STACK | {"python": "Python"}).items() if name in stack]
     conda = f", {facts['conda_packages']} conda" if facts["conda_packages"] else ""
     count = f"{facts['python_packages']} Python{conda} and {facts['debian_packages']} Debian packages"
+    rows += [("base", facts["base"].replace("@", " ")[: -64 + 12])] if "base" in facts else []
     rows += [("locked", f"{count}, {size_text(facts['size'])}"), ("digest", facts["digest"])]
     return rows + [("moved", f"{n} {a or 'none'} → {b or 'none'}") for n, (a, b) in facts["moved"].items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 from .. import namespaces, process, sandbox
@@ -12,6 +12,7 @@ from ..errors import BuildError
 from ..home import Home, storage_errors
 from ..lockbase import Base, BaseLayer
 from ..lockfile import Lock
+from ..roots import OPAQUE
 from ..store import Store
 from ..tree import read_layers
 from .cache import Cached, LayerCache
@@ -47,8 +48,18 @@ def base_layers(base: Base, plans: Sequence[LayerPlan], store: Store, cache: Lay
     ]
 
 
-def write_on_top(lock: Lock, store: Store, below: Sequence[Path], home: Home, out: LayerWriter) -> None:
+def write_on_top(
+    lock: Lock,
+    store: Store,
+    below: Sequence[Path],
+    home: Home,
+    out: LayerWriter,
+    *,
+    owners: Mapping[str, str],
+) -> None:
     """Install the lock's Debian packages over the unpacked layers of its base, and write what that changed.
+
+    ``owners`` are those of the base's files, by path: an ordinary user's unpacked layers have lost them.
 
     Raises `HostError`, and `BuildError` when they do not install, or take something of the base away.
     """
@@ -81,21 +92,30 @@ def write_on_top(lock: Lock, store: Store, below: Sequence[Path], home: Home, ou
                 f"the Debian packages could not be put on top of the base: {process.tail(done.stderr)}",
                 hint="run again with -v for the whole output of dpkg",
             )
-        _refuse_removals(bundle / "upper")
+        _refuse_removals(bundle / "upper", owners)
         command = ["tar", "--create", "--numeric-owner", "--directory", str(bundle / "upper"), "."]
         process.run([*namespaces.prefix(all_ids=True), *command, "--file", str(archive)])
         with storage_errors(archive), archive.open("rb") as file:
-            normalise(file, out)
+            normalise(file, out, owners)
 
 
-def _refuse_removals(upper: Path) -> None:
-    gone = [
-        f"/{path.relative_to(upper)}"
-        for path in sorted(upper.rglob("*"))
-        if stat.S_ISCHR((found := path.lstat()).st_mode) and found.st_rdev == os.makedev(0, 0)
-    ]
+def _refuse_removals(upper: Path, base: Container[str]) -> None:
+    """Refuse what overlayfs has marked as gone: a Dockerfile's ADD could not do the same."""
+    paths = {str(path.relative_to(upper)): path for path in sorted(upper.rglob("*"))}
+    gone = [f"/{name}" for name, path in paths.items() if _is_gone(path, in_base=name in base)]
     if gone:
-        raise BuildError(f"the Debian packages take files of the base away: {', '.join(gone[:5])}")
+        raise BuildError(
+            f"the Debian packages take files of the base away: {', '.join(gone[:5])}",
+            hint="leave out the apt package that does, or take a base without those files",
+        )
+
+
+def _is_gone(path: Path, *, in_base: bool) -> bool:
+    found = path.lstat()
+    if stat.S_ISCHR(found.st_mode):
+        return found.st_rdev == os.makedev(0, 0)
+    # A new folder has the mark too, where it hides nothing.
+    return in_base and stat.S_ISDIR(found.st_mode) and OPAQUE in os.listxattr(path)
 
 
 def _layer(layer: BaseLayer) -> Layer:

@@ -132,7 +132,9 @@ class _Builder:
                 with self._blob(layer.key) as out:
                     writer = LayerWriter(out)
                     if found:
-                        write_on_top(self._lock, self._store, self._unpacked(found), self._home, writer)
+                        owners = {r.path: r.owner for cached in found for r in cached.records}
+                        below = self._unpacked(found)
+                        write_on_top(self._lock, self._store, below, self._home, writer, owners=owners)
                     else:
                         write_debian(self._lock, self._store, self._home, writer)
                     cached = self._put(layer.key, out, writer, [p.sha256 for p in self._lock.debian])

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
@@ -80,14 +81,18 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
             normalise(file, out)
 
 
-def normalise(archive: IO[bytes], out: LayerWriter) -> None:
-    """Write the root's tar as a layer: sorted, one time stamp, nothing of the host or the hour."""
+def normalise(archive: IO[bytes], out: LayerWriter, owners: Mapping[str, str] | None = None) -> None:
+    """Write the root's tar as a layer: sorted, one time stamp, nothing of the host or the hour.
+
+    ``owners``, as ``0:8`` by path, count for more than those in the tar.
+    """
     with tarfile.open(fileobj=archive, mode="r:") as tar:
         members = {m.name.removeprefix("./"): m for m in tar if m.name not in (".", "./")}
         # The root itself, whose mode a builder would else choose.
         out.folder(".")
         for path, member in sorted(members.items()):
-            owner = {"uid": member.uid, "gid": member.gid}
+            uid, _, gid = (owners or {}).get(path, f"{member.uid}:{member.gid}").partition(":")
+            owner = {"uid": int(uid), "gid": int(gid)}
             if _LEFT_OUT.fullmatch(path) or (_LOG.fullmatch(path) and not member.isdir()):
                 continue
             if member.isdir():

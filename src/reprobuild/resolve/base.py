@@ -12,7 +12,7 @@ from typing import Any
 from ..basefetch import fetch_base, registry_of
 from ..console import Console
 from ..determinism import FORBIDDEN
-from ..errors import RegistryError, ResolveError
+from ..errors import RegistryError, RequestError, ResolveError
 from ..home import Home
 from ..layers.image import sha256
 from ..lockbase import MEDIA_TYPES, Base, BaseLayer
@@ -48,14 +48,25 @@ def resolve_base(
             return before
         pinned = before.index or before.manifests[f"linux/{architecture}"]
         reference = replace(reference, digest=pinned)
-    found = _read(reference, request, f"linux/{architecture}", console)
+    try:
+        found = _read(reference, request, f"linux/{architecture}", console)
+        # What a registry says is held to the form that a lock has.
+        Base.from_dict(found.to_dict(), request.base_image)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise RegistryError(
+            f"{request.base_image}: the registry's answer is no manifest: {type(error).__name__} {error}",
+            hint="push the image anew",
+        ) from None
+    except RequestError as error:
+        raise ResolveError(f"{error.message}; no lock can say so", hint="take another base") from None
     _check(found, request, console)
     return found
 
 
-def dpkg_status(base: Base) -> str:
-    """Return dpkg's list of the packages that a base image has, whose layers are in the store."""
+def dpkg_status(base: Base, console: Console) -> str:
+    """Return dpkg's list of the packages that a base image has."""
     store = Store(Home.from_environment())
+    fetch_base(base.image, base.layers, store, console)
     tree = read_layers((store.path(y.sha256) for y in base.layers), STATUS.__eq__)
     if STATUS not in tree.kept:
         raise ResolveError(

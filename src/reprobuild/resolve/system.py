@@ -38,7 +38,7 @@ class System:
             if wanted == self._wanted(existing.request) and len(keep) == len(existing.debian):
                 return tuple(existing.debian)
         if base is not None:
-            wanted = replace(wanted, installed=dpkg_status(base))
+            wanted = replace(wanted, installed=dpkg_status(base, console))
         return resolve_debian(wanted, keep=keep, console=console)
 
     def glibc(self, packages: Sequence[DebianPackage]) -> tuple[int, int]:
