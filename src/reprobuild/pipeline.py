@@ -22,7 +22,15 @@ from .image_config import default_image_name
 from .layers.build import debian_records, write_conda_tar, write_debian_tar
 from .lockfile import Lock
 from .network import without_credentials
-from .render import CONDA_TAR, DEBIAN_TAR, DebianRoot, Rendered, render, render_self_contained
+from .render import (
+    CONDA_TAR,
+    DEBIAN_TAR,
+    DebianRoot,
+    Rendered,
+    check_self_contained,
+    render,
+    render_self_contained,
+)
 from .report import Mode, SelfTestReport
 from .resolve import Upgrade, resolve
 from .selftest import Gpu, run_selftest
@@ -141,11 +149,12 @@ def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, cons
 
 def write_self_contained(lock: Lock, folder: Path, *, home: Home, console: Console) -> Path:
     """Write a Dockerfile that needs no context; return its path. Only the Debian packages are fetched."""
+    urls = {p.sha256: without_credentials(package_urls(lock.request.suite, p)[0]) for p in lock.debian}
+    check_self_contained(lock, urls)
     check_host()
     with home.lock("build", console):
         fetch(replace(lock, python=(), conda=()), Store(home), console)
         records = debian_records(lock, Store(home), home, console)
-    urls = {p.sha256: without_credentials(package_urls(lock.request.suite, p)[0]) for p in lock.debian}
     digest = tree_digest(record for record in records if record.path != ".")
     target = folder / "Dockerfile"
     make_folders(folder)

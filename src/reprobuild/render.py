@@ -96,6 +96,11 @@ def render(lock: Lock) -> Rendered:
     )
 
 
+def check_self_contained(lock: Lock, urls: Mapping[str, str]) -> None:
+    """Raise the `RenderError` of `render_self_contained` if there is one, before the Debian root is made."""
+    render_self_contained(lock, DebianRoot(urls=urls, digest="sha256:" + 64 * "0"))
+
+
 def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
     """Return a Dockerfile that needs no context: it names every file by address and hash, or holds it.
 
