@@ -159,12 +159,12 @@ def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, cons
 
 def write_self_contained(lock: Lock, folder: Path, *, home: Home, console: Console) -> Path:
     """Write a Dockerfile that needs no context; return its path. Only the Debian packages are fetched."""
-    check_self_contained(lock)
+    urls = {p.sha256: without_credentials(package_urls(lock.suite, p)[0]) for p in lock.debian}
+    check_self_contained(lock, urls)
     check_host(lock)
     with home.lock("build", console):
         fetch(replace(lock, python=(), conda=()), Store(home), console)
         records = debian_records(lock, Store(home), home, console)
-    urls = {p.sha256: without_credentials(package_urls(lock.request.suite, p)[0]) for p in lock.debian}
     digest = tree_digest(record for record in records if record.path != ".")
     target = folder / "Dockerfile"
     make_folders(folder)

@@ -96,8 +96,17 @@ def render(lock: Lock) -> Rendered:
     )
 
 
-def check_self_contained(lock: Lock) -> None:
-    """Raise `RenderError` for a lock with conda packages, which a Dockerfile cannot link, or a base image."""
+def check_self_contained(lock: Lock, urls: Mapping[str, str]) -> None:
+    """Raise the `RenderError` of `render_self_contained` if there is one, before the Debian root is made."""
+    render_self_contained(lock, DebianRoot(urls=urls, digest="sha256:" + 64 * "0"))
+
+
+def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
+    """Return a Dockerfile that needs no context: it names every file by address and hash, or holds it.
+
+    Raises `RenderError` as `render` does, for a lock with conda packages, which a Dockerfile cannot link, or
+    with a base image, and for a file that is not served over HTTP.
+    """
     if lock.conda:
         raise RenderError(
             "a lock with conda packages has no self-contained Dockerfile: they are linked outside of it",
@@ -108,14 +117,6 @@ def check_self_contained(lock: Lock) -> None:
             "a lock with a base image has no self-contained Dockerfile: the Debian root is another's",
             hint="leave --self-contained out",
         )
-
-
-def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
-    """Return a Dockerfile that needs no context: it names every file by address and hash, or holds it.
-
-    Raises `RenderError` as `render` and `check_self_contained` do, and for a file not served over HTTP.
-    """
-    check_self_contained(lock)
     debs = [
         _Remote(name=f"{p.name}_{p.architecture}", url=debian.urls[p.sha256], sha256=p.sha256)
         for p in lock.debian

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from conftest import GOLDEN
+from reprobuild.errors import RenderError
 from reprobuild.lockparse import parse_lock
+from reprobuild.workspace import read_lock
 from support.bases import Pusher, files
 from support.index import Index
 from support.registry import serve_registry
@@ -370,3 +373,26 @@ def test_render_writes_the_text_of_a_lock(call: Call, folder: Path) -> None:
     assert Path("out/Dockerfile").read_text().startswith("# torch-cu121, rendered by reprobuild")
     said = call("render", str(lock), "-o", "out", "--no-artifacts")
     assert said.out.startswith("out/Dockerfile and ")
+
+
+def test_render_self_contained_takes_no_second_form(call: Call, folder: Path) -> None:
+    lock = folder / "pylock.x.toml"
+    lock.write_bytes((GOLDEN / "pylock.torch-cu121.toml").read_bytes())
+    said = call("render", str(lock), "-o", "out", "--self-contained", "--no-artifacts")
+    assert said.status == 2
+    assert "--self-contained has no artifacts" in said.err
+
+
+def test_a_wheel_on_a_disk_is_said_before_anything_is_made(
+    call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPROBUILD_DEBIAN_MIRROR", "https://mirror.example/debian")
+    monkeypatch.setenv("REPROBUILD_DEBIAN_SECURITY_MIRROR", "https://mirror.example/security")
+    lock = read_lock(GOLDEN / "pylock.torch-cu121.toml")
+    first = replace(lock.python[0], wheel=replace(lock.python[0].wheel, url="file:///srv/a.whl"))
+    file = folder / "pylock.x.toml"
+    file.write_text(replace(lock, python=[first, *lock.python[1:]]).dump())
+    said = call("render", str(file), "-o", "out", "--self-contained")
+    assert said.status == RenderError.exit_code
+    assert "is on a disk (file:///srv/a.whl)" in said.err
+    assert not Path("out").exists()

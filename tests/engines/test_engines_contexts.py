@@ -24,11 +24,10 @@ def classic(debian13: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="module")
-def modern(debian13: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def modern(docker26: Site) -> Site:
     """Docker 26.1 whose images are in containerd's store, and a context ``there`` that leads to it."""
-    with new_docker(tmp_path_factory.mktemp("engine") / "site", debian13) as site:
-        site.call("context", "create", "there", "--docker", f"host={site.env['DOCKER_HOST']}")
-        yield site
+    docker26.call("context", "create", "there", "--docker", f"host={docker26.env['DOCKER_HOST']}")
+    return docker26
 
 
 def test_the_store_of_layers(bench: Bench, digest: str, classic: Site) -> None:

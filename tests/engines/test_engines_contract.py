@@ -28,7 +28,7 @@ from reprobuild.errors import (
 )
 from reprobuild.workspace import read_lock
 from support.bench import NAME, Bench
-from support.engines import Site, new_docker, old_docker, podman
+from support.engines import Site, old_docker, podman
 from support.wheels import simple_wheel, write_wheel
 
 pytest_plugins = ["support.shared"]
@@ -39,15 +39,11 @@ ENGINES = ("docker-20.10", "docker-26.1", "podman")
 
 @pytest.fixture(scope="module", params=ENGINES)
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("engine") / "site"
-    match request.param:
-        case "docker-20.10":
-            start = old_docker(folder)
-        case "docker-26.1":
-            start = new_docker(folder, request.getfixturevalue("debian13"))
-        case _:
-            start = podman(folder)
-    with start as site:
+    if request.param == "docker-26.1":
+        yield request.getfixturevalue("docker26")
+        return
+    start = old_docker if request.param == "docker-20.10" else podman
+    with start(tmp_path_factory.mktemp("engine") / "site") as site:
         yield site
 
 

@@ -17,7 +17,7 @@ from reprobuild.lockfile import Lock
 from reprobuild.store import Store
 from reprobuild.workspace import read_lock
 from support.bench import Bench
-from support.engines import Site, new_docker, old_docker, podman
+from support.engines import Site, old_docker, podman
 from support.server import Server, serve
 
 pytest_plugins = ["support.shared"]
@@ -63,15 +63,14 @@ def dockerfile(bench: Bench, server: Server, lock: Lock) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(debian13: Path, bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with new_docker(tmp_path_factory.mktemp("engine") / "site", debian13) as site:
-        # Any Debian will do, and there is none to be pulled.
-        folders = ("bin", "lib", "lib64", "usr/bin", "usr/lib", "usr/lib64")
-        archive = debian13.with_name("tools.tar")
-        subprocess.run(["tar", "-C", debian13, "-cf", archive, *folders], check=True)
-        site.call("import", str(archive), "tools:1")
-        archive.unlink()
-        yield site
+def site(docker26: Site, debian13: Path) -> Site:
+    """With an image that unpacks packages: any Debian will do, and there is none to be pulled."""
+    folders = ("bin", "lib", "lib64", "usr/bin", "usr/lib", "usr/lib64")
+    archive = debian13.with_name("tools.tar")
+    subprocess.run(["tar", "-C", debian13, "-cf", archive, *folders], check=True)
+    docker26.call("import", str(archive), "tools:1")
+    archive.unlink()
+    return docker26
 
 
 def alone(site: Site, file: Path, name: str) -> subprocess.CompletedProcess[str]:

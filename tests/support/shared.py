@@ -14,7 +14,7 @@ import pytest
 
 from conftest import needs
 from support.bench import TORCH, Bench, cpu_wheel
-from support.engines import missing, needs_root
+from support.engines import Site, missing, needs_root, new_docker
 from support.index import File, serve_index
 
 
@@ -63,3 +63,10 @@ def debian13(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield root
     finally:
         shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def docker26(debian13: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Docker 26.1 with containerd's image store. What one module built there, the next finds in its cache."""
+    with new_docker(tmp_path_factory.mktemp("engine") / "site", debian13) as site:
+        yield site
