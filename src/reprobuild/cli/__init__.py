@@ -65,10 +65,21 @@ for command in (command for group in _GROUPS for command in group.COMMANDS):
 
 def main() -> None:
     """Run the command line; exits with 0, or with the code of what went wrong (README, "Exit status")."""
+    _open_standard_streams()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # not so under nohup
             signal.signal(number, _stop)
     sys.exit(run())
+
+
+def _open_standard_streams() -> None:
+    """Connect to nowhere what the caller has closed: the next file opened would get its number."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # noqa: FBT003 -- it takes no keyword
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 -- for good
 
 
 def _stop(number: int, _: FrameType | None) -> None:
