@@ -152,6 +152,7 @@ requests = st.builds(
             ),
             "apt": st.lists(st.sampled_from(["git", "curl", "g++", "libc6"])),
             "as-of": st.dates(),
+            "index": st.just("pytorch"),
             "base": st.fixed_dictionaries({}, optional={"debian": st.sampled_from(["bookworm", "trixie"])}),
             "determinism": st.fixed_dictionaries(
                 {},
@@ -245,3 +246,34 @@ def test_any_type_anywhere_is_read_or_refused_in_its_place(key: str, value: Any)
 )
 def test_the_release_fits_the_python_where_none_is_named(keys: dict[str, Any], suite: str) -> None:
     assert Request.from_dict({"cuda": "12.1", **keys}, "").suite == suite
+
+
+def test_platforms_and_index_stand_in_the_request_only_where_they_are_named() -> None:
+    bare = Request.from_dict({"cuda": "12.1"}, "")
+    assert not {"platforms", "index"} & bare.to_dict().keys()
+    named = Request.from_dict(
+        {"cuda": "12.1", "platforms": ["linux/arm64", "linux/amd64", "linux/arm64"], "index": "pytorch"}, ""
+    )
+    assert (named.platforms, named.index) == (("linux/amd64", "linux/arm64"), "pytorch")
+    assert Request.parse(named.dump(), "again") == named
+    assert named.digest != bare.digest
+    assert bare.differences(named) == [
+        "index: not set, there pytorch",
+        "platforms: not set, there ['linux/amd64', 'linux/arm64']",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("platforms", "linux/amd64", "a.toml: platforms: a list"),
+        ("platforms", ["linux/amd64", 3], "a.toml: platforms[1]: text is needed"),
+        ("platforms", ["linux/amd64", "arm64"], "a.toml: platforms[1]: 'arm64' is not one of linux/amd64"),
+        ("index", "https://h.example/whl", "a.toml: index: 'https://h.example/whl' is not \"pytorch\""),
+        ("index", ["pytorch"], "a.toml: index: text in quotes"),
+    ],
+)  # fmt: skip
+def test_bad_platforms_and_indexes(key: str, value: object, message: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        Request.from_dict({"cuda": "12.1", key: value}, "a.toml")
+    assert caught.value.message.startswith(message)

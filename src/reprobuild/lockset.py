@@ -23,8 +23,8 @@ from .lockparse import RENEW, load_table, parse_table
 MANY = 2
 """The format of ``[tool.reprobuild]`` in a file for several platforms; older versions refuse it by that."""
 
-_OWN = ("digest", "epoch", "stack", "variables", "conda", "debian")
-"""What a platform has for itself in ``[tool.reprobuild]``."""
+_SHARED = ("request-digest", "request")
+"""What the platforms have in common in ``[tool.reprobuild]``."""
 
 
 def dump_locks(locks: Sequence[Lock]) -> str:
@@ -97,7 +97,7 @@ def _table(locks: Sequence[Lock]) -> dict[str, Any]:
 
 def _own(lock: Lock) -> dict[str, Any]:
     table = {"digest": lock.digest} | lock.table()["tool"]["reprobuild"]
-    return {key: table[key] for key in _OWN if key in table}
+    return {key: table[key] for key in table if key not in (*_SHARED, "format", "platform")}
 
 
 def _packages(locks: Sequence[Lock]) -> Iterator[dict[str, Any]]:
@@ -148,7 +148,7 @@ def _alone(data: Mapping[str, Any], own: Mapping[str, Any], platform: str) -> di
             packages.append({**entry, "wheels": _wheels_for(platform, entry.get("wheels", []))})
         elif entry["marker"] == marker(platform):
             packages.append({key: value for key, value in entry.items() if key != "marker"})
-    shared = {key: own[key] for key in ("request-digest", "request") if key in own}
+    shared = {key: own[key] for key in _SHARED if key in own}
     head = {key: data[key] for key in ("lock-version", "requires-python", "created-by") if key in data}
     part = {"format": FORMAT, "platform": platform, **shared, **own["platforms"][platform]}
     return {
