@@ -221,3 +221,17 @@ def test_layers_of_other_tools(home: Home, kind: str) -> None:
     other = Home(home.root / "other")
     with pytest.raises(ImageError, match="cannot be unpacked"):
         roots.unpack(other, CONSOLE, blob, digest, lambda _: None)
+
+
+def test_a_folder_that_no_entry_names_is_open_to_all(home: Home) -> None:
+    content = layer(Entry(path="etc/one", content=b"1", mode=0o600))
+    blob = home.folder("tmp") / "blob"
+    blob.write_bytes(content)
+    digest = "sha256:" + hashlib.sha256(content).hexdigest()
+    before = os.umask(0o077)
+    try:
+        folder = roots.unpack(home, CONSOLE, blob, digest, lambda _: None)
+    finally:
+        os.umask(before)
+    assert (folder / "etc").stat().st_mode & 0o7777 == 0o755
+    assert (folder / "etc/one").stat().st_mode & 0o7777 == 0o600

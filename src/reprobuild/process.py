@@ -122,7 +122,7 @@ def call(argv: Sequence[str], *, cwd: Path | None = None) -> int:
     return subprocess.call(_with_us(argv), cwd=cwd)
 
 
-def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]) -> None:
+def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None], *, umask: int = -1) -> None:
     """Run with a pipe as standard input, which ``write`` fills through the function that it is given.
 
     Raises `ProcessFailed` on a status other than 0; the process is killed when ``write`` raises.
@@ -137,6 +137,7 @@ def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]
             stdout=subprocess.DEVNULL,
             stderr=said,
             start_new_session=True,
+            umask=umask,
         ) as process,
     ):
         assert process.stdin is not None

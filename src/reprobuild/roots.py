@@ -111,7 +111,8 @@ def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
                 position = file.tell()
 
     try:
-        process.feed(command, feed)
+        # For folders that no entry names, which other tools leave out.
+        process.feed(command, feed, umask=0o022)
     except process.ProcessFailed as failed:
         raise_if_full(failed.tail, root)
         raise _damaged(blob, failed.tail) from None
