@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def make_folder(folder: Path) -> Path:
     return folder
 
 
-def layer_of(home: Home, files: dict[str, bytes | str], *, key: str = "test") -> Layer:
+def layer_of(home: Home, files: Mapping[str, bytes | str], *, key: str = "test") -> Layer:
     """Put a layer into the store: path → bytes of a program, or the target of a link; folders are made."""
     with home.scratch("test") as scratch:
         path = scratch / "blob"

@@ -19,7 +19,7 @@ import uv
 from packaging.pylock import Package, PackageWheel, Pylock, PylockValidationError
 
 from ..errors import HostError, ResolveError
-from ..index_settings import check_no_backend, find_links
+from ..index_settings import check_no_backend
 from ..lockfile import Lock, PythonPackage, Wheel
 from ..network import scrub, uv_environment, without_credentials
 from ..process import Completed, ProcessTimeout, run
@@ -39,6 +39,9 @@ _DROPPED = re.compile(
     r"NO_BINARY|NO_BUILD|ONLY_BINARY|NO_BINARY_PACKAGE|NO_BUILD_PACKAGE|REQUIRE_HASHES|PYTHON|CONFIG_SETTINGS|"
     r"TORCH_BACKEND|CUSTOM_COMPILE_COMMAND|PROJECT|WORKING_DIRECTORY)"
 )
+
+_STANDINS = "conda"
+"""The folder with the stand-ins for what conda brings."""
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 
@@ -93,7 +96,7 @@ def resolve_python(
 
 def _given(folder: Path, provided: Mapping[str, str]) -> list[str]:
     """Return the arguments by which uv takes what conda brings as it is."""
-    standins = folder / "conda"
+    standins = folder / _STANDINS
     standins.mkdir()
     versions = write_standins(standins, provided)
     pins = "".join(f"{name}=={version}\n" for name, version in versions.items())
@@ -101,8 +104,7 @@ def _given(folder: Path, provided: Mapping[str, str]) -> list[str]:
     # A marker that never holds takes a package out wherever it is asked for.
     rest = sorted(name for name in provided.keys() - versions.keys() if _NAME.fullmatch(name))
     (folder / "rest.txt").write_text("".join(f"{name} ; python_version < '0'\n" for name in rest), "utf-8")
-    links = [word for place in [standins.name, *find_links()] for word in ("--find-links", place)]
-    return ["--constraint", "pins.txt", "--override", "rest.txt", *links]
+    return ["--constraint", "pins.txt", "--override", "rest.txt"]
 
 
 def _compile(requirements: Sequence[str], target: Target, arguments: list[str], output: Path) -> Completed:
@@ -117,10 +119,14 @@ def _compile(requirements: Sequence[str], target: Target, arguments: list[str], 
     command += ["--python-platform", target.uv_platform, "--only-binary", ":all:", "--no-header"]
     command += ["--resolution", "highest", "--prerelease", "if-necessary-or-explicit", *arguments, "-"]
     text = "".join(f"{requirement}\n" for requirement in requirements)
+    env |= uv_environment()
+    if (standins := output.parent / _STANDINS).exists():
+        # Not as an argument, which would take the place of the user's own, and those may have passwords.
+        env["UV_FIND_LINKS"] = ",".join(filter(None, [str(standins), env.get("UV_FIND_LINKS")]))
     try:
         return run(
             command,
-            env=env | uv_environment(),
+            env=env,
             cwd=output.parent,
             stdin=text.encode(),
             timeout=_TIMEOUT,
