@@ -169,7 +169,7 @@ def test_each_can_be_rendered_and_compared(both: Index, call: Call) -> None:
 def test_no_image_of_the_other(
     both: Index, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("reprobuild.pipeline.check_host", lambda: None)
+    monkeypatch.setattr("reprobuild.pipeline.check_host", lambda _: None)
     monkeypatch.setattr(emulation, "_BINFMT", tmp_path)
     assert call("lock", "--cuda", "12.1", *BOTH).status == 0
     said = call("image", "torch-cu121", "--platform", "linux/arm64")
