@@ -188,8 +188,10 @@ def test_an_ordinary_user_builds_the_same(
     digest = bench.build(lock)
     person = people("user")
     home = person.folder / "base-home"
-    for package in [*lock.debian, *(p.wheel for p in lock.python), *(lock.base.layers if lock.base else ())]:
-        source = bench.home.root / "store/sha256" / package.sha256[:2] / package.sha256
+    hashes = [p.sha256 for p in lock.debian] + [p.wheel.sha256 for p in lock.python]
+    hashes += [y.sha256 for y in lock.base.layers] if lock.base else []
+    for sha256 in hashes:
+        source = Store(bench.home).path(sha256)
         target = home / source.relative_to(bench.home.root)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)

@@ -146,7 +146,7 @@ def test_layers() -> None:
     other = replace(ON_TOP, base=replace(ON_TOP.base or BASE, layers=BASE.layers[:1]))
     debian = [layer.key for lock in (ON_TOP, other) for layer in plan(lock) if layer.kind == "debian"]
     assert len(set(debian)) == 2
-    many = replace(LOCK, base=replace(BASE, layers=BASE.layers * 40))
+    many = replace(LOCK, base=replace(BASE, layers=tuple(BASE.layers) * 40))
     assert len(plan(many)) + 1 <= 127
 
 

@@ -79,7 +79,7 @@ def test_every_flag_lands_in_the_request(ready: Index, call: Call) -> None:
 
 def test_a_base_image(ready: Index, call: Call, tmp_path: Path) -> None:
     with serve_registry(tmp_path / "registry") as host:
-        digest = Pusher(host, "team/base").image([files(**{"opt/libcudart.so.12": b"cuda"})])
+        digest = Pusher(host, "team/base").image([files({"opt/libcudart.so.12": b"cuda"})])
         refused = call("lock", "--cuda", "12.1", "--base-image", f"{host}/team/base:1")
         assert (refused.status, refused.out) == (5, "")
         assert "/opt/libcudart.so.12" in refused.err

@@ -97,7 +97,7 @@ def test_an_image_alone_and_one_by_its_digest(team: Pusher) -> None:
 def test_a_later_layer_decides(team: Pusher) -> None:
     cuda = {"opt/lib/libcudart.so.12": b"cuda", "opt/lib/libcuda.so.1": b"the driver's"}
     gone = layer("opt/lib/.wh.libcudart.so.12", Entry(path="usr/lib/os-release", content=DEBIAN.encode()))
-    team.image([files(**cuda), gone])
+    team.image([files(cuda), gone])
     found = locked(f"{team.name}:1")
     assert (found.cuda, found.suite) == ((), "bookworm")
 
@@ -128,7 +128,7 @@ def test_no_shell(team: Pusher) -> None:
 
 def test_cuda_of_its_own(team: Pusher, capsys: pytest.CaptureFixture[str]) -> None:
     names = ["libcublas.so.12.1.3.1", "libcudnn_ops_infer.so.8", "libnccl.so.2.18.1", "libcudart.so.12"]
-    team.image([files(**{f"usr/local/cuda/lib64/{name}": b"cuda" for name in names})])
+    team.image([files({f"usr/local/cuda/lib64/{name}": b"cuda" for name in names})])
     with pytest.raises(
         ResolveError, match=r"brings CUDA libraries of its own: .*libcublas.* and 1 more"
     ) as bad:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from datetime import date
@@ -90,9 +91,8 @@ def test_each_day_has_its_state(server: Server, monkeypatch: pytest.MonkeyPatch)
     assert versions(None) == all_of("3.0")
     monkeypatch.setenv("REPROBUILD_SNAPSHOT", server.url + "/")
     # A state of the past is no longer valid, as it says itself, also where the host's apt wants that checked.
-    (Path(archives.os.environ["APT_CONFIG"])).write_text(
-        Path(archives.os.environ["APT_CONFIG"]).read_text().replace('Until "no"', 'Until "yes"')
-    )
+    settings = Path(os.environ["APT_CONFIG"])
+    settings.write_text(settings.read_text().replace('Until "no"', 'Until "yes"'))
     assert versions(DAY) == all_of("2.0")
     assert versions(date(2024, 9, 1)) == all_of("1.0")
     # Pins that are younger go.

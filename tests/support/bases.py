@@ -33,7 +33,12 @@ TYPES: Mapping[Form, Mapping[str, str]] = {
 PYTHON = "3.11.9"
 
 
-def files(python: str = "usr/local", system: str = "ID=toy\nPRETTY_NAME='Toy 1'\n", **more: bytes) -> bytes:
+def files(
+    more: Mapping[str, bytes] | None = None,
+    *,
+    python: str = "usr/local",
+    system: str = "ID=toy\nPRETTY_NAME='Toy 1'\n",
+) -> bytes:
     """Return a layer with what a base needs; the programs in it say their version and do nothing."""
     entries = [
         Entry(path="usr/lib/os-release", content=system.encode()),
@@ -44,7 +49,7 @@ def files(python: str = "usr/local", system: str = "ID=toy\nPRETTY_NAME='Toy 1'\
         Entry(path="usr/lib64/ld-linux-x86-64.so.2", kind=b"2", target="/usr/lib/x/ld.so"),
         Entry(path="usr/lib/x/ld.so", content=b"loader"),
         Entry(path="usr/lib/x/libc.so.6", content=b"GNU C Library stable release version 2.36."),
-        *(Entry(path=path, content=content) for path, content in more.items()),
+        *(Entry(path=path, content=content) for path, content in (more or {}).items()),
     ]
     if python:
         entries += [
