@@ -32,7 +32,7 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Apt:
     made.write("apt.conf", f'Dir::Etc "{tmp_path}"; Dir::Etc::parts "none"; Dir::Etc::main "none";')
     monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
     monkeypatch.setattr(module, "_host_releases", lambda: {"stable", "bookworm"})
-    monkeypatch.setattr(module, "_keyring", lambda: KEYRING)
+    monkeypatch.setattr(module, "keyring", lambda: KEYRING)
     return made
 
 

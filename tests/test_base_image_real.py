@@ -189,9 +189,9 @@ def test_an_ordinary_user_builds_the_same(
     person = people("user")
     home = person.folder / "base-home"
     hashes = [p.sha256 for p in lock.debian] + [p.wheel.sha256 for p in lock.python]
-    hashes += [layer.sha256 for layer in lock.base.layers] if lock.base else []
+    hashes += [y.sha256 for y in lock.base.layers] if lock.base else []
     for sha256 in hashes:
-        source = bench.home.root / "store/sha256" / sha256[:2] / sha256
+        source = Store(bench.home).path(sha256)
         target = home / source.relative_to(bench.home.root)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)

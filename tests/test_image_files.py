@@ -31,7 +31,7 @@ def test_each_file_is_there_with_its_bytes_and_mode() -> None:
 
 def test_every_file_of_in_image_has_its_place() -> None:
     known = {*image_files.HOME_FILES, *image_files.SITE_FILES, *image_files.BUILD_FILES}
-    known |= {*image_files.ASKING_FILES, "__init__.py"}
+    known |= {*image_files.ASKING_FILES, image_files.ROOT_FILE, "__init__.py"}
     assert {path.name for path in SOURCE.iterdir() if path.suffix in (".py", ".pth", ".json")} == known
 
 

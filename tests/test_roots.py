@@ -188,7 +188,7 @@ def test_unpacking_waits_for_whoever_unpacks_already(home: Home) -> None:
 
 def test_what_a_layer_hides_is_hidden(home: Home) -> None:
     below = layer_of(home, {**FILES, "etc/one": b"1", "etc/two": b"2", "opt/a/b": b"b"}, key="below")
-    marks = {
+    marks: dict[str, bytes | str] = {
         "etc/.wh.one": b"",
         "opt/a/.wh..wh..opq": b"",
         "opt/a/c": b"c",

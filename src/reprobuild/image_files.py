@@ -27,6 +27,9 @@ BUILD_FILES = ("bytecode.py", "manifest.py")
 ASKING_FILES = ("inventory.py",)
 """The files of ``in_image/`` that are given to an image's Python as text; they stay out of the image."""
 
+ROOT_FILE = "debian_root.py"
+"""The file of ``in_image/`` that a self-contained Dockerfile runs in the Debian root that it has made."""
+
 MANIFEST_FOLDERS = (SITE_PREFIX, "/usr")
 """The folders whose files the manifest names; what lies elsewhere, a container's start may change."""
 

@@ -14,7 +14,7 @@ from . import __version__, assets
 from .determinism import HOME, SITE_PREFIX
 from .errors import RenderError
 from .image_config import ImageConfig, default_image_name, image_config
-from .image_files import BUILD_FILES, MANIFEST_FOLDERS, image_files
+from .image_files import BUILD_FILES, MANIFEST_FOLDERS, ROOT_FILE, image_files
 from .lockfile import Lock
 from .templating import fill, image, minor, printable, sha256, word
 
@@ -131,7 +131,7 @@ def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
     remote = {
         "debian": _grouped(debs),
         "wheels": _grouped(wheels),
-        "program": assets.in_image("debian_root.py").decode(),
+        "program": assets.in_image(ROOT_FILE).decode(),
         "digest": debian.digest.removeprefix("sha256:"),
         "files": {
             path.rpartition("/")[2]: content.decode() for path, content in sorted(_own_files(lock).items())
