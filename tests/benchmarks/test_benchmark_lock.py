@@ -43,7 +43,7 @@ def test_cold_lock_against_uv_and_apt(
             times["uv" if kind == "compile" else f"apt {kind}"].append(time.perf_counter() - start)
         return done
 
-    monkeypatch.setattr("reprobuild.resolve.debian.run", run)
+    monkeypatch.setattr("reprobuild.resolve.apt.run", run)
     monkeypatch.setattr("reprobuild.resolve.python.run", run)
     say = Printer(capsys, "cold lock, CUDA 12.1")
     for number in range(ROUNDS):
