@@ -335,7 +335,7 @@ def test_no_value_anywhere_changes_the_structure(place: str, value: str) -> None
 
 
 def test_a_template_cannot_write_a_value_without_a_filter() -> None:
-    environment = templating._ENVIRONMENT
+    environment = templating.environment()
     with pytest.raises(TypeError, match="without a filter"):
         environment.from_string("RUN {{ value }}").render(value="x")
     with pytest.raises(jinja2.UndefinedError):

@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
-import pypi_simple
-
 from .errors import HostError
 
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "PIP_CERT")
@@ -55,8 +53,14 @@ def indexes() -> Indexes:
     for url in pip.get("extra-index-url").split():
         if urlsplit(url).scheme in ("http", "https") and url not in extra:
             extra.append(url)
-    default = pip.get("index-url") or pypi_simple.PYPI_SIMPLE_ENDPOINT
+    default = pip.get("index-url") or _well_known()
     return Indexes(default=default, extra=tuple(extra))
+
+
+def _well_known() -> str:
+    from pypi_simple import PYPI_SIMPLE_ENDPOINT  # noqa: PLC0415 -- slow to load, and most machines name an index
+
+    return PYPI_SIMPLE_ENDPOINT
 
 
 def find_links() -> tuple[str, ...]:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from functools import cache
+from typing import TYPE_CHECKING
 
 from . import assets
 from .cost import CostReport
 from .fleet import Fleet, Row
 
-_ENVIRONMENT = Environment(
-    loader=FunctionLoader(assets.template),
-    undefined=StrictUndefined,
-    autoescape=True,
-    keep_trailing_newline=True,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999")
 """Of machines, in their order; told apart also by those who see colours differently (Okabe and Ito)."""
@@ -45,7 +39,7 @@ def fleet_page(fleet: Fleet) -> bytes:
     exponents = range(0, needed + step, step)
     colours = [COLOURS[index % len(COLOURS)] for index in range(len(fleet.machines))]
     marks = [mark for number, row in enumerate(rows) for mark in _marks(row, number, colours, exponents[-1])]
-    text = _ENVIRONMENT.get_template("fleet.html.j2").render(
+    text = _template("fleet.html.j2").render(
         fleet=fleet,
         machines=list(zip(fleet.machines, colours, strict=True)),
         rows=rows,
@@ -83,7 +77,7 @@ def cost_plot(report: CostReport) -> bytes:
     measured = [cost for cost in report.costs if cost.ratio is not None]
     last = max(2, math.ceil(max((cost.ratio or 0 for cost in measured), default=0)))
     scale = WIDTH / last
-    text = _ENVIRONMENT.get_template("cost.svg.j2").render(
+    text = _template("cost.svg.j2").render(
         report=report,
         bars=[(cost, round(scale * (cost.ratio or 0), 1)) for cost in measured],
         ticks=[(LEFT + round(scale * t, 1), t) for t in range(0, last + 1, max(1, last // 10))],
@@ -94,3 +88,21 @@ def cost_plot(report: CostReport) -> bytes:
         height=(len(measured) + 3) * LINE,
     )
     return text.encode()
+
+
+def _template(name: str) -> Template:
+    return _environment().get_template(name)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 -- slow; few commands render
+
+    return Environment(
+        loader=FunctionLoader(assets.template),
+        undefined=StrictUndefined,
+        autoescape=True,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -6,16 +6,19 @@ So nothing in a lock, whoever wrote it, can break out of its line in a rendered 
 from __future__ import annotations
 
 import re
-
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from functools import cache
+from typing import TYPE_CHECKING
 
 from . import assets
 from .errors import RenderError
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 
 def fill(template: str, **values: object) -> bytes:
     """Return a file of ``templates/`` with its values. Raises `RenderError` that names value and place."""
-    return _ENVIRONMENT.get_template(template).render(values).encode()
+    return environment().get_template(template).render(values).encode()
 
 
 class _Checked(str):
@@ -125,16 +128,7 @@ def sha256(value: object, place: str) -> _Checked:
     return _form(r"[0-9a-f]{64}", "64 hex digits", value, place)
 
 
-_ENVIRONMENT = Environment(
-    loader=FunctionLoader(assets.template),
-    undefined=StrictUndefined,
-    finalize=_only_checked,
-    autoescape=False,  # noqa: S701 -- not HTML; the filters guard each line
-    keep_trailing_newline=True,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_ENVIRONMENT.filters |= {
+_FILTERS = {
     "comment": _comment,
     "deb": _deb,
     "heredoc": _heredoc,
@@ -149,3 +143,21 @@ _ENVIRONMENT.filters |= {
     "variable": _variable,
     "word": word,
 }
+
+
+@cache
+def environment() -> Environment:
+    """Return jinja2's environment, in which every value must have passed a filter."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415 -- slow; few commands render
+
+    made = Environment(
+        loader=FunctionLoader(assets.template),
+        undefined=StrictUndefined,
+        finalize=_only_checked,
+        autoescape=False,  # noqa: S701 -- not HTML; the filters guard each line
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= _FILTERS
+    return made

@@ -6,24 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import requests
 from packaging.utils import canonicalize_name
-from pypi_simple import (
-    ACCEPT_ANY,
-    DistributionPackage,
-    Link,
-    ProjectPage,
-    RepositoryPage,
-    UnsupportedContentTypeError,
-    UnsupportedRepoVersionError,
-)
 
 from ..errors import ResolveError
 from ..index_settings import every_index, find_links
 from ..network import indexes, scrub, without_credentials
+
+if TYPE_CHECKING:
+    from pypi_simple import DistributionPackage, Link
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +64,8 @@ def linked_files(link: str, project: str, session: requests.Session) -> list[Fil
                 f"{folder}, a folder of wheels by the setting find-links, cannot be read: {error.strerror}",
                 hint="correct UV_FIND_LINKS, or find-links in the files of uv or pip",
             ) from None
+        from pypi_simple import Link  # noqa: PLC0415 -- as in `_read_page`
+
         return _files([Link(name, (folder / name).as_uri(), {}) for name in names], project)
     return _read_page(link, project, session) or []
 
@@ -78,6 +75,13 @@ def _page(index: str, project: str, session: requests.Session) -> list[File] | N
 
 
 def _read_page(url: str, project: str, session: requests.Session) -> list[File] | None:
+    # Here, as it takes a tenth of a second to load, and apt is at work by now.
+    from pypi_simple import (  # noqa: PLC0415
+        ACCEPT_ANY,
+        UnsupportedContentTypeError,
+        UnsupportedRepoVersionError,
+    )
+
     try:
         with session.get(url, headers={"Accept": ACCEPT_ANY}) as answer:
             if answer.status_code == 404:
@@ -97,6 +101,8 @@ def _read_page(url: str, project: str, session: requests.Session) -> list[File] 
 
 
 def _read(answer: requests.Response, project: str) -> list[File]:
+    from pypi_simple import ProjectPage, RepositoryPage  # noqa: PLC0415 -- as in `_read_page`
+
     kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     if kind.endswith("json"):
         page = ProjectPage.from_response(answer, project)
@@ -106,6 +112,8 @@ def _read(answer: requests.Response, project: str) -> list[File]:
 
 
 def _files(links: Sequence[Link], project: str) -> list[File]:
+    from pypi_simple import DistributionPackage  # noqa: PLC0415 -- as in `_read_page`
+
     found = []
     for link in links:
         try:

@@ -11,16 +11,19 @@ import struct
 import zipfile
 import zlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import requests
 from packaging.metadata import parse_email
 from packaging.requirements import InvalidRequirement, Requirement
-from pypi_simple import DigestMismatchError, DistributionPackage, NoMetadataError, PyPISimple
 
 from ..errors import ResolveError
 from ..network import scrub
+
+if TYPE_CHECKING:
+    from pypi_simple import DistributionPackage
 
 _AHEAD = 256 * 1024
 """Bytes of a range request at least: the list of files of a torch wheel is about 1 MB, its metadata 30 KB."""
@@ -31,6 +34,8 @@ UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Run
 
 def requirements(package: DistributionPackage, session: requests.Session) -> list[Requirement]:
     """Return what a wheel requires. Raises `ResolveError` that names the file when it cannot be read."""
+    from pypi_simple import DigestMismatchError  # noqa: PLC0415 -- as in `index_page`
+
     try:
         if package.url.startswith("file:"):
             text = _of(Path(url2pathname(urlsplit(package.url).path)))
@@ -58,6 +63,8 @@ def ranged_file(url: str, session: requests.Session) -> io.RawIOBase:
 
 
 def _beside(package: DistributionPackage, session: requests.Session) -> str | None:
+    from pypi_simple import NoMetadataError, PyPISimple  # noqa: PLC0415 -- as in `index_page`
+
     if package.has_metadata is False:
         return None
     try:

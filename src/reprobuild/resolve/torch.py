@@ -8,18 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import requests
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
-from pypi_simple import DistributionPackage
 
 from ..errors import ResolveError
 from . import index_page
 from .metadata import requirements
 from .target import Target
+
+if TYPE_CHECKING:
+    from pypi_simple import DistributionPackage
 
 _AT_ONCE = 8
 """Metadata read at the same time; the search stops after the group that has the answer."""
