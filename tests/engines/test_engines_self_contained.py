@@ -108,10 +108,10 @@ def test_other_bytes_than_those_locked_end_the_build(dockerfile: Path, site: Sit
     bad.write_text(
         re.sub(r"--checksum=sha256:\w{64}", f"--checksum=sha256:{64 * '0'}", dockerfile.read_text(), count=1)
     )
-    done = alone(site, bad, "team/bad:1")
+    done = alone(site, bad, "alone/bad:1")
     assert done.returncode != 0
     assert "digest mismatch" in done.stderr
-    assert "team/bad:1" not in site.names()
+    assert "alone/bad:1" not in site.names()
 
 
 def test_another_debian_root_ends_the_build(dockerfile: Path, site: Site, tmp_path: Path) -> None:
@@ -120,10 +120,10 @@ def test_another_debian_root_ends_the_build(dockerfile: Path, site: Site, tmp_pa
     text = dockerfile.read_text()
     (line,) = (line for line in text.splitlines() if "debian_root.py / sha256:" in line)
     bad.write_text(text.replace(line, line[:-64] + 64 * "0"))
-    done = alone(site, bad, "team/bad:1")
+    done = alone(site, bad, "alone/bad:1")
     assert done.returncode != 0
     assert "the Debian root is not the one of the lock" in done.stderr
-    assert "team/bad:1" not in site.names()
+    assert "alone/bad:1" not in site.names()
 
 
 def test_an_old_docker_names_the_fall_back(dockerfile: Path, tmp_path: Path) -> None:

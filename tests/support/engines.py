@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -104,12 +105,16 @@ def old_docker(folder: Path) -> Iterator[Site]:
     needs("docker")
     (folder / "config").mkdir(parents=True)
     (folder / "config/config.json").write_text("{}")
-    socket = f"unix://{folder}/docker.sock"
-    command = ["dockerd", "--bridge=none", "--iptables=false", "-H", socket, "--pidfile", f"{folder}/pid"]
-    command += ["--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec"]
-    env = {"DOCKER_HOST": socket, "DOCKER_CONFIG": str(folder / "config")}
-    with _daemon(command, env, folder) as process:
-        yield Site(kind="docker", env=env, keeps_time=False, process=process)
+    # containerd's socket lies below, and the path of a socket has 107 characters at most; with a longer one
+    # containerd does not answer, and says nothing of it.
+    with tempfile.TemporaryDirectory(prefix="rb-", ignore_cleanup_errors=True) as short:
+        socket = f"unix://{short}/docker.sock"
+        command = ["dockerd", "--bridge=none", "--iptables=false", "-H", socket]
+        command += ["--pidfile", f"{short}/pid", "--exec-root", f"{short}/exec"]
+        command += ["--data-root", f"{folder}/data"]
+        env = {"DOCKER_HOST": socket, "DOCKER_CONFIG": str(folder / "config")}
+        with _daemon(command, env, folder) as process:
+            yield Site(kind="docker", env=env, keeps_time=False, process=process)
 
 
 @contextmanager
