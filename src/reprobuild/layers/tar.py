@@ -17,6 +17,7 @@ from typing import IO, Literal
 import zstandard
 
 from ..home import storage_errors, write_all
+from .tar_header import header
 
 FORMAT = f"2/zstd-{zstandard.__version__}"
 """Stands in every layer's key: raise the number when the bytes of a layer change for the same input."""
@@ -129,10 +130,7 @@ class LayerWriter:
         uid: int = 0,
         gid: int = 0,
     ) -> None:
-        info = tarfile.TarInfo(name)
-        info.type, info.mode, info.size, info.linkname = kind, mode, size, target
-        info.uid, info.gid, info.mtime = uid, gid, MTIME
-        self._write(info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape"))
+        self._write(header(name, kind, mode, MTIME, size=size, target=target, uid=uid, gid=gid))
 
     def _write(self, data: bytes) -> None:
         self._unpacked += len(data)
