@@ -8,13 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import subprocess
-import sys
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -23,87 +21,26 @@ from typing import Any
 import pytest
 from isal import isal_zlib
 
-from conftest import needs
-from reprobuild.console import Console
-from reprobuild.engines.oci import OciEngine
 from reprobuild.fetch import fetch
-from reprobuild.home import Home
 from reprobuild.layers import build, interpreter
-from reprobuild.layers.plan import plan
-from reprobuild.lockfile import Lock
-from reprobuild.resolve import Upgrade, resolve
-from reprobuild.store import Store
 from support.building import no_context
-from support.measuring import Printer, Watched, medians, timed, timed_with_cpu, watch
-from support.resolving import request
+from support.measuring import Printer, medians, timed, timed_with_cpu
+from support.stack import CONSOLE, NAME, Stack
 
+pytest_plugins = ["support.shared"]
 pytestmark = [pytest.mark.real, pytest.mark.benchmark]
 
-CONSOLE = Console(quiet=True)
 CHUNK = 1 << 20
-NAME = "reprobuild/torch:2.4.1-cu121-py311"
-
-
-class Bench:
-    """The lock of the default request, and a home of its own that has the files it names."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.home = folder, Home(folder / "home")
-        self.store, self.engine = Store(self.home), OciEngine(self.home, CONSOLE)
-        self.lock = self.locked()
-        _link_artifacts(Home.from_environment().root / "store", self.store.root)
-        self.fetched = timed(lambda: fetch(self.lock, self.store, CONSOLE))
-
-    def locked(self, *packages: str) -> Lock:
-        wanted = request(cuda="12.1", packages=list(packages))
-        return resolve(wanted, existing=getattr(self, "lock", None), upgrade=Upgrade(), console=CONSOLE)
-
-    def run(self, *argv: str) -> Watched:
-        program = str(Path(sys.executable).with_name("reprobuild"))
-        env = {**os.environ, "REPROBUILD_HOME": str(self.home.root)}
-        return watch([program, *argv], cwd=self.folder, env=env)
-
-    def image(self) -> Watched:
-        """Build, test and name the image of the lock with the program itself."""
-        path = self.folder / "pylock.bench.toml"
-        path.write_text(self.lock.dump())
-        return self.run("image", str(path), "--gpu", "off")
-
-    def forget(self, *, debian: bool) -> None:
-        """Make the next build write the layers of the wheels anew, and with ``debian`` all others too."""
-        keep = set() if debian else {layer.key for layer in plan(self.lock) if layer.kind != "wheels"}
-        for path in self.home.folder("layers").iterdir():
-            if path.stem not in keep:
-                path.unlink()
-        if debian:
-            shutil.rmtree(self.home.folder("roots"))
-
-    def wheels(self) -> list[Path]:
-        """The wheels of the lock, largest first."""
-        return [
-            self.store.path(p.wheel.sha256) for p in sorted(self.lock.python, key=lambda p: -p.wheel.size)
-        ]
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    for program in ("mmdebstrap", "crun"):
-        needs(program)
-    folder = tmp_path_factory.mktemp("bench")
-    try:
-        yield Bench(folder)
-    finally:
-        shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
-def built(bench: Bench) -> Bench:
-    bench.image()
-    return bench
+def built(stack: Stack) -> Stack:
+    stack.image()
+    return stack
 
 
 def test_layers_against_inflating_and_hashing(
-    built: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    built: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The layers of all wheels, on a Debian layer that is there, with and without their bytecode.
 
@@ -146,12 +83,12 @@ def test_layers_against_inflating_and_hashing(
             )
 
 
-def test_memory_and_time_of_each_step(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_memory_and_time_of_each_step(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     """A cold build, with Debian, watched from outside. The goal of 500 MB is for the build."""
-    bench.forget(debian=True)
+    stack.forget(debian=True)
     say = Printer(capsys, "`reprobuild image`, nothing built before")
-    say(f"  what the store lacked was fetched in {bench.fetched:.1f} s")
-    done = bench.image()
+    say(f"  what the store lacked was fetched in {stack.fetched:.1f} s")
+    done = stack.image()
     for phase in done.phases:
         say(
             f"  {phase.seconds:6.2f} s  {phase.own / 1e6:5.0f} MB itself  {phase.tree / 1e6:5.0f} MB with "
@@ -160,7 +97,7 @@ def test_memory_and_time_of_each_step(bench: Bench, capsys: pytest.CaptureFixtur
     say(f"  {done.seconds:6.2f} s  in all")
 
 
-def test_rebuilds(built: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rebuilds(built: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     """An image that is there already, and one with a small package more: building alone, without the test."""
     say = Printer(capsys, "rebuilds")
     changed = [built.locked(name) for name in ("humanize", "tabulate", "idna==3.10")]
@@ -175,7 +112,7 @@ def test_rebuilds(built: Bench, capsys: pytest.CaptureFixture[str]) -> None:
         say(f"  the whole command, nothing changed: {phase.seconds:6.2f} s  {phase.title}")
 
 
-def test_self_test(built: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_self_test(built: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     say = Printer(capsys, "self-test, torch 2.4.1, CPU")
     times: dict[str, list[float]] = defaultdict(list)
     for _ in range(3):
@@ -189,7 +126,7 @@ def test_self_test(built: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     say(f"  its peak memory: {report['peak_memory_bytes'] / 1e6:.0f} MB; goal 15 s")
 
 
-def test_import_torch_against_a_plain_pip_install(built: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_import_torch_against_a_plain_pip_install(built: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     """In the read-only image beside an environment that the image's pip made of the same wheels."""
     say = Printer(capsys, "import torch")
     plain, wheels = built.folder / "plain", built.folder / "wheels"
@@ -244,14 +181,3 @@ def _inflate_and_hash(wheels: list[Path], library: Any, *, hashes: int) -> None:
 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         list(pool.map(one, wheels))
-
-
-def _link_artifacts(source: Path, target: Path) -> None:
-    """Give a home the artifacts of another, as links; where those cannot be made they are fetched."""
-    for path in source.glob("sha256/??/*"):
-        place = target / path.relative_to(source)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            place.hardlink_to(path)
-        except OSError:
-            return

@@ -16,6 +16,7 @@ from conftest import needs
 from support.bench import TORCH, Bench, cpu_wheel
 from support.engines import Site, missing, needs_root, new_docker
 from support.index import File, serve_index
+from support.stack import Stack
 
 
 @pytest.fixture(scope="session")
@@ -70,3 +71,15 @@ def docker26(debian13: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """Docker 26.1 with containerd's image store. What one module built there, the next finds in its cache."""
     with new_docker(tmp_path_factory.mktemp("engine") / "site", debian13) as site:
         yield site
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """The stack of CUDA 12.1, and a store without an image."""
+    for program in ("mmdebstrap", "crun"):
+        needs(program)
+    folder = tmp_path_factory.mktemp("stack")
+    try:
+        yield Stack(folder)
+    finally:
+        shutil.rmtree(folder)

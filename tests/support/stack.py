@@ -1,0 +1,75 @@
+"""The real stack of CUDA 12.1, locked, fetched and ready to build, for benchmarks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from reprobuild.console import Console
+from reprobuild.engines.oci import OciEngine
+from reprobuild.fetch import fetch
+from reprobuild.home import Home
+from reprobuild.layers.plan import plan
+from reprobuild.lockfile import Lock
+from reprobuild.resolve import Upgrade, resolve
+from reprobuild.store import Store
+from support.measuring import Watched, timed, watch
+from support.resolving import request
+
+CONSOLE = Console(quiet=True)
+NAME = "reprobuild/torch:2.4.1-cu121-py311"
+
+
+class Stack:
+    """The lock of the default request, and a home of its own that has the files it names."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.home = folder, Home(folder / "home")
+        self.store, self.engine = Store(self.home), OciEngine(self.home, CONSOLE)
+        self.lock = self.locked()
+        _link_artifacts(Home.from_environment().root / "store", self.store.root)
+        self.fetched = timed(lambda: fetch(self.lock, self.store, CONSOLE))
+
+    def locked(self, *packages: str) -> Lock:
+        wanted = request(cuda="12.1", packages=list(packages))
+        return resolve(wanted, existing=getattr(self, "lock", None), upgrade=Upgrade(), console=CONSOLE)
+
+    def run(self, *argv: str, env: Mapping[str, str] | None = None) -> Watched:
+        program = str(Path(sys.executable).with_name("reprobuild"))
+        own = {"REPROBUILD_HOME": str(self.home.root)}
+        return watch([program, *argv], cwd=self.folder, env={**os.environ, **own, **(env or {})})
+
+    def image(self, *options: str, lock: Lock | None = None, env: Mapping[str, str] | None = None) -> Watched:
+        """Build, test and name the image of a lock with the program itself."""
+        path = self.folder / "pylock.bench.toml"
+        path.write_text((lock or self.lock).dump())
+        return self.run("image", str(path), "--gpu", "off", *options, env=env)
+
+    def forget(self, *, debian: bool) -> None:
+        """Make the next build write the layers of the wheels anew, and with ``debian`` all others too."""
+        keep = set() if debian else {layer.key for layer in plan(self.lock) if layer.kind != "wheels"}
+        for path in self.home.folder("layers").iterdir():
+            if path.stem not in keep:
+                path.unlink()
+        if debian:
+            shutil.rmtree(self.home.folder("roots"))
+
+    def wheels(self) -> list[Path]:
+        """The wheels of the lock, largest first."""
+        return [
+            self.store.path(p.wheel.sha256) for p in sorted(self.lock.python, key=lambda p: -p.wheel.size)
+        ]
+
+
+def _link_artifacts(source: Path, target: Path) -> None:
+    """Give a home the artifacts of another, as links; where those cannot be made they are fetched."""
+    for path in source.glob("sha256/??/*"):
+        place = target / path.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            place.hardlink_to(path)
+        except OSError:
+            return
