@@ -28,6 +28,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """For several processes (``-n 2``): keep the tests of a module together, and modules that share images.
+
+    Those take longest, so they come first.
+    """
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    order = {"engines": 0, "images": 1}
+    items.sort(key=lambda item: order.get(_group(item), 2 if item.get_closest_marker("real") else 3))
+
+
+def _group(item: pytest.Item) -> str:
+    mark = item.get_closest_marker("xdist_group")
+    assert mark is not None
+    return str(mark.args[0])
+
+
 @pytest.fixture(autouse=True)
 def _own_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep unit tests off the user's store and the user's uv, pip and apt settings.

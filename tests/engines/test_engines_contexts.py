@@ -13,7 +13,7 @@ from support.bench import NAME, Bench
 from support.engines import Site, new_docker, old_docker
 
 pytest_plugins = ["support.shared"]
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("engines")]
 
 
 @pytest.fixture(scope="module")
