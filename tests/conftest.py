@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -18,6 +19,17 @@ settings.load_profile("reprobuild")
 
 GOLDEN = Path(__file__).parent / "golden"
 
+# Fixtures of a session are made once a process: these modules share what takes minutes to make.
+_SHARES = {
+    "engines": (
+        "test_engines_contract",
+        "test_engines_contexts",
+        "test_engines_self_contained",
+        "test_engines_gpu_daemons",
+    ),
+    "images": ("test_bad_days", "test_engines_bad_days", "test_sabotaged_image"),
+}
+
 
 # What is started in the background, or by nohup, ignores these, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -28,23 +40,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """For several processes (``-n 2``): keep a module's tests together, and modules that share images."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return _share_of(nodeid)
+
+    return Scheduling(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """For several processes (``-n 2``): keep the tests of a module together, and modules that share images.
+    """Begin with what takes longest, so that no process is left with it at the end."""
+    shares = list(_SHARES)
 
-    Those take longest, so they come first.
-    """
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-    order = {"engines": 0, "images": 1}
-    items.sort(key=lambda item: order.get(_group(item), 2 if item.get_closest_marker("real") else 3))
+    def turn(item: pytest.Item) -> int:
+        share = _share_of(item.nodeid)
+        return shares.index(share) if share in shares else len(shares) + (not item.get_closest_marker("real"))
+
+    items.sort(key=turn)
 
 
-def _group(item: pytest.Item) -> str:
-    mark = item.get_closest_marker("xdist_group")
-    assert mark is not None
-    return str(mark.args[0])
+def _share_of(nodeid: str) -> str:
+    module = nodeid.partition("::")[0]
+    return next((share for share, modules in _SHARES.items() if Path(module).stem in modules), module)
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from support.bench import NAME, TORCH, Bench
 from support.disk import tiny_disk
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("images")]
+pytestmark = pytest.mark.real
 
 
 def test_the_cpu_image_is_named_and_runs(bench: Bench, digest: str) -> None:

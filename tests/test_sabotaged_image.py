@@ -29,7 +29,7 @@ from support.altered import AlteredImage
 from support.bench import Bench
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("images")]
+pytestmark = pytest.mark.real
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
 NAME = "sabotaged/torch:1"

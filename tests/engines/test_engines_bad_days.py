@@ -18,7 +18,7 @@ from support.disk import tiny_disk
 from support.engines import Site, old_docker
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("images")]
+pytestmark = pytest.mark.real
 
 
 def until(event: Callable[[], object], process: subprocess.Popen[bytes]) -> None:

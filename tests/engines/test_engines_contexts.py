@@ -1,4 +1,4 @@
-"""Which Docker: contexts, DOCKER_HOST, a builder that is another Docker; and both image stores of Docker."""
+"""Which Docker: contexts, DOCKER_HOST, a builder elsewhere; and both image stores of Docker."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pytest
 
 from reprobuild.errors import HostError
 from support.bench import NAME, Bench
+from support.buildkit import serve_buildkit
 from support.engines import Site, new_docker, old_docker
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("engines")]
+pytestmark = pytest.mark.real
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +111,15 @@ def test_a_builder_that_is_another_docker(bench: Bench, digest: str, modern: Sit
         identity = here.call("image", "inspect", "--format", "{{.Id}}", "team/here:1").strip()
         assert json.loads(out)["digest"] == identity
         bench.run("compare", f"oci:{NAME}", "docker:team/here:1", env=here.env)
+
+
+def test_a_remote_buildkit(bench: Bench, digest: str, modern: Site) -> None:
+    """Of buildx's driver ``remote``. What is built there is the same image, bit for bit."""
+    argv = ("image", bench.lock, "--engine", "docker", "--tag", "team/far:1", "--json")
+    with serve_buildkit(modern.env["DOCKER_HOST"]) as address:
+        modern.call("buildx", "create", "--name", "far", "--driver", "remote", address)
+        out, _ = bench.run(*argv, "--builder", "far", env=modern.env)
+    there, _ = bench.run(*argv, env=modern.env)
+    assert json.loads(out)["digest"] == json.loads(there)["digest"]
+    _, err = bench.run(*argv, "--builder", "far", status=HostError.exit_code, env=modern.env)
+    assert "--builder far" in err

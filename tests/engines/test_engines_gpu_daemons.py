@@ -22,7 +22,7 @@ from reprobuild.sandbox import Bind, Device
 from support.engines import Site, needs_root, new_docker, podman
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("engines")]
+pytestmark = pytest.mark.real
 
 SHOW = (
     "head -c 1 /dev/nvidia0 | od -An -tu1; cat /driver.txt; echo $GIVEN; (echo x >> /driver.txt) 2>&-; exit 3"
