@@ -80,6 +80,9 @@ def test_an_engine_beside_pip_and_uv(
         say(f"  tree {' '.join(sorted({image['tree'] for image in found['images']}))} (both engines)")
         site.call("rmi", "--force", NAME)
         _prune(site)
+        done = stack.run("load", NAME, "--into", site.kind, env=site.env)
+        say(f"  {done.seconds:6.1f} s  reprobuild load, of the embedded engine's image")
+        site.call("rmi", "--force", NAME)
         for tool, install in (("pip", PIP), ("uv", UV)):
             folder = tmp_path / tool
             _plain(stack, folder, tool, install)
