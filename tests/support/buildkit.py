@@ -6,11 +6,11 @@ Source: moby, api/server/router/grpc.
 
 from __future__ import annotations
 
-import contextlib
 import socket
+import socketserver
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 _UPGRADE = b"POST /grpc HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
 
@@ -18,23 +18,23 @@ _UPGRADE = b"POST /grpc HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\nUpgra
 @contextmanager
 def serve_buildkit(docker_host: str) -> Iterator[str]:
     """Give the address of the BuildKit of the Docker at ``unix://…``."""
-    path = docker_host.removeprefix("unix://")
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=_accept, args=(server, path), daemon=True).start()
+
+    class Connection(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with _upgraded(docker_host.removeprefix("unix://")) as daemon:
+                back = threading.Thread(target=_pipe, args=(daemon, self.request))
+                back.start()
+                _pipe(self.request, daemon)
+                back.join()
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Connection) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
         try:
-            yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+            yield f"tcp://127.0.0.1:{server.server_address[1]}"
         finally:
-            # Closing alone would leave the thread in accept().
-            server.shutdown(socket.SHUT_RDWR)
-
-
-def _accept(server: socket.socket, path: str) -> None:
-    with contextlib.suppress(OSError):
-        while True:
-            client, _ = server.accept()
-            daemon = _upgraded(path)
-            for source, target in ((client, daemon), (daemon, client)):
-                threading.Thread(target=_pipe, args=(source, target), daemon=True).start()
+            server.shutdown()
+            thread.join()
 
 
 def _upgraded(path: str) -> socket.socket:
@@ -51,9 +51,10 @@ def _upgraded(path: str) -> socket.socket:
 
 
 def _pipe(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
+    """Hand bytes on until one side is gone, and tell both."""
+    with suppress(OSError):
         while data := source.recv(1 << 16):
             target.sendall(data)
     for end in (source, target):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)

@@ -98,12 +98,17 @@ def find_builder(name: str) -> Builder:
     command = [process.require("docker", "to build with BuildKit"), "buildx", "inspect", name]
     done = process.run(command, check=False)
     text = done.stdout.decode("utf-8", "replace")
-    driver, endpoint, error = (
+    driver, endpoint, status, error = (
         found and found[1]
         for found in (
-            re.search(rf"^{k}:\s+(\S.*)$", text, re.MULTILINE) for k in ("Driver", "Endpoint", "Error")
+            re.search(rf"^{k}:\s+(\S.*)$", text, re.MULTILINE)
+            for k in ("Driver", "Endpoint", "Status", "Error")
         )
     )
+    if done.returncode == 0 and driver not in (None, "docker") and status != "running":
+        # One that sleeps is started; one that is gone looks the same until then.
+        done = process.run([*command, "--bootstrap"], check=False)
+        error = None if done.returncode == 0 else f"it does not answer: {process.tail(done.stderr, 1)}"
     if done.returncode != 0 or not driver or error:
         raise HostError(
             f"--builder {name}: {error or process.tail(done.stderr or done.stdout)}",
