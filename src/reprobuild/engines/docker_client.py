@@ -105,7 +105,7 @@ def find_builder(name: str) -> Builder:
             for k in ("Driver", "Endpoint", "Status", "Error")
         )
     )
-    if done.returncode == 0 and driver not in (None, "docker") and status != "running":
+    if done.returncode == 0 and not error and driver not in (None, "docker") and status != "running":
         # One that sleeps is started; one that is gone looks the same until then.
         done = process.run([*command, "--bootstrap"], check=False)
         error = None if done.returncode == 0 else f"it does not answer: {process.tail(done.stderr, 1)}"

@@ -80,19 +80,19 @@ class LayerWriter:
 
     def folder(self, path: str, mode: int = 0o755, *, uid: int = 0, gid: int = 0) -> None:
         """Add a folder."""
-        self._header(path + "/", tarfile.DIRTYPE, mode, uid=uid, gid=gid)
+        self._write(header(path + "/", tarfile.DIRTYPE, mode, MTIME, uid=uid, gid=gid))
         self.records.append(Record(path, "dir", mode, "-", f"{uid}:{gid}"))
 
     def link(self, path: str, target: str) -> None:
         """Add a symbolic link."""
-        self._header(path, tarfile.SYMTYPE, 0o777, target=target)
+        self._write(header(path, tarfile.SYMTYPE, 0o777, MTIME, target=target))
         self.records.append(Record(path, "link", 0o777, target))
 
     def file(
         self, path: str, mode: int, size: int, chunks: Iterable[bytes], *, uid: int = 0, gid: int = 0
     ) -> str:
         """Add a file; return its sha256. ValueError when the chunks do not add up to ``size``."""
-        self._header(path, tarfile.REGTYPE, mode, size=size, uid=uid, gid=gid)
+        self._write(header(path, tarfile.REGTYPE, mode, MTIME, size=size, uid=uid, gid=gid))
         content = hashlib.sha256()
         written = 0
         for chunk in chunks:
@@ -118,19 +118,6 @@ class LayerWriter:
             size=self._size,
             unpacked=self._unpacked,
         )
-
-    def _header(
-        self,
-        name: str,
-        kind: bytes,
-        mode: int,
-        *,
-        size: int = 0,
-        target: str = "",
-        uid: int = 0,
-        gid: int = 0,
-    ) -> None:
-        self._write(header(name, kind, mode, MTIME, size=size, target=target, uid=uid, gid=gid))
 
     def _write(self, data: bytes) -> None:
         self._unpacked += len(data)
