@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -145,7 +147,14 @@ def test_modules_stay_small() -> None:
 
 
 def committed() -> Iterator[Path]:
-    """The text files of a checkout that belong to the project."""
+    """The text files of a checkout that belong to the project; not the locks that its user has made there."""
+    # An exclusion is for what git does not track: a lock that is committed is seen.
+    untracked = ["--others", "--exclude-standard", "--exclude=/envs/pylock.*.toml"]
+    if (TOP / ".git").exists() and shutil.which("git"):
+        command = ["git", "-c", f"safe.directory={TOP}", "ls-files", "-z", "--cached", *untracked]
+        listed = subprocess.run(command, cwd=TOP, capture_output=True, check=True).stdout
+        yield from (path for name in listed.decode().split("\0") if name and (path := TOP / name).is_file())
+        return
     hidden = {".ci", ".gitignore", ".github"}
     for top in TOP.iterdir():
         if (top.name.startswith(".") and top.name not in hidden) or top.name in ("build", "dist"):
