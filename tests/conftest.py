@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from reprobuild import process
+from reprobuild.host import process
 
 # No deadline: a loaded machine is no bug.
 settings.register_profile("reprobuild", deadline=None)
@@ -27,7 +27,7 @@ _SHARES = {
         "test_engines_self_contained",
         "test_engines_gpu_daemons",
     ),
-    "images": ("test_bad_days", "test_engines_bad_days", "test_sabotaged_image"),
+    "images": ("test_real_bad_days", "test_engines_bad_days", "test_real_sabotaged_image"),
 }
 
 

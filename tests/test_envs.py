@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.request import Request, default_name
+from reprobuild.request.model import Request, default_name
 
 ENVS = sorted((Path(__file__).resolve().parents[1] / "envs").glob("[!p]*.toml"))
 

@@ -9,23 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_selftest_run import FAILED, Script, a_report, printing
 
 from conftest import GOLDEN
-from reprobuild import namespaces, pipeline, process, sandbox
-from reprobuild.console import Console
-from reprobuild.engines import oci
-from reprobuild.engines.oci import OciEngine
+from reprobuild import pipeline
+from reprobuild.engines import embedded
+from reprobuild.engines.embedded import OciEngine
 from reprobuild.errors import FetchError, HostError, LockError, ReprobuildError, ResolveError, SelfTestError
-from reprobuild.home import Home
-from reprobuild.image_config import image_config
-from reprobuild.layers.image import documents
-from reprobuild.lockfile import Lock
-from reprobuild.lockparse import parse_lock
+from reprobuild.host import namespaces, process, sandbox
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.lock.model import Lock
+from reprobuild.lock.reader import parse_lock
+from reprobuild.oci.documents import documents
 from reprobuild.pipeline import check_host, lock_env, lock_of, make_image, write_context
-from reprobuild.request import Request
-from reprobuild.resolve import Upgrade
+from reprobuild.render.image_config import image_config
+from reprobuild.request.model import Request
+from reprobuild.resolve.resolver import Upgrade
 from reprobuild.workspace import Env
-from test_selftest import FAILED, Script, a_report, printing
 
 LOCK = parse_lock((GOLDEN / "pylock.torch-cu121.toml").read_text(), "golden")
 NAME = "reprobuild/torch:2.4.1-cu121-py311"
@@ -131,7 +132,7 @@ def test_a_name_stays_where_it_was_when_the_new_image_fails(
 ) -> None:
     old = make_image(LOCK, "team/x:1", "auto", home, CONSOLE)
     _container(printing(a_report(FAILED), status=1))(monkeypatch, steps)
-    monkeypatch.setattr("reprobuild.image_config.__version__", "9")  # another image
+    monkeypatch.setattr("reprobuild.render.image_config.__version__", "9")  # another image
     with pytest.raises(SelfTestError):
         make_image(LOCK, "team/x:1", "auto", home, CONSOLE)
     assert OciEngine(home, CONSOLE).images.find("team/x:1").digest == old.digest
@@ -246,7 +247,7 @@ def test_an_ordinary_user_needs_newuidmap(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_gpu_that_is_required_is_looked_for_first(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oci, "gpu_missing", lambda: "no NVIDIA GPU on this machine")
+    monkeypatch.setattr(embedded, "gpu_missing", lambda: "no NVIDIA GPU on this machine")
     monkeypatch.setattr(pipeline, "fetch", lambda *_: pytest.fail("fetched"))
     with pytest.raises(HostError, match="--gpu require: no NVIDIA GPU on this machine"):
         make_image(LOCK, None, "require", home, CONSOLE)

@@ -15,13 +15,14 @@ from click.testing import CliRunner
 from packaging.requirements import Requirement
 
 from conftest import GOLDEN
-from reprobuild import errors, request
+from reprobuild import errors
 from reprobuild.cli import cli
-from reprobuild.determinism import surroundings, variables
 from reprobuild.errors import ReprobuildError
-from reprobuild.image_config import default_image_name
-from reprobuild.lockparse import parse_lock
-from reprobuild.request import Request
+from reprobuild.lock.reader import parse_lock
+from reprobuild.render.image_config import default_image_name
+from reprobuild.request import model
+from reprobuild.request.model import Request
+from reprobuild.request.profiles import surroundings, variables
 
 TOP = Path(__file__).resolve().parents[1]
 TEXT = (TOP / "README.md").read_text()
@@ -104,7 +105,7 @@ def test_exit_statuses() -> None:
 
 
 def test_keys_of_a_request() -> None:
-    keys = {prefix + key for prefix, names in request._KEYS.items() for key in names} - {
+    keys = {prefix + key for prefix, names in model._KEYS.items() for key in names} - {
         "base",
         "conda",
         "determinism",

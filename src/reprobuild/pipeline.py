@@ -6,26 +6,28 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import namespaces, process
-from .archives import package_urls
-from .console import Console
-from .doctor import examine_gpus
-from .emulation import check_platform
-from .engines.base import Engine
+from .engines.embedded import OciEngine
 from .engines.failures import refuse_stranger
-from .engines.layout import image_name
-from .engines.oci import OciEngine
+from .engines.protocols import Engine
+from .engines.tag import tag
 from .errors import HostError, LockError
-from .fetch import fetch
-from .home import Home, atomic_write, make_folders, storage_errors
-from .image_config import default_image_name
-from .imports.hashes import check_hashes
-from .layers.build import debian_records, write_conda_tar, write_debian_tar
-from .lockfile import Lock
-from .lockset import dump_locks
-from .needs import needs_of
-from .network import without_credentials
-from .render import (
+from .fetch.scheduler import fetch
+from .fetch.store import Store
+from .host import namespaces, process
+from .host.console import Console
+from .host.home import Home, atomic_write, make_folders, storage_errors
+from .layers.builder import debian_records, write_conda_tar, write_debian_tar
+from .lock.imported_hashes import check_hashes
+from .lock.model import Lock
+from .lock.platforms import dump_locks
+from .net.debian_mirrors import package_urls
+from .net.session import without_credentials
+from .oci.file_tree import tree_digest
+from .oci.store import image_name
+from .preflight.doctor import examine_gpus
+from .preflight.emulation import check_platform
+from .preflight.requirements import needs_of
+from .render.dockerfile import (
     CONDA_TAR,
     DEBIAN_TAR,
     DebianRoot,
@@ -34,12 +36,10 @@ from .render import (
     render,
     render_self_contained,
 )
-from .report import Mode, SelfTestReport
-from .resolve import Upgrade, resolve_platforms
-from .selftest import Gpu, run_selftest
-from .store import Store
-from .tag import tag
-from .tree import tree_digest
+from .render.image_config import default_image_name
+from .resolve.resolver import Upgrade, resolve_platforms
+from .selftest.report import Mode, SelfTestReport
+from .selftest.run import Gpu, run_selftest
 from .workspace import Env, lock_for, read_lock, read_locks
 
 

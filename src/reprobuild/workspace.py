@@ -11,14 +11,14 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from .archives import architecture
-from .conda.condalock import Environment, read_environment
 from .errors import LockError, RequestError
-from .home import atomic_write, make_folders
-from .lockfile import Lock
-from .lockset import parse_locks
-from .request import Request, default_name
-from .request_values import PLATFORMS
+from .host.home import atomic_write, make_folders
+from .lock.conda_lock import Environment, read_environment
+from .lock.model import Lock
+from .lock.platforms import parse_locks
+from .net.debian_mirrors import architecture
+from .request.fields import PLATFORMS
+from .request.model import Request, default_name
 
 FOLDER = Path("envs")
 

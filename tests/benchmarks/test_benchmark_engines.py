@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.fetch import fetch
-from reprobuild.home import Home
-from reprobuild.index_settings import ca_bundle, indexes
-from reprobuild.layers.build import write_debian_tar
-from reprobuild.store import Store
+from reprobuild.fetch.scheduler import fetch
+from reprobuild.fetch.store import Store
+from reprobuild.host.home import Home
+from reprobuild.layers.builder import write_debian_tar
+from reprobuild.net.index_settings import ca_bundle, indexes
 from support.engines import Site, new_docker, old_docker, podman
 from support.measuring import Printer, timed
 from support.registry import serve_registry

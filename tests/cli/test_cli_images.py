@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_selftest_run import FAILED, Script, a_check, a_report, printing
 
 from conftest import GOLDEN
 from reprobuild import pipeline
 from reprobuild.cli import images as module
+from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.gpu import GpuAccess
-from reprobuild.engines.oci import OciEngine
-from reprobuild.image_config import image_config
-from reprobuild.layers.image import documents
-from reprobuild.lockfile import Lock
-from reprobuild.sandbox import Bind
-from test_selftest import FAILED, Script, a_check, a_report, printing
+from reprobuild.host.sandbox import Bind
+from reprobuild.lock.model import Lock
+from reprobuild.oci.documents import documents
+from reprobuild.render.image_config import image_config
 
 if TYPE_CHECKING:
     from support.commands import Call  # pytest itself imports the plugin

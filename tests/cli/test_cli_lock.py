@@ -12,7 +12,7 @@ import pytest
 
 from conftest import GOLDEN
 from reprobuild.errors import RenderError
-from reprobuild.lockparse import parse_lock
+from reprobuild.lock.reader import parse_lock
 from reprobuild.workspace import read_lock
 from support.bases import Pusher, files
 from support.index import Index

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 import uv
 
-from reprobuild import emulation
 from reprobuild.errors import HostError
-from reprobuild.lockfile import Lock
-from reprobuild.lockset import parse_locks
+from reprobuild.lock.model import Lock
+from reprobuild.lock.platforms import parse_locks
+from reprobuild.preflight import emulation
 from support.index import Index
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ FILE = Path("envs/pylock.torch-cu121.toml")
 @pytest.fixture
 def arm(family: Index, apt: None, monkeypatch: pytest.MonkeyPatch) -> Index:
     """The family, and as much of it as there is for arm64: no torch with CUDA."""
-    for module in ("resolve", "workspace", "emulation"):
+    for module in ("resolve.resolver", "workspace", "preflight.emulation"):
         monkeypatch.setattr(f"reprobuild.{module}.architecture", lambda: "amd64")
     family.add("torch", "2.4.1", tag=ARM, requires=["filelock"])
     for version in ("1.26.4", "2.1.0"):

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from test_selftest_agreement import OTHER, with_bits
+from test_selftest_cost import NOT, a_cost, costs
+from test_selftest_run import FAILED, HASH, Script, a_check, a_report, printing
 
 from conftest import GOLDEN
-from reprobuild.console import Console
-from reprobuild.engines.oci import OciEngine
-from reprobuild.home import Home
-from reprobuild.image_config import image_config
-from reprobuild.layers.image import documents
-from reprobuild.lockparse import parse_lock
-from test_agreement import OTHER, with_bits
-from test_cost import NOT, a_cost, costs
-from test_selftest import FAILED, HASH, Script, a_check, a_report, printing
+from reprobuild.engines.embedded import OciEngine
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.lock.reader import parse_lock
+from reprobuild.oci.documents import documents
+from reprobuild.render.image_config import image_config
 
 if TYPE_CHECKING:
     from support.commands import Call  # pytest itself imports the plugin

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.console import Console
 from reprobuild.engines.docker import DockerEngine
 from reprobuild.errors import EngineError, HostError
-from reprobuild.home import Home
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
 from support.bench import Bench
 from support.disk import tiny_disk
 from support.engines import Site, old_docker

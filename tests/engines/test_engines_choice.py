@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild import process
-from reprobuild.console import Console
 from reprobuild.engines.choice import choose
 from reprobuild.errors import HostError
-from reprobuild.home import Home
+from reprobuild.host import process
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
 
 CONSOLE = Console()
 

@@ -11,19 +11,19 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from test_selftest_run import a_report
 
 from conftest import needs
-from reprobuild.console import Console
+from reprobuild.engines import embedded
 from reprobuild.engines import gpu as gpu_module
-from reprobuild.engines import oci
+from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.gpu import GpuAccess, gpu_access
-from reprobuild.engines.oci import OciEngine
 from reprobuild.errors import HostError
-from reprobuild.home import Home
-from reprobuild.sandbox import Bind, Device
-from reprobuild.selftest import Gpu, run_selftest
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.host.sandbox import Bind, Device
+from reprobuild.selftest.run import Gpu, run_selftest
 from support.small_root import small_image
-from test_selftest import a_report
 
 CONSOLE = Console(quiet=True)
 KIND = "nvidia.com/gpu"
@@ -418,7 +418,7 @@ def test_the_self_test_gets_what_was_asked_for(
 ) -> None:
     node = {"path": "/dev/nvidia0", "hostPath": "/dev/null"}
     access = found(cdi, {"kind": KIND, "containerEdits": {"deviceNodes": [node]}})
-    for module in (gpu_module, oci):
+    for module in (gpu_module, embedded):
         monkeypatch.setattr(
             module, "gpu_access", lambda: access if there else gpu_access([], Path("/nowhere"))
         )
@@ -430,7 +430,7 @@ def test_the_self_test_gets_what_was_asked_for(
 def test_a_gpu_that_is_required_and_missing(
     tested: tuple[OciEngine, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (gpu_module, oci):
+    for module in (gpu_module, embedded):
         monkeypatch.setattr(module, "gpu_access", lambda: gpu_access([], Path("/nowhere")))
     engine, digest = tested
     with pytest.raises(HostError, match="a GPU is required for the self-test, but there is none: no NVIDIA"):

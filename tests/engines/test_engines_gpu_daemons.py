@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from reprobuild.console import Console
 from reprobuild.engines import podman as podman_module
 from reprobuild.engines.docker import DockerEngine
 from reprobuild.engines.gpu import KIND, GpuAccess
 from reprobuild.engines.podman import PodmanEngine
 from reprobuild.errors import HostError
-from reprobuild.home import Home
-from reprobuild.sandbox import Bind, Device
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.host.sandbox import Bind, Device
 from support.engines import Site, needs_root, new_docker, podman
 
 pytest_plugins = ["support.shared"]

@@ -13,9 +13,9 @@ from urllib.parse import quote
 import pytest
 
 from conftest import needs
-from reprobuild.home import Home
-from reprobuild.lockfile import Lock
-from reprobuild.store import Store
+from reprobuild.fetch.store import Store
+from reprobuild.host.home import Home
+from reprobuild.lock.model import Lock
 from reprobuild.workspace import read_lock
 from support.bench import Bench
 from support.engines import Site, old_docker, podman

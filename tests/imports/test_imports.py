@@ -11,7 +11,8 @@ import pytest
 
 from conftest import GOLDEN
 from reprobuild.errors import RequestError
-from reprobuild.imports import common, read_import, request_table
+from reprobuild.imports import common
+from reprobuild.imports.reader import read_import, request_table
 
 Write = Callable[[str, str], Path]
 

@@ -16,10 +16,10 @@ from packaging.requirements import Requirement
 
 from reprobuild import assets
 from reprobuild.errors import ImageError, RequestError
+from reprobuild.host.process import Completed, run
 from reprobuild.imports import common
 from reprobuild.imports.image import parse_inventory, read_image
-from reprobuild.lockparse import parse_lock
-from reprobuild.process import Completed, run
+from reprobuild.lock.reader import parse_lock
 from support.index import Index
 
 if TYPE_CHECKING:

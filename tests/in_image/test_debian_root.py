@@ -14,8 +14,8 @@ import pytest
 from reprobuild.in_image import debian_root
 from reprobuild.layers import debian
 from reprobuild.layers.debian import normalise
-from reprobuild.layers.tar import LayerWriter
-from reprobuild.tree import tree_digest
+from reprobuild.oci.file_tree import tree_digest
+from reprobuild.oci.tar_writer import LayerWriter
 
 HOST = [
     *("etc/hostname", "etc/machine-id", "etc/passwd-", "etc/subuid-", "run/lock/x", "tmp/x", "dev/null"),

@@ -12,7 +12,7 @@ import pytest
 from torch_python import FILES, image_environment, make_venv, run
 
 from reprobuild.in_image.selftest import CHECKS, GOLDEN
-from reprobuild.report import SelfTestReport
+from reprobuild.selftest.report import SelfTestReport
 
 FILE = FILES / "golden.json"
 NAMES = [name for name, check in CHECKS.items() if GOLDEN in check.compares]

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from torch_python import PROGRAM, image_environment, make_venv, run
 
-from reprobuild.agreement import compare
-from reprobuild.cost import CostReport
 from reprobuild.in_image.selftest import (
     ACROSS,
     CHECKS,
@@ -26,8 +24,10 @@ from reprobuild.in_image.selftest import (
     cost_text,
     judge,
 )
-from reprobuild.report import SelfTestReport
-from reprobuild.selftest import EXIT
+from reprobuild.selftest.agreement import compare
+from reprobuild.selftest.cost import CostReport
+from reprobuild.selftest.report import SelfTestReport
+from reprobuild.selftest.run import EXIT
 
 # Stand-ins that let a process get as far as the checks' own errors.
 FAKE_NUMPY = {"numpy/__init__.py": ""}

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild import determinism, in_image
-from reprobuild.request import Request
+from reprobuild import in_image
+from reprobuild.request import profiles
+from reprobuild.request.model import Request
 
 VARIABLE = "REPROBUILD_TEST_TORCH_PYTHON"
 _ASKED = os.environ.get(VARIABLE)  # at import: conftest.py takes all such variables away
@@ -67,7 +68,7 @@ def make_venv(
 def image_environment(profile: str = "strict", **changes: str | None) -> dict[str, str]:
     """Return the environment of an image of a profile; a change to None takes a variable away."""
     request = Request.from_dict({"cuda": "cpu", "determinism": {"profile": profile}}, "test")
-    environment = {"PATH": os.defpath, **determinism.variables(request)}
+    environment = {"PATH": os.defpath, **profiles.variables(request)}
     for name, value in changes.items():
         environment.pop(name, None)
         if value is not None:

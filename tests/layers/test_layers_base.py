@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from conftest import needs
-from reprobuild import roots, sandbox
-from reprobuild.console import Console
 from reprobuild.errors import BuildError
-from reprobuild.home import Home
+from reprobuild.host import sandbox
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.layers import roots
 from reprobuild.layers.base import _refuse_removals
 from reprobuild.layers.cache import LayerCache
 from support.small_root import files_of, layer_of

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprobuild.home import Home
+from reprobuild.host.home import Home
 from reprobuild.layers.cache import Cached, LayerCache
-from reprobuild.layers.tar import LayerWriter
+from reprobuild.oci.tar_writer import LayerWriter
 
 KEY = "k" * 64
 

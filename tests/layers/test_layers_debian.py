@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 import zstandard
+from test_lock_model import LOCK
 
-from reprobuild import process
 from reprobuild.errors import BuildError, HostError
-from reprobuild.home import Home
+from reprobuild.fetch.store import Store
+from reprobuild.host import process
+from reprobuild.host.home import Home
 from reprobuild.layers.debian import normalise, write_debian
-from reprobuild.layers.tar import MTIME, LayerWriter
-from reprobuild.store import Store
-from test_lockfile import LOCK
+from reprobuild.oci.tar_writer import MTIME, LayerWriter
 
 Entry = tuple[str, bytes, dict[str, object], bytes]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from conftest import needs
-from reprobuild import archives
-from reprobuild.console import Console
 from reprobuild.errors import ResolveError
-from reprobuild.resolve import Upgrade, resolve
+from reprobuild.host.console import Console
+from reprobuild.net import debian_mirrors
 from reprobuild.resolve.debian import DebianRequest, resolve_debian
+from reprobuild.resolve.resolver import Upgrade, resolve
 from support.debian_archive import Archive, Key
 from support.index import Index
 from support.resolving import LINUX, request
@@ -71,13 +71,13 @@ def server(key: Key, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
             )
         )
         (etc / "sources.list.d/debian.sources").write_text(text)
-        archives._entries.cache_clear()
+        debian_mirrors._entries.cache_clear()
         yield running
 
 
 def versions(day: date | None, keep: dict[str, str] | None = None) -> dict[str, str]:
     wanted = DebianRequest(
-        suite="bookworm", architecture=archives.architecture(), python="3.11", apt=(), as_of=day
+        suite="bookworm", architecture=debian_mirrors.architecture(), python="3.11", apt=(), as_of=day
     )
     found = resolve_debian(wanted, keep=keep or {}, console=Console(quiet=True))
     assert all(not package.path.startswith("/") for package in found)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from conftest import needs
-from reprobuild import archives
-from reprobuild.console import Console
 from reprobuild.errors import ResolveError
-from reprobuild.lockfile import DebianPackage
+from reprobuild.host.console import Console
+from reprobuild.lock.model import DebianPackage
+from reprobuild.net import debian_mirrors
 from reprobuild.resolve.debian import DebianRequest, resolve_debian
 from support.debian_archive import Archive, Key
 from support.server import serve
@@ -48,7 +48,7 @@ class World:
             for a in which
         )
         (self.etc / "sources.list.d" / "debian.sources").write_text(text)
-        archives._entries.cache_clear()
+        debian_mirrors._entries.cache_clear()
 
     def resolve(
         self,
@@ -57,7 +57,7 @@ class World:
         keep: dict[str, str] | None = None,
         architecture: str | None = None,
     ) -> dict[str, DebianPackage]:
-        machine = architecture or archives.architecture()
+        machine = architecture or debian_mirrors.architecture()
         wanted = DebianRequest(suite="bookworm", architecture=machine, python=python, apt=apt)
         found = resolve_debian(wanted, keep=keep or {}, console=self.console)
         assert len({package.name for package in found}) == len(found)
@@ -119,7 +119,7 @@ def test_closure_without_recommended_ones(world: World) -> None:
 
 
 def test_another_architecture_than_the_machine_s(world: World) -> None:
-    here = archives.architecture()
+    here = debian_mirrors.architecture()
     other = "arm64" if here == "amd64" else "amd64"
     world.main.machine = world.security.machine = other
     for archive in (world.main, world.security):
@@ -141,7 +141,7 @@ def test_what_a_lock_needs(world: World) -> None:
     assert python.sha256 == hashlib.sha256(python.path.encode()).hexdigest()
     assert python.size == len(python.path)
     git = found["git"]
-    assert (git.archive, git.architecture) == ("debian", archives.architecture())
+    assert (git.archive, git.architecture) == ("debian", debian_mirrors.architecture())
     assert git.path == f"pool/main/g/git/git_2.39.5-0+deb12u1_{git.architecture}.deb"
 
 
@@ -218,12 +218,12 @@ class TestSignature:
         world.main.publish(None)
         (world.etc / "sources.list").write_text(f"deb [trusted=yes] {world.main.url} bookworm main\n")
         (world.etc / "sources.list.d" / "debian.sources").unlink()
-        archives._entries.cache_clear()
+        debian_mirrors._entries.cache_clear()
         with pytest.raises(ResolveError, match="could not be verified"):
             world.resolve()
 
     def test_index_that_is_not_the_signed_one(self, world: World) -> None:
-        path = f"/debian/dists/bookworm/main/binary-{archives.architecture()}/Packages"
+        path = f"/debian/dists/bookworm/main/binary-{debian_mirrors.architecture()}/Packages"
         page = world.main.server.pages[path]
         page.body = page.body.replace(b"12.4", b"66.6")
         with pytest.raises(ResolveError, match="could not be read"):
@@ -297,7 +297,7 @@ def test_no_secret_in_an_error(world: World, caplog: pytest.LogCaptureFixture) -
         page.status = 500
     text = (world.etc / "sources.list.d" / "debian.sources").read_text()
     (world.etc / "sources.list.d" / "debian.sources").write_text(text.replace("//127", "//me:hunter2@127"))
-    archives._entries.cache_clear()
+    debian_mirrors._entries.cache_clear()
     with pytest.raises(ResolveError) as caught:
         world.resolve()
     assert "hunter2" not in caught.value.message + caplog.text

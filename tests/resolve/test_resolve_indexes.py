@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reprobuild.lockparse import parse_lock
+from reprobuild.lock.reader import parse_lock
 from support.index import Index, serve_index
 from support.resolving import LINUX
 

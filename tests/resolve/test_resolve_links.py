@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reprobuild.console import Console
 from reprobuild.errors import FetchError
-from reprobuild.fetch import fetch
-from reprobuild.home import Home
-from reprobuild.index_settings import find_links
-from reprobuild.lockfile import Lock
-from reprobuild.lockparse import parse_lock
-from reprobuild.store import Store
+from reprobuild.fetch.scheduler import fetch
+from reprobuild.fetch.store import Store
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.lock.model import Lock
+from reprobuild.lock.reader import parse_lock
+from reprobuild.net.index_settings import find_links
 from support.index import Index, serve_index, wheel
 from support.resolving import LINUX
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reprobuild.lockfile import Lock
-from reprobuild.lockparse import parse_lock
+from reprobuild.lock.model import Lock
+from reprobuild.lock.reader import parse_lock
 from support.index import Index, wheel
 from support.pytorch import PyTorch, serve_pytorch
 from support.resolving import LINUX

@@ -7,7 +7,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from reprobuild.errors import ResolveError
-from reprobuild.network import session
+from reprobuild.net.session import session
 from reprobuild.resolve.target import Target
 from reprobuild.resolve.torch import TorchScan, cuda_named
 from support.index import Index, serve_index

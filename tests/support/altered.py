@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reprobuild import process, sandbox
-from reprobuild.console import Console
-from reprobuild.engines.layout import ImageStore
-from reprobuild.engines.oci import unpacked
-from reprobuild.home import Home
+from reprobuild.engines.embedded import unpacked
+from reprobuild.host import process, sandbox
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.oci.store import ImageStore
 
 
 @dataclass

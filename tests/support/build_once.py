@@ -6,11 +6,11 @@ import os
 import sys
 from pathlib import Path
 
-from reprobuild.console import Console
-from reprobuild.engines.oci import OciEngine
-from reprobuild.fetch import fetch
-from reprobuild.home import Home
-from reprobuild.store import Store
+from reprobuild.engines.embedded import OciEngine
+from reprobuild.fetch.scheduler import fetch
+from reprobuild.fetch.store import Store
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
 from reprobuild.workspace import read_lock
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from reprobuild import assets
-from reprobuild.home import Home
-from reprobuild.layers import build
+from reprobuild.fetch.store import Store
+from reprobuild.host.home import Home
+from reprobuild.layers import builder
 from reprobuild.layers.plan import place
-from reprobuild.layers.tar import LayerWriter
-from reprobuild.lockfile import Lock, PythonPackage
-from reprobuild.store import Store
+from reprobuild.lock.model import Lock, PythonPackage
+from reprobuild.oci.tar_writer import LayerWriter
 from support.wheels import put, toy_lock, toy_pip
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -54,8 +54,8 @@ def without_debian(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             (upper / "opt/venv/pyvenv.cfg").write_text("home = /usr/bin\n")
         return upper
 
-    monkeypatch.setattr(build, "write_debian", write_debian)
-    monkeypatch.setattr(build, "run_interpreter", run_interpreter)
+    monkeypatch.setattr(builder, "write_debian", write_debian)
+    monkeypatch.setattr(builder, "run_interpreter", run_interpreter)
     return ran
 
 

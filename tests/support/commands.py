@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from reprobuild import cli, resolve
-from reprobuild.lockfile import DebianPackage
+from reprobuild import cli
+from reprobuild.lock.model import DebianPackage
+from reprobuild.resolve import resolver
 from reprobuild.resolve.debian import DebianRequest
 from support.resolving import BASE, debian
 
@@ -69,4 +70,4 @@ def apt(monkeypatch: pytest.MonkeyPatch) -> None:
         return tuple(replace(package, architecture=wanted.architecture) for package in found)
 
     monkeypatch.setattr("reprobuild.resolve.system.resolve_debian", answer)
-    monkeypatch.setattr(resolve, "architecture", lambda: "amd64")
+    monkeypatch.setattr(resolver, "architecture", lambda: "amd64")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reprobuild.lockfile import DebianPackage
-from reprobuild.request import Request
+from reprobuild.lock.model import DebianPackage
+from reprobuild.request.model import Request
 
 LINUX = "cp311-cp311-manylinux_2_17_x86_64"
 

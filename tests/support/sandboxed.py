@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from reprobuild import process, sandbox
 from reprobuild.errors import ReprobuildError
-from reprobuild.removal import remove_tree
+from reprobuild.host import process, sandbox
+from reprobuild.host.removal import remove_tree
 
 
 def main() -> int:

@@ -9,15 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from reprobuild.console import Console
-from reprobuild.engines.layout import ImageStore
-from reprobuild.home import Home
-from reprobuild.image_config import image_config
+from test_lock_model import LOCK
+
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
 from reprobuild.layers.cache import Cached, LayerCache
-from reprobuild.layers.image import documents
-from reprobuild.layers.tar import Layer, LayerWriter
-from reprobuild.lockfile import Lock
-from test_lockfile import LOCK
+from reprobuild.lock.model import Lock
+from reprobuild.oci.documents import documents
+from reprobuild.oci.store import ImageStore
+from reprobuild.oci.tar_writer import Layer, LayerWriter
+from reprobuild.render.image_config import image_config
 
 PROGRAMS = ("bash", "cat", "chmod", "env", "id", "ls", "mkdir", "mount", "sh", "sleep", "tty")
 

@@ -8,14 +8,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from reprobuild.console import Console
-from reprobuild.engines.oci import OciEngine
-from reprobuild.fetch import fetch
-from reprobuild.home import Home
+from reprobuild.engines.embedded import OciEngine
+from reprobuild.fetch.scheduler import fetch
+from reprobuild.fetch.store import Store
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
 from reprobuild.layers.plan import plan
-from reprobuild.lockfile import Lock
-from reprobuild.resolve import Upgrade, resolve
-from reprobuild.store import Store
+from reprobuild.lock.model import Lock
+from reprobuild.resolve.resolver import Upgrade, resolve
 from support.measuring import Watched, timed, watch
 from support.resolving import request
 

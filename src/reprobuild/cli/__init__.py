@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..console import Console
 from ..errors import ReprobuildError
-from ..network import ScrubFilter, scrub
+from ..host.console import Console
+from ..net.session import ScrubFilter, scrub
 from . import comparing, diagnosis, handing_on, images, inspecting, locking, selftests
 from .common import Settings
 

@@ -15,16 +15,16 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from ..console import Console
 from ..errors import RequestError
-from ..home import Home
-from ..imports import read_import, request_table
+from ..host.console import Console
+from ..host.home import Home
 from ..imports.image import read_image
-from ..lockfile import Lock
+from ..imports.reader import read_import, request_table
+from ..lock.model import Lock
 from ..pipeline import lock_of
-from ..request import DEFAULT_PYTHON, Profile, Request, default_name
-from ..request_values import PLATFORMS
-from ..sources import find_image
+from ..request.fields import PLATFORMS
+from ..request.model import DEFAULT_PYTHON, Profile, Request, default_name
+from ..verify.find import find_image
 from ..workspace import Env, env_for, new_env, read_env, read_lock
 
 F = TypeVar("F", bound=Callable[..., Any])

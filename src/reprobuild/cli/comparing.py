@@ -9,12 +9,12 @@ from typing import Literal, get_args
 
 import click
 
-from ..conda.condalock import write_conda_lock
-from ..diff import MEANINGS, Change, diff_all
-from ..exports import Form, export
-from ..home import atomic_write, size_text
-from ..lockfile import Lock
-from ..lockset import digest_of
+from ..host.home import atomic_write, size_text
+from ..lock.conda_lock import write_conda_lock
+from ..lock.diff import MEANINGS, Change, diff_all
+from ..lock.exports import Form, export
+from ..lock.model import Lock
+from ..lock.platforms import digest_of
 from ..workspace import lock_for, read_env, read_locks
 from .common import as_json, columns, emit, one_platform
 

@@ -9,15 +9,15 @@ from typing import get_args
 
 import click
 
-from ..doctor import Finding, examine, examine_for
-from ..engines.base import EngineName
+from ..engines.protocols import EngineName
 from ..errors import HostError, ImageError
-from ..home import size_text
-from ..image_config import LABEL
-from ..needs import needs_of_labels
-from ..registry import Target
-from ..registry_labels import read_remote
-from ..sources import find_image
+from ..host.home import size_text
+from ..preflight.doctor import Finding, examine, examine_for
+from ..preflight.requirements import needs_of_labels
+from ..registry.client import Target
+from ..registry.labels import read_remote
+from ..render.image_config import LABEL
+from ..verify.find import find_image
 from ..workspace import is_env, read_env, read_lock
 from .common import Settings, as_json, emit, table
 

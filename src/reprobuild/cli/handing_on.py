@@ -7,12 +7,12 @@ from typing import Literal
 import click
 
 from ..engines.choice import taker
-from ..engines.layout import image_name, refuse_candidate
-from ..engines.oci import OciEngine
+from ..engines.embedded import OciEngine
 from ..engines.transfer import load as load_image
-from ..home import size_text
-from ..push import push as push_image
-from ..registry import Target
+from ..host.home import size_text
+from ..oci.store import image_name, refuse_candidate
+from ..registry.client import Target
+from ..registry.push import push as push_image
 from .common import Settings, as_json, emit, table
 
 _force = click.option("--force", is_flag=True, help="Take the name away from another image that has it.")

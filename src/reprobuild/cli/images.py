@@ -8,18 +8,18 @@ from typing import Any, get_args
 
 import click
 
-from ..clean import clean_home
-from ..engines.archive import export as export_archive
 from ..engines.choice import Choice, choose
+from ..engines.embedded import OciEngine
 from ..engines.gpu import gpu_access
-from ..engines.layout import Image, image_name
-from ..engines.oci import OciEngine
 from ..errors import HostError
-from ..home import size_text
-from ..image_config import LABEL
+from ..host.home import size_text
+from ..host.sandbox import Bind
+from ..layers.clean import clean_home
+from ..oci.archive import export as export_archive
+from ..oci.store import Image, image_name
 from ..pipeline import make_image
-from ..sandbox import Bind
-from ..selftest import Gpu
+from ..render.image_config import LABEL
+from ..selftest.run import Gpu
 from .common import STACK, Settings, as_json, chosen_lock, columns, emit, gpu, request_flags, table
 
 

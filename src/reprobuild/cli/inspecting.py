@@ -6,14 +6,14 @@ from dataclasses import asdict
 
 import click
 
-from ..check import KEEP, check_tree
-from ..compare import Difference
-from ..compare import compare as compare_trees
-from ..detail import diffoscope
 from ..errors import DifferenceError, SelfTestError
 from ..pipeline import test_image
-from ..selftest import Gpu
-from ..sources import base_manifest, find_image, is_file, tree_of
+from ..selftest.run import Gpu
+from ..verify.check import KEEP, check_tree
+from ..verify.compare import Difference
+from ..verify.compare import compare as compare_trees
+from ..verify.diffoscope import diffoscope
+from ..verify.find import base_manifest, find_image, is_file, tree_of
 from .common import Settings, as_json, emit, gpu, table
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
-from ..conda.condalock import write_conda_lock
-from ..console import Console
 from ..errors import LockError, ReprobuildError
-from ..home import atomic_write, size_text
-from ..lockfile import Lock
+from ..host.console import Console
+from ..host.home import atomic_write, size_text
+from ..lock.conda_lock import write_conda_lock
+from ..lock.model import Lock
 from ..pipeline import lock_env, write_context, write_self_contained
-from ..render import CONDA_TAR, DEBIAN_TAR
-from ..resolve import Upgrade
+from ..render.dockerfile import CONDA_TAR, DEBIAN_TAR
+from ..resolve.resolver import Upgrade
 from ..workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
 from .common import STACK, Settings, as_json, chosen_lock, emit, env_from_flags, request_flags, table
 

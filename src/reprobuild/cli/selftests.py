@@ -8,16 +8,16 @@ from typing import Any
 
 import click
 
-from ..agreement import Agreement, compare
-from ..cost import CostReport
-from ..engines.oci import OciEngine
+from ..engines.embedded import OciEngine
 from ..errors import SelfTestError
-from ..fleet import Fleet, Machine, fleet
-from ..home import atomic_write
-from ..pages import cost_plot, fleet_page
+from ..host.home import atomic_write
 from ..pipeline import test_image
-from ..report import Mode, SelfTestReport
-from ..selftest import Gpu, run_cost
+from ..selftest.agreement import Agreement, compare
+from ..selftest.cost import CostReport
+from ..selftest.fleet import Fleet, Machine, fleet
+from ..selftest.pages import cost_plot, fleet_page
+from ..selftest.report import Mode, SelfTestReport
+from ..selftest.run import Gpu, run_cost
 from .common import Settings, as_json, columns, emit, gpu, table
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from ..console import Console
 from ..errors import HostError
-from ..home import Home
-from .base import Engine, EngineName, Taker
-from .oci import OciEngine
+from ..host.console import Console
+from ..host.home import Home
+from .embedded import OciEngine
 from .podman import PodmanEngine
+from .protocols import Engine, EngineName, Taker
 
 if TYPE_CHECKING:
     from .docker import DockerEngine

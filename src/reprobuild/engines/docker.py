@@ -18,18 +18,18 @@ import docker
 from docker.errors import ImageNotFound
 from docker.models.images import Image as DockerImage
 
-from .. import process
-from ..console import Console
 from ..errors import BuildError, EngineError, HostError, ImageError
-from ..home import Home
-from ..image_config import LABEL
-from ..lockfile import Lock
+from ..host import process
+from ..host.console import Console
+from ..host.home import Home
+from ..lock.model import Lock
+from ..oci.store import Image, image_name, lowest_below
+from ..oci.stream import CHUNK, Member, tar_members, tar_of_folder
+from ..render.image_config import LABEL
 from . import failures
-from .base import EngineName, WriteContext, require_gpu
 from .docker_client import Builder, connect, docker_errors, find_builder, has_buildx, raise_if_gone
 from .docker_runner import DockerRunner
-from .layout import Image, image_name, lowest_below
-from .stream import CHUNK, Member, tar_members, tar_of_folder
+from .protocols import EngineName, WriteContext, require_gpu
 
 _SNAPSHOTTER = "io.containerd.snapshotter.v1"
 _NO_EXPORT = re.compile(

@@ -15,8 +15,8 @@ import urllib3
 from docker.context import ContextAPI
 from docker.errors import APIError, DockerException
 
-from .. import process
 from ..errors import HostError
+from ..host import process
 from . import failures
 
 _SOCKET = "unix:///var/run/docker.sock"

@@ -13,8 +13,8 @@ from docker.errors import NotFound
 from docker.models.containers import Container
 from docker.types import DeviceRequest
 
-from .. import process
-from ..image_config import LABEL
+from ..host import process
+from ..render.image_config import LABEL
 from .docker_client import docker_errors, raise_if_gone
 from .gpu import CDI_FOLDERS, KIND, has_cdi
 

@@ -6,8 +6,8 @@ import re
 from contextlib import suppress
 
 from ..errors import BuildError, EngineError, ImageError
-from ..image_config import LABEL
-from .base import Images
+from ..render.image_config import LABEL
+from .protocols import Images
 
 _FULL = ("no space left on device", "disk quota exceeded")
 _GONE = re.compile(

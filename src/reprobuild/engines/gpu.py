@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
-from .. import process
 from ..errors import HostError
-from ..sandbox import Bind, Device, is_device
+from ..host import process
+from ..host.sandbox import Bind, Device, is_device
 
 CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 KIND = "nvidia.com/gpu"

@@ -11,17 +11,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .. import process
-from ..console import Console
 from ..errors import EngineError, HostError, ImageError
-from ..home import Home
-from ..image_config import LABEL
-from ..lockfile import Lock
+from ..host import process
+from ..host.console import Console
+from ..host.home import Home
+from ..lock.model import Lock
+from ..oci.store import Image, image_name, lowest_below
+from ..oci.stream import CHUNK, Member, tar_members
+from ..render.image_config import LABEL
 from . import failures
-from .base import EngineName, WriteContext, require_gpu
 from .gpu import KIND, gpu_access, gpu_missing, has_cdi
-from .layout import Image, image_name, lowest_below
-from .stream import CHUNK, Member, tar_members
+from .protocols import EngineName, WriteContext, require_gpu
 
 _NO_IMAGE = re.compile(
     r"no such (image|object)|image not known|unable to find|failed to find image|invalid reference format",

@@ -7,10 +7,10 @@ from functools import partial
 from typing import IO
 
 from ..errors import EngineError, ImageError
-from .archive import write_docker, write_oci
-from .base import Taker
-from .layout import Image, ImageStore, image_name, refuse_candidate
-from .stream import piped
+from ..oci.archive import write_docker, write_oci
+from ..oci.store import Image, ImageStore, image_name, refuse_candidate
+from ..oci.stream import piped
+from .protocols import Taker
 
 
 def load(images: ImageStore, image: Image, name: str, engine: Taker, *, force: bool) -> str:

@@ -13,8 +13,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from ..archives import architecture
 from ..errors import RequestError
+from ..net.debian_mirrors import architecture
 from ..resolve.target import Target
 from ..resolve.torch import cuda_of_version, is_cuda_package
 

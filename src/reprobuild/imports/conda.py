@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ..archives import architecture
-from ..conda.condalock import is_conda_lock, read_conda_lock, read_environment
+from ..lock.conda_lock import is_conda_lock, read_conda_lock, read_environment
+from ..net.debian_mirrors import architecture
 from ..resolve.conda import CUDA, name_of
 from ..resolve.torch import cuda_of_version
 from .common import Imported, requirement_of

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from .. import assets, process
+from .. import assets
 from ..errors import ImageError, RequestError
+from ..host import process
 from .common import Imported
 
 _SECONDS = 120.0

@@ -11,8 +11,8 @@ from packaging.pylock import Package, Pylock, PylockValidationError
 from packaging.requirements import Requirement
 
 from ..errors import HostError, RequestError
-from ..network import scrub
-from ..process import run
+from ..host.process import run
+from ..net.session import scrub
 from .common import Imported, load_toml, minor_of, read_text
 
 

@@ -7,18 +7,18 @@ import stat
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
-from .. import namespaces, process, sandbox
 from ..errors import BuildError
-from ..home import Home, storage_errors
-from ..lockbase import Base, BaseLayer
-from ..lockfile import Lock
-from ..roots import OPAQUE
-from ..store import Store
-from ..tree import read_layers
+from ..fetch.store import Store
+from ..host import namespaces, process, sandbox
+from ..host.home import Home, storage_errors
+from ..lock.base_image import Base, BaseLayer
+from ..lock.model import Lock
+from ..oci.file_tree import read_layers
+from ..oci.tar_writer import Layer, LayerWriter
 from .cache import Cached, LayerCache
 from .debian import normalise, pool
 from .plan import LayerPlan
-from .tar import Layer, LayerWriter
+from .roots import OPAQUE
 
 _MOUNT = "/mnt"
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID", "SYS_CHROOT")

@@ -11,8 +11,8 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..home import Home, atomic_write, make_folders, storage_errors
-from .tar import Layer, Record
+from ..host.home import Home, atomic_write, make_folders, storage_errors
+from ..oci.tar_writer import Layer, Record
 
 
 @dataclass(frozen=True, slots=True)

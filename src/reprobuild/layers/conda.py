@@ -19,14 +19,14 @@ from typing import Any
 import zstandard
 from packaging.utils import canonicalize_name
 
-from ..console import Console
-from ..determinism import SITE_PREFIX
 from ..errors import BuildError
-from ..home import storage_errors
-from ..lockfile import CondaPackage, Lock
-from ..store import Store
-from . import sources
-from .tar import LayerWriter, parents
+from ..fetch.store import Store
+from ..host.console import Console
+from ..host.home import storage_errors
+from ..lock.model import CondaPackage, Lock
+from ..oci.tar_writer import LayerWriter, parents
+from ..request.profiles import SITE_PREFIX
+from . import bytecode_stream
 
 STAGE = "+conda"
 """The name of the compiler's archive of conda's modules; no Python package can be called that."""
@@ -128,14 +128,14 @@ def stage_sources(roots: Sequence[Path], site: str, stage: Path) -> None:
             compiled = source.parent.glob(f"__pycache__/{source.stem}.cpython-*.pyc")
             if source.is_file() and not any(compiled):
                 found[source.relative_to(root).as_posix()] = source
-    with (stage / f"{STAGE}{sources.SOURCES}").open("wb") as archive:
+    with (stage / f"{STAGE}{bytecode_stream.SOURCES}").open("wb") as archive:
         for path, source in sorted(found.items()):
-            sources.add(archive, path, source.read_bytes())
+            bytecode_stream.add(archive, path, source.read_bytes())
 
 
 def write_bytecode(stage: Path, out: LayerWriter) -> None:
     """Write what the compiler has left in the stage, and the mark by which conda knows a prefix."""
-    compiled = sources.Bytecode([stage / f"{STAGE}{sources.BYTECODE}"])
+    compiled = bytecode_stream.Bytecode([stage / f"{STAGE}{bytecode_stream.BYTECODE}"])
     history = f"{SITE_PREFIX.lstrip('/')}/conda-meta/history"
     paths = sorted([*compiled.paths(), history])
     for folder in parents(paths):

@@ -12,12 +12,12 @@ from typing import IO
 
 from debian.debfile import DebFile
 
-from .. import namespaces, process
 from ..errors import BuildError
-from ..home import Home, raise_if_full, storage_errors
-from ..lockfile import DebianPackage, Lock
-from ..store import Store
-from .tar import MTIME, LayerWriter
+from ..fetch.store import Store
+from ..host import namespaces, process
+from ..host.home import Home, raise_if_full, storage_errors
+from ..lock.model import DebianPackage, Lock
+from ..oci.tar_writer import MTIME, LayerWriter
 
 _LEFT_OUT = re.compile(
     r"dev/.+|run/.+|tmp/.+"

@@ -6,12 +6,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from .. import assets, process, sandbox
-from ..determinism import SITE_PREFIX
+from .. import assets
 from ..errors import BuildError
-from ..home import storage_errors
-from ..lockfile import Lock
-from .tar import LayerWriter, parents
+from ..host import process, sandbox
+from ..host.home import storage_errors
+from ..lock.model import Lock
+from ..oci.tar_writer import LayerWriter, parents
+from ..request.profiles import SITE_PREFIX
 
 _MOUNT = "/mnt"
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import BuildError
-from ..lockfile import Lock, PythonPackage
-from ..store import Store
+from ..fetch.store import Store
+from ..lock.model import Lock, PythonPackage
+from ..oci.tar_writer import parents
 from .conda import read_member
 from .plan import place
 from .scripts import script_template, template_of
-from .tar import parents
 from .wheel import Member, installed_files
 from .wheel_layer import Files
 from .wheel_zip import opened

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Literal, TypeVar
 
-from ..determinism import SITE_PREFIX
-from ..lockbase import BaseLayer
-from ..lockfile import CondaPackage, DebianPackage, Lock, PythonPackage
-from .tar import FORMAT
+from ..lock.base_image import BaseLayer
+from ..lock.model import CondaPackage, DebianPackage, Lock, PythonPackage
+from ..oci.tar_writer import FORMAT
+from ..request.profiles import SITE_PREFIX
 from .wheel import Place
 
 MOST_WHEEL_LAYERS = 90

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-from ..lockfile import PythonPackage
-from . import sources
-from .tar import LayerWriter, parents
+from ..lock.model import PythonPackage
+from ..oci.tar_writer import LayerWriter, parents
+from . import bytecode_stream
 from .wheel import Generated, Member, Place
 from .wheel_zip import chunks
 
@@ -47,7 +47,7 @@ class WheelLayer:
         try:
             for package in packages:
                 open_wheels[package.name] = wheel(package).open("rb")
-                self._sources[package.name] = self._archive(package.name, sources.SOURCES).open("wb")
+                self._sources[package.name] = self._archive(package.name, bytecode_stream.SOURCES).open("wb")
             last = ""
             for path, name in paths:
                 if path == last or _compiled_again(path, by_name[name], self._tag):
@@ -61,7 +61,9 @@ class WheelLayer:
 
     def write_bytecode(self, packages: list[PythonPackage]) -> None:
         """Write what the compiler has left beside the Python files of the packages, sorted by path."""
-        compiled = sources.Bytecode(self._archive(package.name, sources.BYTECODE) for package in packages)
+        compiled = bytecode_stream.Bytecode(
+            self._archive(package.name, bytecode_stream.BYTECODE) for package in packages
+        )
         for path in compiled.paths():
             self._make_folders(path)
             content = compiled.read(path)
@@ -79,10 +81,10 @@ class WheelLayer:
             case Generated(content, mode):
                 self.writer.file(path, mode, len(content), [content])
                 if self._to_compile(path):
-                    sources.add(self._sources[package], path, content)
+                    bytecode_stream.add(self._sources[package], path, content)
             case Member(info, mode) if self._to_compile(path):
                 content = b"".join(chunks(wheel, info))
-                sources.add(self._sources[package], path, content)
+                bytecode_stream.add(self._sources[package], path, content)
                 self.writer.file(path, mode, info.file_size, [content])
                 advance(len(content))
             case Member(info, mode):

@@ -12,12 +12,12 @@ from urllib.parse import unquote
 
 from debian.deb822 import Deb822
 
-from ..archives import MAIN, OVERRIDES, Source, apt_config
 from ..errors import ResolveError
-from ..lockfile import DebianPackage
-from ..network import scrub, without_credentials
-from ..process import Completed, ProcessTimeout, require, run
-from ..snapshot import VARIABLE as SNAPSHOT
+from ..host.process import Completed, ProcessTimeout, require, run
+from ..lock.model import DebianPackage
+from ..net.debian_mirrors import MAIN, OVERRIDES, Source, apt_config
+from ..net.debian_snapshot import VARIABLE as SNAPSHOT
+from ..net.session import scrub, without_credentials
 
 _TIMEOUT = 900.0
 _KEPT_SETTINGS = re.compile(

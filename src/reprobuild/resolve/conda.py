@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from ..conda.condalock import PLATFORMS
 from ..errors import ResolveError
-from ..lockfile import CondaPackage, Lock, PythonPackage
-from ..request import Conda, Request
+from ..lock.conda_lock import PLATFORMS
+from ..lock.model import CondaPackage, Lock, PythonPackage
+from ..request.model import Conda, Request
 from .target import Target
 from .torch import cuda_of_version
 
@@ -35,7 +35,7 @@ def check_wheels(conda: Sequence[CondaPackage], python: Sequence[PythonPackage])
             wheel = wheels.get(name_of(spec))
             if wheel is None:
                 continue
-            from ..conda.solver import lets_in  # noqa: PLC0415 -- py-rattler, as in _solve
+            from .conda_solver import lets_in  # noqa: PLC0415 -- py-rattler, as in _solve
 
             if not lets_in(spec, wheel.version):
                 raise ResolveError(
@@ -67,7 +67,7 @@ def resolve_conda(
 def _solve(
     request: Request, conda: Conda, target: Target, kept: Sequence[CondaPackage]
 ) -> tuple[CondaPackage, ...]:
-    from ..conda.solver import solve  # noqa: PLC0415 -- py-rattler, which most requests do not need
+    from .conda_solver import solve  # noqa: PLC0415 -- py-rattler, which most requests do not need
 
     gpu = request.cuda != "cpu"
     virtual = {"__glibc": ".".join(map(str, target.glibc))}

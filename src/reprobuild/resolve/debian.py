@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 
-from ..archives import MAIN, OVERRIDES, SECURITY, archives
-from ..console import Console
 from ..errors import ResolveError
-from ..lockfile import DebianPackage
-from ..snapshot import VARIABLE, dated_sources
+from ..host.console import Console
+from ..lock.model import DebianPackage
+from ..net.debian_mirrors import MAIN, OVERRIDES, SECURITY, archives
+from ..net.debian_snapshot import VARIABLE, dated_sources
 from .apt import Apt, legible
 
 BASE = ("apt", "ca-certificates")

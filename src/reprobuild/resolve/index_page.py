@@ -14,8 +14,8 @@ import requests
 from packaging.utils import canonicalize_name
 
 from ..errors import ResolveError
-from ..index_settings import every_index, find_links
-from ..network import indexes, scrub, without_credentials
+from ..net.index_settings import every_index, find_links
+from ..net.session import indexes, scrub, without_credentials
 
 if TYPE_CHECKING:
     from pypi_simple import DistributionPackage, Link

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..console import Console
-from ..lockbase import Base
-from ..lockfile import DebianPackage, Lock
-from ..request import Request
-from .base import dpkg_status
+from ..host.console import Console
+from ..lock.base_image import Base
+from ..lock.model import DebianPackage, Lock
+from ..request.model import Request
+from .base_image import dpkg_status
 from .debian import DebianRequest, resolve_debian
 from .target import glibc_here, glibc_of
 

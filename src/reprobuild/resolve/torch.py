@@ -18,8 +18,8 @@ from packaging.version import Version
 
 from ..errors import ResolveError
 from . import index_page
-from .metadata import requirements
 from .target import Target
+from .wheel_metadata import requirements
 
 if TYPE_CHECKING:
     from pypi_simple import DistributionPackage

@@ -1,0 +1,5 @@
+"""``python -m reprobuild`` is the command ``reprobuild``."""
+
+from .cli import main
+
+main()

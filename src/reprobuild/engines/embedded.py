@@ -1,0 +1,162 @@
+"""The embedded engine: builds an OCI image straight from the store and runs it, with no daemon.
+
+The image lies in an OCI layout; its layers are unpacked when it is first run, each once for all images.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from ..errors import ImageError
+from ..fetch.store import Store
+from ..host import process, sandbox
+from ..host.console import Console
+from ..host.home import Home
+from ..layers import roots
+from ..layers.builder import build_layers
+from ..lock.model import Lock
+from ..oci.documents import documents
+from ..oci.store import Image, ImageStore
+from ..render.image_config import image_config
+from .gpu import GpuAccess, gpu_access, gpu_missing
+from .protocols import EngineName, WriteContext, require_gpu
+
+
+class OciEngine:
+    """Builds, keeps and runs images below a `Home`."""
+
+    kind: EngineName = "oci"
+
+    def __init__(self, home: Home, console: Console) -> None:
+        self._home, self._console = home, console
+        self.images = ImageStore(home, console)
+
+    def check(self, *, gpu: bool) -> None:
+        """Raise `HostError` without a runtime, or without a GPU where one is wanted."""
+        if gpu:
+            require_gpu(gpu_missing())
+        sandbox.runtime()
+
+    def build(self, lock: Lock, context: WriteContext) -> str:  # noqa: ARG002 -- it makes layers itself
+        """Build the image of a lock, all of whose artifacts are in the store; return its digest.
+
+        The image has no name. Raises `BuildError`, `HostError`, `StorageError`.
+        """
+        layers = build_layers(lock, Store(self._home), self._home, self._console)
+        image = documents(lock, image_config(lock), [(layer.title, layer.cached.layer) for layer in layers])
+        return self.images.add(image)
+
+    def runner(self, digest: str) -> ImageRunner:
+        """Return what runs programs in an image for the self-test."""
+        return ImageRunner(self._home, self._console, self.images, digest)
+
+    def run(
+        self,
+        reference: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        binds: Sequence[sandbox.Bind],
+        network: bool,
+        gpu: GpuAccess | None,
+        workdir: str | None,
+    ) -> int:
+        """Run a command in the foreground, or the image's own when ``argv`` is empty; return its exit status.
+
+        What it writes outside ``binds`` is gone afterwards.
+        """
+        image = self.images.find(reference)
+        config = self.images.config(image.digest)["config"]
+        hosts = [Path(f"/etc/{name}") for name in ("resolv.conf", "hosts") if network]
+        task = sandbox.Task(
+            argv=list(argv) or config["Cmd"],
+            env=_environment(config) | dict(env),
+            cwd=workdir or config["WorkingDir"],
+            binds=[
+                *(sandbox.Bind(source=p.resolve(), destination=str(p)) for p in hosts if p.exists()),
+                *binds,
+            ],
+            writable=True,
+            network="host" if network else "none",
+            terminal=os.isatty(0) and os.isatty(1),
+        )
+        if gpu is not None:
+            task = _with_gpu(task, gpu)
+        with self._unpacked(image) as layers, self._home.scratch("run") as scratch:
+            command = sandbox.prepare(scratch, layers, task)
+            status = process.call(command, cwd=scratch)
+            if status != 0:
+                sandbox.check_started(scratch, task)
+            return status
+
+    @contextmanager
+    def _unpacked(self, image: Image) -> Iterator[list[Path]]:
+        with unpacked(self._home, self._console, self.images, image.digest) as layers:
+            yield layers
+
+
+class ImageRunner:
+    """Runs programs in one image as the self-test needs it: no network, no capability, nothing writable."""
+
+    def __init__(self, home: Home, console: Console, images: ImageStore, digest: str) -> None:
+        self._home, self._console, self._images = home, console, images
+        self.digest = digest
+
+    def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
+        """Run to the end; see `selftest.Runner`."""
+        config = self._images.config(self.digest)["config"]
+        task = sandbox.Task(argv=argv, env=_environment(config), cwd=config["WorkingDir"])
+        if gpu:
+            access = gpu_access()
+            if not isinstance(access, str):
+                task = _with_gpu(task, access)
+        with (
+            unpacked(self._home, self._console, self._images, self.digest) as layers,
+            self._home.scratch("selftest") as scratch,
+        ):
+            return sandbox.run(scratch, layers, task, timeout=timeout)
+
+    def gpu_missing(self) -> str | None:
+        """Return why no GPU can be handed in, or None."""
+        return gpu_missing()
+
+
+@contextmanager
+def unpacked(home: Home, console: Console, images: ImageStore, digest: str) -> Iterator[list[Path]]:
+    """Give the folders of an image's layers, lowest first, unpacked where they were not yet."""
+    layers = images.layers(digest)
+    missing = [(blob, diff) for blob, diff in layers if not (home.folder("roots") / diff[7:]).is_dir()]
+    sizes = [_size(blob) for blob, _ in missing]
+    with console.progress("unpack", sum(sizes)) as advance, ThreadPoolExecutor(2) as pool:
+        folders = list(pool.map(lambda y: roots.unpack(home, console, y[0], y[1], advance), layers))
+    with roots.in_use(folders):
+        yield folders
+
+
+def _size(blob: Path) -> int:
+    try:
+        return blob.stat().st_size
+    except FileNotFoundError:
+        raise ImageError(
+            f"the image store is damaged: {blob.name} is missing",
+            hint="`reprobuild image` builds the image again",
+        ) from None
+
+
+def _environment(config: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in config["Env"])
+
+
+def _with_gpu(task: sandbox.Task, gpu: GpuAccess) -> sandbox.Task:
+    return replace(
+        task,
+        env={**task.env, **gpu.env},
+        binds=[*task.binds, *gpu.binds],
+        devices=[*task.devices, *gpu.devices],
+        hooks=gpu.hooks,
+    )

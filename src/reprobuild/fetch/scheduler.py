@@ -1,0 +1,242 @@
+"""Lock to store: every locked file present and verified, by several connections at once."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+
+import requests
+
+from ..errors import FetchError, HostError, StorageError
+from ..host.console import Console
+from ..host.home import free_bytes, size_text
+from ..lock.model import DebianPackage, Lock
+from ..net import debian_snapshot
+from ..net.debian_mirrors import package_urls
+from ..net.session import session
+from .base_layers import fetch_base
+from .download import Artifact, Download, Patience, Stop, Stopped
+from .store import Store
+
+FROM_LARGEST = 3
+FROM_SMALLEST = 5
+"""Threads at either end of the list by size: the large files need all the time there is, while a small
+one costs a round trip; so both the line and the server are kept busy, and a missing Debian package is
+seen early."""
+
+MOST_FAILURES = 8
+"""With so many the cause is a common one, and the rest is not tried."""
+
+MOST_SHOWN = 5
+
+_GONE = (
+    "a Debian mirror carries current versions only: `reprobuild lock --upgrade` takes those; or name a "
+    f"snapshot archive, which keeps old ones, in {debian_snapshot.VARIABLE}"
+)
+UNPACKED = 4
+"""An image takes about so many times the bytes that are fetched: packed, unpacked, and its layers."""
+
+_JOIN_SECONDS = 2.0
+"""After Ctrl-C, for threads that cannot be woken: one that connects, or asks for an address."""
+
+_POLL_SECONDS = 0.1
+"""Between two looks at a file that another process is fetching."""
+
+
+def fetch(lock: Lock, store: Store, console: Console, *, patience: Patience | None = None) -> None:
+    """Make every wheel and every Debian package of the lock present in the store.
+
+    What is there is left alone; with all there, no address is touched. What a killed run had begun is gone on
+    with. Several processes may fetch the same at once: each file is loaded by one of them. Raises
+    `FetchError` that names the files that could not be had, `StorageError`.
+    """
+    if lock.base is not None:
+        fetch_base(lock.base.image, lock.base.layers, store, console, patience)
+    missing = _missing(lock, store)
+    if not missing:
+        return
+    total = sum(artifact.size for artifact in missing)
+    _check_space(store, missing, total, console)
+    console.step(f"fetching {len(missing)} files, {size_text(total)}")
+    with session(retries=0) as http, console.progress("fetch", total) as advance:
+        crew = _Crew(missing, store, console, session=http, advance=advance, patience=patience or Patience())
+        crew.work()
+    crew.report()
+
+
+def _missing(lock: Lock, store: Store) -> Sequence[Artifact]:
+    """Return what the store lacks, each once, largest first."""
+    found: dict[str, Artifact] = {}
+    for package in lock.python:
+        wheel = package.wheel
+        if not store.has(wheel.sha256, wheel.size):
+            found[wheel.sha256] = Artifact(
+                filename=wheel.filename,
+                sha256=wheel.sha256,
+                size=wheel.size,
+                urls=(wheel.url,),
+                gone=f"the index no longer has this file: `reprobuild lock --upgrade {package.name}`",
+            )
+    for conda in lock.conda:
+        if not store.has(conda.sha256, conda.size):
+            found[conda.sha256] = Artifact(
+                filename=conda.filename,
+                sha256=conda.sha256,
+                size=conda.size,
+                urls=(conda.url,),
+                gone=f"the channel no longer has this file: `reprobuild lock --upgrade {conda.name}`",
+            )
+    for deb in lock.debian:
+        if not store.has(deb.sha256, deb.size):
+            found[deb.sha256] = Artifact(
+                filename=deb.filename,
+                sha256=deb.sha256,
+                size=deb.size,
+                urls=_mirrors(lock, deb),
+                gone=_GONE,
+                more=functools.partial(debian_snapshot.addresses, deb, lock.request.as_of),
+            )
+    return sorted(found.values(), key=lambda a: (-a.size, a.filename))
+
+
+def _mirrors(lock: Lock, package: DebianPackage) -> tuple[str, ...]:
+    try:
+        return package_urls(lock.suite, package)
+    except HostError:
+        if debian_snapshot.address() is None:
+            raise
+        return ()
+
+
+def _check_space(store: Store, missing: Sequence[Artifact], total: int, console: Console) -> None:
+    needed = total - sum(store.partial_size(artifact.sha256) for artifact in missing)
+    free = free_bytes(store.root)
+    if needed > free:
+        raise StorageError(
+            f"{store.root}: {size_text(needed)} are needed and {size_text(free)} free",
+            hint="`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place",
+        )
+    if needed * UNPACKED > free:
+        console.warn(
+            f"{store.root}: {size_text(free)} free do for the download, but an image of it takes about "
+            f"{size_text(needed * UNPACKED)}"
+        )
+
+
+class _Crew:
+    """The threads, what is left to do, and what went wrong."""
+
+    def __init__(
+        self,
+        missing: Sequence[Artifact],
+        store: Store,
+        console: Console,
+        *,
+        session: requests.Session,
+        advance: Callable[[int], None],
+        patience: Patience,
+    ) -> None:
+        self._store, self._console = store, console
+        self._session, self._advance, self._patience = session, advance, patience
+        self._count = len(missing)
+        self._lock = threading.Lock()
+        self._todo = deque(missing)
+        self._elsewhere: deque[Artifact] = deque()
+        self._told = False
+        self._stop = Stop()
+        self._ended: SimpleQueue[None] = SimpleQueue()
+        self._failures: list[FetchError] = []
+        self._fatal: BaseException | None = None
+
+    def work(self) -> None:
+        """Return when all is done or given up. Ctrl-C ends the threads before it passes on."""
+        # Daemons, so that one that hangs in a name lookup cannot keep the program from ending.
+        threads = [
+            threading.Thread(target=self._member, kwargs={"from_smallest": end}, daemon=True)
+            for end in ([False] * FROM_LARGEST + [True] * FROM_SMALLEST)[: self._count]
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            for _ in threads:
+                # Not by join: Ctrl-C in a join makes Python 3.11 take the thread for ended (cpython#90882).
+                self._ended.get()
+        finally:
+            self._stop.set()
+            deadline = time.monotonic() + _JOIN_SECONDS
+            for thread in threads:
+                thread.join(max(0, deadline - time.monotonic()))
+
+    def report(self) -> None:
+        """Raise what went wrong, if anything did."""
+        if self._fatal is not None:
+            raise self._fatal
+        if len(self._failures) == 1:
+            raise self._failures[0]
+        if self._failures:
+            lines = [f"{len(self._failures)} of {self._count} files could not be fetched"]
+            if len(self._failures) >= MOST_FAILURES:
+                lines[0] += ", and the rest was not tried"
+            lines += [f"  {error.message}" for error in self._failures[:MOST_SHOWN]]
+            if len(self._failures) > MOST_SHOWN:
+                lines.append(f"  and {len(self._failures) - MOST_SHOWN} more")
+            hints = dict.fromkeys(error.hint for error in self._failures)
+            raise FetchError("\n".join(lines), hint="; ".join(hints))
+
+    def _member(self, *, from_smallest: bool) -> None:
+        try:
+            while (artifact := self._next(from_smallest=from_smallest)) is not None:
+                try:
+                    self._one(artifact)
+                except FetchError as error:
+                    with self._lock:
+                        self._failures.append(error)
+                        too_many = len(self._failures) >= MOST_FAILURES
+                    if too_many:
+                        self._stop.set()
+        except Stopped:
+            return
+        except BaseException as error:  # noqa: BLE001 -- `report` raises it in the caller's thread
+            self._fatal = self._fatal or error
+            self._stop.set()
+        finally:
+            self._ended.put(None)
+
+    def _next(self, *, from_smallest: bool) -> Artifact | None:
+        self._stop.check()
+        with self._lock:
+            if self._todo:
+                return self._todo.pop() if from_smallest else self._todo.popleft()
+            if not self._elsewhere:
+                return None
+            artifact = self._elsewhere.popleft()
+        self._stop.wait(_POLL_SECONDS)
+        return artifact
+
+    def _one(self, artifact: Artifact) -> None:
+        with self._store.partial(artifact.sha256) as partial:
+            if partial is None:
+                self._leave_to_other(artifact)
+            elif self._store.has(artifact.sha256, artifact.size):
+                self._advance(artifact.size)  # another process has finished it meanwhile
+            else:
+                Download(
+                    artifact,
+                    partial,
+                    session=self._session,
+                    stop=self._stop,
+                    advance=self._advance,
+                    patience=self._patience,
+                ).run()
+                self._store.add(artifact.sha256, partial.path)
+
+    def _leave_to_other(self, artifact: Artifact) -> None:
+        with self._lock:
+            self._elsewhere.append(artifact)
+            told, self._told = self._told, True
+        if not told:
+            self._console.step(f"another reprobuild is fetching {artifact.filename}: waiting for it")

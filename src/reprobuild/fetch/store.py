@@ -1,0 +1,126 @@
+"""The store: verified artifacts, each a read-only file named by the sha256 of its bytes.
+
+``store/sha256/ab/abcd…`` holds the finished ones. ``store/partial/abcd…`` holds what a download has so far,
+also after its process was killed; it gets the final name only when all its bytes are there and verified.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from ..host.home import Home, make_folders, storage_errors, try_claim
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class Store:
+    """The artifacts of a `Home`. Several processes may use it at once."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self.root = home.root / "store"
+
+    def path(self, sha256: str) -> Path:
+        """Where the artifact is or will be. ValueError when ``sha256`` is not 64 hex digits."""
+        if not _SHA256.fullmatch(sha256):
+            raise ValueError(f"{sha256!r} is not a sha256")
+        return self.root / "sha256" / sha256[:2] / sha256
+
+    def has(self, sha256: str, size: int) -> bool:
+        """Whether the artifact is there. A file of another size, as a power cut may leave, does not count."""
+        with storage_errors(self.root):
+            try:
+                found = self.path(sha256).lstat()
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+        return stat.S_ISREG(found.st_mode) and found.st_size == size
+
+    def add(self, sha256: str, file: Path) -> Path:
+        """Take over a file, on the home's disk, whose bytes the caller has verified; return its final path.
+
+        It may be there already: then the new one takes its place. Raises `StorageError`.
+        """
+        # No fsync, which would add the time to write gigabytes out. After a power cut a file system that
+        # allocates late shows a file too short, and then `has` says no.
+        final = self.path(sha256)
+        make_folders(final.parent)
+        with storage_errors(self.root):
+            file.chmod(0o444)
+            file.replace(final)
+        return final
+
+    @contextmanager
+    def partial(self, sha256: str) -> Iterator[Partial | None]:
+        """Claim the unfinished download of an artifact; None while another process or thread has it.
+
+        What is there at the end and was not added stays for the next one to go on with; an empty one goes.
+        """
+        folder = self._home.folder("store") / "partial"
+        make_folders(folder)
+        path = folder / self.path(sha256).name
+        file = try_claim(path)
+        if file is None:
+            yield None
+            return
+        with file:
+            partial = Partial(path, file)
+            try:
+                yield partial
+            finally:
+                if partial.size() == 0:
+                    path.unlink(missing_ok=True)
+
+    def partial_size(self, sha256: str) -> int:
+        """Return the bytes of an unfinished download; 0 where there is none."""
+        try:
+            return (self.root / "partial" / self.path(sha256).name).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def remove(self, sha256: str) -> None:
+        """Remove an artifact if it is there. Raises `StorageError`."""
+        with storage_errors(self.root):
+            self.path(sha256).unlink(missing_ok=True)
+
+    def sizes(self) -> Mapping[str, int]:
+        """Return the bytes of each artifact, by sha256."""
+        found = {}
+        for path in sorted(self.root.glob("sha256/??/*")):
+            if _SHA256.fullmatch(path.name):
+                found[path.name] = path.lstat().st_size
+        return found
+
+    def remove_partials(self) -> int:
+        """Remove the unfinished downloads on which no process works; return their bytes."""
+        freed = 0
+        for path in sorted(self.root.glob("partial/*")):
+            file = try_claim(path)
+            if file is not None:
+                with file, storage_errors(self.root):
+                    freed += os.fstat(file.fileno()).st_size
+                    path.unlink()
+        return freed
+
+
+class Partial:
+    """An unfinished download that this thread has claimed: ``file`` is open for reading and writing."""
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self.path = path
+        self.file = file
+
+    def size(self) -> int:
+        """Return how many bytes are there."""
+        return os.fstat(self.file.fileno()).st_size
+
+    def discard(self) -> None:
+        """Drop its bytes."""
+        with storage_errors(self.path):
+            self.file.seek(0)
+            self.file.truncate()

@@ -1,0 +1,1 @@
+"""This machine: folders, processes, namespaces, sandbox and terminal."""

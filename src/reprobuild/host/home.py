@@ -1,0 +1,276 @@
+"""Where reprobuild keeps things, and how its processes share that place without harm.
+
+Every claim is a kernel lock on an open file (`flock`), so it ends with the process that holds it, however
+that ends. Nothing here trusts a process number, which another container could use too.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Literal
+from urllib.parse import quote
+
+from ..errors import StorageError
+from .console import Console
+from .removal import remove_tree
+
+Folder = Literal["store", "layers", "oci", "roots", "reports", "tmp", "locks"]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_ELSE = (
+    *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
+    *(errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOLCK, errno.EOPNOTSUPP),
+)
+_FOLDER_MODE = 0o755
+_LITTLE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The folder with the store, the layers and the images. Its parts are made when they are first used."""
+
+    root: Path
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Home:
+        """``REPROBUILD_HOME``, else ``XDG_DATA_HOME/reprobuild``, else ``~/.local/share/reprobuild``."""
+        own, data = environ.get("REPROBUILD_HOME"), environ.get("XDG_DATA_HOME", "")
+        if own:
+            return cls(Path(own).expanduser().absolute())
+        # The XDG specification tells to ignore a relative path.
+        base = Path(data) if data.startswith("/") else Path("~/.local/share").expanduser()
+        return cls(base / "reprobuild")
+
+    def folder(self, name: Folder) -> Path:
+        """Return the path of a part of the home, made when it is not there yet. Raises `StorageError`."""
+        path = self.root / name
+        make_folders(path)
+        return path
+
+    @contextmanager
+    def lock(self, name: str, console: Console) -> Iterator[None]:
+        """Let one process at a time, and one thread, be inside for ``name``; tell when that means waiting.
+
+        Not re-entrant. The lock's file stays, since removing it would let two in at once.
+        """
+        path = self.folder("locks") / quote(name, safe="")
+        file = try_claim(path)
+        if file is None:
+            console.step(f"waiting for another reprobuild ({name})")
+            file = claim(path)
+        with file:
+            yield
+
+    @contextmanager
+    def scratch(self, name: str) -> Iterator[Path]:
+        """Give an empty folder below ``tmp`` that is removed at the end, or by a later `sweep`.
+
+        Whatever programs left in it, also in a user namespace, is removed with it.
+        """
+        self.sweep()
+        parent = self.folder("tmp")
+        claimed = None
+        while claimed is None:
+            with storage_errors(parent):
+                path = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=parent))
+                # Until it is claimed, another process's sweep may take it away; then a new one is made.
+                with suppress(FileNotFoundError):
+                    # What runs in a user namespace has other ids, and must get through to what is its own.
+                    path.chmod(_FOLDER_MODE)
+                    claimed = _claim_folder(path)
+        try:
+            yield path
+        finally:
+            with suppress(OSError):
+                remove_tree(path)
+            os.close(claimed)
+
+    def sweep(self) -> int:
+        """Remove what killed processes left below ``tmp``, nothing of a live one; return how many entries."""
+        removed = 0
+        parent = self.folder("tmp")
+        for entry in sorted(parent.iterdir()):
+            with storage_errors(parent):
+                claimed = _claim_folder(entry)
+            if claimed is None:
+                continue
+            with suppress(OSError):
+                remove_tree(entry)
+            os.close(claimed)
+            removed += not entry.exists()
+        return removed
+
+
+def make_folders(path: Path) -> None:
+    """Make a folder and its parents, readable by all whatever the umask. Raises `StorageError`."""
+    with storage_errors(path):
+        missing = [p for p in (path, *path.parents) if not p.exists()]
+        for folder in reversed(missing):
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                continue  # another process made it meanwhile
+            folder.chmod(_FOLDER_MODE)
+        if not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+
+
+def claim(path: Path) -> IO[bytes]:
+    """Open a file, made when missing, for reading and writing, once no one else has it claimed.
+
+    Closing gives it up. The holder may rename or remove the file: whoever waited then gets a new one under
+    that path. Raises `StorageError`.
+    """
+    while True:
+        file = _open_claimed(path, fcntl.LOCK_EX)
+        if file is not None:
+            return file
+
+
+def try_claim(path: Path) -> IO[bytes] | None:
+    """Claim a file as `claim` does, or return None at once when another process or thread holds it."""
+    return _open_claimed(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def atomic_write(path: Path, data: bytes, *, mode: int = 0o644, sync: bool = True) -> None:
+    """Write a file as a whole or not at all, also when the machine stops; its folder must be there.
+
+    Without ``sync`` a machine that stops may leave it too short: for what can be made again and is verified
+    when it is read, since a sync waits for all the gigabytes that were written before.
+
+    Two writers at once take turns. Raises `StorageError`, and then what was there before is unchanged.
+    """
+    # One fixed name, claimed, so that killed writers leave at most this one file and the next reuses it.
+    temporary = path.with_name(f".{path.name}.tmp")
+    with storage_errors(path.parent):
+        with claim(temporary) as file:
+            try:
+                file.truncate()
+                write_all(file, data)
+                os.fchmod(file.fileno(), mode)
+                if sync:
+                    os.fsync(file.fileno())
+                temporary.replace(path)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+        if sync:
+            _sync_folder(path.parent)
+
+
+def write_all(file: IO[bytes], data: bytes | memoryview) -> None:
+    """Write all of it to an unbuffered file, which may take less than it is given."""
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn what the disk refuses below ``path`` into `StorageError`; other errors pass."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else ""
+        if error.errno in _FULL:
+            raise StorageError(
+                f"{path}: {reason} ({free_text(path)} free)",
+                hint="`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place",
+            ) from error
+        if error.errno in _DENIED:
+            raise StorageError(
+                f"{error.filename or path}: {reason}",
+                hint=f"get the right to write in {path}, or use another folder (REPROBUILD_HOME names ours)",
+            ) from error
+        if error.errno in _ELSE:
+            raise StorageError(
+                f"{error.filename or path}: {reason}", hint=f"look at what is wrong with {path}"
+            ) from error
+        raise
+
+
+def free_bytes(path: Path) -> int:
+    """Return what an ordinary user may still write on the disk of ``path``, which need not exist yet."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def free_text(path: Path) -> str:
+    """Return `free_bytes` for a message; ``unknown`` where the disk does not say."""
+    with suppress(OSError):
+        return size_text(free_bytes(path))
+    return "unknown"
+
+
+def raise_if_full(said: str, folder: Path) -> None:
+    """Raise `OSError` where a program failed for want of space: by its last words, or by the disk itself."""
+    # tar's words differ with the moment, but what it wrote is still there; mmdebstrap tidies up, but tells.
+    reason = os.strerror(errno.ENOSPC)
+    if reason in said or free_bytes(folder) < _LITTLE:
+        raise OSError(errno.ENOSPC, reason) from None
+
+
+def size_text(size: int) -> str:
+    """Return a size as people read it: ``812 B``, ``3.4 MB``, ``2.9 GB``."""
+    value, units = float(size), ["B", "kB", "MB", "GB"]
+    while value >= 999.95 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    return f"{size} B" if units[0] == "B" else f"{value:.1f} {units[0]}"
+
+
+def _open_claimed(path: Path, operation: int) -> IO[bytes] | None:
+    """Return the file under an exclusive lock; None where it was taken, or replaced meanwhile."""
+    with storage_errors(path.parent), ExitStack() as on_failure:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        file = on_failure.enter_context(os.fdopen(descriptor, "r+b", buffering=0))
+        try:
+            fcntl.flock(descriptor, operation)
+        except BlockingIOError:
+            return None
+        if not _same_file(descriptor, path):
+            return None
+        os.fchmod(descriptor, 0o644)
+        on_failure.pop_all()
+        return file
+
+
+def _claim_folder(path: Path) -> int | None:
+    """Return a descriptor that claims a folder; None when it is taken or gone."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    with ExitStack() as on_failure:
+        on_failure.callback(os.close, descriptor)
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _same_file(descriptor, path):
+                on_failure.pop_all()
+                return descriptor
+    return None
+
+
+def _same_file(descriptor: int, path: Path) -> bool:
+    """Whether the path still names the open file: its last holder may have renamed or removed it."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,50 @@
+"""Namespaces for programs that must leave nothing behind: their mounts and processes end with them.
+
+Made by unshare, which is also killed with this process, so that holds after a SIGKILL of reprobuild as well.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import HostError
+from . import process
+
+
+def prefix(*, all_ids: bool = False) -> list[str]:
+    """Return the words that, before a command, give it mounts and processes of its own.
+
+    An ordinary user is root in there, and the only user; with ``all_ids`` there are also the ids that
+    /etc/subuid and /etc/subgid give that user, which takes newuidmap. Raises `HostError` without unshare.
+    """
+    unshare = process.require("unshare", "to run programs apart from the machine's own")
+    own = ["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    return [unshare, *_user(all_ids=all_ids), *own]
+
+
+def check(*, all_ids: bool = False) -> None:
+    """Raise `HostError` when this user cannot make the namespaces of `prefix`."""
+    all_ids = all_ids and os.geteuid() != 0
+    if all_ids:
+        process.require("newuidmap", "by an ordinary user, to install Debian packages into a root")
+        check()
+    try:
+        process.run([*prefix(all_ids=all_ids), "true"])
+    except process.ProcessFailed as failed:
+        if all_ids:
+            raise HostError(
+                f"your user has no range of subordinate ids: {failed.tail}",
+                hint="give it one in /etc/subuid and /etc/subgid (usermod --add-subuids 100000-165535"
+                " --add-subgids 100000-165535 USER), or run as root",
+            ) from None
+        raise HostError(
+            f"this machine does not let you make a mount namespace: {failed.tail}",
+            hint="as an ordinary user: allow user namespaces (sysctl kernel.unprivileged_userns_clone=1 or"
+            " user.max_user_namespaces); in a container: give it CAP_SYS_ADMIN; or run as root",
+        ) from None
+
+
+def _user(*, all_ids: bool) -> list[str]:
+    if os.geteuid() == 0:
+        return []
+    return ["--user", "--map-root-user", *(["--map-auto"] if all_ids else [])]

@@ -1,0 +1,217 @@
+"""The one place that starts processes: a list of arguments, logged, checked, never through a shell.
+
+However this process ends, what it started is killed with it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from ..errors import HostError
+
+log = logging.getLogger(__name__)
+
+PACKAGES = {
+    "apt-get": "apt",
+    "apt-cache": "apt",
+    "apt-ftparchive": "apt-utils",
+    "ldconfig": "libc-bin",
+    "newuidmap": "uidmap",
+    "unshare": "util-linux",
+}
+"""The Debian package that brings a program, where the names differ."""
+
+
+class ProcessFailed(Exception):  # noqa: N818 -- not an error of the user's; callers turn it into one of errors.py
+    """A process ended badly. ``tail`` is the end of its standard error (or output, where that is empty)."""
+
+    def __init__(self, argv: Sequence[str], returncode: int, tail: str) -> None:
+        super().__init__(f"{Path(argv[0]).name} exited with {returncode}: {tail}")
+        self.argv = tuple(argv)
+        self.returncode = returncode
+        self.tail = tail
+
+
+class ProcessTimeout(Exception):  # noqa: N818 -- as above
+    """A process, with all it had started, was killed at its time limit of ``seconds``."""
+
+    def __init__(self, argv: Sequence[str], seconds: float) -> None:
+        super().__init__(f"{Path(argv[0]).name} was stopped after {seconds:g} s")
+        self.seconds = seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What a finished process left: its exit status and all that it wrote."""
+
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+
+
+def which(program: str) -> str | None:
+    """Where a program is; Debian's sbin folders count even when PATH lacks them."""
+    return shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin")
+
+
+def require(program: str, purpose: str) -> str:
+    """Return the path of a program, or raise `HostError` that names the package to install."""
+    found = which(program)
+    if found is None:
+        package = PACKAGES.get(program, program)
+        raise HostError(
+            f"{program} is not installed; it is needed {purpose}",
+            hint=f"apt-get install -y {package}",
+        )
+    return found
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    stdin: bytes | None = None,
+    timeout: float | None = None,
+    check: bool = True,
+) -> Completed:
+    """Run to the end and return what it wrote.
+
+    ``env`` replaces the environment (None: inherited). Raises `ProcessFailed` on a status other than 0 when
+    ``check``, `ProcessTimeout` when ``timeout`` seconds pass. The process gets a session of its own, so that
+    a kill reaches all of its children; it is also killed when this call is interrupted.
+    """
+    log.debug("run: %s", shlex.join(argv))
+    with subprocess.Popen(
+        _with_us(argv),
+        stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=None if env is None else dict(env),
+        cwd=cwd,
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(stdin, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            _kill_session(process)
+            raise ProcessTimeout(argv, timeout or 0) from None
+        except BaseException:
+            _kill_session(process)
+            raise
+    log.debug("exit %d: %s", process.returncode, Path(argv[0]).name)
+    if check and process.returncode != 0:
+        raise ProcessFailed(argv, process.returncode, tail(err or out))
+    return Completed(process.returncode, out, err)
+
+
+def call(argv: Sequence[str], *, cwd: Path | None = None) -> int:
+    """Run in the foreground on this terminal (stdin, stdout and stderr inherited); return the exit status."""
+    log.debug("call: %s", shlex.join(argv))
+    return subprocess.call(_with_us(argv), cwd=cwd)
+
+
+def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None], *, umask: int = -1) -> None:
+    """Run with a pipe as standard input, which ``write`` fills through the function that it is given.
+
+    Raises `ProcessFailed` on a status other than 0; the process is killed when ``write`` raises.
+    """
+    log.debug("feed: %s", shlex.join(argv))
+    # A file, not a pipe: nobody reads what the process says while its input is written.
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            _with_us(argv),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+            umask=umask,
+        ) as process,
+    ):
+        assert process.stdin is not None
+        try:
+            write(process.stdin.write)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # it ended early: its status and its last words tell why
+        except BaseException:
+            _kill_session(process)
+            raise
+        process.wait()
+        said.seek(0)
+        err = said.read()
+    if process.returncode != 0:
+        raise ProcessFailed(argv, process.returncode, tail(err))
+
+
+@contextmanager
+def stream(argv: Sequence[str]) -> Iterator[IO[bytes]]:
+    """Run and give its standard output to read.
+
+    Raises `ProcessFailed` at the end of the block on a status other than 0, also when the block itself
+    failed, since what it read was then cut short.
+    """
+    log.debug("stream: %s", shlex.join(argv))
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            _with_us(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            start_new_session=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        failure: Exception | None = None
+        try:
+            yield process.stdout
+            while process.stdout.read(1 << 20):
+                pass
+            process.wait()
+        except Exception as error:
+            failure = error
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=2)
+            if not process.returncode:
+                _kill_session(process)
+                raise
+        except BaseException:
+            _kill_session(process)
+            raise
+        said.seek(0)
+        err = said.read()
+    if process.returncode != 0:
+        raise ProcessFailed(argv, process.returncode, tail(err)) from failure
+
+
+def tail(output: bytes, lines: int = 15) -> str:
+    """Return the last lines of some output as text, for a message."""
+    text = output.decode("utf-8", "replace").strip()
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def _with_us(argv: Sequence[str]) -> list[str]:
+    """Return a command that is killed with us, also where we cannot say so any more (SIGKILL)."""
+    setpriv = which("setpriv")
+    return [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), *argv]
+
+
+def _kill_session(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    process.wait()

@@ -1,0 +1,223 @@
+"""Runs a program in a root made of unpacked layers, through crun or runc, as root or as an ordinary user.
+
+The layers are stacked with overlayfs in namespaces of the run's own, so nothing stays mounted or running when
+it ends, however it ends. An ordinary user gets a user namespace with one identity in it, root.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import HostError
+from . import namespaces, process
+
+RUNTIMES: tuple[str, ...] = ("crun", "runc")
+
+# $1 options of the overlay, $2 the runtime, $3 where it keeps its state. crun refuses a host that has both
+# versions of control groups (containers/crun, "cgroups in hybrid mode"), and runc one where it may not make
+# any; neither needs one here, so both see none.
+_SETUP = """
+{
+  LIBMOUNT_FORCE_MOUNT2=always mount -t overlay -o "$1" overlay rootfs &&
+  { [ -z "$4" ] || mount -t tmpfs tmpfs /sys/fs/cgroup; }
+} 2>setup.log || exit 125
+exec "$2" $4 --root "$3" --log setup.log run --bundle . "$5"
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bind:
+    """A folder or file of the host that the program sees."""
+
+    source: Path
+    destination: str
+    writable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Device:
+    """A device node of the host that the program may use."""
+
+    path: str
+    """Where it is in the image."""
+    source: Path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """What to run, and what of the host it gets: by default no network, no capability, no writing."""
+
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    cwd: str = "/"
+    binds: Sequence[Bind] = ()
+    devices: Sequence[Device] = ()
+    writable: bool = False
+    """Whether the root can be written; what is written lands in the run's folder ``upper``."""
+    network: Literal["none", "host"] = "none"
+    capabilities: Sequence[str] = ()
+    """Those that it gets, without ``CAP_``."""
+    all_ids: bool = False
+    """Whether an ordinary user's program has other users than root too; see `namespaces.prefix`."""
+    terminal: bool = False
+    hooks: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    """Hooks of the OCI runtime specification, by kind."""
+
+
+def runtime() -> str:
+    """Return the path of crun, else of runc. Raises `HostError` when neither is installed."""
+    for name in RUNTIMES:
+        found = process.which(name)
+        if found is not None:
+            return found
+    raise HostError(
+        "neither crun nor runc is installed; one is needed to run programs in an image",
+        hint="apt-get install -y crun",
+    )
+
+
+def prepare(folder: Path, layers: Sequence[Path], task: Task) -> list[str]:
+    """Write a bundle into an empty folder and return the command that runs it, to be started in that folder.
+
+    ``layers`` are unpacked, the lowest first. What the program writes is left in ``folder/upper`` when
+    ``task.writable``. Raises `HostError`.
+    """
+    program = runtime()
+    for name in ("rootfs", "layers", "upper", "work", "state", "empty"):
+        (folder / name).mkdir()
+    # The mount's options must fit on one page, so each layer gets a short name.
+    names = []
+    for index, layer in enumerate(reversed(layers)):
+        (folder / "layers" / str(index)).symlink_to(layer.absolute())
+        names.append(f"layers/{index}")
+    # Also a read-only root takes an upper folder: the runtime makes the points for its mounts there.
+    options = "lowerdir=" + ":".join([*names, "empty"]) + ",upperdir=upper,workdir=work"
+    if os.geteuid() != 0:
+        options += ",userxattr"
+    (folder / "config.json").write_text(json.dumps(_config(task), indent=1))
+    (folder / "setup.sh").write_text(_SETUP)
+    crun = "--cgroup-manager=disabled" if Path(program).name == "crun" else ""
+    name = "reprobuild-" + re.sub(r"[^\w.-]", "", folder.name)
+    return [
+        *namespaces.prefix(all_ids=task.all_ids),
+        "sh",
+        "setup.sh",
+        options,
+        program,
+        str(folder / "state"),
+        crun,
+        name,
+    ]
+
+
+def run(
+    folder: Path, layers: Sequence[Path], task: Task, *, timeout: float | None = None
+) -> process.Completed:
+    """Run to the end; a status other than 0 is not raised. Raises `HostError`, `process.ProcessTimeout`."""
+    command = prepare(folder, layers, task)
+    done = process.run(command, cwd=folder, timeout=timeout, check=False)
+    if done.returncode != 0:
+        check_started(folder, task)
+    return done
+
+
+def check_started(folder: Path, task: Task) -> None:
+    """Raise `HostError` when the program of a run that ended badly was not even started."""
+    log = folder / "setup.log"
+    if not log.exists():
+        namespaces.check()
+        return
+    lines = log.read_text("utf-8", "replace").splitlines()
+    reason = "\n".join(line for line in lines if "level=warning" not in line)
+    if "mount: " in reason:
+        raise HostError(
+            f"the image's layers could not be stacked: {reason}",
+            hint="overlayfs in a user namespace needs Linux 5.11; as root it needs CAP_SYS_ADMIN",
+        )
+    if reason:
+        raise HostError(f"{task.argv[0]} could not be started in the image: {reason}")
+
+
+def _config(task: Task) -> dict[str, Any]:
+    capabilities = [f"CAP_{name}" for name in task.capabilities]
+    kinds = ("bounding", "effective", "permitted", "inheritable")
+    spaces = ["pid", "ipc", "uts", "mount", *(["network"] if task.network == "none" else [])]
+    return {
+        "ociVersion": "1.0.2",
+        "process": {
+            "terminal": task.terminal,
+            "user": {"uid": 0, "gid": 0},
+            "args": list(task.argv),
+            "env": [f"{key}={value}" for key, value in sorted(task.env.items())],
+            "cwd": task.cwd,
+            "capabilities": dict.fromkeys(kinds, capabilities),
+            "noNewPrivileges": True,
+        },
+        "root": {"path": "rootfs", "readonly": not task.writable},
+        "hostname": "reprobuild",
+        "mounts": [
+            *_MOUNTS,
+            _sys(task),
+            *(_bind(b) for b in task.binds),
+            *(_device_bind(d) for d in task.devices),
+        ],
+        "hooks": {kind: list(hooks) for kind, hooks in task.hooks.items()},
+        "linux": {
+            "namespaces": [{"type": kind} for kind in spaces],
+            "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list"],
+            "readonlyPaths": ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"],
+        },
+    }
+
+
+def _bind(bind: Bind) -> dict[str, Any]:
+    options = ["rbind", "nosuid", "nodev", "rw" if bind.writable else "ro"]
+    return {"destination": bind.destination, "type": "bind", "source": str(bind.source), "options": options}
+
+
+def _device_bind(device: Device) -> dict[str, Any]:
+    # A bind of the host's node: making one takes a capability that an ordinary user has not.
+    return {
+        "destination": device.path,
+        "type": "bind",
+        "source": str(device.source),
+        "options": ["bind", "rw", "nosuid", "noexec"],
+    }
+
+
+def is_device(path: Path) -> bool:
+    """Whether a path is a character or block device."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+
+
+def _mount(destination: str, kind: str, *options: str) -> dict[str, Any]:
+    return {"destination": destination, "type": kind, "source": kind, "options": list(options)}
+
+
+def _sys(task: Task) -> dict[str, Any]:
+    if task.network == "none" or os.geteuid() == 0:
+        return _mount("/sys", "sysfs", "nosuid", "noexec", "nodev", "ro")
+    # The kernel lets only the owner of the network namespace mount sysfs, which an ordinary user is not.
+    options = ["rbind", "nosuid", "noexec", "nodev", "ro"]
+    return {"destination": "/sys", "type": "bind", "source": "/sys", "options": options}
+
+
+_MOUNTS = (
+    _mount("/proc", "proc", "nosuid", "noexec", "nodev"),
+    _mount("/dev", "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k"),
+    _mount("/dev/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"),
+    # DataLoader workers and NCCL share tensors there.
+    _mount("/dev/shm", "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", "size=2g"),  # noqa: S108 -- in the image
+    _mount("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),  # noqa: S108 -- in the image
+)

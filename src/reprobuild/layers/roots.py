@@ -1,0 +1,141 @@
+"""Layer blobs → folders that overlayfs can stack, each unpacked once and shared by all images."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import hashlib
+import os
+import stat
+import zlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import zstandard
+
+from ..errors import ImageError
+from ..host import process
+from ..host.console import Console
+from ..host.home import Home, raise_if_full, storage_errors
+from ..host.removal import remove_tree
+from ..oci.file_tree import layer_of
+
+OPAQUE = ("trusted" if os.geteuid() == 0 else "user") + ".overlay.opaque"
+"""The mark of a folder that hides what is below; an ordinary user's mounts have another (see sandbox.py)."""
+
+_CHUNK = 1 << 20
+
+
+def unpack(home: Home, console: Console, blob: Path, diff_id: str, advance: Callable[[int], None]) -> Path:
+    """Return the folder of a layer, unpacked and verified against ``diff_id`` when it is not there yet.
+
+    As an ordinary user all files belong to that user, who is root in the sandbox. ``advance`` gets the
+    blob's bytes as they are read. Raises `ImageError` when the blob is damaged.
+    """
+    name = diff_id.removeprefix("sha256:")
+    final = home.folder("roots") / name
+    if final.is_dir():
+        return final
+    with home.lock(f"root-{name[:16]}", console), home.scratch("root") as scratch:
+        if final.is_dir():
+            return final
+        root = scratch / "root"
+        with storage_errors(root):
+            root.mkdir(mode=0o755)
+            found = _extract(blob, root, advance)
+            if found != diff_id:
+                raise _damaged(blob, "its bytes are not those of the image")
+            root.rename(final)
+    return final
+
+
+@contextmanager
+def in_use(folders: Sequence[Path]) -> Iterator[None]:
+    """Keep `remove_unused` of other processes away from some layers' folders."""
+    with ExitStack() as stack:
+        for folder in folders:
+            try:
+                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                stack.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_SH)
+                there = os.path.samestat(os.fstat(descriptor), folder.stat())
+            except FileNotFoundError:
+                there = False
+            if not there:
+                raise ImageError(
+                    f"{folder}: an unpacked layer was removed by another process",
+                    hint="run the command again",
+                )
+        yield
+
+
+def remove_unused(home: Home, wanted: Collection[str]) -> int:
+    """Remove the folders of layers that are neither ``wanted``, by digest, nor in use; return their bytes."""
+    freed = 0
+    unwanted = [f for f in sorted(home.folder("roots").iterdir()) if f"sha256:{f.name}" not in wanted]
+    with home.scratch("unused") as scratch, storage_errors(scratch):
+        for folder in unwanted:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # In one step, so that no run finds half of it, also when this process is killed.
+                gone = folder.rename(scratch / folder.name)
+            except BlockingIOError:
+                continue
+            finally:
+                os.close(descriptor)
+            freed += sum(p.lstat().st_size for p in gone.rglob("*") if p.is_file() and not p.is_symlink())
+            remove_tree(gone)
+    return freed
+
+
+def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
+    tar = process.require("tar", "to unpack layers")
+    owner = "--same-owner" if os.geteuid() == 0 else "--no-same-owner"
+    command = [tar, "--extract", "--numeric-owner", owner, "--preserve-permissions", "--directory", str(root)]
+    # Devices, which an ordinary user cannot make; a container gets a /dev of its own.
+    command += ["--anchored", "--exclude=dev/*", "--exclude=./dev/*"]
+    content = hashlib.sha256()
+
+    def feed(write: Callable[[bytes], object]) -> None:
+        with blob.open("rb") as file:
+            stream = layer_of(file)
+            if stream is None:
+                raise _damaged(blob, "it is no layer")
+            position = 0
+            while chunk := stream.read(_CHUNK):
+                content.update(chunk)
+                write(chunk)
+                advance(file.tell() - position)
+                position = file.tell()
+
+    try:
+        # For folders that no entry names, which other tools leave out.
+        process.feed(command, feed, umask=0o022)
+    except process.ProcessFailed as failed:
+        raise_if_full(failed.tail, root)
+        raise _damaged(blob, failed.tail) from None
+    except (zstandard.ZstdError, gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise _damaged(blob, str(error)) from None
+    _hide(root)
+    return "sha256:" + content.hexdigest()
+
+
+def _hide(root: Path) -> None:
+    """Turn what a layer says to be gone (image-spec, layer.md) into overlayfs's form of it."""
+    for mark in sorted(root.rglob(".wh.*")):
+        mark.unlink()
+        target = mark.with_name(mark.name.removeprefix(".wh."))
+        if mark.name == ".wh..wh..opq" or target.is_dir():
+            folder = mark.parent if mark.name == ".wh..wh..opq" else target
+            os.setxattr(folder, OPAQUE, b"y")
+        elif not mark.name.startswith(".wh..wh.") and not os.path.lexists(target):
+            os.mknod(target, stat.S_IFCHR, os.makedev(0, 0))
+
+
+def _damaged(blob: Path, reason: str) -> ImageError:
+    return ImageError(
+        f"{blob.name[:19]}…: the layer cannot be unpacked: {reason}",
+        hint="`reprobuild clean --all` empties the stores; the next run builds them again",
+    )

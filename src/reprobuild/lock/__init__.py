@@ -1,0 +1,1 @@
+"""The lock file: its model, reading, comparing and exporting it. Pure."""

@@ -1,0 +1,172 @@
+"""The part of a lock that names the image underneath, by digest. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import RequestError
+from ..request.reference import Reference
+from ..request.toml_reader import Table
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_KEYS = (
+    *("image", "index", "manifests", "config", "created", "system", "suite", "glibc", "python"),
+    *("python-version", "cuda", "env", "layers"),
+)
+_LAYER_KEYS = ("digest", "size", "media-type", "diff-id")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+_VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[a-z0-9+]*")
+
+
+CUDA_LIBRARY = re.compile(
+    r"lib(cudart|cublas|cublasLt|cudnn\w*|cufft|cufftw|cufile|cupti|curand|cusolver|cusolverMg|cusparse"
+    r"|cusparseLt|nccl|nvJitLink|nvrtc|nvToolsExt|nvshmem\w*)(-[0-9a-f]+)?\.so(\.[\d.]+)?"
+)
+"""The file names of CUDA's libraries; the first group is the library's own name."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BaseLayer:
+    """A layer of the image underneath, taken as it is."""
+
+    digest: str
+    """``sha256:…`` of the compressed blob."""
+    size: int
+    """Bytes of the blob."""
+    media_type: str
+    """OCI's name of its form, also where the registry has it by Docker's."""
+    diff_id: str
+    """``sha256:…`` of the tar in it."""
+
+    @property
+    def sha256(self) -> str:
+        """The digest without its prefix, as the store has it."""
+        return self.digest.removeprefix("sha256:")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Base:
+    """The image underneath, as the registry had it when it was locked."""
+
+    image: str
+    """The reference in full: host, name and tag."""
+    index: str | None
+    """The digest of the list of platforms, where there is one."""
+    manifests: Mapping[str, str]
+    """Platform → digest of the image for it; the rest here is of the lock's own platform."""
+    config: str
+    """The digest of its configuration."""
+    created: str
+    """When it was built, as its configuration says; empty where that says nothing."""
+    system: str
+    """``Debian GNU/Linux 12 (bookworm)``, as its os-release has it."""
+    suite: str
+    """The Debian release that it is; empty for another system."""
+    glibc: str
+    """``2.36``"""
+    python: str
+    """The absolute path of its interpreter for the request; empty where Debian's packages bring one."""
+    python_version: str
+    """``3.11.2``; empty as `python`."""
+    cuda: Sequence[str]
+    """The absolute paths of the CUDA libraries in it."""
+    env: Mapping[str, str]
+    """Its variables; reprobuild's own count for more."""
+    layers: Sequence[BaseLayer]
+    """The lowest first."""
+
+    @property
+    def name(self) -> str:
+        """Host and repository."""
+        reference = Reference.parse(self.image)
+        assert reference is not None, self.image
+        return reference.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table that `from_dict` reads back."""
+        return {
+            "image": self.image,
+            **({"index": self.index} if self.index else {}),
+            "manifests": dict(sorted(self.manifests.items())),
+            "config": self.config,
+            "created": self.created,
+            "system": self.system,
+            "suite": self.suite,
+            "glibc": self.glibc,
+            "python": self.python,
+            "python-version": self.python_version,
+            "cuda": list(self.cuda),
+            "env": dict(sorted(self.env.items())),
+            "layers": [
+                {"digest": y.digest, "size": y.size, "media-type": y.media_type, "diff-id": y.diff_id}
+                for y in self.layers
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], where: str) -> Base:
+        """Check a table of a lock. Raises `RequestError` that names ``where`` and the key."""
+        get = Table(data, "base.", where, _KEYS)
+
+        def text(key: str, form: str = r"[^\x00-\x1f\x7f]*") -> str:
+            found: str = get.text(key, None, lambda v: re.fullmatch(form, v), "of the form that it needs")
+            if found is None:
+                raise RequestError(f"{get.where(key)}: missing")
+            return found
+
+        index = text("index", _DIGEST.pattern) if "index" in data else None
+        manifests, env = get.value("manifests", dict, {}), get.value("env", dict, {})
+        for platform, digest in manifests.items():
+            if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+                raise RequestError(f"{get.where('manifests')}.{platform}: {digest!r} is no digest")
+        for name, value in env.items():
+            if not (_VARIABLE.fullmatch(name) and isinstance(value, str) and value.isprintable()):
+                raise RequestError(f"{get.where('env')}.{name}: not a variable name and one line of text")
+        image = text("image")
+        if Reference.parse(image) is None:
+            raise RequestError(f"{get.where('image')}: {image!r} is no reference of an image")
+        layers = [_layer(y, get.where("layers", i)) for i, y in enumerate(get.value("layers", list, []))]
+        if not layers:
+            raise RequestError(f"{get.where('layers')}: missing")
+        return cls(
+            image=image,
+            index=index,
+            manifests=dict(sorted(manifests.items())),
+            config=text("config", _DIGEST.pattern),
+            created=text("created"),
+            system=text("system"),
+            suite=text("suite", "[a-z]*"),
+            glibc=text("glibc", r"[0-9]+\.[0-9]+"),
+            python=text("python", r"|(/[A-Za-z0-9_][A-Za-z0-9_.+-]*)+"),
+            python_version=text("python-version", f"|{_VERSION.pattern}"),
+            cuda=tuple(path for _, path in get.texts("cuda")),
+            env=dict(sorted(env.items())),
+            layers=tuple(layers),
+        )
+
+
+def _layer(data: Any, where: str) -> BaseLayer:
+    if not isinstance(data, dict):
+        raise RequestError(f"{where}: a table is needed")
+    get = Table(data, "", where, _LAYER_KEYS)
+    digest, diff_id = (get.text(key, "", _DIGEST.fullmatch, "a digest") for key in ("digest", "diff-id"))
+    kind = get.text("media-type", "", lambda v: v in MEDIA_TYPES.values(), "a kind of layer that is known")
+    if not (digest and diff_id and kind):
+        raise RequestError(f"{where}: digest, diff-id and media-type are needed")
+    size = get.integer("size", 0, 1, 1 << 40)
+    if not size:
+        raise RequestError(f"{where}: size: missing")
+    return BaseLayer(digest=digest, size=size, media_type=kind, diff_id=diff_id)
+
+
+_TAR = "application/vnd.oci.image.layer.v1.tar"
+MEDIA_TYPES = {
+    "application/vnd.docker.image.rootfs.diff.tar": _TAR,
+    "application/vnd.docker.image.rootfs.diff.tar.gzip": f"{_TAR}+gzip",
+    "application/vnd.docker.image.rootfs.diff.tar.zstd": f"{_TAR}+zstd",
+    **{each: each for each in (_TAR, f"{_TAR}+gzip", f"{_TAR}+zstd")},
+}
+"""Media type of a layer → OCI's name of it: the bytes are the same."""

@@ -1,0 +1,245 @@
+"""The one place that calls conda-lock: environment.yml and conda-lock.yml, read and written.
+
+Nothing of conda-lock's Python interface is declared stable, so pyproject.toml pins its minor version. It is
+imported where it is needed, since that takes most of a second, and it warns about itself.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..errors import RequestError
+from .model import Lock
+
+PLATFORMS = {"linux/amd64": "linux-64", "linux/arm64": "linux-aarch64"}
+"""OCI's names and conda's."""
+
+_KNOWN = ("name", "channels", "dependencies", "platforms", "category", "prefix")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Environment:
+    """What an environment.yml asks for on one platform."""
+
+    name: str
+    channels: tuple[str, ...]
+    packages: tuple[str, ...]
+    """Match specs."""
+    pip: tuple[str, ...]
+    """PEP 508."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """A conda package that a conda-lock.yml pins."""
+
+    name: str
+    version: str
+    build: str | None
+    url: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CondaLock:
+    """What a conda-lock.yml holds for one platform."""
+
+    channels: tuple[str, ...]
+    conda: tuple[Entry, ...]
+    pip: tuple[tuple[str, str, str], ...]
+    """Name, version and sha256."""
+
+
+def read_environment(file: Path, platform: str) -> Environment:
+    """Read an environment.yml for a platform of OCI's. Raises `RequestError` that names file and key."""
+    data = _yaml(file)
+    for key in data:
+        if key not in _KNOWN:
+            raise RequestError(f"{file}: {key}: unknown key", hint=f"known here: {', '.join(_KNOWN)}")
+    channels, entries = data.get("channels"), data.get("dependencies")
+    if not _texts(channels) or not channels:
+        raise RequestError(f"{file}: channels: a list of channels is needed")
+    if not isinstance(entries, list) or not entries:
+        raise RequestError(f"{file}: dependencies: a list of packages is needed")
+    for entry in entries:
+        # conda-lock passes over what it does not know, and leaves editable packages out with a warning.
+        nested = entry.get("pip") if isinstance(entry, dict) and list(entry) == ["pip"] else None
+        if not isinstance(entry, str) and not _texts(nested):
+            raise RequestError(f"{file}: dependencies: {entry!r} is neither a package nor a list for pip")
+        for line in nested or ():
+            if line.lstrip().startswith(("-", ".", "/")) or "://" in line:
+                raise RequestError(
+                    f"{file}: dependencies: pip: {line!r} is no package of an index",
+                    hint="name packages and versions; publish a wheel of what is not on an index of yours",
+                )
+    with _quiet(file), tempfile.TemporaryDirectory(prefix="reprobuild-conda-") as folder:
+        from conda_lock.src_parser import make_lock_spec
+
+        # Names are taken as they are; the usual mapping is a download.
+        mapping = Path(folder, "mapping.json")
+        mapping.write_text("{}", "utf-8")
+        spec = make_lock_spec(
+            src_files=[file], mapping_url=mapping.as_uri(), platform_overrides=[PLATFORMS[platform]]
+        )
+    found = spec.dependencies[PLATFORMS[platform]]
+    return Environment(
+        name=str(data.get("name") or file.absolute().parent.name),
+        channels=tuple(channel.url for channel in spec.channels),
+        packages=tuple(_spec(d) for d in found if d.manager == "conda"),
+        pip=tuple(_requirement(d) for d in found if d.manager == "pip"),
+    )
+
+
+def is_conda_lock(file: Path) -> bool:
+    """Whether a file is a conda-lock.yml and not an environment.yml. Raises `RequestError`."""
+    return {"package", "metadata"} <= _yaml(file).keys()
+
+
+def read_conda_lock(file: Path, platform: str) -> CondaLock:
+    """Read a conda-lock.yml. Raises `RequestError`; an entry without sha256 is refused by name."""
+    _yaml(file)
+    with _quiet(file):
+        from conda_lock.lockfile import parse_conda_lock_file
+
+        lock = parse_conda_lock_file(file)
+    wanted = PLATFORMS[platform]
+    if wanted not in lock.metadata.platforms:
+        raise RequestError(
+            f"{file}: is not for {wanted}; it is for {', '.join(lock.metadata.platforms)}",
+            hint=f"add {wanted} to its platforms and run conda-lock again",
+        )
+    found = [p for p in lock.package if p.platform == wanted and "main" in p.categories]
+    bare = sorted(p.name for p in found if not p.hash.sha256)
+    if bare:
+        raise RequestError(
+            f"{file}: no sha256 of {', '.join(bare)}",
+            hint="conda-lock writes it where the channel has it; nothing is taken on MD5 alone",
+        )
+    return CondaLock(
+        channels=tuple(channel.url for channel in lock.metadata.channels),
+        conda=tuple(
+            Entry(name=p.name, version=p.version, build=p.build, url=p.url, sha256=str(p.hash.sha256))
+            for p in found
+            if p.manager == "conda"
+        ),
+        pip=tuple((p.name, p.version, str(p.hash.sha256)) for p in found if p.manager == "pip"),
+    )
+
+
+def write_conda_lock(lock: Lock) -> str:
+    """Return a conda-lock.yml of a lock's conda packages and wheels, which stock conda-lock reads.
+
+    The same lock gives the same text. Raises `RequestError` when a package has no MD5, which the format asks
+    for beside the sha256.
+    """
+    platform = PLATFORMS[lock.platform]
+    bare = [p.name for p in lock.conda if p.md5 is None]
+    if lock.request.conda is None or bare:
+        raise RequestError(
+            f"no conda-lock.yml can be made of {lock.request.name}: "
+            + (f"the channel has no MD5 of {', '.join(bare)}" if bare else "it has no conda packages"),
+        )
+    with _quiet(Path("conda-lock.yml")), tempfile.TemporaryDirectory(prefix="reprobuild-conda-") as folder:
+        from conda_lock.lockfile import write_conda_lock_file
+        from conda_lock.lockfile.v2prelim.models import HashModel, LockedDependency, Lockfile, LockMeta
+
+        packages = [
+            LockedDependency(
+                name=p.name,
+                version=p.version,
+                manager="conda",
+                platform=platform,
+                dependencies=dict(_dependency(spec) for spec in p.depends),
+                url=p.url,
+                hash=HashModel(md5=p.md5, sha256=p.sha256),
+                categories={"main"},
+                build=p.build,
+            )
+            for p in lock.conda
+        ]
+        packages += [
+            LockedDependency(
+                name=w.name,
+                version=w.version,
+                manager="pip",
+                platform=platform,
+                url=w.wheel.url,
+                hash=HashModel(sha256=w.wheel.sha256),
+                categories={"main"},
+            )
+            for w in lock.python
+        ]
+        meta = LockMeta(
+            # Of the request as reprobuild knows it, since there may be no environment.yml.
+            content_hash={platform: lock.request.digest.removeprefix("sha256:")},
+            channels=list(lock.request.conda.channels),
+            platforms=[platform],
+            sources=[],
+        )
+        out = Path(folder, "conda-lock.yml")
+        content = Lockfile(package=packages, metadata=meta)
+        write_conda_lock_file(content, out, metadata_choices=None, include_help_text=False)
+        return out.read_text("utf-8")
+
+
+@contextmanager
+def _quiet(file: Path) -> Iterator[None]:
+    """Keep conda-lock's warnings about its own parts from the user, and make its errors ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        except RequestError:
+            raise
+        except Exception as error:  # noqa: BLE001 -- conda, conda-lock and pydantic have each their own
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise RequestError(f"{file}: conda-lock cannot read it: {' '.join(lines[:3])}") from None
+
+
+def _yaml(file: Path) -> Mapping[str, Any]:
+    try:
+        data = yaml.safe_load(file.read_text("utf-8"))
+    except FileNotFoundError:
+        raise RequestError(f"{file}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"{file}: cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        raise RequestError(f"{file}: not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(data, dict):
+        raise RequestError(f"{file}: not an environment or lock of conda")
+    return data
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _spec(dependency: Any) -> str:
+    """Write a dependency of conda-lock's as a match spec."""
+    version = "" if dependency.version in ("", "*", None) else dependency.version
+    if dependency.build:
+        version = f"{version or '*'} {dependency.build}"
+    channel = f"{dependency.conda_channel}::" if dependency.conda_channel else ""
+    return f"{channel}{dependency.name} {version}".strip()
+
+
+def _requirement(dependency: Any) -> str:
+    extras = f"[{','.join(sorted(dependency.extras))}]" if dependency.extras else ""
+    version = getattr(dependency, "version", "")
+    if not hasattr(dependency, "version"):
+        raise ValueError(f"{dependency.name} is no package of an index")
+    return f"{dependency.name}{extras}{'' if version in ('', '*') else version}"
+
+
+def _dependency(spec: str) -> tuple[str, str]:
+    name, _, version = re.sub(r"\s+", " ", spec).partition(" ")
+    return name, version

@@ -1,0 +1,231 @@
+"""Two locks → what changed, by package, and what it can do to a program. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from .model import Lock
+
+Meaning = Literal["numbers", "behaviour", "nothing"]
+
+MEANINGS: Mapping[Meaning, str] = {
+    "numbers": "can move numbers",
+    "behaviour": "can move behaviour",
+    "nothing": "cannot",
+}
+"""How people read a meaning, the gravest first."""
+
+Kind = Literal["python", "conda", "debian", "variable", "request"]
+
+# Computes, or decides how something is computed: frameworks, NVIDIA's libraries, BLAS, FFT, compilers.
+_PYTHON_NUMBERS = re.compile(
+    r"(lib)?torch(\w*|-.+)?|pytorch(-.+)?|(pytorch-)?triton(-.+)?|nvidia-.+|cuda-.+|cupy(-.+)?|jax(lib)?(-.+)?"
+    r"|tensorflow(-.+)?|numpy|scipy|numba|llvmlite|numexpr|bottleneck|scikit-learn|mkl(-.+)?|intel-openmp"
+    r"|tbb|openblas(-.+)?|scipy-openblas.*|onnxruntime(-.+)?|xgboost|lightgbm|opt-einsum|einops|flash-attn"
+    r"|xformers|apex|bitsandbytes|transformer-engine(-.+)?|deepspeed|accelerate|safetensors|pandas|polars"
+)
+# The interpreter, the compilers' runtime, BLAS, NVIDIA's libraries as conda calls them.
+_CONDA_NUMBERS = re.compile(
+    r"python|libgcc(-ng)?|libstdcxx(-ng)?|libgfortran.*|libgomp|_openmp_mutex|llvm-openmp|lib(blas|cblas|lapack).*"
+    r"|blas|lib(cu|nv|npp|torch|magma|cudnn|openblas|onnx|protobuf|mkl|sleef|fftw).*|magma|cudnn|nccl|cutensor"
+    r"|fftw|gmp|mpfr|mpc|sleef|mkl.*|cudatoolkit|gcc.*|gxx.*|binutils.*|sysroot.*"
+)
+# libc with libm, the compilers' runtime libraries, BLAS, compilers that torch.compile may find.
+_DEBIAN_NUMBERS = re.compile(
+    r"libc6(-.+)?|libc-bin|lib(gcc-s|gcc|stdc\+\+|gfortran|gomp|quadmath|atomic)-?[0-9]+(-.+)?"
+    r"|lib(blas|lapack|openblas|atlas|mkl|fftw|gsl|mpfr|mpc|gmp|omp|iomp|tbb)[0-9a-z.-]*"
+    r"|(gcc|g\+\+|cpp|gfortran|clang|llvm|binutils)(-.+)?|cuda-.+|lib(cudnn|nccl|cublas|cufft|nv).*"
+)
+# Tools of installing, logging in and mounting, and what only people read: no program computes with them.
+_DEBIAN_NOTHING = re.compile(
+    r"adduser|apt|apt-utils|debconf(-.+)?|debian-archive-keyring|dpkg|gpgv|gpg.*|e2fsprogs|logsave|libext2fs.*"
+    r"|libapt-pkg.*|libdebconfclient0|libss2|login(\..+)?|mount|passwd|libpam.*|sysvinit-utils|usr-is-merged"
+    r"|init-system-helpers|hostname|libsemanage.*|libsepol.*|libaudit.*|bsdutils|.+-doc|manpages.*"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """One thing that differs. A side is None where it is not there."""
+
+    kind: Kind
+    name: str
+    old: str | None
+    new: str | None
+    old_size: int = 0
+    new_size: int = 0
+    """Bytes of the file that is fetched."""
+    meaning: Meaning
+    why: str
+
+    @property
+    def size(self) -> int:
+        """Bytes that the new lock fetches more, or less."""
+        return self.new_size - self.old_size
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "old": self.old,
+            "new": self.new,
+            "size": self.size,
+            "meaning": self.meaning,
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """What a side of a comparison has under one name."""
+
+    text: str
+    size: int
+    content: str
+    """Its sha256."""
+
+
+def diff(old: Lock, new: Lock) -> tuple[Change, ...]:
+    """Return what differs between two locks: the gravest meaning first, then by kind and name."""
+    changes = [
+        *_packages("python", _python(old), _python(new)),
+        *_packages("conda", _conda(old), _conda(new)),
+        *_packages("debian", _debian(old), _debian(new)),
+        *_values("variable", old.variables, new.variables),
+        *_values("request", _request(old), _request(new)),
+    ]
+    return tuple(sorted(changes, key=_place))
+
+
+def _place(change: Change) -> tuple[int, int, str]:
+    return list(MEANINGS).index(change.meaning), _KINDS.index(change.kind), change.name
+
+
+def diff_all(old: Sequence[Lock], new: Sequence[Lock]) -> tuple[Change, ...]:
+    """Return what differs between the locks of two files, on the platforms that both have.
+
+    What happens on all of them is one change, its sizes added up; else its name says where it happens.
+    """
+    olds, news = ({lock.platform: lock for lock in locks} for locks in (old, new))
+    both = sorted(olds.keys() & news.keys())
+    if len(both) < 2 and (both or len(old) == len(new) == 1):
+        return diff(olds[both[0]], news[both[0]]) if both else diff(old[0], new[0])
+    found: dict[tuple[str, ...], dict[str, Change]] = {}
+    for platform in both:
+        for change in diff(olds[platform], news[platform]):
+            key = (change.kind, change.name, str(change.old), str(change.new), change.why)
+            found.setdefault(key, {})[platform] = change
+    return tuple(
+        replace(
+            next(iter(where.values())),
+            name=key[1] + ("" if list(where) == both else f" ({', '.join(where)})"),
+            old_size=sum(change.old_size for change in where.values()),
+            new_size=sum(change.new_size for change in where.values()),
+        )
+        for key, where in sorted(found.items(), key=lambda item: _place(next(iter(item[1].values()))))
+    )
+
+
+def meaning_of_python(name: str) -> tuple[Meaning, str]:
+    """Return what a change of a Python package, by its normalised name, can do, and why."""
+    if _PYTHON_NUMBERS.fullmatch(name):
+        return "numbers", "it computes, or decides how something is computed"
+    if name == "pip":
+        return "nothing", "it installs packages and computes nothing"
+    return "behaviour", "a library of Python code that programs may call"
+
+
+def meaning_of_conda(name: str) -> tuple[Meaning, str]:
+    """Return what a change of a conda package can do, and why."""
+    if _CONDA_NUMBERS.fullmatch(name) or _PYTHON_NUMBERS.fullmatch(name):
+        return "numbers", "it computes, or decides how something is computed"
+    if name == "pip":
+        return meaning_of_python(name)
+    return "behaviour", "a library or program that programs may use"
+
+
+def meaning_of_debian(name: str) -> tuple[Meaning, str]:
+    """Return what a change of a Debian package can do, and why."""
+    if _DEBIAN_NUMBERS.fullmatch(name):
+        return "numbers", "the C library, a compiler or its runtime, or a mathematical library"
+    if re.fullmatch(r"(lib)?python3(\.[0-9]+)?(-.+)?", name):
+        return "numbers", "the interpreter: its float printing, hashing and math are its own"
+    if _DEBIAN_NOTHING.fullmatch(name):
+        return "nothing", "a tool of the system; no program computes with it"
+    return "behaviour", "a library or program of the system"
+
+
+_KINDS: tuple[Kind, ...] = ("request", "variable", "python", "conda", "debian")
+_MEANING_OF = {"python": meaning_of_python, "conda": meaning_of_conda, "debian": meaning_of_debian}
+_REQUEST_NUMBERS = re.compile(r"cuda|torch|index|python|platform|determinism\..+|base\..+")
+
+
+def _python(lock: Lock) -> dict[str, _Item]:
+    return {p.name: _Item(p.version, p.wheel.size, p.wheel.sha256) for p in lock.python}
+
+
+def _conda(lock: Lock) -> dict[str, _Item]:
+    return {p.name: _Item(f"{p.version} {p.build}", p.size, p.sha256) for p in lock.conda}
+
+
+def _debian(lock: Lock) -> dict[str, _Item]:
+    return {p.name: _Item(p.version, p.size, p.sha256) for p in lock.debian}
+
+
+def _request(lock: Lock) -> dict[str, str]:
+    flat = {"platform": lock.platform}
+    if lock.base is not None:
+        flat["base.digest"] = lock.base.manifests[lock.platform]
+    for key, value in lock.request.to_dict().items():
+        if isinstance(value, Mapping):
+            flat |= {f"{key}.{inner}": _text(each) for inner, each in value.items()}
+        else:
+            flat[key] = _text(value)
+    return flat
+
+
+def _text(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _packages(
+    kind: Literal["python", "conda", "debian"], old: Mapping[str, _Item], new: Mapping[str, _Item]
+) -> Iterable[Change]:
+    nothing = _Item("", 0, "")
+    for name in old.keys() | new.keys():
+        before, after = old.get(name, nothing), new.get(name, nothing)
+        if before.content == after.content and before.text == after.text:
+            continue
+        meaning, why = _MEANING_OF[kind](name)
+        if before.text == after.text:
+            why = f"the same version from other bytes; {why}"
+        yield Change(
+            kind=kind,
+            name=name,
+            old=before.text or None,
+            new=after.text or None,
+            old_size=before.size,
+            new_size=after.size,
+            meaning=meaning,
+            why=why,
+        )
+
+
+def _values(
+    kind: Literal["variable", "request"], old: Mapping[str, str], new: Mapping[str, str]
+) -> Iterable[Change]:
+    for name in old.keys() | new.keys():
+        if old.get(name) == new.get(name):
+            continue
+        meaning: Meaning
+        if kind == "variable":
+            meaning, why = "numbers", "baked into the image to hold results still"
+        elif _REQUEST_NUMBERS.fullmatch(name):
+            meaning, why = "numbers", "decides what computes, and how"
+        else:
+            meaning, why = "nothing", "the packages say what came of it"
+        yield Change(kind=kind, name=name, old=old.get(name), new=new.get(name), meaning=meaning, why=why)

@@ -1,0 +1,104 @@
+"""lock → the forms that other tools read: requirements with hashes, a list of files, CycloneDX. Pure."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any, Literal
+from urllib.parse import quote
+
+from .. import __version__
+from .model import Lock
+
+Form = Literal["requirements", "explicit", "cyclonedx"]
+
+
+def export(lock: Lock, form: Form) -> str:
+    """Return the text of a lock in a form; the same lock gives the same text."""
+    match form:
+        case "requirements":
+            return requirements(lock)
+        case "explicit":
+            return explicit(lock)
+        case "cyclonedx":
+            return cyclonedx(lock)
+
+
+def requirements(lock: Lock) -> str:
+    """Return the Python packages as pip reads them with ``--require-hashes``."""
+    lines = [f"# The Python packages of {lock.request.name}, from lock {lock.digest}"]
+    lines += [f"{p.name}=={p.version} --hash=sha256:{p.wheel.sha256}" for p in lock.python]
+    return "\n".join(lines) + "\n"
+
+
+def explicit(lock: Lock) -> str:
+    """Return a line a file, ``ADDRESS#sha256:HEX``; a Debian package's address is ARCHIVE:PATH.
+
+    With conda packages it is an explicit list as conda reads it, the rest in comments: wheels as conda-lock
+    writes and reads them.
+    """
+    lines = [f"# Every file of {lock.request.name}, from lock {lock.digest}"]
+    wheels = [f"{p.wheel.url}#sha256:{p.wheel.sha256}" for p in lock.python]
+    debs = [f"{p.archive}:{p.path}#sha256:{p.sha256}" for p in lock.debian]
+    if lock.base is not None:
+        base = [f"{lock.base.name}@{y.digest}#{y.digest}" for y in lock.base.layers]
+        lines += [f"# {line}" for line in base] if lock.conda else base
+    if lock.conda:
+        lines += [f"# platform: {p}" for p in sorted({p.subdir for p in lock.conda} - {"noarch"})]
+        lines += ["@EXPLICIT", *(f"{p.url}#sha256:{p.sha256}" for p in lock.conda)]
+        wheels = [f"# pip {p.name} @ {p.wheel.url}#sha256={p.wheel.sha256}" for p in lock.python]
+        debs = [f"# {line}" for line in debs]
+    return "\n".join([*lines, *wheels, *debs]) + "\n"
+
+
+def cyclonedx(lock: Lock) -> str:
+    """Return a software bill of materials, CycloneDX 1.6 as JSON (https://cyclonedx.org/docs/1.6/json/)."""
+    components = [
+        _component(f"pkg:pypi/{p.name}@{quote(p.version)}", p.name, p.version, p.wheel.sha256, p.wheel.url)
+        for p in lock.python
+    ]
+    if lock.base is not None:
+        digest = lock.base.manifests[lock.platform]
+        name = lock.base.name
+        purl = f"pkg:oci/{name.rpartition('/')[2]}@{quote(digest)}?repository_url={quote(name)}"
+        components.append(_component(purl, name, digest, digest.removeprefix("sha256:")))
+    for conda in lock.conda:
+        purl = f"pkg:conda/{quote(conda.name)}@{quote(conda.version)}"
+        purl += f"?build={quote(conda.build)}&subdir={conda.subdir}"
+        components.append(_component(purl, conda.name, conda.version, conda.sha256, conda.url))
+    for deb in lock.debian:
+        purl = f"pkg:deb/debian/{quote(deb.name)}@{quote(deb.version)}"
+        purl += f"?arch={deb.architecture}&distro={lock.suite}"
+        components.append(_component(purl, deb.name, deb.version, deb.sha256))
+    table = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        # Of the lock's digest and not drawn, so that the same lock gives the same bytes.
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, lock.digest)}",
+        "version": 1,
+        "metadata": {
+            "tools": {"components": [{"type": "application", "name": "reprobuild", "version": __version__}]},
+            "component": {
+                "type": "container",
+                "bom-ref": lock.digest,
+                "name": lock.request.name,
+                "version": lock.digest,
+            },
+        },
+        "components": components,
+    }
+    return json.dumps(table, indent=2, ensure_ascii=False) + "\n"
+
+
+def _component(purl: str, name: str, version: str, sha256: str, url: str = "") -> dict[str, Any]:
+    table: dict[str, Any] = {
+        "type": "library",
+        "bom-ref": purl,
+        "name": name,
+        "version": version,
+        "hashes": [{"alg": "SHA-256", "content": sha256}],
+        "purl": purl,
+    }
+    if url:
+        table["externalReferences"] = [{"type": "distribution", "url": url}]
+    return table

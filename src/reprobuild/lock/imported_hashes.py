@@ -1,0 +1,27 @@
+"""Hashes that an imported file names, held against a lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..errors import ResolveError
+from .model import Lock
+
+
+def check_hashes(lock: Lock, allowed: Mapping[str, frozenset[str]]) -> None:
+    """Raise `ResolveError` for files whose bytes are not those that an imported file allows."""
+    wrong = [
+        f"{c.filename} (sha256 {c.sha256[:12]}…)"
+        for c in lock.conda
+        if c.sha256 not in allowed.get(f"conda:{c.name}", {c.sha256})
+    ]
+    wrong += [
+        f"{p.wheel.filename} (sha256 {p.wheel.sha256[:12]}…)"
+        for p in lock.python
+        if p.name in allowed and p.wheel.sha256 not in allowed[p.name]
+    ]
+    if wrong:
+        raise ResolveError(
+            f"the index has other bytes than the hashes that were imported: {', '.join(wrong)}",
+            hint="use the index that the file was made with, or import it without hashes",
+        )

@@ -1,0 +1,289 @@
+"""The lock: a PEP 751 file (``pylock.NAME.toml``) whose ``[tool.reprobuild]`` holds all that is no wheel.
+
+Pure data: dump and digest; `lockparse` reads it. The dump is canonical, so the same lock is the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import tomli_w
+
+from ..errors import LockError
+from ..request.model import Request
+from ..request.profiles import SITE_PREFIX
+from .base_image import Base
+
+FORMAT = 1
+"""The version of ``[tool.reprobuild]``; a lock of another is refused."""
+
+_CONDA_STACK = {
+    "python": re.compile("python"),
+    "torch": re.compile("pytorch"),
+    "numpy": re.compile("numpy"),
+    "cuda": re.compile("cuda-cudart|cudatoolkit"),
+    "cudnn": re.compile("libcudnn|cudnn"),
+    "nccl": re.compile("nccl"),
+}
+
+MACHINES = {"linux/amd64": "x86_64", "linux/arm64": "aarch64"}
+_STACK = {
+    "cuda": re.compile(r"nvidia-cuda-runtime(-cu\d+)?"),
+    "cudnn": re.compile(r"nvidia-cudnn(-cu\d+)?"),
+    "nccl": re.compile(r"nvidia-nccl(-cu\d+)?"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wheel:
+    """The one file of a Python package for the lock's platform."""
+
+    filename: str
+    url: str
+    """Without user name or password; those come from the user's settings when it is fetched."""
+    sha256: str
+    size: int
+    """Bytes."""
+    uploaded: datetime | None = None
+    """When the index says it was published (UTC, whole seconds)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PythonPackage:
+    """A distribution, by its normalised name."""
+
+    name: str
+    version: str
+    wheel: Wheel
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DebianPackage:
+    """A binary package. Where it is served is the host's setting, not the lock's."""
+
+    name: str
+    version: str
+    architecture: str
+    archive: str
+    """Which of Debian's archives has it: ``debian`` or ``debian-security``."""
+    path: str
+    """Below the archive's root: ``pool/main/…/….deb``."""
+    sha256: str
+    size: int
+    """Bytes."""
+
+    @property
+    def filename(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CondaPackage:
+    """A package of a conda channel."""
+
+    name: str
+    version: str
+    build: str
+    subdir: str
+    """``linux-64``, ``linux-aarch64`` or ``noarch``."""
+    url: str
+    """Without user name or password."""
+    sha256: str
+    md5: str | None
+    """For other tools only; nothing here trusts it."""
+    size: int
+    """Bytes."""
+    depends: tuple[str, ...]
+    """Match specs."""
+    uploaded: datetime | None = None
+    """When the package was built (UTC, whole seconds)."""
+    constrains: tuple[str, ...] = ()
+    """Match specs of what need not be there, but if it is, must fit."""
+
+    @property
+    def filename(self) -> str:
+        """The last part of the address."""
+        return self.url.rpartition("/")[2]
+
+    @property
+    def is_python(self) -> bool:
+        """Whether it holds Python modules; then it is a distribution, as pip sees it."""
+        return self.name != "pip" and any(spec.split(" ")[0] == "python" for spec in self.depends)
+
+    @property
+    def distribution(self) -> str:
+        """What pip calls it; it is but for PyTorch the package's own name."""
+        return _DISTRIBUTIONS.get(self.name, self.name)
+
+
+_DISTRIBUTIONS = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lock:
+    """All that goes into an image. Made by `lockparse.parse_lock` or a resolve; the lists sort themselves."""
+
+    request: Request
+    platform: str
+    """As in OCI: ``linux/amd64``."""
+    epoch: int
+    """Seconds since 1970 (UTC): the one time stamp in the image."""
+    python: Sequence[PythonPackage]
+    debian: Sequence[DebianPackage]
+    variables: Mapping[str, str]
+    conda: Sequence[CondaPackage] = ()
+    architectures: Sequence[str] = ()
+    """The GPUs that torch has code for, as CUDA writes them (``sm_80``); empty where that is not known."""
+    base: Base | None = None
+    """The image underneath, where the request names one; ``debian`` then goes on top of it."""
+
+    def __post_init__(self) -> None:
+        """Bring the lists into their one order."""
+        set_ = object.__setattr__
+        set_(self, "python", tuple(sorted(self.python, key=lambda p: p.name)))
+        set_(self, "conda", tuple(sorted(self.conda, key=lambda p: p.name)))
+        set_(self, "debian", tuple(sorted(self.debian, key=lambda p: (p.name, p.architecture))))
+        set_(self, "architectures", tuple(self.architectures))
+        set_(self, "variables", dict(sorted(self.variables.items())))
+
+    def dump(self) -> str:
+        """Return the canonical text, digest included."""
+        table = self.table()
+        table["tool"]["reprobuild"] = {"digest": self.digest} | table["tool"]["reprobuild"]
+        return tomli_w.dumps(table)
+
+    @property
+    def digest(self) -> str:
+        """``sha256:…`` over the canonical text without the digest itself."""
+        return "sha256:" + hashlib.sha256(tomli_w.dumps(self.table()).encode()).hexdigest()
+
+    @property
+    def suite(self) -> str:
+        """The Debian release underneath, by code name; empty where the base image is another system."""
+        return self.request.suite if self.base is None else self.base.suite
+
+    @property
+    def interpreter(self) -> str:
+        """The absolute path in the image of the Python that the environment is made with."""
+        if self.base is not None and self.base.python:
+            return self.base.python
+        return f"{SITE_PREFIX if self.conda else '/usr'}/bin/python{self.request.python}"
+
+    @property
+    def stack(self) -> Mapping[str, str]:
+        """Versions by plain name: python, torch, numpy, and cuda, cudnn, nccl where they are locked."""
+        found: dict[str, str] = {}
+        for package in self.conda:
+            found |= {
+                name: package.version for name, form in _CONDA_STACK.items() if form.fullmatch(package.name)
+            }
+        found |= {p.name: p.version for p in self.python if p.name in ("torch", "numpy")}
+        for wheel in self.python:
+            found |= {name: wheel.version for name, form in _STACK.items() if form.fullmatch(wheel.name)}
+        if self.base is not None and self.base.python_version and not self.conda:
+            found["python"] = self.base.python_version
+        interpreter = f"python{self.request.python}"
+        for deb in self.debian:
+            if deb.name == interpreter and not self.conda:
+                found["python"] = deb.version.rpartition(":")[2].partition("-")[0]
+        return dict(sorted(found.items()))
+
+    def version_of(self, package: str) -> str:
+        """Return the locked version of a Python package; KeyError when it is not locked."""
+        return self.distributions[package]
+
+    @property
+    def distributions(self) -> Mapping[str, str]:
+        """Versions of all Python packages, as pip sees them, of wheels and of conda."""
+        conda = {p.distribution: p.version for p in self.conda if p.is_python or p.name == "pip"}
+        return dict(sorted((conda | {p.name: p.version for p in self.python}).items()))
+
+    def check_for(self, request: Request, where: str) -> None:
+        """Raise `LockError` that names the keys in which ``request`` differs from the one locked."""
+        lines = request.differences(self.request)
+        if lines:
+            raise LockError(
+                f"{where} is for another request ({'; '.join(lines)})",
+                hint="run `reprobuild lock` to bring it up to date",
+            )
+
+    @property
+    def header(self) -> Mapping[str, Any]:
+        """What PEP 751 wants at the top of the file; all of it follows from the rest."""
+        return {
+            "lock-version": "1.0",
+            "environments": [f"sys_platform == 'linux' and {marker(self.platform)}"],
+            "requires-python": f"=={self.request.python}.*",
+            "created-by": "reprobuild",
+        }
+
+    def table(self) -> dict[str, Any]:
+        """Return what `dump` writes, without the digest."""
+        return {
+            **self.header,
+            "packages": [
+                {"name": p.name, "version": p.version, "wheels": [_wheel_table(p.wheel)]} for p in self.python
+            ],
+            "tool": {
+                "reprobuild": {
+                    "format": FORMAT,
+                    "platform": self.platform,
+                    "epoch": self.epoch,
+                    "request-digest": self.request.digest,
+                    "request": self.request.to_dict(),
+                    "stack": dict(self.stack),
+                    "variables": dict(self.variables),
+                    **({"architectures": list(self.architectures)} if self.architectures else {}),
+                    **({"base": self.base.to_dict()} if self.base is not None else {}),
+                    **({"conda": [_conda_table(p) for p in self.conda]} if self.conda else {}),
+                    "debian": [
+                        {
+                            "name": p.name,
+                            "version": p.version,
+                            "architecture": p.architecture,
+                            "archive": p.archive,
+                            "path": p.path,
+                            "size": p.size,
+                            "sha256": p.sha256,
+                        }
+                        for p in self.debian
+                    ],
+                }
+            },
+        }
+
+
+def marker(platform: str) -> str:
+    """Return the PEP 508 marker of a platform's machine."""
+    return f"platform_machine == '{MACHINES[platform]}'"
+
+
+def _conda_table(package: CondaPackage) -> dict[str, Any]:
+    table: dict[str, Any] = {
+        "name": package.name,
+        "version": package.version,
+        "build": package.build,
+        "subdir": package.subdir,
+        "url": package.url,
+        "size": package.size,
+        "sha256": package.sha256,
+    }
+    if package.md5 is not None:
+        table["md5"] = package.md5
+    if package.uploaded is not None:
+        table["upload-time"] = package.uploaded
+    table["depends"] = list(package.depends)
+    return table | ({"constrains": list(package.constrains)} if package.constrains else {})
+
+
+def _wheel_table(wheel: Wheel) -> dict[str, Any]:
+    table: dict[str, Any] = {"name": wheel.filename}
+    if wheel.uploaded is not None:
+        table["upload-time"] = wheel.uploaded
+    return table | {"url": wheel.url, "size": wheel.size, "hashes": {"sha256": wheel.sha256}}

@@ -1,0 +1,296 @@
+"""A lock's text → `Lock`; every field checked, and the digest that it carries."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from packaging.pylock import Pylock, PylockValidationError
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import Version
+
+from ..errors import LockError, RequestError
+from ..request.model import Request
+from .base_image import Base
+from .model import FORMAT, MACHINES, CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
+
+RENEW = "restore it from version control, or make it anew with `reprobuild lock --upgrade`"
+"""What to do about a lock that cannot be used; without ``--upgrade`` its pins would be read, to keep them."""
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_WHEEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.whl")
+_POOL_PATH = re.compile(r"pool/[A-Za-z0-9+.~_/-]+\.deb")
+_DEBIAN_VERSION = re.compile(r"[A-Za-z0-9.+~:-]+")
+_CONDA_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.(conda|tar\.bz2)")
+_CONDA_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*")
+_ARCHITECTURE = re.compile(r"(sm|compute)_[0-9]+[a-z]?")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+
+
+def parse_lock(text: str, where: str) -> Lock:
+    """Read a lock's text. Raises `LockError` that begins with ``where`` and the place in the file."""
+    return parse_table(load_table(text, where), where)
+
+
+def load_table(text: str, where: str) -> dict[str, Any]:
+    """Read a lock's text as a table that nothing has checked. Raises `LockError`."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        # Not only TOMLDecodeError: a number of 5,000 digits is a plain ValueError.
+        raise LockError(f"{where}: not valid TOML: {error}", hint=RENEW) from None
+
+
+def parse_table(data: Mapping[str, Any], where: str) -> Lock:
+    """Check a table in the form of a lock of one platform. Raises `LockError`."""
+    try:
+        lock = _lock(data)
+        recorded = data["tool"]["reprobuild"]["digest"]
+    except _BadError as error:
+        raise LockError(f"{where}: {error}", hint=RENEW) from None
+    if recorded != lock.digest:
+        raise LockError(
+            f"{where}: its content does not fit the digest it carries, so it was changed by hand",
+            hint=RENEW,
+        )
+    return lock
+
+
+class _BadError(Exception):
+    """A place in the file and what is wrong there; `parse_lock` adds the file's name."""
+
+
+def _lock(data: Mapping[str, Any]) -> Lock:
+    try:
+        Pylock.from_dict(data)
+    except (PylockValidationError, ValueError) as error:
+        raise _BadError(f"not a PEP 751 lock: {error}") from None
+    _keys(data, "", "lock-version environments requires-python created-by packages tool")
+    tool = data.get("tool", {})
+    if "reprobuild" not in tool:
+        raise _BadError("[tool.reprobuild] is missing, so this lock is of another tool")
+    _keys(tool, "tool", "reprobuild")
+    own = _get(tool, "tool", "reprobuild", dict)
+    place = "tool.reprobuild"
+    if _get(own, place, "format", int) != FORMAT:
+        raise _BadError(
+            f"{place}.format: {own['format']} is not {FORMAT}, so another version of reprobuild wrote it"
+        )
+    _keys(
+        own,
+        place,
+        "digest format platform epoch request-digest request stack variables architectures base conda debian",
+    )
+    _get(own, place, "digest", str)
+    platform = _get(own, place, "platform", str)
+    if platform not in MACHINES:
+        raise _BadError(f"{place}.platform: {platform!r} is not one of {', '.join(MACHINES)}")
+    epoch = _get(own, place, "epoch", int)
+    if not 0 <= epoch < 2**33:
+        raise _BadError(f"{place}.epoch: {epoch} is no time that a tar file can hold")
+    try:
+        request = Request.from_dict(_get(own, place, "request", dict), f"{place}.request")
+        base = Base.from_dict(_get(own, place, "base", dict), place) if "base" in own else None
+    except RequestError as error:
+        raise _BadError(error.message) from None
+    variables = _get(own, place, "variables", dict)
+    for key, value in variables.items():
+        if not _VARIABLE.fullmatch(key) or not isinstance(value, str) or not value.isprintable():
+            raise _BadError(f"{place}.variables.{key}: not a variable name and one line of text")
+    known = _get(own, place, "architectures", list) if "architectures" in own else []
+    if not all(isinstance(each, str) and _ARCHITECTURE.fullmatch(each) for each in known):
+        raise _BadError(f"{place}.architectures: a list like ['sm_80', 'compute_90'] is needed")
+    lock = Lock(
+        request=request,
+        platform=platform,
+        epoch=epoch,
+        python=[_package(table, f"packages[{i}]") for i, table in enumerate(data["packages"])],
+        debian=[
+            _debian(table, f"{place}.debian[{i}]") for i, table in enumerate(_get(own, place, "debian", list))
+        ],
+        variables=variables,
+        conda=[
+            _conda(table, f"{place}.conda[{i}]")
+            for i, table in enumerate(_get(own, place, "conda", list) if "conda" in own else [])
+        ],
+        architectures=known,
+        base=base,
+    )
+    _unique([p.name for p in lock.python], "packages")
+    _unique([p.name for p in lock.debian], f"{place}.debian")
+    _unique([p.name for p in lock.conda], f"{place}.conda")
+    _derived(lock, data, own, place)
+    return lock
+
+
+def _derived(lock: Lock, data: Mapping[str, Any], own: Mapping[str, Any], place: str) -> None:
+    for key, value in lock.header.items():
+        if data.get(key) != value:
+            raise _BadError(f"{key}: {data.get(key)!r} stands where this lock has {value!r}")
+    if own.get("stack") != lock.stack:
+        raise _BadError(f"{place}.stack: does not fit the locked packages")
+    if own.get("request-digest") != lock.request.digest:
+        raise _BadError(f"{place}.request-digest: does not fit the request in the lock")
+    if lock.request.platforms and lock.platform not in lock.request.platforms:
+        raise _BadError(f"{place}.platform: {lock.platform} is not one that the request asks for")
+    if bool(lock.conda) != (lock.request.conda is not None):
+        raise _BadError(f"{place}.conda: does not fit the request in the lock")
+    if (lock.base is None) != (lock.request.base_image is None):
+        raise _BadError(f"{place}.base: does not fit the request in the lock")
+    if lock.base is not None and lock.platform not in lock.base.manifests:
+        raise _BadError(f"{place}.base.manifests: {lock.platform} is missing")
+    missing = {"torch", "numpy", "pip"} - lock.distributions.keys()
+    if missing:
+        raise _BadError(f"packages: {', '.join(sorted(missing))} missing")
+    if "python" not in lock.stack:
+        where = "conda: python" if lock.conda else f"debian: python{lock.request.python}"
+        raise _BadError(f"{place}.{where} missing")
+
+
+def _package(table: Mapping[str, Any], place: str) -> PythonPackage:
+    _keys(table, place, "name version wheels")
+    wheels = table.get("wheels", [])
+    if len(wheels) != 1:
+        raise _BadError(f"{place}.wheels: one wheel is needed, not {len(wheels)}")
+    wheel, spot = wheels[0], f"{place}.wheels[0]"
+    _keys(wheel, spot, "name upload-time url size hashes")
+    _keys(_get(wheel, spot, "hashes", dict), f"{spot}.hashes", "sha256")
+    name, version = _get(table, place, "name", str), Version(_get(table, place, "version", str))
+    return PythonPackage(
+        name=name,
+        version=str(version),
+        wheel=Wheel(
+            filename=_filename(wheel, spot, name, version),
+            url=_url(wheel, spot),
+            sha256=_sha256(wheel["hashes"], f"{spot}.hashes"),
+            size=_size(wheel, spot),
+            uploaded=_uploaded(wheel, spot),
+        ),
+    )
+
+
+def _filename(wheel: Mapping[str, Any], place: str, name: str, version: Version) -> str:
+    value = _form(wheel, place, "name", _WHEEL)
+    try:
+        found = parse_wheel_filename(value)[:2]
+    except InvalidWheelFilename:
+        found = None
+    if found != (name, version):  # newer versions of packaging have looked already
+        raise _BadError(f"{place}.name: {value!r} is no wheel of {name} {version}")
+    return value
+
+
+def _url(wheel: Mapping[str, Any], place: str) -> str:
+    value: str = _get(wheel, place, "url", str)
+    try:
+        parts = urlsplit(value)
+        good = parts.scheme == "file" or (parts.scheme in ("https", "http") and bool(parts.hostname))
+        secret = parts.username is not None or parts.password is not None
+    except ValueError:  # brackets that hold no IPv6 address
+        good = secret = False
+    if not good or not value.isprintable() or " " in value:
+        raise _BadError(f"{place}.url: not an https, http or file address")
+    if secret:
+        raise _BadError(f"{place}.url: carries a user name or password")
+    return value
+
+
+def _uploaded(wheel: Mapping[str, Any], place: str) -> datetime | None:
+    value = wheel.get("upload-time")
+    if value is None:
+        return None
+    try:
+        if isinstance(value, datetime) and value.tzinfo is not None:
+            return value.astimezone(UTC).replace(microsecond=0)
+    except OverflowError:  # a zone that moves it out of the years 1 to 9999
+        pass
+    raise _BadError(f"{place}.upload-time: {value} is not a time with a time zone")
+
+
+def _debian(table: Any, place: str) -> DebianPackage:
+    if not isinstance(table, dict):
+        raise _BadError(f"{place}: a table is needed")
+    _keys(table, place, "name version architecture archive path size sha256")
+    return DebianPackage(
+        name=_form(table, place, "name", re.compile(r"[a-z0-9][a-z0-9+.-]+")),
+        version=_form(table, place, "version", _DEBIAN_VERSION),
+        architecture=_form(table, place, "architecture", re.compile(r"[a-z0-9]+")),
+        archive=_form(table, place, "archive", re.compile(r"[a-z][a-z-]*")),
+        path=_form(table, place, "path", _POOL_PATH),
+        sha256=_sha256(table, place),
+        size=_size(table, place),
+    )
+
+
+def _conda(table: Any, place: str) -> CondaPackage:
+    if not isinstance(table, dict):
+        raise _BadError(f"{place}: a table is needed")
+    _keys(table, place, "name version build subdir url size sha256 md5 upload-time depends constrains")
+    url = _url(table, place)
+    if not _CONDA_FILE.fullmatch(url.rpartition("/")[2]):
+        raise _BadError(f"{place}.url: names no conda package")
+    return CondaPackage(
+        name=_form(table, place, "name", _CONDA_WORD),
+        version=_form(table, place, "version", _CONDA_WORD),
+        build=_form(table, place, "build", _CONDA_WORD),
+        subdir=_form(table, place, "subdir", re.compile("linux-64|linux-aarch64|noarch")),
+        url=url,
+        sha256=_sha256(table, place),
+        md5=_form(table, place, "md5", re.compile("[0-9a-f]{32}")) if "md5" in table else None,
+        size=_size(table, place),
+        depends=_specs(table, place, "depends"),
+        uploaded=_uploaded(table, place),
+        constrains=_specs(table, place, "constrains") if "constrains" in table else (),
+    )
+
+
+def _specs(table: Mapping[str, Any], place: str, key: str) -> tuple[str, ...]:
+    specs = _get(table, place, key, list)
+    if not all(isinstance(spec, str) and spec.isprintable() for spec in specs):
+        raise _BadError(f"{place}.{key}: a list of text is needed")
+    return tuple(specs)
+
+
+def _keys(table: Mapping[str, Any], place: str, known: str) -> None:
+    for key in table:
+        if key not in known.split():
+            raise _BadError(f"{place}.{key}: unknown key".lstrip("."))
+
+
+def _get(table: Mapping[str, Any], place: str, key: str, kind: type) -> Any:
+    if key not in table:
+        raise _BadError(f"{place}.{key}: missing")
+    if type(table[key]) is not kind:
+        raise _BadError(f"{place}.{key}: {kind.__name__} is needed, not {table[key]!r}")
+    return table[key]
+
+
+def _form(table: Mapping[str, Any], place: str, key: str, form: re.Pattern[str]) -> str:
+    value: str = _get(table, place, key, str)
+    if not form.fullmatch(value) or ".." in value.split("/"):
+        raise _BadError(f"{place}.{key}: {value!r} has not the form of one")
+    return value
+
+
+def _sha256(table: Mapping[str, Any], place: str) -> str:
+    value: str = _get(table, place, "sha256", str)
+    if not _SHA256.fullmatch(value):
+        raise _BadError(f"{place}.sha256: {value!r} is not 64 hex digits")
+    return value
+
+
+def _size(table: Mapping[str, Any], place: str) -> int:
+    value: int = _get(table, place, "size", int)
+    if value <= 0:
+        raise _BadError(f"{place}.size: {value} is not a size in bytes")
+    return value
+
+
+def _unique(names: list[str], place: str) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise _BadError(f"{place}: {', '.join(twice)} stands there twice")

@@ -1,0 +1,243 @@
+"""HTTP as pip and uv are set up for it: proxies, CA, credentials. And `scrub`, which keeps those unseen."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import ssl
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+
+import requests
+import truststore
+from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase, HTTPBasicAuth
+from requests.utils import get_netrc_auth
+from urllib3.util import Retry
+
+from .. import __version__
+from ..errors import HostError
+from ..host import process
+from .index_settings import Indexes, ca_bundle, client_certificate, find_links, indexes, proxy, uv_environment
+
+__all__ = ["Indexes", "ScrubFilter", "indexes", "scrub", "session", "uv_environment", "without_credentials"]
+
+CONNECT_TIMEOUT = 15.0
+READ_TIMEOUT = 60.0
+"""Seconds without a byte; long, since some indexes make a page on demand."""
+
+_USERINFO = re.compile(r"(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s\"'<>]*@")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class _Credential:
+    origin: tuple[str, str, int | None]
+    path: str
+    user: str
+    password: str
+
+
+def session(*, retries: int = 3, authorities: Iterable[Path] = ()) -> requests.Session:
+    """Return a session that reaches what the user's pip and uv reach; it may be shared by threads.
+
+    GET and HEAD are tried again ``retries`` times, with growing waits, when the connection breaks before an
+    answer or the answer is 429 or 5xx; the last such answer is then returned. Every call has a time limit.
+    The credentials of a configured index go to that scheme, host and port only, also over redirects; other
+    hosts get what netrc has for them. ``authorities`` are files of CA certificates to trust as well. Raises
+    `HostError` when a configured certificate file is no good.
+    """
+    made = _Session()
+    made.headers["User-Agent"] = f"reprobuild/{__version__}"
+    made.auth = _Auth()
+    retry = Retry(
+        total=retries,
+        backoff_factor=0.3,
+        status_forcelist=(429, 500, 502, 503, 504),
+        allowed_methods=("GET", "HEAD"),
+        raise_on_status=False,
+    )
+    context = _context()
+    for file in authorities:
+        try:
+            context.load_verify_locations(cafile=file)
+        except OSError as error:
+            raise HostError(f"{file}: no CA certificate can be read: {error}", hint="correct it") from None
+    for scheme in ("http://", "https://"):
+        made.mount(scheme, _Adapter(retry, context))
+    if proxy():
+        made.proxies = {"http": proxy(), "https": proxy()}
+    return made
+
+
+def _context() -> ssl.SSLContext:
+    """One for all connections: reading a bundle takes longer than the rest of a handshake."""
+    context = _verifying_context()
+    certificate = client_certificate()
+    if certificate is not None:
+        try:
+            # Without a password: what is protected by one fails here, and does not ask on the terminal.
+            context.load_cert_chain(certificate, password=b"")
+        except OSError as error:
+            raise HostError(
+                f"{certificate}: no certificate with its key can be read: {error}", hint="correct the file"
+            ) from None
+    return context
+
+
+def _verifying_context() -> ssl.SSLContext:
+    bundle = ca_bundle()
+    if bundle is None:
+        return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        if bundle.is_dir():
+            return ssl.create_default_context(capath=bundle)
+        return ssl.create_default_context(cafile=bundle)
+    except OSError as error:
+        raise HostError(
+            f"{bundle}: no CA certificates can be read: {error}", hint="correct the file"
+        ) from None
+
+
+def scrub(text: str) -> str:
+    """Return text for a message or a log: without ``user:password@`` and without any known password."""
+    for secret in sorted(_secrets(), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return _USERINFO.sub(r"\1", text)
+
+
+def without_credentials(url: str) -> str:
+    """Return the address without user name and password, and without a fragment."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
+
+
+class ScrubFilter(logging.Filter):
+    """For a log handler: no line that passes it holds a credential."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Scrub the finished message; every record passes."""
+        message = record.getMessage()
+        clean = scrub(message)
+        if clean != message:
+            record.msg, record.args = clean, ()
+        return True
+
+
+# The arguments of processes are the lines that could carry an address. A filter of a handler would do for
+# all loggers, but handlers are the caller's.
+process.log.addFilter(ScrubFilter())
+
+
+class _Session(requests.Session):
+    def request(self, *args: Any, **kwargs: Any) -> requests.Response:
+        """Give every call a time limit; requests has none."""
+        if kwargs.get("timeout") is None:
+            kwargs["timeout"] = (CONNECT_TIMEOUT, READ_TIMEOUT)
+        return super().request(*args, **kwargs)
+
+    def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
+        """Let requests drop the header where a redirect leaves the host, then add what the new host has."""
+        # types-requests has no types for it, hence the ignore.
+        super().rebuild_auth(prepared_request, response)  # type: ignore[no-untyped-call]
+        if "Authorization" not in prepared_request.headers and callable(self.auth):
+            self.auth(prepared_request)
+
+    def merge_environment_settings(self, *args: Any, **kwargs: Any) -> Any:
+        """Leave the bundle to the adapter's context; requests would read it anew for every connection."""
+        return {**super().merge_environment_settings(*args, **kwargs), "verify": True}
+
+
+class _Adapter(HTTPAdapter):
+    def __init__(self, retry: Retry, context: ssl.SSLContext) -> None:
+        self._context = context
+        super().__init__(pool_maxsize=32, max_retries=retry)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        return super().proxy_manager_for(*args, ssl_context=self._context, **kwargs)
+
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+        """Add no CA of certifi's to the context's: it verifies, whatever requests would say here."""
+
+
+class _Auth(AuthBase):
+    """Basic authentication by origin. Never raises: a host without credentials gets none."""
+
+    def __init__(self) -> None:
+        self._known = list(_credentials((*indexes().all, *find_links())))
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        parts = urlsplit(request.url or "")
+        pair = _userinfo(parts) or self._of(parts) or get_netrc_auth(request.url or "")
+        if pair is not None:
+            HTTPBasicAuth(*pair)(request)
+        return request
+
+    def _of(self, parts: SplitResult) -> tuple[str, str] | None:
+        # Two indexes of one host may have a password each: that of the closest path is meant.
+        same = [known for known in self._known if known.origin == _origin(parts)]
+        if not same:
+            return None
+        best = max(same, key=lambda known: _shared(known.path, parts.path))
+        return best.user, best.password
+
+
+def _shared(one: str, other: str) -> int:
+    pairs = zip(one.split("/"), other.split("/"), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _credentials(urls: tuple[str, ...]) -> Iterator[_Credential]:
+    for url in urls:
+        parts = urlsplit(url)
+        pair = _userinfo(parts)
+        if pair is not None:
+            yield _Credential(_origin(parts), parts.path, *pair)
+
+
+def _userinfo(parts: SplitResult) -> tuple[str, str] | None:
+    if not parts.username and not parts.password:
+        return None
+    return unquote(parts.username or ""), unquote(parts.password or "")
+
+
+def _origin(parts: SplitResult) -> tuple[str, str, int | None]:
+    return parts.scheme, (parts.hostname or "").lower(), parts.port or _DEFAULT_PORTS.get(parts.scheme)
+
+
+def _secrets() -> frozenset[str]:
+    """Return what must not be seen. Never raises and never logs: `ScrubFilter` calls it for every line."""
+    settings = re.compile(r"(UV|PIP|XDG)_.*|HOME|.*_proxy", re.IGNORECASE)
+    return _secrets_of(tuple((key, value) for key, value in os.environ.items() if settings.fullmatch(key)))
+
+
+@lru_cache(maxsize=8)
+def _secrets_of(settings: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    """Return the secrets as they are and percent-encoded; a token is a user name without a password."""
+    found: set[str] = set()
+    urls = [value for key, value in settings if key.lower().endswith("_proxy")]
+    # Whoever needs the settings says what is wrong with them.
+    with suppress(HostError, OSError, RuntimeError):
+        urls += find_links()
+    with suppress(HostError, OSError, RuntimeError):
+        urls += [*indexes().all, proxy()]
+    for url in urls:
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            continue
+        secret = (parts.username if parts.password is None else parts.password) or ""
+        found |= {secret, unquote(secret)}
+    found |= {value for key, value in settings if re.fullmatch(r"UV_INDEX_\w+_PASSWORD", key)}
+    # Replacing a word of two letters would only make the text unreadable.
+    return frozenset(secret for secret in found if len(secret) > 3)

@@ -1,0 +1,1 @@
+"""Files of the OCI formats: image store, archives, layers, manifests and configurations."""

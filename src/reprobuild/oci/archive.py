@@ -1,0 +1,110 @@
+"""An image of the store → an archive that other tools take; the same image gives the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tarfile
+from io import BytesIO
+from pathlib import Path
+from typing import IO
+
+import zstandard
+
+from ..host.home import storage_errors
+from .documents import MANIFEST_TYPE
+from .store import NAME, Image, ImageStore, damaged
+from .stream import CHUNK
+from .tar_writer import MTIME
+
+
+def export(images: ImageStore, image: Image, name: str, file: Path) -> None:
+    """Write an image as an OCI archive under ``name``; the file is there as a whole or not at all.
+
+    Raises `ImageError` when a blob is missing or damaged, `StorageError`.
+    """
+    partial = file.with_name(f".{file.name}.partial")
+    with storage_errors(file.parent):
+        try:
+            with partial.open("wb") as out:
+                write_oci(images, image, name, out)
+            partial.replace(file)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+
+def write_oci(images: ImageStore, image: Image, name: str | None, out: IO[bytes]) -> None:
+    """Write an image as an OCI archive; its digest stays what it is."""
+    manifest = images.manifest(image.digest)
+    entry = {
+        **({"annotations": {NAME: name}} if name is not None else {}),
+        "digest": image.digest,
+        "mediaType": MANIFEST_TYPE,
+        "size": images.blob(image.digest).stat().st_size,
+    }
+    index = {"manifests": [entry], "mediaType": "application/vnd.oci.image.index.v1+json", "schemaVersion": 2}
+    blobs = sorted({image.digest, manifest["config"]["digest"], *(y["digest"] for y in manifest["layers"])})
+    with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT, bufsize=CHUNK) as tar:
+        _add(tar, "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
+        _add(tar, "index.json", json.dumps(index, separators=(",", ":")).encode())
+        for digest in blobs:
+            _add_blob(tar, images.blob(digest), digest)
+
+
+def write_docker(images: ImageStore, image: Image, out: IO[bytes]) -> None:
+    """Write an image as ``docker save`` did before version 25, with layers inflated, and without a name.
+
+    Any Docker takes it, and knows the image by the digest of its configuration.
+    """
+    config = str(images.manifest(image.digest)["config"]["digest"])[7:]
+    layers = images.layers(image.digest)
+    names = [f"{diff_id[7:]}.tar" for _, diff_id in layers]
+    with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT, bufsize=CHUNK) as tar:
+        manifest = [{"Config": f"{config}.json", "Layers": names, "RepoTags": None}]
+        _add(tar, "manifest.json", json.dumps(manifest).encode())
+        _add(tar, f"{config}.json", images.blob(config).read_bytes())
+        for (blob, _), name in zip(layers, names, strict=True):
+            # A tar says how long a file is before it comes, which takes reading the layer twice.
+            with blob.open("rb") as file:
+                size = sum(map(len, zstandard.ZstdDecompressor().read_to_iter(file, read_size=CHUNK)))
+            with blob.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
+                tar.addfile(_info(name, size), stream)
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    tar.addfile(_info(name, len(content)), BytesIO(content))
+
+
+def _add_blob(tar: tarfile.TarFile, path: Path, digest: str) -> None:
+    """Add a blob and verify it on the way: who gets the archive must not be the first to see damage."""
+    try:
+        blob = path.open("rb")
+    except FileNotFoundError:
+        raise damaged(digest, "it is missing") from None
+    with blob:
+        hashing = _Hashing(blob)
+        tar.addfile(_info(f"blobs/sha256/{digest[7:]}", path.stat().st_size), hashing)
+    if hashing.digest() != digest:
+        raise damaged(digest, "its bytes do not fit its name")
+
+
+class _Hashing:
+    """A file to read from, whose bytes are hashed on the way."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._hash = file, hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._hash.update(data)
+        return data
+
+    def digest(self) -> str:
+        return "sha256:" + self._hash.hexdigest()
+
+
+def _info(name: str, size: int) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime, info.mode = size, MTIME, 0o644
+    return info

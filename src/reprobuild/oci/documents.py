@@ -1,0 +1,84 @@
+"""Layers and a configuration → the JSON of an OCI image, canonical, so that its digest says it all. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ..lock.model import Lock
+from ..render.image_config import ImageConfig
+from .tar_writer import Layer, Record
+
+MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
+CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
+
+MANIFEST_ROOTS = ("opt/venv", "usr")
+"""The folders whose files the manifest of installed files names; ``in_image/manifest.py`` writes the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageDocuments:
+    """The two JSON documents of an image."""
+
+    manifest: bytes
+    config: bytes
+
+    @property
+    def digest(self) -> str:
+        """The image's digest: that of its manifest."""
+        return sha256(self.manifest)
+
+
+def documents(lock: Lock, config: ImageConfig, layers: Sequence[tuple[str, Layer]]) -> ImageDocuments:
+    """Return the documents of an image with these layers, each with its title, the lowest first."""
+    architecture = lock.platform.partition("/")[2]
+    created = datetime.fromtimestamp(lock.epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    config_bytes = _json(
+        {
+            "architecture": architecture,
+            "config": {
+                "Cmd": list(config.cmd),
+                "Env": [f"{key}={value}" for key, value in config.env.items()],
+                "Labels": dict(config.labels),
+                "WorkingDir": config.workdir,
+            },
+            "created": created,
+            "history": [{"created": created, "created_by": f"reprobuild: {title}"} for title, _ in layers],
+            "os": "linux",
+            "rootfs": {"diff_ids": [layer.diff_id for _, layer in layers], "type": "layers"},
+        }
+    )
+    manifest = {
+        "annotations": dict(config.labels),
+        "config": {"digest": sha256(config_bytes), "mediaType": CONFIG_TYPE, "size": len(config_bytes)},
+        "layers": [{"digest": y.digest, "mediaType": y.media_type, "size": y.size} for _, y in layers],
+        "mediaType": MANIFEST_TYPE,
+        "schemaVersion": 2,
+    }
+    return ImageDocuments(_json(manifest), config_bytes)
+
+
+def file_manifest(records: Iterable[Record]) -> bytes:
+    """Return the manifest of installed files, in the form of ``in_image/manifest.py``.
+
+    Where layers name the same path, the last one given counts.
+    """
+    found = {r.path: r for r in records if r.path in MANIFEST_ROOTS or r.path.startswith(_INSIDE)}
+    lines = sorted((f"/{r.path}", f"{r.kind}\t{r.mode:o}\t{r.content}\t/{r.path}\n") for r in found.values())
+    return "".join(line for _, line in lines).encode("utf-8", "surrogateescape")
+
+
+def sha256(data: bytes) -> str:
+    """Return ``sha256:…`` of some bytes."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+_INSIDE = tuple(f"{root}/" for root in MANIFEST_ROOTS)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()

@@ -1,0 +1,261 @@
+"""The image store of the embedded engine: an OCI layout (image-spec, image-layout.md) that other tools read.
+
+An image is known by its digest; a name is a line of ``index.json``. Blobs are written before any line that
+needs them, and the index is replaced as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import ImageError
+from ..host.console import Console
+from ..host.home import Home, atomic_write, make_folders, storage_errors
+from .documents import MANIFEST_TYPE, ImageDocuments, sha256
+from .stream import Member, layout_members
+
+NAME = "org.opencontainers.image.ref.name"
+"""The annotation of an index's entry that holds the image's name."""
+
+_REPOSITORY = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d+)?/)?"
+_REFERENCE = re.compile(rf"{_HOST}{_REPOSITORY}(?:/{_REPOSITORY})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?")
+_EMPTY = "`reprobuild clean --all` empties the store; the next run builds the images again"
+_SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
+_DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{7,64})")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Image:
+    """An image of the store."""
+
+    digest: str
+    names: tuple[str, ...]
+    """Its names, sorted; none for a candidate."""
+    size: int
+    """Bytes of its compressed layers and documents."""
+    labels: Mapping[str, str]
+
+
+def lowest_below(layers: Sequence[str], others: Mapping[str, Sequence[str]]) -> str | None:
+    """Return which of some images, by their layers, lies under one: of several that with the fewest."""
+    under = [
+        (len(below), name)
+        for name, below in others.items()
+        if 0 < len(below) < len(layers) and list(layers[: len(below)]) == list(below)
+    ]
+    return min(under)[1] if under else None
+
+
+def image_name(text: str) -> str:
+    """Return a name with its tag, ``latest`` where it has none. Raises `ImageError` on a bad name."""
+    if not _REFERENCE.fullmatch(text) or len(text) > 255:
+        raise ImageError(
+            f"{text!r} is not an image name",
+            hint="lower-case letters, digits, and . _ - between them, as in team/torch:2.4.1-cu121",
+        )
+    return text if ":" in text.rpartition("/")[2] else f"{text}:latest"
+
+
+class ImageStore:
+    """The images of a `Home`."""
+
+    def __init__(self, home: Home, console: Console) -> None:
+        self._home, self._console = home, console
+        self.folder = home.folder("oci")
+        self._blobs = self.folder / "blobs" / "sha256"
+        make_folders(self._blobs)
+
+    def blob(self, digest: str) -> Path:
+        """Where the blob of a digest is."""
+        return self._blobs / digest.removeprefix("sha256:")
+
+    def add(self, image: ImageDocuments) -> str:
+        """Add an image, without a name, whose layers are there already; return its digest."""
+        for document in (image.config, image.manifest):
+            # Also where one is: a machine that stopped may have left it too short.
+            atomic_write(self.blob(sha256(document)), document, mode=0o444, sync=False)
+        entry = {"digest": image.digest, "mediaType": MANIFEST_TYPE, "size": len(image.manifest)}
+
+        def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            return entries if any(e["digest"] == image.digest for e in entries) else [*entries, entry]
+
+        self._change(change)
+        return image.digest
+
+    def base_of(self, image: Image) -> Image | None:  # noqa: ARG002 -- one contract for all engines
+        """Return None: all images here are reprobuild's own, and start from no other."""
+        return None
+
+    def name(self, digest: str, name: str) -> None:
+        """Give an image a name, which is taken from the image that had it. Only tag.py calls this."""
+        known = self.find(digest)
+        size = self.blob(known.digest).stat().st_size
+
+        def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            # The image that loses the name stays as one without.
+            for entry in entries:
+                if entry.get("annotations", {}).get(NAME) == name:
+                    del entry["annotations"]
+            kept = [e for e in entries if e["digest"] != known.digest or "annotations" in e]
+            named = {"annotations": {NAME: name}, "digest": known.digest}
+            return [*kept, named | {"mediaType": MANIFEST_TYPE, "size": size}]
+
+        self._change(change)
+
+    def images(self) -> list[Image]:
+        """Return all images, those with a name first, by name."""
+        names: dict[str, list[str]] = {}
+        for entry in self._entries():
+            found = names.setdefault(entry["digest"], [])
+            if name := entry.get("annotations", {}).get(NAME):
+                found.append(name)
+        images = [self._image(digest, found) for digest, found in names.items()]
+        return sorted(images, key=lambda image: (not image.names, image.names, image.digest))
+
+    def find(self, reference: str) -> Image:
+        """Return the image of a name, a digest, or seven or more digits of it. Raises `ImageError`."""
+        images = self.images()
+        if match := _DIGEST.fullmatch(reference):
+            found = [i for i in images if i.digest.startswith(f"sha256:{match[1]}")]
+            if len(found) > 1:
+                raise ImageError(f"{reference} is the start of {len(found)} digests", hint="give more digits")
+            if found:
+                return found[0]
+        for image in images:
+            if reference in image.names or f"{reference}:latest" in image.names:
+                return image
+        there = [image.names[0] for image in images if image.names]
+        raise ImageError(
+            f"no image {reference!r}",
+            hint=f"there are: {', '.join(there)}" if there else "`reprobuild image --cuda 12.1` makes one",
+        )
+
+    def manifest(self, digest: str) -> Mapping[str, Any]:
+        """Return the manifest of an image. Raises `ImageError` when the store is damaged."""
+        return self._document(digest)
+
+    def config(self, digest: str) -> Mapping[str, Any]:
+        """Return the configuration of an image."""
+        return self._document(self.manifest(digest)["config"]["digest"])
+
+    def layers(self, digest: str) -> list[tuple[Path, str]]:
+        """Return the layers of an image, lowest first: blob and digest of the tar in it."""
+        blobs = [self.blob(layer["digest"]) for layer in self.manifest(digest)["layers"]]
+        return list(zip(blobs, self.config(digest)["rootfs"]["diff_ids"], strict=True))
+
+    @contextmanager
+    def opened(self, digest: str) -> Iterator[Iterator[Member]]:
+        """Give an image's blobs under their names in an OCI layout; see `base.Images`."""
+        yield layout_members(self.folder, digest)
+
+    def remove(self, reference: str) -> Image:
+        """Take away a name, or with a digest the image with all its names; blobs go with `clean`."""
+        image = self.find(reference)
+        name = reference if reference in image.names else f"{reference}:latest"
+
+        def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            if name in image.names:
+                return [e for e in entries if e.get("annotations", {}).get(NAME) != name]
+            return [e for e in entries if e["digest"] != image.digest]
+
+        self._change(change)
+        return image
+
+    def drop_unnamed(self) -> list[str]:
+        """Take away all images without a name; return their digests."""
+        dropped: list[str] = []
+
+        def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            named = {e["digest"] for e in entries if NAME in e.get("annotations", {})}
+            dropped.extend(sorted({e["digest"] for e in entries} - named))
+            return [e for e in entries if e["digest"] in named]
+
+        self._change(change)
+        return dropped
+
+    def reset(self) -> None:
+        """Take away all images, also when the index is damaged."""
+        with storage_errors(self.folder):
+            (self.folder / "index.json").unlink(missing_ok=True)
+
+    def used_blobs(self) -> set[str]:
+        """Return the digests of all blobs that an image needs."""
+        used: set[str] = set()
+        for image in self.images():
+            manifest = self.manifest(image.digest)
+            used |= {image.digest, manifest["config"]["digest"], *(y["digest"] for y in manifest["layers"])}
+        return used
+
+    def _image(self, digest: str, names: Sequence[str]) -> Image:
+        manifest = self.manifest(digest)
+        size = manifest["config"]["size"] + sum(layer["size"] for layer in manifest["layers"])
+        labels = manifest.get("annotations", {})
+        return Image(digest=digest, names=tuple(sorted(names)), size=size, labels=labels)
+
+    def _document(self, digest: str) -> Mapping[str, Any]:
+        try:
+            data = self.blob(digest).read_bytes()
+        except OSError as error:
+            raise damaged(digest, str(error.strerror)) from None
+        if sha256(data) != digest:
+            raise damaged(digest, "its bytes do not fit its name")
+        document: Mapping[str, Any] = json.loads(data)
+        return document
+
+    def _entries(self) -> list[dict[str, Any]]:
+        try:
+            entries: list[dict[str, Any]] = json.loads((self.folder / "index.json").read_bytes())["manifests"]
+            bad = [e for e in entries if not _is_entry(e)]
+        except FileNotFoundError:
+            return []
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ImageError(
+                f"{self.folder / 'index.json'} is damaged: {error}",
+                hint=_EMPTY,
+            ) from None
+        if bad:
+            raise ImageError(f"{self.folder / 'index.json'} is damaged: {bad[0]} is no image", hint=_EMPTY)
+        return entries
+
+    def _change(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+        with self._home.lock("images", self._console), storage_errors(self.folder):
+            entries = change(self._entries())
+            entries.sort(key=lambda e: (e["digest"], e.get("annotations", {}).get(NAME, "")))
+            if not (self.folder / "oci-layout").exists():
+                atomic_write(self.folder / "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
+            index = {"manifests": entries, "mediaType": _INDEX_TYPE, "schemaVersion": 2}
+            content = json.dumps(index, separators=(",", ":")).encode()
+            atomic_write(self.folder / "index.json", content, sync=False)
+
+
+def refuse_candidate(image: Image) -> None:
+    """Raise `ImageError` for an image without a name, before it gets one elsewhere."""
+    if not image.names:  # it need not have passed
+        raise ImageError(
+            f"{image.digest[:19]} is a candidate: an image gets a name, here or elsewhere, when it has passed"
+            " its self-test",
+            hint="`reprobuild image` tests it and names it",
+        )
+
+
+def damaged(digest: str, reason: str) -> ImageError:
+    """Return the error of a blob that is not what its name says."""
+    return ImageError(
+        f"the image store is damaged: {digest}: {reason}",
+        hint=_EMPTY,
+    )
+
+
+def _is_entry(entry: Mapping[str, Any]) -> bool:
+    annotations = entry.get("annotations", {})
+    return bool(_SHA256.fullmatch(entry["digest"])) and isinstance(annotations, dict)
+
+
+_INDEX_TYPE = "application/vnd.oci.image.index.v1+json"

@@ -1,0 +1,151 @@
+"""Whether this machine can build and run images, and one image in particular.
+
+A CUDA program needs a driver whose own CUDA is of the same major version or a later one (CUDA's minor version
+compatibility), and code for the GPU that it meets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from ..engines.choice import taker
+from ..engines.gpu import gpu_access
+from ..errors import HostError
+from ..fetch.scheduler import UNPACKED
+from ..host import namespaces, process, sandbox
+from ..host.console import Console
+from ..host.home import Home, free_bytes, size_text
+from ..lock.model import Lock
+from ..net.index_settings import ca_bundle
+from .requirements import Needs, needs_of
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    good: bool | None
+    """None: of no matter here, such as a GPU on a machine that has none."""
+    text: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """The NVIDIA driver and the GPUs."""
+
+    version: str
+    cuda: str
+    """The newest CUDA that it knows, like ``12.4``."""
+    gpus: tuple[tuple[str, str], ...]
+    """Name and compute capability."""
+
+
+def examine(lock: Lock | None, home: Home) -> tuple[Finding, ...]:
+    """Look at all that a build and a run need: of any image, or a lock's.
+
+    Changes nothing and asks no network.
+    """
+    found = [
+        _tried("runtime", sandbox.runtime),
+        _tried("namespaces", lambda: namespaces.check(all_ids=True)),
+        _tried("mmdebstrap", lambda: process.require("mmdebstrap", "to install Debian packages")),
+        _tried("apt", lambda: process.require("apt-get", "to resolve Debian packages")),
+        _tried("certificates", lambda: ca_bundle() or "the system's"),
+        _disk(lock, home),
+        *(_engine(name) for name in ("docker", "podman")),
+    ]
+    needs = None if lock is None else needs_of(lock)
+    return (*found, *_said(needs), *examine_gpus(needs))
+
+
+def examine_for(needs: Needs, home: Home) -> tuple[Finding, ...]:
+    """Look at what the run of an image takes that is built already. Changes nothing and asks no network."""
+    found = [_disk(None, home), *(_engine(name) for name in ("docker", "podman"))]
+    return (*found, *_said(needs), *examine_gpus(needs))
+
+
+def driver() -> Driver | str:
+    """Return what the driver says, or why it says nothing."""
+    program = process.which("nvidia-smi")
+    if program is None:
+        return "nvidia-smi is not installed"
+    try:
+        head = process.run([program], timeout=30).stdout.decode("utf-8", "replace")
+        query = [program, "--query-gpu=name,compute_cap", "--format=csv,noheader"]
+        rows = process.run(query, timeout=30).stdout.decode("utf-8", "replace").splitlines()
+    except (process.ProcessFailed, process.ProcessTimeout) as error:
+        return f"nvidia-smi: {error}"
+    version = re.search(r"Driver Version: *([0-9.]+)", head)
+    cuda = re.search(r"CUDA (?:UMD )?Version: *([0-9]+\.[0-9]+)", head)
+    if version is None or cuda is None:
+        return "nvidia-smi names no driver and no CUDA"
+    gpus = [tuple(part.strip() for part in row.rsplit(",", 1)) for row in rows if "," in row]
+    return Driver(version[1], cuda[1], tuple((name, capability) for name, capability in gpus))
+
+
+def examine_gpus(needs: Needs | None) -> list[Finding]:
+    """Look at the GPUs and the driver, for any image or for one."""
+    access, found = gpu_access(), driver()
+    if isinstance(access, str) and isinstance(found, str):
+        return [Finding("GPU", good=None, text=access)]
+    if isinstance(access, str):
+        return [Finding("GPU", good=False, text=access)]
+    if isinstance(found, str):
+        return [Finding("GPU", good=True, text="can be handed in"), Finding("driver", good=None, text=found)]
+    gpus = ", ".join(f"{name} (compute capability {capability})" for name, capability in found.gpus)
+    known = f"{found.version}, for CUDA up to {found.cuda}"
+    if needs is None:
+        return [Finding("GPU", good=True, text=gpus), Finding("driver", good=True, text=known)]
+    old = needs.refusal_of_driver(found.version, found.cuda)
+    refusals = [needs.refusal_of_gpu(*each) for each in found.gpus]
+    # One that runs it is enough: a machine may have an old card for its screen. Each kind is named once.
+    good = None in refusals or not refusals
+    text = "; ".join(dict.fromkeys(filter(None, refusals))) or gpus
+    return [
+        Finding("GPU", good, text, "ask for a PyTorch with code for this GPU"),
+        Finding("driver", old is None, old or known, "install a newer driver, or ask for an older CUDA"),
+    ]
+
+
+def _tried(name: str, check: Callable[[], object]) -> Finding:
+    try:
+        said = check()
+    except HostError as error:
+        return Finding(name, good=False, text=error.message, hint=error.hint)
+    return Finding(name, good=True, text="works" if said is None else str(said))
+
+
+def _disk(lock: Lock | None, home: Home) -> Finding:
+    free = free_bytes(home.root)
+    text = f"{size_text(free)} free in {home.root}"
+    if lock is None:
+        return Finding("disk", good=None, text=text)
+    sizes = [p.wheel.size for p in lock.python] + [p.size for p in lock.conda] + [p.size for p in lock.debian]
+    sizes += [layer.size for layer in lock.base.layers] if lock.base is not None else []
+    needed = sum(sizes) * UNPACKED
+    hint = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place"
+    return Finding("disk", needed <= free, f"{text}; about {size_text(needed)} are needed", hint)
+
+
+def _said(needs: Needs | None) -> list[Finding]:
+    """What the image asks for, on a machine without a GPU too."""
+    if needs is None or needs.cuda is None:
+        return []
+    parts = [f"CUDA {needs.cuda}"]
+    parts += [f"driver {needs.driver} or newer"] if needs.driver else []
+    parts += [f"PyTorch has code for {', '.join(needs.architectures)}"] if needs.architectures else []
+    return [Finding("needs", good=None, text="; ".join(parts))]
+
+
+def _engine(name: Literal["docker", "podman"]) -> Finding:
+    """Whether an engine answers; none is needed, since the embedded one builds too."""
+    try:
+        taker(name, Home.from_environment(), Console(quiet=True))
+    except HostError as error:
+        return Finding(name, good=None, text=error.message)
+    return Finding(name, good=True, text="answers")

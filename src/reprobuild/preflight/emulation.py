@@ -1,0 +1,48 @@
+"""Whether this machine can run programs of another platform: then Docker and Podman build images for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import HostError
+from ..lock.model import MACHINES
+from ..net.debian_mirrors import architecture
+
+_BINFMT = Path("/proc/sys/fs/binfmt_misc")
+
+
+def check_platform(platform: str, engine: str = "docker") -> None:
+    """Raise `HostError` when an engine cannot make images of a platform on this machine.
+
+    The embedded engine makes those of the machine itself. Docker and Podman make others where the kernel
+    starts an emulator for their programs, inside containers too.
+    """
+    here = f"linux/{architecture()}"
+    if platform == here:
+        return
+    machine = MACHINES[platform]
+    if engine == "oci":
+        raise HostError(
+            f"the lock is for {platform}, and the embedded engine makes images for this machine, {here}",
+            hint=f"run it on a machine with {machine}, or with --engine docker or podman and an emulator "
+            f"({_emulator(machine)})",
+        )
+    if not _emulated(machine):
+        raise HostError(
+            f"the lock is for {platform}, and this machine, {here}, has no emulator for {machine} programs",
+            hint=f"run it on a machine with {machine}, or install one: {_emulator(machine)}",
+        )
+
+
+def _emulator(machine: str) -> str:
+    return f"binfmt_misc with qemu-{machine}, as Debian's qemu-user-static and binfmt-support set it up"
+
+
+def _emulated(machine: str) -> bool:
+    try:
+        lines = (_BINFMT / f"qemu-{machine}").read_text("utf-8").splitlines()
+    except OSError:
+        return False
+    flags = next((line.partition(":")[2] for line in lines if line.startswith("flags:")), "")
+    # F: the kernel has opened the emulator already, so that it need not be in the container.
+    return "enabled" in lines and "F" in flags

@@ -1,0 +1,89 @@
+"""What an image needs of the machine that runs it, read from its lock or from its labels. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..lock.model import Lock
+from ..render.image_config import LABEL, oldest_driver
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Needs:
+    """What an image needs of a driver and of GPUs; nothing where it is for the CPU."""
+
+    name: str
+    """Of the image or request, for messages."""
+    cuda: str | None
+    """The CUDA version, like ``12.1``."""
+    driver: str | None
+    """The oldest driver; None where it is not known."""
+    architectures: Sequence[str]
+    """What torch has code for, as CUDA writes them; empty where it is not known."""
+
+    def refusal_of_driver(self, version: str, cuda: str) -> str | None:
+        """Return why a driver, which knows CUDA up to ``cuda``, does not do; None when it does."""
+        if self.cuda is None or (_release(cuda)[:1] >= _release(self.cuda)[:1] and self._has_driver(version)):
+            return None
+        wants = f", which takes driver {self.driver} or newer" if self.driver else ""
+        return f"driver {version} knows CUDA up to {cuda}, and {self.name} is for CUDA {self.cuda}{wants}"
+
+    def _has_driver(self, version: str) -> bool:
+        return self.driver is None or _release(version) >= _release(self.driver)
+
+    def refusal_of_gpu(self, name: str, capability: str) -> str | None:
+        """Return why torch has no code for a GPU of a compute capability like ``8.0``; None when it has.
+
+        Machine code runs on GPUs of its major version and a minor version not below its own; what is in the
+        driver's language is compiled for any newer one.
+        """
+        if not self.architectures:
+            return None
+        major, minor = (*_release(capability), 0)[:2]
+        if any(_runs(each, major, minor) for each in self.architectures):
+            return None
+        return (
+            f"{name} has compute capability {capability}, and the PyTorch of {self.name} has code for "
+            f"{', '.join(self.architectures)} only"
+        )
+
+
+def needs_of(lock: Lock) -> Needs:
+    """Return what the image of a lock will need."""
+    cuda = None if lock.request.cuda == "cpu" else lock.request.cuda
+    return Needs(
+        name=lock.request.name,
+        cuda=cuda,
+        driver=None if cuda is None else oldest_driver(cuda),
+        architectures=() if cuda is None else lock.architectures,
+    )
+
+
+def needs_of_labels(labels: Mapping[str, str], name: str) -> Needs:
+    """Read what an image says of itself."""
+    found = re.fullmatch(r"([0-9]+\.[0-9]+).*", labels.get(LABEL + "cuda", ""))
+    cuda = found[1] if found else None
+    return Needs(
+        name=name,
+        cuda=cuda,
+        driver=labels.get(LABEL + "driver"),
+        architectures=tuple(labels.get(LABEL + "architectures", "").split()),
+    )
+
+
+def _runs(architecture: str, major: int, minor: int) -> bool:
+    match = re.fullmatch(r"(sm|compute)_([0-9]+)([0-9])([a-z]?)", architecture)
+    if match is None:
+        return False
+    kind, of_major, of_minor, exact = match[1], int(match[2]), int(match[3]), match[4]
+    if exact == "a":
+        return (of_major, of_minor) == (major, minor)
+    if kind == "sm":
+        return of_major == major and of_minor <= minor
+    return (of_major, of_minor) <= (major, minor)
+
+
+def _release(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"[0-9]+", text))

@@ -1,0 +1,1 @@
+"""Container registries: images are read from them and pushed to them."""

@@ -1,0 +1,103 @@
+"""The credentials of a registry, where ``docker login`` and ``podman login`` keep them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import RegistryError
+from ..host import process
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A user and password, or a token in the password's place with ``<token>`` for user."""
+
+    user: str
+    password: str
+
+    @property
+    def is_token(self) -> bool:
+        """Whether it is an identity token, which an authorization server takes in exchange for another."""
+        return self.user == "<token>"
+
+
+def login_for(host: str, repository: str, environ: Mapping[str, str] = os.environ) -> Login | None:
+    """Return the login of a registry, as ``host:port``, for a repository in it; None when there is none.
+
+    Podman's files may have logins for single repositories; the longest name that fits counts. Raises
+    `RegistryError` when a file cannot be read or a helper fails.
+    """
+    parts = [host, *repository.split("/")]
+    keys = ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    for file in _files(environ):
+        config = _read(file)
+        for key in keys:
+            login = _of(config, key, file)
+            if login is not None:
+                return login
+    return None
+
+
+def _files(environ: Mapping[str, str]) -> Iterator[Path]:
+    """The files in the order of `containers-auth.json(5)`, Docker's last."""
+    home = Path(environ.get("HOME", "/"))
+    if own := environ.get("REGISTRY_AUTH_FILE"):
+        yield Path(own)
+    if run := environ.get("XDG_RUNTIME_DIR"):
+        yield Path(run) / "containers/auth.json"
+    elif os.geteuid() == 0:
+        yield Path("/run/containers/0/auth.json")
+    yield Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "containers/auth.json"
+    yield Path(environ.get("DOCKER_CONFIG") or home / ".docker") / "config.json"
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    try:
+        found = json.loads(file.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError) as error:
+        raise RegistryError(f"{file}: no credentials can be read from it: {error}") from None
+    return found if isinstance(found, dict) else {}
+
+
+def _of(config: Mapping[str, Any], key: str, file: Path) -> Login | None:
+    # A helper keeps logins by registry, not by repository.
+    store = config.get("credsStore") if "/" not in key else None
+    helper = (config.get("credHelpers") or {}).get(key) or store
+    if helper and (login := _ask(str(helper), key)) is not None:
+        return login
+    auths = config.get("auths") or {}
+    # Docker keeps the login of its own registry under an address of its first API.
+    names = (key, f"https://{key}", f"http://{key}", f"https://{key}/v1/")
+    entry: Mapping[str, Any] = next((auths[name] for name in names if auths.get(name)), {})
+    if token := entry.get("identitytoken"):
+        return Login("<token>", str(token))
+    if not entry.get("auth"):
+        return None
+    try:
+        user, colon, password = base64.b64decode(entry["auth"], validate=True).decode().partition(":")
+    except ValueError:
+        colon = ""
+    if not colon:
+        raise RegistryError(f"{file}: auths.{key}.auth is not user:password in base64", hint="log in again")
+    return Login(user, password)
+
+
+def _ask(helper: str, key: str) -> Login | None:
+    """Ask a credential helper (docker/docker-credential-helpers); None when it has nothing."""
+    program = process.require(f"docker-credential-{helper}", "by your settings for registries")
+    done = process.run([program, "get"], stdin=key.encode(), check=False)
+    if done.returncode != 0:
+        if b"credentials not found" in done.stdout + done.stderr:
+            return None
+        text = process.tail(done.stdout or done.stderr)
+        raise RegistryError(f"docker-credential-{helper} failed for {key}: {text}")
+    found = json.loads(done.stdout)
+    return Login(str(found["Username"]), str(found["Secret"])) if found.get("Secret") else None

@@ -1,0 +1,55 @@
+"""An image of the embedded store → a registry, blob by blob, the tag last."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from ..errors import RegistryError
+from ..host.console import Console
+from ..oci.store import Image, ImageStore, refuse_candidate
+from .client import Registry, Target
+
+_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What a push did."""
+
+    digest: str
+    sent: int
+    """Bytes of the blobs that the registry did not have."""
+    there: int
+    """Bytes of those that it had."""
+
+
+def push(images: ImageStore, image: Image, target: Target, console: Console, *, force: bool) -> Pushed:
+    """Push an image; blobs that the registry has are not sent again.
+
+    The tag is given by the very last request, so a push that fails leaves none. Raises `ImageError` for a
+    candidate, `RegistryError`, also when the tag is another image's and not ``force``.
+    """
+    refuse_candidate(image)
+    registry = Registry(target)
+    there = registry.manifest_digest()
+    if there not in (None, image.digest) and not force:
+        raise RegistryError(
+            f"{target} is another image already ({there})",
+            hint="--force moves the tag; or push to another one",
+        )
+    manifest = images.manifest(image.digest)
+    blobs = sorted({b["digest"]: b["size"] for b in (manifest["config"], *manifest["layers"])}.items())
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        known = list(pool.map(lambda blob: registry.has_blob(blob[0]), blobs))
+        missing = [blob for blob, has in zip(blobs, known, strict=True) if not has]
+        sent = sum(size for _, size in missing)
+        with console.progress("push", sent) as advance:
+            # The largest first, so that no thread is left with it at the end.
+            order = sorted(missing, key=lambda blob: -blob[1])
+            list(pool.map(lambda b: registry.send_blob(b[0], images.blob(b[0]), advance), order))
+    if there != image.digest:
+        registry.send_manifest(images.blob(image.digest).read_bytes())
+    if registry.manifest_digest() != image.digest:
+        raise RegistryError(f"{target} does not have the digest that was sent", hint="push again")
+    return Pushed(image.digest, sent, sum(size for _, size in blobs) - sent)

@@ -1,0 +1,1 @@
+"""Lock to Dockerfile, context and image configuration. Pure."""

@@ -1,0 +1,214 @@
+"""lock → the Dockerfile and its context, as bytes. Pure: no clock, no network; reads only shipped templates.
+
+The context lacks what is too large to pass around: the wheels, which the caller links to where `Artifact`
+says, and ``debian.tar``, the Debian root that it makes from the locked packages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from .. import __version__, assets
+from ..errors import RenderError
+from ..lock.model import Lock
+from ..request.profiles import HOME, SITE_PREFIX
+from .filters import fill, image, minor, printable, sha256, word
+from .image_config import ImageConfig, default_image_name, image_config
+from .own_files import BUILD_FILES, MANIFEST_FOLDERS, ROOT_FILE, image_files
+
+CONDA_TAR = "conda.tar"
+"""Where in the context the linked conda packages belong, when the lock has some."""
+
+DEBIAN_TAR = "debian.tar"
+"""Where in the context the Debian root belongs."""
+
+FOLDER = "reprobuild"
+"""The folder of the context that holds reprobuild's own files."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Artifact:
+    """A locked file and its place in the context, relative, with slashes."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rendered:
+    """A context but for its large files."""
+
+    files: Mapping[str, bytes]
+    """Path in the context → content, sorted by path."""
+    artifacts: tuple[Artifact, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DebianRoot:
+    """What the self-contained form must know of the Debian part, which the lock does not say."""
+
+    urls: Mapping[str, str]
+    """sha256 of a package → where it is served, without user and password."""
+    digest: str
+    """The tree digest of the installed root."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Remote:
+    """A file that the builder fetches."""
+
+    name: str
+    url: str
+    sha256: str
+
+
+_GROUP = 40
+"""So many files a stage: each is a layer, and builders lay no more than about 120 over each other."""
+
+
+def render(lock: Lock) -> Rendered:
+    """Return the context of a lock; the same lock gives the same bytes.
+
+    Raises `RenderError` that names the value and its place when one could break out of its line.
+    """
+    files = _own_files(lock)
+    files[".dockerignore"] = fill("dockerignore.j2", conda=bool(lock.conda), debian=bool(lock.debian))
+    files["Dockerfile"] = _dockerfile(lock, remote=None)
+    files["apptainer.def"] = fill(
+        "apptainer.def.j2",
+        title=lock.request.name,
+        version=__version__,
+        digest=lock.digest,
+        image=default_image_name(lock),
+        venv=SITE_PREFIX,
+        home=HOME,
+        config=_config(lock),
+    )
+    files["devcontainer.json"] = _devcontainer(lock)
+    return Rendered(
+        files={path: files[path] for path in sorted(files)},
+        artifacts=tuple(
+            Artifact(path=f"wheels/{word(wheel.filename, 'wheel')}", sha256=sha256(wheel.sha256, "wheel"))
+            for wheel in (package.wheel for package in lock.python)
+        ),
+    )
+
+
+def check_self_contained(lock: Lock, urls: Mapping[str, str]) -> None:
+    """Raise the `RenderError` of `render_self_contained` if there is one, before the Debian root is made."""
+    render_self_contained(lock, DebianRoot(urls=urls, digest="sha256:" + 64 * "0"))
+
+
+def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
+    """Return a Dockerfile that needs no context: it names every file by address and hash, or holds it.
+
+    Raises `RenderError` as `render` does, for a lock with conda packages, which a Dockerfile cannot link, or
+    with a base image, and for a file that is not served over HTTP.
+    """
+    if lock.conda:
+        raise RenderError(
+            "a lock with conda packages has no self-contained Dockerfile: they are linked outside of it",
+            hint="leave --self-contained out",
+        )
+    if lock.base is not None:
+        raise RenderError(
+            "a lock with a base image has no self-contained Dockerfile: the Debian root is another's",
+            hint="leave --self-contained out",
+        )
+    debs = [
+        _Remote(name=f"{p.name}_{p.architecture}", url=debian.urls[p.sha256], sha256=p.sha256)
+        for p in lock.debian
+    ]
+    wheels = [_Remote(name=p.wheel.filename, url=p.wheel.url, sha256=p.wheel.sha256) for p in lock.python]
+    for each in [*debs, *wheels]:
+        if not each.url.startswith(("http://", "https://")):
+            raise RenderError(
+                f"{each.name} is on a disk ({each.url}), where no builder can fetch it",
+                hint="leave --self-contained out, or lock with an index that serves it",
+            )
+    remote = {
+        "debian": _grouped(debs),
+        "wheels": _grouped(wheels),
+        "program": assets.in_image(ROOT_FILE).decode(),
+        "digest": debian.digest.removeprefix("sha256:"),
+        "files": {
+            path.rpartition("/")[2]: content.decode() for path, content in sorted(_own_files(lock).items())
+        },
+    }
+    return _dockerfile(lock, remote=remote)
+
+
+def _grouped(files: Sequence[_Remote]) -> list[Sequence[_Remote]]:
+    return [files[start : start + _GROUP] for start in range(0, len(files), _GROUP)]
+
+
+def _own_files(lock: Lock) -> dict[str, bytes]:
+    """Return what a build stage needs beside the packages, by its path in the context."""
+    files = {f"{FOLDER}/{name}": assets.in_image(name) for name in BUILD_FILES}
+    files |= {
+        f"{FOLDER}/{path.rpartition('/')[2]}": content for path, (content, _) in image_files(lock).items()
+    }
+    return files | {f"{FOLDER}/requirements.txt": fill("requirements.txt.j2", lock=lock)}
+
+
+def _dockerfile(lock: Lock, *, remote: Mapping[str, object] | None) -> bytes:
+    installed = [
+        (path.rpartition("/")[2], path, f"{mode:04o}") for path, (_, mode) in image_files(lock).items()
+    ]
+    return fill(
+        "Dockerfile.j2",
+        title=lock.request.name,
+        version=__version__,
+        facts=_facts(lock),
+        platform=lock.platform,
+        suite=lock.suite,
+        base=None if lock.base is None else f"{lock.base.name}@{lock.base.manifests[lock.platform]}",
+        debian=bool(lock.debian),
+        python=_interpreter(lock),
+        venv=SITE_PREFIX,
+        home=HOME,
+        conda=bool(lock.conda),
+        wheels=bool(lock.python),
+        pip=next((package.wheel.filename for package in lock.python if package.name == "pip"), ""),
+        installed=installed,
+        manifest_folders=MANIFEST_FOLDERS,
+        config=_config(lock),
+        remote=remote,
+    )
+
+
+def _interpreter(lock: Lock) -> str:
+    minor(lock.request.python, "request.python")
+    return lock.interpreter
+
+
+def _config(lock: Lock) -> ImageConfig:
+    """Return the configuration without the variables that an image has from its base already."""
+    inherited = {} if lock.base is None else lock.base.env
+    config = image_config(lock)
+    own = {name: value for name, value in config.env.items() if inherited.get(name) != value}
+    return replace(config, env=own)
+
+
+def _devcontainer(lock: Lock) -> bytes:
+    """For editors that open a folder inside an image (containers.dev)."""
+    settings = {"python.defaultInterpreterPath": f"{SITE_PREFIX}/bin/python"}
+    document = {
+        "name": str(printable(lock.request.name, "request.name")),
+        "image": str(image(default_image_name(lock), "image")),
+        "customizations": {"vscode": {"settings": settings}},
+        **({"hostRequirements": {"gpu": "optional"}} if lock.request.cuda != "cpu" else {}),
+    }
+    return (json.dumps(document, indent=2) + "\n").encode()
+
+
+def _facts(lock: Lock) -> list[str]:
+    rows = {"lock": lock.digest}
+    if lock.base is not None:
+        rows["base"] = lock.base.image
+    if lock.debian:
+        rows["debian"] = f"{lock.suite}, {len(lock.debian)} packages"
+    rows |= lock.stack
+    return [f"{name:<7} {value}" for name, value in rows.items()]

@@ -1,0 +1,85 @@
+"""lock → reprobuild's own files in the image, with their very bytes. Pure; the same for every engine.
+
+The manifest of installed files is missing here: it is made once the packages are unpacked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from packaging.utils import is_normalized_name
+from packaging.version import VERSION_PATTERN
+
+from .. import assets
+from ..lock.model import Lock
+from ..request.profiles import HOME, SITE_PREFIX
+
+HOME_FILES = ("golden.json", "selftest.py")
+"""The files of ``in_image/`` that go into ``/opt/reprobuild``."""
+
+SITE_FILES = ("reprobuild.pth", "reprobuild_hook.py")
+"""The files of ``in_image/`` that go into the environment's site-packages; the ``.pth`` loads the hook."""
+
+BUILD_FILES = ("bytecode.py", "manifest.py")
+"""The files of ``in_image/`` that a Dockerfile's build stage runs; they stay out of the image."""
+
+ASKING_FILES = ("inventory.py",)
+"""The files of ``in_image/`` that are given to an image's Python as text; they stay out of the image."""
+
+ROOT_FILE = "debian_root.py"
+"""The file of ``in_image/`` that a self-contained Dockerfile runs in the Debian root that it has made."""
+
+MANIFEST_FOLDERS = (SITE_PREFIX, "/usr")
+"""The folders whose files the manifest names; what lies elsewhere, a container's start may change."""
+
+MODE = 0o644
+"""Of every file here: all are read, none is executed."""
+
+
+def site_packages(lock: Lock) -> str:
+    """Return the absolute path in the image where the Python packages are."""
+    return f"{SITE_PREFIX}/lib/python{lock.request.python}/site-packages"
+
+
+def image_files(lock: Lock) -> Mapping[str, tuple[bytes, int]]:
+    """Return absolute path in the image → (content, mode), sorted by path."""
+    files = {f"{HOME}/{name}": assets.in_image(name) for name in HOME_FILES}
+    files |= {f"{site_packages(lock)}/{name}": assets.in_image(name) for name in SITE_FILES}
+    files[f"{HOME}/pylock.toml"] = lock.dump().encode()
+    files[f"{HOME}/constraints.txt"] = constraints(lock).encode()
+    return {path: (files[path], MODE) for path in sorted(files)}
+
+
+def constraints(lock: Lock) -> str:
+    """Return the file that ``PIP_CONSTRAINT`` and ``UV_CONSTRAINT`` name: every locked package but pip.
+
+    pip may replace itself: a derived image can need a newer one, and no result depends on it. The comment is
+    for a person whom an installer has sent here.
+    """
+    request = lock.request
+    lines = [
+        f"# The Python packages of this image ({request.name}) are locked: the image was tested with exactly",
+        "# these. If pip or uv sent you here with a conflict, ask for a version that fits the line below, or",
+        f"# change the request envs/{request.name}.toml and make the image anew:",
+        "#   reprobuild lock --upgrade PACKAGE && reprobuild image",
+        "# To go against the lock in one command, at your own risk: PIP_CONSTRAINT= pip install …",
+        *(f"{name}=={version}" for name, version in _constrained(lock)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _constrained(lock: Lock) -> list[tuple[str, str]]:
+    """Leave out what pip could not read: conda knows more names and versions than Python packages have.
+
+    A package of conda's may call itself ``2.4.1.post303`` to pip where conda has it as ``2.4.1``.
+    """
+    wheels = {package.name for package in lock.python}
+    return [
+        (name, version if name in wheels else f"{version}.*")
+        for name, version in lock.distributions.items()
+        if name != "pip" and (name in wheels or (is_normalized_name(name) and _VERSION.fullmatch(version)))
+    ]
+
+
+_VERSION = re.compile(VERSION_PATTERN, re.VERBOSE | re.IGNORECASE)

@@ -1,0 +1,1 @@
+"""The request file and the determinism settings that it chooses. Pure."""

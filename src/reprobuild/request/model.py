@@ -1,0 +1,258 @@
+"""The request: what a person asks for, as TOML (``envs/<name>.toml``) or as flags. Pure data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Literal, get_args
+
+import tomli_w
+
+from ..errors import RequestError
+from .fields import (
+    TorchIndex,
+    checked_debian_name,
+    checked_requirement,
+    is_version,
+    platforms,
+    torch_index,
+    torch_version,
+)
+from .reference import base_image
+from .toml_reader import Table
+
+Profile = Literal["strict", "portable"]
+
+DEFAULT_PYTHON = "3.11"
+DEFAULT_SUITE = "bookworm"
+_SUITES = {"3.13": "trixie"}
+"""The release that has a Python, where the request names no release and the default has another Python."""
+
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_MINOR = re.compile(r"(?:0|[1-9][0-9]{0,3})\.(?:0|[1-9][0-9]{0,3})")
+_SUITE = re.compile(r"[a-z]+")
+_KEYS = {
+    "": (
+        *("name", "python", "platforms", "cuda", "torch", "index"),
+        *("packages", "apt", "as-of", "conda", "base", "determinism"),
+    ),
+    "conda.": ("environment", "channels", "packages"),
+    "base.": ("debian", "image", "allow-cuda"),
+    "determinism.": ("profile", "seed", "threads"),
+}
+
+
+_CONDA_CHANNEL = re.compile(r"(?:(?:https?|file)://)?[A-Za-z0-9_./:~%-]+")
+_CONDA_SPEC = re.compile(r"(?:[A-Za-z0-9_./-]+::)?[A-Za-z0-9_][A-Za-z0-9_.-]*[A-Za-z0-9_.,|=<>!~*+ -]*")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conda:
+    """The conda part of a request."""
+
+    channels: tuple[str, ...]
+    """Names or addresses, those of higher priority first."""
+    packages: tuple[str, ...]
+    """Match specs, sorted."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What the image shall hold. Make one with `parse` or `from_dict`, which check every field."""
+
+    name: str
+    """Names the files ``envs/NAME.toml`` and ``envs/pylock.NAME.toml``: lower case, digits, single dashes."""
+    cuda: str
+    """A CUDA minor version such as ``12.1``, or ``cpu``."""
+    python: str = DEFAULT_PYTHON
+    """A Python minor version; the Debian release decides the patch version."""
+    platforms: tuple[str, ...] = ()
+    """As in OCI, sorted: what the lock shall hold; empty: what the machine is that locks."""
+    torch: str | None = None
+    """A version, or a range like ``>=2.4,<2.6``; the newest whose wheels ask for this CUDA is taken."""
+    index: TorchIndex | None = None
+    """``pytorch``: torch and its kin come from PyTorch's own index for this CUDA; None: from the user's."""
+    packages: tuple[str, ...] = ()
+    """PEP 508 requirements, sorted, none of them a URL."""
+    apt: tuple[str, ...] = ()
+    """Names of Debian packages, sorted."""
+    conda: Conda | None = None
+    """When set, Python comes from conda, and torch too where a package of conda's asks for it."""
+    as_of: date | None = None
+    """Nothing published on a later day (UTC)."""
+    suite: str = DEFAULT_SUITE
+    """The Debian release under the image, by code name; not asked where there is a `base_image`."""
+    base_image: str | None = None
+    """An image of a registry to build on, in place of a Debian release."""
+    allow_cuda: bool = False
+    """Whether the base image may have CUDA libraries of its own."""
+    profile: Profile = "strict"
+    seed: int | None = None
+    """When set, seeds torch, NumPy and ``random`` at the start of every Python process."""
+    threads: int = 1
+    """CPU threads of an operation; part of what decides the bits."""
+
+    @classmethod
+    def parse(cls, text: str, where: str, name: str | None = None) -> Request:
+        """Read a request file's text; ``name`` counts where it has none.
+
+        Raises `RequestError` that begins with ``where`` and the key.
+        """
+        data = cls.load(text, where)
+        return cls.from_dict(data if name is None else {"name": name, **data}, where)
+
+    @staticmethod
+    def load(text: str, where: str) -> dict[str, Any]:
+        """Read a request file's text as a table that nothing has checked. Raises `RequestError`."""
+        try:
+            return tomllib.loads(text)
+        except (ValueError, RecursionError) as error:
+            # Not only TOMLDecodeError: a number of 5,000 digits is a plain ValueError.
+            raise RequestError(f"{where}: not valid TOML: {error}") from None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], where: str) -> Request:
+        """Check a table in the file's form. Raises `RequestError` that begins with ``where`` and the key."""
+        get = Table(data, "", where, _KEYS[""])
+        base = Table(get.value("base", dict, {}), "base.", where, _KEYS["base."])
+        determinism = Table(get.value("determinism", dict, {}), "determinism.", where, _KEYS["determinism."])
+        cuda = get.text(
+            "cuda", None, lambda v: v == "cpu" or bool(_MINOR.fullmatch(v)), '"cpu" or like "12.1"'
+        )
+        if cuda is None:
+            raise RequestError(f'{where}: cuda: missing; give a version like "12.1", or "cpu"')
+        python = get.text("python", DEFAULT_PYTHON, _MINOR.fullmatch, 'a minor version like "3.11"')
+        name = get.text("name", None, _NAME.fullmatch, "lower-case letters, digits and single dashes")
+        return cls(
+            name=name or default_name(cuda, python),
+            cuda=cuda,
+            python=python,
+            platforms=platforms(get),
+            torch=torch_version(get),
+            index=torch_index(get),
+            packages=tuple(
+                sorted({checked_requirement(get.where("packages", i), p) for i, p in get.texts("packages")})
+            ),
+            apt=tuple(sorted({checked_debian_name(get.where("apt", i), p) for i, p in get.texts("apt")})),
+            conda=_conda(get),
+            as_of=_date(get),
+            suite=base.text(
+                "debian",
+                _SUITES.get(python, DEFAULT_SUITE) if "conda" not in data else DEFAULT_SUITE,
+                _SUITE.fullmatch,
+                'a release\'s code name like "bookworm"',
+            ),
+            base_image=base_image(base),
+            allow_cuda=base.value("allow-cuda", bool, False),  # noqa: FBT003 -- as the other keys
+            profile=_profile(determinism),
+            seed=determinism.integer("seed", None, 0, 2**32 - 1),
+            threads=determinism.integer("threads", 1, 1, 1024),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table that `from_dict` reads back to an equal request; defaults are written out."""
+        determinism: dict[str, Any] = {"profile": self.profile, "threads": self.threads}
+        if self.seed is not None:
+            determinism["seed"] = self.seed
+        table: dict[str, Any] = {"name": self.name, "python": self.python, "cuda": self.cuda}
+        if self.platforms:
+            table["platforms"] = list(self.platforms)
+        if self.torch is not None:
+            table["torch"] = self.torch
+        if self.index is not None:
+            table["index"] = self.index
+        table |= {"packages": list(self.packages), "apt": list(self.apt)}
+        if self.as_of is not None:
+            table["as-of"] = self.as_of
+        if self.conda is not None:
+            conda = {"channels": list(self.conda.channels), "packages": list(self.conda.packages)}
+            table["conda"] = conda
+        base: dict[str, Any] = {"debian": self.suite}
+        if self.base_image is not None:
+            base = {"image": self.base_image, **({"allow-cuda": True} if self.allow_cuda else {})}
+        return table | {"base": base, "determinism": determinism}
+
+    def dump(self) -> str:
+        """Return the canonical TOML text."""
+        return tomli_w.dumps(self.to_dict())
+
+    @property
+    def torch_specifier(self) -> str:
+        """What versions of torch will do, as a requirement has it; empty: any."""
+        if self.torch is None:
+            return ""
+        return f"=={self.torch}" if is_version(self.torch) else self.torch
+
+    @property
+    def digest(self) -> str:
+        """``sha256:…`` over the canonical form; equal for requests that mean the same."""
+        form = json.dumps(self.to_dict(), sort_keys=True, default=str, separators=(",", ":"))
+        return "sha256:" + hashlib.sha256(form.encode()).hexdigest()
+
+    def differences(self, other: Request) -> list[str]:
+        """Return a line for each key in which ``other`` differs, as ``key: mine, there other's``."""
+        mine, theirs = _flat(self.to_dict()), _flat(other.to_dict())
+        return [
+            f"{key}: {mine.get(key, 'not set')}, there {theirs.get(key, 'not set')}"
+            for key in sorted(mine.keys() | theirs.keys())
+            if mine.get(key) != theirs.get(key)
+        ]
+
+
+def flavour(cuda: str) -> str:
+    """Return a CUDA as PyTorch writes it in versions and addresses: ``cu121``, ``cpu``."""
+    return "cpu" if cuda == "cpu" else "cu" + cuda.replace(".", "")
+
+
+def default_name(cuda: str, python: str = DEFAULT_PYTHON) -> str:
+    """Return the name of a request made from flags: ``torch-cu121``, ``torch-cpu``, ``torch-cu121-py313``."""
+    return f"torch-{flavour(cuda)}" + ("" if python == DEFAULT_PYTHON else "-py" + python.replace(".", ""))
+
+
+def _conda(table: Table) -> Conda | None:
+    data = table.value("conda", dict, None)
+    if data is None:
+        return None
+    conda = Table(data, "conda.", table.where("")[:-2], _KEYS["conda."])
+    if "environment" in data:
+        # `workspace.read_env` has put the file's content in its place.
+        raise RequestError(f"{conda.where('environment')}: only a request's file can name one")
+    channels = tuple(channel for _, channel in conda.texts("channels"))
+    packages = tuple(sorted({spec for _, spec in conda.texts("packages")}))
+    for key, values, form, kind in (
+        ("channels", channels, _CONDA_CHANNEL, "a channel's name, or its address without a password"),
+        ("packages", packages, _CONDA_SPEC, 'a match spec like "numpy >=1.26"'),
+    ):
+        if not values:
+            raise RequestError(f"{conda.where(key)}: missing; name at least one")
+        wrong = [value for value in values if not form.fullmatch(value)]
+        if wrong:
+            raise RequestError(f"{conda.where(key)}: {wrong[0]!r} is not {kind}")
+    return Conda(channels=channels, packages=packages)
+
+
+def _date(table: Table) -> date | None:
+    value: date | None = table.value("as-of", date, None)
+    return value
+
+
+def _profile(table: Table) -> Profile:
+    value: Profile = table.text(
+        "profile", "strict", lambda v: v in get_args(Profile), '"strict" or "portable"'
+    )
+    return value
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = str(value)
+    return flat

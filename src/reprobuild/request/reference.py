@@ -1,0 +1,75 @@
+"""An image of a registry as people write it: ``HOST/NAME:TAG``, or Docker's short form. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..errors import RequestError
+from .toml_reader import Table
+
+DOCKER_HUB = "docker.io"
+"""The registry that a name without a host means, as with Docker."""
+
+# distribution/reference, reference.go
+_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?"
+_FORM = re.compile(
+    rf"(?:(?P<host>{_HOST})/)?(?P<name>{_PART}(?:/{_PART})*)"
+    r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An image in a registry, by a tag or by its digest."""
+
+    host: str
+    """With the port, where it has one."""
+    repository: str
+    tag: str
+    """``latest`` where nothing else is said."""
+    digest: str | None
+    """``sha256:…``; counts for more than the tag."""
+
+    @classmethod
+    def parse(cls, text: str) -> Reference | None:
+        """Read a reference; None where it is none."""
+        found = _FORM.fullmatch(text)
+        if found is None or len(text) > 255 + 72:
+            return None
+        host, name = found["host"] or "", found["name"]
+        # As Docker tells a host from a part of a name.
+        if host and not ("." in host or ":" in host or host == "localhost"):
+            host, name = "", f"{host}/{name}"
+            if re.fullmatch(rf"{_PART}(?:/{_PART})*", name) is None:
+                return None
+        if host in ("", DOCKER_HUB):
+            host, name = DOCKER_HUB, name if "/" in name else f"library/{name}"
+        return cls(host, name, found["tag"] or "latest", found["digest"])
+
+    @property
+    def wanted(self) -> str:
+        """What the registry is asked for: the digest, else the tag."""
+        return self.digest or self.tag
+
+    @property
+    def name(self) -> str:
+        """Host and repository."""
+        return f"{self.host}/{self.repository}"
+
+    def __str__(self) -> str:
+        """Return it in full."""
+        return f"{self.name}@{self.digest}" if self.digest else f"{self.name}:{self.tag}"
+
+
+def base_image(base: Table) -> str | None:
+    """Return ``image`` of a request's table ``base``. Raises `RequestError`."""
+    image: str | None = base.text(
+        "image", None, Reference.parse, 'an image like "registry.example.org/team/base:1"'
+    )
+    if image is not None and base.has("debian"):
+        raise RequestError(f"{base.where('debian')}: give this or base.image, not both")
+    if image is None and base.has("allow-cuda"):
+        raise RequestError(f"{base.where('allow-cuda')}: is for a base.image, and there is none")
+    return image

@@ -1,0 +1,215 @@
+"""The base image of a request → its digests, from its registry, and what is inside it, from its layers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+from ..errors import RegistryError, RequestError, ResolveError
+from ..fetch.base_layers import fetch_base, registry_of
+from ..fetch.store import Store
+from ..host.console import Console
+from ..host.home import Home
+from ..lock.base_image import MEDIA_TYPES, Base, BaseLayer
+from ..lock.model import MACHINES, Lock
+from ..oci.documents import sha256
+from ..oci.file_tree import read_layers
+from ..request.model import Request
+from ..request.profiles import FORBIDDEN
+from ..request.reference import Reference
+from .base_image_files import STATUS, Content, wanted
+
+_UNDATED = datetime(1990, 1, 1, tzinfo=UTC)
+"""An image that says that it is older has a time stamp that was set, as reproducible builds do."""
+
+
+def resolve_base(
+    request: Request, architecture: str, *, existing: Lock | None, console: Console
+) -> Base | None:
+    """Return the base image of a request, as its registry has it today; None where it names none.
+
+    That of ``existing`` stays where it is of the same name. Its layers are in the store afterwards. Raises
+    `RegistryError`, `FetchError`, and `ResolveError` for an image that cannot be built on.
+    """
+    if request.base_image is None:
+        return None
+    reference = Reference.parse(request.base_image)
+    assert reference is not None  # the request has been checked
+    before = existing.base if existing is not None else None
+    if before is not None and before.image == str(reference):
+        assert existing is not None
+        same = ("python", "conda")
+        if all(getattr(existing.request, key) == getattr(request, key) for key in same):
+            _check(before, request, console)
+            return before
+        pinned = before.index or before.manifests[f"linux/{architecture}"]
+        reference = replace(reference, digest=pinned)
+    try:
+        found = _read(reference, request, f"linux/{architecture}", console)
+        # What a registry says is held to the form that a lock has.
+        Base.from_dict(found.to_dict(), request.base_image)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise RegistryError(
+            f"{request.base_image}: the registry's answer is no manifest: {type(error).__name__} {error}",
+            hint="push the image anew",
+        ) from None
+    except RequestError as error:
+        raise ResolveError(f"{error.message}; no lock can say so", hint="take another base") from None
+    _check(found, request, console)
+    return found
+
+
+def dpkg_status(base: Base, console: Console) -> str:
+    """Return dpkg's list of the packages that a base image has."""
+    store = Store(Home.from_environment())
+    fetch_base(base.image, base.layers, store, console)
+    tree = read_layers((store.path(y.sha256) for y in base.layers), STATUS.__eq__)
+    if STATUS not in tree.kept:
+        raise ResolveError(
+            f"{base.image} has no /{STATUS}, so no Debian package can be put on top of it",
+            hint="take a base that has dpkg, or leave the request's apt packages out",
+        )
+    return tree.kept[STATUS].decode("utf-8", "replace")
+
+
+def _read(reference: Reference, request: Request, platform: str, console: Console) -> Base:
+    name = str(Reference.parse(request.base_image or ""))
+    console.step(f"reading the base image {name}")
+    registry = registry_of(reference)
+    top = registry.read_manifest(reference.wanted)
+    manifests = {platform: sha256(top)}
+    index, document = None, _json(top, name)
+    if "manifests" in document:
+        index, manifests = sha256(top), _platforms(document, name, platform)
+        document = _json(registry.read_manifest(manifests[platform]), name)
+    if "config" not in document:
+        raise ResolveError(
+            f"{name} has a manifest of a kind that is not known: {document.get('mediaType', 'schema 1')}",
+            hint="push it anew with a tool that writes Docker's schema 2 or OCI's form",
+        )
+    config_digest = document["config"]["digest"]
+    config = _json(registry.read_blob(config_digest), name)
+    if index is None and f"{config.get('os')}/{config.get('architecture')}" != platform:
+        raise _no_platform(name, platform, [f"{config.get('os')}/{config.get('architecture')}"])
+    section: Mapping[str, Any] = config.get("config") or {}
+    if section.get("OnBuild"):
+        raise ResolveError(f"{name} has ONBUILD steps, which a locked image cannot run")
+    layers = _layers(document, config, name)
+    store = Store(Home.from_environment())
+    fetch_base(name, layers, store, console)
+    env = dict(line.split("=", 1) for line in section.get("Env") or () if "=" in line)
+    tree = read_layers((store.path(y.sha256) for y in layers), wanted(request.python))
+    content = Content(tree.files, tree.kept, name)
+    glibc = content.glibc(platform)
+    # Debian's own package brings what is missing; conda's Python needs none.
+    python, version = ("", "") if request.conda else content.python(request.python, env.get("PATH", ""))
+    return Base(
+        image=name,
+        index=index,
+        manifests=manifests,
+        config=config_digest,
+        created=str(config.get("created") or ""),
+        system=content.system,
+        suite=content.suite,
+        glibc=glibc,
+        python=python,
+        python_version=version,
+        cuda=content.cuda,
+        env=env,
+        layers=layers,
+    )
+
+
+def _platforms(index: Mapping[str, Any], name: str, platform: str) -> dict[str, str]:
+    """Return the digests of the platforms that images can be made for."""
+    found: dict[str, str] = {}
+    every: list[str] = []
+    for entry in index["manifests"]:
+        each = entry.get("platform") or {}
+        if each.get("os") != "unknown":  # an attestation
+            every.append(f"{each.get('os')}/{each.get('architecture')}")
+            if every[-1] in MACHINES:
+                found.setdefault(every[-1], str(entry["digest"]))
+    if platform not in found:
+        raise _no_platform(name, platform, every)
+    return found
+
+
+def _no_platform(name: str, platform: str, have: Collection[str]) -> ResolveError:
+    return ResolveError(
+        f"{name} is not there for {platform}; it is for {', '.join(dict.fromkeys(have)) or 'nothing'}",
+        hint="name a base image that is made for this machine's platform",
+    )
+
+
+def _layers(manifest: Mapping[str, Any], config: Mapping[str, Any], name: str) -> tuple[BaseLayer, ...]:
+    diff_ids = config["rootfs"]["diff_ids"]
+    if len(diff_ids) != len(manifest["layers"]):
+        raise ResolveError(f"{name} is damaged: its manifest and its configuration have not the same layers")
+    for layer in manifest["layers"]:
+        if layer["mediaType"] not in MEDIA_TYPES:
+            raise ResolveError(
+                f"{name} has a layer of a kind that cannot be taken over: {layer['mediaType']}"
+            )
+    return tuple(
+        BaseLayer(digest=y["digest"], size=y["size"], media_type=MEDIA_TYPES[y["mediaType"]], diff_id=diff_id)
+        for y, diff_id in zip(manifest["layers"], diff_ids, strict=True)
+    )
+
+
+def _json(data: bytes, name: str) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise RegistryError(f"{name}: the registry's answer is no manifest", hint="is it a registry?")
+    return found
+
+
+def _check(base: Base, request: Request, console: Console) -> None:
+    """Refuse what would spoil an image, and say what a user has to know."""
+    if base.cuda:
+        some = ", ".join(base.cuda[:3]) + (f" and {len(base.cuda) - 3} more" if len(base.cuda) > 3 else "")
+        text = f"{base.image} brings CUDA libraries of its own: {some}"
+        if not request.allow_cuda:
+            raise ResolveError(
+                f"{text}; torch's wheels bring theirs, and with two copies it is open which one is loaded",
+                hint="take a base without CUDA, or set base.allow-cuda = true (--allow-cuda)",
+            )
+        console.warn(text)
+    spoiled = sorted(set(FORBIDDEN) & base.env.keys())
+    if spoiled:
+        raise ResolveError(
+            f"{base.image} sets {', '.join(spoiled)}, which changes how numbers are computed",
+            hint="take a base that does not",
+        )
+    if not base.python and not request.conda and not base.suite:
+        raise ResolveError(
+            f"{base.image} ({base.system}) has no Python {request.python}",
+            hint="take a base that has it, or one of Debian, where its packages can be put on top",
+        )
+    if request.apt and not base.suite:
+        raise ResolveError(
+            f"{base.image} is {base.system}; apt packages can be locked for Debian only",
+            hint="leave the request's apt packages out, or take a base of Debian",
+        )
+    if request.as_of is not None:
+        _check_date(base, request.as_of, console)
+
+
+def _check_date(base: Base, as_of: date, console: Console) -> None:
+    made: datetime | None = None
+    with suppress(ValueError):
+        made = datetime.fromisoformat(base.created[:19]).replace(tzinfo=UTC)
+    if made is None or made < _UNDATED:
+        console.warn(f"{base.image} says not when it was made, so as-of {as_of} does not date it")
+    elif made.date() > as_of:
+        raise ResolveError(
+            f"{base.image} was made on {made.date()}, after as-of {as_of}",
+            hint="name an older tag or a digest of it in base.image",
+        )

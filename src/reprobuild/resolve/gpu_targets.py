@@ -1,0 +1,53 @@
+"""The GPUs that a torch wheel has code for, read from the wheel on its index, without the wheel.
+
+torch writes the flags of its CUDA compiler into a header that ships in the wheel, the same that
+``torch.__config__.show()`` tells. Running torch would not tell more: without a driver its own list is empty.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import requests
+
+from ..errors import ResolveError
+from ..net.session import scrub, without_credentials
+from .wheel_metadata import UNREADABLE, ranged_file
+
+_HEADER = "torch/include/ATen/cuda/CUDAConfig.h"
+_CODE = re.compile(r"code=((?:sm|compute)_[0-9]+[a-z]?)")
+
+
+def architectures(url: str, session: requests.Session) -> tuple[str, ...]:
+    """Return those of the wheel at an address: ``sm_80`` is machine code, ``compute_90`` the driver compiles.
+
+    None where the wheel or its index does not tell. Raises `ResolveError` when the way breaks.
+    """
+    parts = urlsplit(url)
+    try:
+        if parts.scheme == "file":
+            with zipfile.ZipFile(Path(unquote(parts.path))) as archive:
+                return _named(archive)
+        with zipfile.ZipFile(ranged_file(url, session)) as archive:
+            return _named(archive)
+    except (requests.ConnectionError, requests.Timeout) as error:
+        raise ResolveError(
+            f"{without_credentials(url)} cannot be read: {scrub(str(error))}", hint="try again"
+        ) from None
+    except (*UNREADABLE, requests.RequestException, ValueError, OSError):
+        return ()
+
+
+def _named(archive: zipfile.ZipFile) -> tuple[str, ...]:
+    if _HEADER not in archive.namelist():
+        return ()
+    found = set(_CODE.findall(archive.read(_HEADER).decode("utf-8", "replace")))
+    return tuple(sorted(found, key=_order))
+
+
+def _order(name: str) -> tuple[bool, int, str]:
+    kind, _, number = name.partition("_")
+    return kind != "sm", int(re.sub(r"\D", "", number)), number

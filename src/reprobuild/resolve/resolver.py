@@ -1,0 +1,288 @@
+"""request → lock: torch for its CUDA, wheels by uv, Debian packages by apt, conda packages by rattler."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from urllib.parse import unquote
+
+import requests
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from ..errors import ResolveError
+from ..host.console import Console
+from ..lock.model import CondaPackage, Lock, PythonPackage
+from ..net.debian_mirrors import architecture
+from ..net.index_settings import find_links
+from ..net.session import session as new_session
+from ..net.session import without_credentials
+from ..request.model import Request, flavour
+from ..request.profiles import variables
+from .base_image import resolve_base
+from .conda import check_wheels, resolve_conda, torch_from_conda
+from .gpu_targets import architectures
+from .index_page import linked_files
+from .system import System
+from .target import Target
+from .torch import TorchScan, cuda_of_version, is_cuda_package, start_of
+from .uv import ALWAYS, resolve_python
+
+__all__ = ["Upgrade", "resolve", "resolve_platforms"]
+
+_NO_TIME = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp())
+"""The epoch where no wheel has a time and the request no date: the oldest that a zip file can hold."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Upgrade:
+    """Which pins of an existing lock need not stay: all, or those of some packages (Python or Debian)."""
+
+    everything: bool = False
+    packages: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The packages, in both spellings that a name can have: Python's normalised one and Debian's."""
+        return frozenset(self.packages) | {canonicalize_name(name) for name in self.packages}
+
+
+def resolve_platforms(
+    request: Request, *, existing: Sequence[Lock], upgrade: Upgrade, console: Console
+) -> tuple[Lock, ...]:
+    """Return the locks of a request, one a platform: see `resolve`.
+
+    A platform that ``existing`` lacks takes the versions of the first where they fit. Raises `ResolveError`
+    that names the platform, where there are several.
+    """
+    _check_upgrade(upgrade, existing)
+    found: list[Lock] = []
+    for platform in request.platforms or (f"linux/{architecture()}",):
+        before = next((lock for lock in existing if lock.platform == platform), None)
+        try:
+            lock = resolve(
+                request, platform=platform, existing=before, like=found, upgrade=upgrade, console=console
+            )
+        except ResolveError as error:
+            if len(request.platforms) < 2:
+                raise
+            raise ResolveError(
+                f"{platform}: {error.message}",
+                hint=f"{error.hint}; or take {platform} out of the request's platforms",
+            ) from None
+        found.append(lock)
+    return tuple(found)
+
+
+def resolve(
+    request: Request,
+    *,
+    platform: str | None = None,
+    existing: Lock | None,
+    like: Sequence[Lock] = (),
+    upgrade: Upgrade,
+    console: Console,
+) -> Lock:
+    """Return the lock of a request for a platform, by default this machine's.
+
+    The same request, indexes and archive give an equal one. Versions in ``existing`` stay where they still
+    fit, unless ``upgrade`` says otherwise; without it those of Python packages in ``like`` are taken where
+    they fit. Raises `ResolveError` when nothing fits or an index cannot be read or verified, `HostError` when
+    this machine lacks apt, uv or a mirror.
+    """
+    machine = (platform or f"linux/{architecture()}").removeprefix("linux/")
+    if existing is not None and (upgrade.everything or existing.platform != f"linux/{machine}"):
+        existing = None
+    moved = request.base_image in upgrade.packages
+    base = resolve_base(request, machine, existing=None if moved else existing, console=console)
+    # uv would take the name for a package's.
+    upgrade = replace(upgrade, packages=tuple(p for p in upgrade.packages if p != request.base_image))
+    under = f"Debian {request.suite}" if base is None else str(request.base_image)
+    of = f" for {platform}" if len(request.platforms) > 1 else ""
+    console.step(f"resolving {under} and the Python packages{of}")
+    system = System(request, machine, base)
+    with new_session() as http, ThreadPoolExecutor(1, "apt") as pool:
+        apt = pool.submit(system.packages, existing, upgrade.names, console)
+        scan = TorchScan(http, request.as_of)
+        # The Python packages hang on the version of the release's C library, which apt takes seconds to tell.
+        # They are resolved meanwhile for the one that it most likely is, and again where it is another.
+        likely = Target(request.python, machine, system.likely_glibc([existing, *like]))
+        found, refused = None, None
+        try:
+            found = _packages(request, existing, upgrade, scan, likely, like=like, session=http)
+        except ResolveError as error:
+            refused = error
+        # An unknown release or Python is the cause of which "no torch" is only the effect, so apt's errors
+        # come first.
+        debian = apt.result()
+        target = Target(request.python, machine, system.glibc(debian))
+        if target != likely:
+            found = _packages(request, existing, upgrade, scan, target, like=like, session=http)
+        elif refused is not None:
+            raise refused
+    assert found is not None
+    conda, python, known = found
+    if not torch_from_conda(conda):
+        _check_cuda(request, python)
+        if request.index is not None:
+            _check_index(python)
+    return Lock(
+        request=request,
+        platform=target.platform,
+        epoch=_epoch(request, python, conda),
+        python=python,
+        debian=debian,
+        variables=variables(request),
+        conda=conda,
+        architectures=known,
+        base=base,
+    )
+
+
+def _check_upgrade(upgrade: Upgrade, existing: Sequence[Lock]) -> None:
+    if not existing:
+        return
+    known = {p.name for lock in existing for p in lock.python}
+    known |= {p.name for lock in existing for p in lock.debian}
+    known |= {p.name for lock in existing for p in lock.conda}
+    known |= {lock.request.base_image or "" for lock in existing}
+    unknown = [name for name in upgrade.packages if not known & {name, canonicalize_name(name)}]
+    if unknown:
+        raise ResolveError(
+            f"{', '.join(unknown)} cannot be upgraded, since the lock has no such package",
+            hint="give the name of a Python or Debian package that is in the lock",
+        )
+
+
+def _packages(
+    request: Request,
+    existing: Lock | None,
+    upgrade: Upgrade,
+    scan: TorchScan,
+    target: Target,
+    *,
+    like: Sequence[Lock],
+    session: requests.Session,
+) -> tuple[tuple[CondaPackage, ...], tuple[PythonPackage, ...], tuple[str, ...]]:
+    """Return the conda packages, the wheels on top of them, and the GPUs that torch's wheel has code for."""
+    conda: tuple[CondaPackage, ...] = ()
+    if request.conda is not None:
+        conda = resolve_conda(request, request.conda, target, existing=existing, upgrade=upgrade.names)
+    provided = {p.distribution: p.version for p in conda if p.is_python or p.name == "pip"}
+    if existing is None and like:
+        existing, upgrade = like[0], Upgrade()
+    torch = None if torch_from_conda(conda) else _torch(request, existing, upgrade, scan, target)
+    # Read while uv is at work: it is of the wheel that the scan has chosen.
+    with ThreadPoolExecutor(1, "torch-header") as pool:
+        known = pool.submit(_architectures, torch, existing, scan, target, session)
+        wheels = resolve_python(
+            _wheels([_requirement(request, torch), *ALWAYS, *request.packages], provided),
+            target,
+            provided=provided,
+            as_of=request.as_of,
+            existing=existing,
+            upgrade=None if upgrade.everything else upgrade.names,
+            backend=_backend(request),
+            session=session,
+        )
+    check_wheels(conda, wheels)
+    if request.index is not None and request.cuda != "cpu":
+        (own,) = (package for package in wheels if package.name == "torch")
+        return conda, wheels, architectures(own.wheel.url, session)
+    return conda, wheels, known.result()
+
+
+def _architectures(
+    torch: Version | None, existing: Lock | None, scan: TorchScan, target: Target, session: requests.Session
+) -> tuple[str, ...]:
+    """Return the GPUs that a torch has code for; none for the CPU, and where conda brings it."""
+    if torch is None:
+        return ()
+    if existing is not None and existing.architectures and existing.distributions.get("torch") == str(torch):
+        return tuple(existing.architectures)
+    release = next(iter(scan.releases(target, f"=={torch}")), None)
+    return () if release is None else architectures(release.package.url, session)
+
+
+def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[str]:
+    """Leave out what conda provides. Raises `ResolveError` where that is not the version asked for."""
+    wheels = []
+    for text in requirements:
+        requirement = Requirement(text)
+        version = provided.get(canonicalize_name(requirement.name))
+        if version is None:
+            wheels.append(text)
+        elif requirement.specifier and not requirement.specifier.contains(version, prereleases=True):
+            raise ResolveError(
+                f"{text} is asked for, and conda gives {requirement.name} {version}",
+                hint="ask for it in one place only, or for the same version in both",
+            )
+    return wheels
+
+
+def _torch(
+    request: Request, existing: Lock | None, upgrade: Upgrade, scan: TorchScan, target: Target
+) -> Version | None:
+    """Return the torch for the request's CUDA; None where it is uv that finds it."""
+    if request.cuda == "cpu" or request.index is not None:
+        return None
+    kept = existing is not None and "torch" not in upgrade.names
+    prefer = existing.distributions.get("torch") if existing is not None and kept else None
+    return scan.choose(request.cuda, request.torch_specifier, prefer, target)
+
+
+def _backend(request: Request) -> str | None:
+    """Return uv's name of PyTorch's own index for the request's CUDA, where that is asked for."""
+    return None if request.index is None else flavour(request.cuda)
+
+
+def _requirement(request: Request, torch: Version | None) -> str:
+    # Three: to == a CPU build 2.4.1+cpu of another index would be as good, and newer.
+    return f"torch{request.torch_specifier}" if torch is None else f"torch==={torch}"
+
+
+def _check_cuda(request: Request, python: Collection[PythonPackage]) -> None:
+    """Hold uv's outcome against the request: another index than the one read may have had its say."""
+    torch = next(Version(package.version) for package in python if package.name == "torch")
+    cudas = {cuda_of_version(package.version) for package in python if is_cuda_package(package.name)}
+    built_for_gpu = (torch.local or "").startswith(("cu", "rocm", "xpu"))
+    if request.cuda == "cpu" and (cudas or built_for_gpu):
+        raise ResolveError(
+            f"the index serves only CUDA builds of torch: it gave {torch}, and the request is for cpu",
+            hint="name an index with CPU builds: PyTorch's own with --index pytorch (index in the request), "
+            "one of yours in UV_INDEX, or a folder or page of wheels in UV_FIND_LINKS; torch can be pinned "
+            "to a version that it has",
+        )
+    if not cudas and torch.local == flavour(request.cuda):
+        return  # PyTorch's older builds have CUDA inside, and only their version says which
+    if request.cuda != "cpu" and request.cuda not in cudas:
+        raise ResolveError(
+            f"torch {torch} was resolved for CUDA {', '.join(sorted(cudas)) or 'none'}, not {request.cuda}",
+            hint="another package of the request may ask for another CUDA; or UV_INDEX names several indexes",
+        )
+
+
+def _check_index(python: Collection[PythonPackage]) -> None:
+    """Hold torch against find-links, of which uv takes the best beside whatever index it is told of."""
+    torch = next(package for package in python if package.name == "torch")
+    with new_session() as http:
+        for link in find_links():
+            files = linked_files(link, "torch", http)
+            if unquote(torch.wheel.url) in {unquote(without_credentials(f.package.url)) for f in files}:
+                raise ResolveError(
+                    f"torch {torch.version} was found in {without_credentials(link)}, which is set up as "
+                    "find-links, and the request names PyTorch's own index",
+                    hint="take it out of find-links, or index out of the request",
+                )
+
+
+def _epoch(request: Request, python: Collection[PythonPackage], conda: Collection[CondaPackage]) -> int:
+    """Return the time of the newest package: the same packages give the same, whenever they are locked."""
+    every = [*(package.wheel.uploaded for package in python), *(package.uploaded for package in conda)]
+    times = [time for time in every if time is not None]
+    if times:
+        return int(max(times).timestamp())
+    return _NO_TIME if request.as_of is None else int(start_of(request.as_of).timestamp())

@@ -1,0 +1,246 @@
+"""Python packages through uv: one wheel each, for one target, with size and sha256."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+import requests
+import tomli_w
+import uv
+from packaging.pylock import Package, PackageWheel, Pylock, PylockValidationError
+
+from ..errors import HostError, ResolveError
+from ..host.process import Completed, ProcessTimeout, run
+from ..lock.model import Lock, PythonPackage, Wheel
+from ..net.index_settings import check_no_backend
+from ..net.session import scrub, uv_environment, without_credentials
+from .target import Target
+from .torch import end_of
+from .uv_standins import write_standins
+
+ALWAYS = ("numpy", "pip")
+"""In every image beside torch: torch's bridge to arrays, and what a derived image installs with."""
+
+_TIMEOUT = 900.0
+# Variables that change *what* uv picks. Those that say where it looks (indexes, proxies, logins, caches)
+# are the user's to set; with these, the same request would give another lock elsewhere. The torch backend is
+# the request's own to name.
+_DROPPED = re.compile(
+    r"UV_(CONSTRAINT|BUILD_CONSTRAINT|OVERRIDE|EXCLUDE|EXCLUDE_NEWER|PRERELEASE|RESOLUTION|FORK_STRATEGY|"
+    r"NO_BINARY|NO_BUILD|ONLY_BINARY|NO_BINARY_PACKAGE|NO_BUILD_PACKAGE|REQUIRE_HASHES|PYTHON|CONFIG_SETTINGS|"
+    r"TORCH_BACKEND|CUSTOM_COMPILE_COMMAND|PROJECT|WORKING_DIRECTORY)"
+)
+
+_STANDINS = "conda"
+"""The folder with the stand-ins for what conda brings."""
+
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+
+_DRAWING = re.compile("[\u2500-\u25ff\u00d7]")
+"""The lines and crosses that uv puts before a cause."""
+
+
+def resolve_python(
+    requirements: Sequence[str],
+    target: Target,
+    *,
+    as_of: date | None,
+    existing: Lock | None,
+    upgrade: Collection[str] | None,
+    backend: str | None = None,
+    provided: Mapping[str, str] | None = None,
+    session: requests.Session,
+) -> tuple[PythonPackage, ...]:
+    """Return the packages that uv picks for requirements, closure included.
+
+    ``upgrade`` names the packages whose versions in ``existing`` need not stay; None: all of them.
+    ``backend`` is uv's name of an index of PyTorch's, from which torch and its kin shall come; ``provided``
+    are packages that conda brings, with their versions, which what is resolved has to fit. Raises
+    `ResolveError` with uv's reason when nothing fits, or when a package has no wheel or no SHA256.
+    """
+    if not requirements:
+        return ()
+    with tempfile.TemporaryDirectory(prefix="reprobuild-uv-") as folder:
+        output = Path(folder, "pylock.toml")
+        # uv takes settings from the nearest file in the folders above, and anybody may write to /tmp.
+        Path(folder, "uv.toml").touch()
+        arguments = ["--refresh"]
+        if upgrade is not None:
+            # uv keeps the versions that it finds in the file which it is to write.
+            if existing is not None:
+                output.write_text(_preferences(existing, upgrade), "utf-8")
+            arguments = [word for name in sorted(upgrade) for word in ("--refresh-package", name)]
+        if provided:
+            arguments += _given(Path(folder), provided)
+        if as_of is not None:
+            arguments += ["--exclude-newer", end_of(as_of).strftime("%Y-%m-%dT%H:%M:%SZ")]
+        if backend is not None:
+            arguments += ["--torch-backend", backend]
+        else:
+            check_no_backend()
+        result = _compile(requirements, target, arguments, output)
+        if result.returncode != 0:
+            raise _refusal(result, as_of, backend)
+        # A file: address in uv's output is relative to the folder of the file.
+        return _read(output.read_text("utf-8"), target, output.as_uri(), session, provided or ())
+
+
+def _given(folder: Path, provided: Mapping[str, str]) -> list[str]:
+    """Return the arguments by which uv takes what conda brings as it is."""
+    standins = folder / _STANDINS
+    standins.mkdir()
+    versions = write_standins(standins, provided)
+    pins = "".join(f"{name}=={version}\n" for name, version in versions.items())
+    (folder / "pins.txt").write_text(pins, "utf-8")
+    # A marker that never holds takes a package out wherever it is asked for.
+    rest = sorted(name for name in provided.keys() - versions.keys() if _NAME.fullmatch(name))
+    (folder / "rest.txt").write_text("".join(f"{name} ; python_version < '0'\n" for name in rest), "utf-8")
+    return ["--constraint", "pins.txt", "--override", "rest.txt"]
+
+
+def _compile(requirements: Sequence[str], target: Target, arguments: list[str], output: Path) -> Completed:
+    try:
+        program = uv.find_uv_bin()
+    except FileNotFoundError:
+        raise HostError("the program uv is not installed", hint="pip install uv") from None
+    env = {key: value for key, value in os.environ.items() if not _DROPPED.fullmatch(key)}
+    env |= {"LC_ALL": "C.UTF-8", "TZ": "UTC", "NO_COLOR": "1", "UV_NO_PROGRESS": "1", "COLUMNS": "200"}
+    command = [program, "pip", "compile", "--format", "pylock.toml", "--output-file", output.name, "--quiet"]
+    command += ["--python", sys.executable, "--python-version", target.python]
+    command += ["--python-platform", target.uv_platform, "--only-binary", ":all:", "--no-header"]
+    command += ["--resolution", "highest", "--prerelease", "if-necessary-or-explicit", *arguments, "-"]
+    text = "".join(f"{requirement}\n" for requirement in requirements)
+    env |= uv_environment()
+    if (standins := output.parent / _STANDINS).exists():
+        # Not as an argument, which would take the place of the user's own, and those may have passwords.
+        env["UV_FIND_LINKS"] = ",".join(filter(None, [str(standins), env.get("UV_FIND_LINKS")]))
+    try:
+        return run(
+            command,
+            env=env,
+            cwd=output.parent,
+            stdin=text.encode(),
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except ProcessTimeout as error:
+        raise ResolveError(f"{error}; the index may be slow", hint="try again") from None
+
+
+def _preferences(existing: Lock, upgrade: Collection[str]) -> str:
+    kept = [{"name": p.name, "version": p.version} for p in existing.python if p.name not in upgrade]
+    return tomli_w.dumps({"lock-version": "1.0", "created-by": "reprobuild", "packages": kept})
+
+
+def _refusal(result: Completed, as_of: date | None, backend: str | None) -> ResolveError:
+    """Turn uv's drawing of causes into lines of text, its hints into ours."""
+    text = scrub(result.stderr.decode("utf-8", "replace"))
+    if backend is not None and "for '--torch-backend" in text:
+        known = re.findall(r"\bcu[0-9]+\b", text.partition("possible values")[2])
+        return ResolveError(
+            f"uv knows no index of PyTorch's that is called {backend}",
+            hint=f"it knows {', '.join(reversed(known))} and cpu; change cuda in the request",
+        )
+    lines = [line for raw in text.splitlines() if (line := _DRAWING.sub(" ", raw).strip())]
+    hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
+    causes = [
+        re.sub(r"^(error|cause|Caused by): ", "", line) for line in lines if not line.startswith("hint: ")
+    ]
+    if causes and causes[0].startswith("No solution found"):
+        del causes[0]
+    if any(line.startswith("Wheels are required") for line in hints):
+        hints = [
+            "only wheels can be locked; ask for a version that has one, or put a wheel on an index of yours"
+        ]
+    if "+conda" in text:
+        hints.append("a version that ends in +conda is that of a conda package; ask for versions that fit it")
+    if as_of is not None:
+        hints.append(f"only what was published by {as_of} counts; the request says so with as-of")
+        if backend is not None:
+            hints.append("PyTorch's own index gives no dates, so as-of and index do not go together")
+    return ResolveError(
+        "the Python packages cannot be resolved: " + "\n".join(causes),
+        hint="\n".join(hints) or "correct the versions or names in the request",
+    )
+
+
+def _read(
+    text: str, target: Target, base: str, session: requests.Session, provided: Collection[str] = ()
+) -> tuple[PythonPackage, ...]:
+    try:
+        lock = Pylock.from_dict(tomllib.loads(text))
+    except (PylockValidationError, ValueError) as error:
+        raise ResolveError(
+            f"uv's answer cannot be read: {error}", hint="install another version of uv"
+        ) from None
+    chosen = [_choose(package, target) for package in lock.packages if package.name not in provided]
+    with ThreadPoolExecutor(16, "wheel-size") as pool:
+        return tuple(pool.map(lambda pair: _locked(pair[0], pair[1], base, session), chosen))
+
+
+def _choose(package: Package, target: Target) -> tuple[Package, PackageWheel]:
+    wheels = {wheel.filename: wheel for wheel in package.wheels or ()}
+    best = target.best(sorted(wheels))
+    if best is None or package.version is None:
+        raise ResolveError(
+            f"{package.name} {package.version or ''} has no wheel for Python {target.python} on "
+            f"{target.uv_platform}; only wheels can be locked",
+            hint="ask for a version that has one, or publish a wheel of it to an index of yours",
+        )
+    return package, wheels[best]
+
+
+def _locked(package: Package, wheel: PackageWheel, base: str, session: requests.Session) -> PythonPackage:
+    address = wheel.url or urljoin(base, wheel.path or "")
+    sha256 = wheel.hashes.get("sha256")
+    if sha256 is None:
+        raise ResolveError(
+            f"the index gives no sha256 of {wheel.filename}",
+            hint="use an index that does; nothing can be locked without it",
+        )
+    return PythonPackage(
+        name=package.name,
+        version=str(package.version),
+        wheel=Wheel(
+            filename=wheel.filename,
+            url=without_credentials(address),
+            sha256=sha256.lower(),
+            size=wheel.size or _size(address, session),
+            uploaded=_whole_second(wheel.upload_time),
+        ),
+    )
+
+
+def _whole_second(time: datetime | None) -> datetime | None:
+    return None if time is None else time.astimezone(UTC).replace(microsecond=0)
+
+
+def _size(address: str, session: requests.Session) -> int:
+    """Ask the server; HTML indexes give no sizes."""
+    parts = urlsplit(address)
+    try:
+        if parts.scheme == "file":
+            return Path(unquote(parts.path)).stat().st_size
+        with session.head(address, allow_redirects=True, headers={"Accept-Encoding": "identity"}) as answer:
+            if answer.ok and answer.headers.get("Content-Length", "0") != "0":
+                return int(answer.headers["Content-Length"])
+        # Some servers do not answer HEAD, or without a length.
+        header = {"Range": "bytes=0-0", "Accept-Encoding": "identity"}
+        with session.get(address, headers=header, stream=True) as answer:
+            answer.raise_for_status()
+            whole = answer.headers.get("Content-Range", "").rpartition("/")[2]
+            return int(whole or answer.headers["Content-Length"])
+    except (requests.RequestException, OSError, KeyError, ValueError) as error:
+        raise ResolveError(
+            f"the size of {without_credentials(address)} cannot be had: {scrub(str(error))}",
+            hint="try again; the server must tell a file's length",
+        ) from None

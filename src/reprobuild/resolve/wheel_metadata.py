@@ -1,0 +1,153 @@
+"""The metadata of a wheel that lies on an index, without the wheel.
+
+The file beside it (PEP 658) is read where the index has one, else the end of the wheel by range requests: a
+zip keeps its list of files at the end, and wheels are asked to keep their metadata there too (PEP 427).
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import requests
+from packaging.metadata import parse_email
+from packaging.requirements import InvalidRequirement, Requirement
+
+from ..errors import ResolveError
+from ..net.session import scrub
+
+if TYPE_CHECKING:
+    from pypi_simple import DistributionPackage
+
+_AHEAD = 256 * 1024
+"""Bytes of a range request at least: the list of files of a torch wheel is about 1 MB, its metadata 30 KB."""
+
+UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error)
+"""What zipfile raises, by experience, for bytes that are no sound zip."""
+
+
+def requirements(package: DistributionPackage, session: requests.Session) -> list[Requirement]:
+    """Return what a wheel requires. Raises `ResolveError` that names the file when it cannot be read."""
+    from pypi_simple import DigestMismatchError  # noqa: PLC0415 -- as in `index_page`
+
+    try:
+        if package.url.startswith("file:"):
+            text = _of(Path(url2pathname(urlsplit(package.url).path)))
+        else:
+            text = _beside(package, session) or _inside(package, session)
+    except (*UNREADABLE, requests.RequestException, DigestMismatchError, ValueError, OSError) as error:
+        raise ResolveError(
+            f"the metadata of {package.filename} cannot be read from its index: {scrub(str(error))}",
+            hint="try again; an index must serve metadata files (PEP 658) or answer range requests",
+        ) from None
+    raw, _ = parse_email(text)
+    found = []
+    for line in raw.get("requires_dist", []):
+        try:
+            found.append(Requirement(line))
+        except InvalidRequirement:
+            # Some old wheels have lines that were never valid; none of those is about CUDA.
+            continue
+    return found
+
+
+def ranged_file(url: str, session: requests.Session) -> io.RawIOBase:
+    """Return a file on a server, of which only what is read is fetched; ValueError where that fails."""
+    return _RangedFile(url, session)
+
+
+def _beside(package: DistributionPackage, session: requests.Session) -> str | None:
+    from pypi_simple import NoMetadataError, PyPISimple  # noqa: PLC0415 -- as in `index_page`
+
+    if package.has_metadata is False:
+        return None
+    try:
+        # The client's endpoint is not used for this call, only its session.
+        client = PyPISimple(package.url, session=session)
+        return client.get_package_metadata(package, verify=bool(package.metadata_digests))
+    except NoMetadataError:
+        return None
+    except requests.HTTPError as error:
+        # Stores of objects answer 403 for what they do not have.
+        if error.response is not None and 400 <= error.response.status_code < 500:
+            return None
+        raise
+
+
+def _inside(package: DistributionPackage, session: requests.Session) -> str:
+    return _of(_RangedFile(package.url, session))
+
+
+def _of(file: Path | io.RawIOBase) -> str:
+    # zipfile reads and seeks only, which a RawIOBase can.
+    with zipfile.ZipFile(file) as wheel:
+        names = [
+            name for name in wheel.namelist() if name.endswith(".dist-info/METADATA") and name.count("/") == 1
+        ]
+        if len(names) != 1:
+            raise ValueError(f"it has {len(names)} metadata files")
+        return wheel.read(names[0]).decode("utf-8")
+
+
+class _RangedFile(io.RawIOBase):
+    """A file on a server, read piece by piece; every piece stays in memory. ValueError where that fails."""
+
+    def __init__(self, url: str, session: requests.Session) -> None:
+        self._url, self._session = url, session
+        self._pieces: list[tuple[int, bytes]] = []
+        self._position = 0
+        with session.head(url, allow_redirects=True) as answer:
+            answer.raise_for_status()
+            if "Content-Length" not in answer.headers:
+                raise ValueError("the server does not tell its length")
+            self._size = int(answer.headers["Content-Length"])
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        if base + offset < 0:
+            raise OSError("a position before the start of the file")
+        self._position = base + offset
+        return self._position
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        # typeshed names a type for the buffer that only newer Pythons have.
+        end = min(self._position + len(buffer), self._size)
+        if end <= self._position:
+            return 0
+        data = self._get(self._position, end)
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def _get(self, start: int, end: int) -> bytes:
+        for first, piece in self._pieces:
+            if first <= start and end <= first + len(piece):
+                return piece[start - first : end - first]
+        # A small read is of the end of the list, or of an entry whose neighbours are read next.
+        first, last = start, min(max(end, start + _AHEAD), self._size)
+        first = max(0, min(first, last - _AHEAD))
+        header = {"Range": f"bytes={first}-{last - 1}", "Accept-Encoding": "identity"}
+        with self._session.get(self._url, headers=header, stream=True) as answer:
+            answer.raise_for_status()
+            if answer.status_code != 206:
+                raise ValueError("the server does not answer range requests")
+            piece = answer.content
+        if len(piece) != last - first:
+            raise ValueError("the server's answer to a range request has the wrong length")
+        self._pieces.append((first, piece))
+        return piece[start - first : end - first]

@@ -1,0 +1,291 @@
+"""What the self-test reports: read from the JSON of ``in_image/selftest.py``, every field checked. Pure.
+
+An image that fails a check is no error here: its report says so, and tag.py takes none that does. A report
+that cannot be read in full is a `SelfTestError`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from types import NoneType
+from typing import Any, Literal, get_args
+
+from ..errors import SelfTestError
+
+SCHEMA = 2
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+Status = Literal["passed", "failed", "inconclusive", "not-run"]
+Mode = Literal["battery", "full", "prove"]
+Scope = Literal["any", "kind"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Difference:
+    """What differed, by name, and both values or their sha256."""
+
+    what: str
+    expected: str
+    got: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckResult:
+    """One check on one device."""
+
+    name: str
+    proves: str
+    compares: tuple[str, ...]
+    """How: ``setting``, ``within`` (a process), ``across`` (two processes), ``golden``, ``control``."""
+    device: Literal["cpu", "cuda"]
+    status: Status
+    reason: str
+    """Why it is not ``passed``; else empty."""
+    detail: tuple[Difference, ...]
+    results: Mapping[str, str]
+    """The sha256 of each result's shape, type and bytes."""
+    values: Mapping[str, Mapping[str, str]]
+    """Some values of each float result: ``type``, as torch calls it, and ``data``, base64 of their bytes."""
+    notes: tuple[str, ...]
+    """What was seen beside the outcome."""
+    scope: Scope
+    """Where the results hold: on ``any`` machine with these versions, or on one ``kind`` of machine."""
+    fingerprint: str | None
+    """The sha256 over all results; None where there is none."""
+    seconds: float
+    traceback: str
+
+    @property
+    def label(self) -> str:
+        """The check's name, with its device where that is not the CPU."""
+        return self.name if self.device == "cpu" else f"{self.name} ({self.device})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SelfTestReport:
+    """What the self-test saw in the image of ``digest``. Make one with `parse`, which checks every field."""
+
+    digest: str
+    """Of the image; empty when the report does not say."""
+    mode: Mode
+    versions: Mapping[str, Any]
+    scope: Mapping[str, Any]
+    """The kind of machine, ``cpu`` and ``gpu``."""
+    gpu_tested: bool
+    gpu_reason: str
+    """Why no GPU was tested; else empty."""
+    checks: tuple[CheckResult, ...]
+    seconds: float
+    peak_memory_bytes: int
+
+    @classmethod
+    def parse(cls, data: bytes, *, digest: str) -> SelfTestReport:
+        """Read the JSON of in_image/selftest.py. Raises `SelfTestError` that names the place in it."""
+        return cls._of(load(data), digest)
+
+    @classmethod
+    def parse_kept(cls, data: bytes) -> SelfTestReport:
+        """Read what `to_dict` wrote, or the program itself, whose report names no image."""
+        table = load(data)
+        digest = table.pop("image", "")
+        if not isinstance(digest, str) or (digest and not _DIGEST.fullmatch(digest)):
+            raise SelfTestError(f"self-test report.image: {digest!r} is no digest")
+        return cls._of(table, digest)
+
+    @classmethod
+    def _of(cls, table: Mapping[str, Any], digest: str) -> SelfTestReport:
+        if table.get("mode", "battery") not in get_args(Mode):
+            raise SelfTestError(
+                f"self-test report.mode: {table['mode']!r} is none of {', '.join(get_args(Mode))}"
+            )
+        report = fields(table, "report", _REPORT)
+        gpu = fields(report["gpu"], "report.gpu", GPU_TYPES)
+        checks = tuple(_check(item, f"report.checks[{i}]") for i, item in enumerate(report["checks"]))
+        if not any(check.status in ("passed", "failed") for check in checks):
+            raise SelfTestError("self-test report: no check was run")
+        parsed = cls(
+            digest=digest,
+            mode=report["mode"],
+            versions=report["versions"],
+            scope=report["scope"],
+            gpu_tested=gpu["tested"],
+            gpu_reason=gpu["reason"],
+            checks=checks,
+            seconds=report["seconds"],
+            peak_memory_bytes=report["peak_memory_bytes"],
+        )
+        if report["verdict"] != parsed.verdict:
+            raise SelfTestError(
+                f"self-test report: the verdict {report['verdict']!r} is not that of its checks"
+            )
+        return parsed
+
+    @property
+    def verdict(self) -> Literal["passed", "failed", "inconclusive"]:
+        """A check that is inconclusive or was not run does not count against the image, but for --prove."""
+        if self.failed:
+            return "failed"
+        return "inconclusive" if self.mode == "prove" and self._with("inconclusive") else "passed"
+
+    @property
+    def passed(self) -> bool:
+        """Whether the verdict is ``passed``."""
+        return self.verdict == "passed"
+
+    @property
+    def failed(self) -> tuple[CheckResult, ...]:
+        """The checks that failed."""
+        return self._with("failed")
+
+    def failures(self) -> list[str]:
+        """Return a line for each failed check and one, indented, for each thing that differed."""
+        lines = []
+        for check in self.failed:
+            lines.append(f"{check.label}: {check.reason}")
+            lines += [f"  {d.what}: expected {d.expected}, got {d.got}" for d in check.detail]
+        return lines
+
+    def summary(self) -> list[tuple[str, str]]:
+        """Return the rows of a table: what was checked, what was not and why, and on which machine.
+
+        Labels are short, so that beside them a digest fits into 80 columns.
+        """
+        cpu: Mapping[str, Any] = self.scope.get("cpu") or {}
+        machine = (
+            f"{cpu.get('model', 'CPU')}, {cpu.get('capability', '?')}, {_count(cpu.get('threads'), 'thread')}"
+        )
+        verdict = "FAILED" if self.failed else self.verdict
+        rows = [
+            (
+                "proved" if self.mode == "prove" else "tested",
+                f"{verdict} in {self.seconds:.1f} s on {machine}",
+            )
+        ]
+        for title, status in (("checked", "passed"), ("failed", "failed")):
+            names = ", ".join(check.label for check in self._with(status) if check.device == "cpu")
+            rows += [(title, f"on CPU: {names}")] if names else []
+        for title, status in (("unsure", "inconclusive"), ("not run", "not-run")):
+            reasons: dict[str, list[str]] = {}
+            for check in self._with(status):
+                reasons.setdefault(check.reason, []).append(check.label)
+            rows += [(title, f"{', '.join(labels)}: {reason}") for reason, labels in reasons.items()]
+        if not self.gpu_tested:
+            return [*rows, ("GPU", f"not tested: {self.gpu_reason}")]
+        gpu: Mapping[str, Any] = self.scope.get("gpu") or {}
+        names = ", ".join(check.name for check in self._with("passed") if check.device == "cuda")
+        return [*rows, ("GPU", f"tested on {gpu.get('name')}, driver {gpu.get('driver')}: {names}")]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as the program wrote it, with ``image``, the digest; `parse_kept` reads it."""
+        return {
+            "image": self.digest,
+            "schema": SCHEMA,
+            "mode": self.mode,
+            "verdict": self.verdict,
+            "versions": dict(self.versions),
+            "scope": dict(self.scope),
+            "gpu": {"tested": self.gpu_tested, "reason": self.gpu_reason},
+            "checks": [asdict(check) for check in self.checks],
+            "seconds": self.seconds,
+            "peak_memory_bytes": self.peak_memory_bytes,
+        }
+
+    def _with(self, status: str) -> tuple[CheckResult, ...]:
+        return tuple(check for check in self.checks if check.status == status)
+
+
+def load(data: bytes) -> dict[str, Any]:
+    """Read JSON of our schema. Raises `SelfTestError`."""
+    if not data.strip():
+        raise SelfTestError("the self-test wrote no report")
+    try:
+        table = json.loads(data)
+    except (ValueError, RecursionError) as error:  # also bytes that are not UTF-8
+        raise SelfTestError(f"the self-test's report is not JSON: {error}") from None
+    if not isinstance(table, dict):
+        raise SelfTestError("self-test report: not a table")
+    if table.get("schema") != SCHEMA:
+        raise SelfTestError(
+            f"self-test report: schema is {table.get('schema')!r}, not {SCHEMA}",
+            hint="It is from another version of reprobuild; build the image anew, or use that version.",
+        )
+    return table
+
+
+Types = Mapping[str, type | tuple[type, ...]]
+
+NUMBER = (int, float)
+GPU_TYPES: Types = {"tested": bool, "reason": str}
+_VALUES: Types = {"type": str, "data": str}
+_DIFFERENCE: Types = {"what": str, "expected": str, "got": str}
+_REPORT: Types = {
+    "schema": int,
+    "mode": str,
+    "verdict": str,
+    "versions": dict,
+    "scope": dict,
+    "gpu": dict,
+    "checks": list,
+    "seconds": NUMBER,
+    "peak_memory_bytes": int,
+}
+_CHECK: Types = {
+    "name": str,
+    "proves": str,
+    "compares": list,
+    "device": str,
+    "status": str,
+    "reason": str,
+    "detail": list,
+    "results": dict,
+    "values": dict,
+    "notes": list,
+    "scope": str,
+    "fingerprint": (str, NoneType),
+    "seconds": NUMBER,
+    "traceback": str,
+}
+
+
+def fields(value: object, where: str, types: Types) -> dict[str, Any]:
+    """Return a table that has just these keys, each of its type; else raise `SelfTestError`."""
+    if not isinstance(value, dict):
+        raise SelfTestError(f"self-test {where}: not a table")
+    for key in sorted(value.keys() ^ types.keys()):
+        raise SelfTestError(f"self-test {where}.{key}: {'unknown key' if key in value else 'missing'}")
+    for key, kind in types.items():
+        if not isinstance(value[key], kind) or (isinstance(value[key], bool) and kind is not bool):
+            raise SelfTestError(f"self-test {where}.{key}: {value[key]!r} is of the wrong type")
+    return value
+
+
+def _check(value: object, where: str) -> CheckResult:
+    found = fields(value, where, _CHECK)
+    choices = ("status", get_args(Status)), ("device", ("cpu", "cuda")), ("scope", get_args(Scope))
+    for key, known in choices:
+        if found[key] not in known:
+            raise SelfTestError(f"self-test {where}.{key}: {found[key]!r} is none of {', '.join(known)}")
+    hashes = [*found["results"].values(), *([found["fingerprint"]] if found["results"] else [])]
+    for text in hashes:
+        if not isinstance(text, str) or not _SHA256.fullmatch(text):
+            raise SelfTestError(f"self-test {where}: {text!r} is no sha256")
+    for name, values in found["values"].items():
+        fields(values, f"{where}.values.{name}", _VALUES)
+    detail = [fields(item, f"{where}.detail[{i}]", _DIFFERENCE) for i, item in enumerate(found["detail"])]
+    return CheckResult(
+        **{
+            **found,
+            "compares": tuple(map(str, found["compares"])),
+            "notes": tuple(map(str, found["notes"])),
+            "detail": tuple(Difference(**item) for item in detail),
+        }
+    )
+
+
+def _count(number: object, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

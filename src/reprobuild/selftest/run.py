@@ -1,0 +1,128 @@
+"""Run the self-test inside an image and read what it reports.
+
+The program itself is ``in_image/selftest.py``, whose docstring describes the report; report.py reads it. No
+report, or one that cannot be read in full, is a `SelfTestError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal, Protocol, TypeVar, assert_never
+
+from ..errors import HostError, SelfTestError
+from ..host import process
+from ..request.profiles import HOME, SITE_PREFIX
+from .cost import CostReport
+from .report import Mode, SelfTestReport
+
+PROGRAM = (f"{SITE_PREFIX}/bin/python", f"{HOME}/selftest.py")
+
+Gpu = Literal["auto", "require", "off"]
+
+SECONDS = {"battery": 300.0, "full": 900.0, "prove": 600.0, "cost": 600.0}
+"""How long each may take, from the start of the container; many times what it takes on a quiet machine."""
+
+_Report = TypeVar("_Report")
+
+
+class Runner(Protocol):
+    """What an engine offers for a self-test: processes inside one image."""
+
+    @property
+    def digest(self) -> str:
+        """The ``sha256:…`` of the image's manifest."""
+
+    def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
+        """Run in a container without network or capabilities, its root read-only, with /tmp and /dev/shm.
+
+        Any exit status is returned. Raises `process.ProcessTimeout` after ``timeout`` seconds; nothing of the
+        container is left then. ``gpu`` hands the host's GPUs in.
+        """
+
+    def gpu_missing(self) -> str | None:
+        """Return None when a GPU can be handed in, else the reason why not."""
+
+
+def run_selftest(
+    runner: Runner, *, gpu: Gpu, mode: Mode = "battery", time_limit: float | None = None
+) -> SelfTestReport:
+    """Run the self-test in the runner's image; seconds count from the start of the container.
+
+    ``auto`` tests a GPU where one can be handed in, ``require`` raises `HostError` where none can. Raises
+    `SelfTestError` when the program hangs, crashes or reports nothing that can be read.
+    """
+    reason = _reason_without_gpu(runner, gpu)
+    limit = time_limit or SECONDS[mode]
+    # The program stops itself a little earlier, and then names the check that hung.
+    inner = max(limit - 15, limit * 0.8)
+    more = ("--time-limit", f"{inner:g}", *(() if mode == "battery" else (f"--{mode}",)))
+    done = _run(runner, more, gpu, reason, limit)
+    report = _read(done, lambda data: SelfTestReport.parse(data, digest=runner.digest))
+    if done.returncode != EXIT[report.verdict] or report.mode != mode:
+        raise _unreadable("the self-test's report contradicts its exit status", done)
+    return report if reason is None else replace(report, gpu_reason=reason)
+
+
+def run_cost(runner: Runner, *, gpu: Gpu) -> CostReport:
+    """Measure in the runner's image what determinism costs. Raises as `run_selftest`."""
+    reason = _reason_without_gpu(runner, gpu)
+    done = _run(runner, ("--cost",), gpu, reason, SECONDS["cost"])
+    report = _read(done, lambda data: CostReport.parse(data, digest=runner.digest))
+    if done.returncode != 0:
+        raise _unreadable("the self-test's report contradicts its exit status", done)
+    return report if reason is None else replace(report, gpu_reason=reason)
+
+
+EXIT = {"passed": 0, "failed": 1, "inconclusive": 3}
+"""The program's exit status by its verdict."""
+
+
+def _run(
+    runner: Runner, more: Sequence[str], gpu: Gpu, reason: str | None, limit: float
+) -> process.Completed:
+    device = "cpu" if reason is not None else "cuda" if gpu == "require" else "auto"
+    try:
+        argv = (*PROGRAM, "--json", "--device", device, *more)
+        return runner.run(argv, timeout=limit, gpu=device != "cpu")
+    except process.ProcessTimeout as timeout:
+        raise SelfTestError(
+            f"the self-test did not end within {timeout.seconds:g} s",
+            hint="Run it again on a quieter machine; if it hangs again, the image is not fit for use.",
+        ) from None
+
+
+def _reason_without_gpu(runner: Runner, gpu: Gpu) -> str | None:
+    match gpu:
+        case "off":
+            return "turned off by --gpu off"
+        case "auto":
+            return runner.gpu_missing()
+        case "require":
+            missing = runner.gpu_missing()
+            if missing is not None:
+                raise HostError(
+                    f"a GPU is required for the self-test, but there is none: {missing}",
+                    hint="Run it on a machine with a GPU, or with --gpu auto.",
+                )
+            return None
+        case _:
+            assert_never(gpu)
+
+
+def _read(done: process.Completed, parse: Callable[[bytes], _Report]) -> _Report:
+    """Return a finished program's report. Raises `SelfTestError`."""
+    if done.returncode not in EXIT.values():
+        raise _unreadable("the self-test crashed", done)
+    try:
+        return parse(done.stdout)
+    except SelfTestError as error:
+        raise _unreadable(error.message, done, error.hint) from None
+
+
+def _unreadable(problem: str, done: process.Completed, hint: str = "") -> SelfTestError:
+    code, said = done.returncode, process.tail(done.stderr)
+    # A signal is 128 + its number where a shell or a container engine reports it, else negative.
+    if code in (137, -9):
+        hint = "Was it out of memory? The test needs about 1 GB."
+    return SelfTestError(f"{problem} (exit status {code})" + (f"\n{said}" if said else ""), hint=hint)

@@ -1,0 +1,135 @@
+"""An image, derived or not → how it departs from the lock that it carries. Pure.
+
+The lock is held against the digest in the labels, each file that the manifest names against its hash,
+variables against the lock, CUDA's libraries against each other. The manifest is that of the image which this
+one starts from, where it is known: a derived image can write what it likes into its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from ..errors import ImageError, LockError
+from ..lock.base_image import CUDA_LIBRARY
+from ..lock.model import Lock
+from ..lock.reader import parse_lock
+from ..oci.documents import sha256
+from ..oci.file_tree import ImageTree
+from ..oci.tar_writer import Kind, Record
+from ..render.image_config import LABEL
+from ..render.own_files import constraints, site_packages
+from ..request.profiles import FORBIDDEN, HOME, SITE_PREFIX, surroundings
+from .compare import Difference, settings
+
+_HERE = HOME.lstrip("/")
+_LOCK, _MANIFEST = f"{_HERE}/pylock.toml", f"{_HERE}/manifest.tsv"
+KEEP = (_LOCK, _MANIFEST)
+"""The files whose content `check_tree` needs."""
+
+_KEPT = ("PIP_CONSTRAINT", "UV_CONSTRAINT", "VIRTUAL_ENV")
+
+
+def check_tree(tree: ImageTree, where: str, base: bytes | None = None) -> list[Difference]:
+    """Return what departs from the lock, as (locked → found), by path. Needs the content of the `KEEP` files.
+
+    ``base`` is the manifest of the image that this one starts from; without it the image's own is believed.
+    Raises `ImageError` when the image carries no lock of reprobuild's, or one that was edited.
+    """
+    lock = _lock(tree, where)
+    if _MANIFEST not in tree.kept:
+        raise ImageError(f"{where}: /{_MANIFEST} is missing, so its files cannot be checked")
+    own = tree.kept[_MANIFEST]
+    named = _named(own if base is None else base, where)
+    return [
+        *_rewritten(own, base),
+        *_changed(named, tree, lock),
+        *_own(tree, lock),
+        *_variables(tree, lock),
+        *_second_copies(named, tree),
+    ]
+
+
+def _lock(tree: ImageTree, where: str) -> Lock:
+    label = (tree.config.get("Labels") or {}).get(LABEL + "lock")
+    if _LOCK not in tree.kept or label is None:
+        what = f"/{_LOCK}" if label is not None else f"label {LABEL}lock"
+        raise ImageError(
+            f"{where} is no image of reprobuild's: it has no {what}",
+            hint="check an image that reprobuild made, or one that starts FROM it",
+        )
+    try:
+        lock = parse_lock(tree.kept[_LOCK].decode("utf-8", "replace"), f"{where}: /{_LOCK}")
+    except LockError as error:
+        raise ImageError(error.message) from None
+    if lock.digest != label:
+        raise ImageError(f"{where}: /{_LOCK} is not the lock that the image's label names ({label})")
+    return lock
+
+
+def _rewritten(own: bytes, base: bytes | None) -> Iterator[Difference]:
+    if base is not None and base != own:
+        yield Difference(f"/{_MANIFEST}", "content", sha256(base)[7:], sha256(own)[7:])
+
+
+def _named(manifest: bytes, where: str) -> Mapping[str, Record]:
+    """Return the files that a manifest names, by path."""
+    kinds: dict[str, Kind] = {"file": "file", "dir": "dir", "link": "link"}
+    found = {}
+    try:
+        for line in manifest.decode("utf-8", "surrogateescape").splitlines():
+            kind, mode, content, path = line.split("\t")
+            found[path.lstrip("/")] = Record(path.lstrip("/"), kinds[kind], int(mode, 8), content)
+    except (ValueError, KeyError):
+        raise ImageError(f"{where}: /{_MANIFEST} is damaged: {line!r}") from None
+    return found
+
+
+def _changed(named: Mapping[str, Record], tree: ImageTree, lock: Lock) -> Iterator[Difference]:
+    # pip may replace itself (see image_files.constraints).
+    site, prefix = site_packages(lock).lstrip("/"), SITE_PREFIX.lstrip("/")
+    pip = re.compile(rf"{re.escape(site)}/pip(-[^/]+\.dist-info)?(/.*)?|{re.escape(prefix)}/bin/pip[\d.]*")
+    for path, locked in sorted(named.items()):
+        found = tree.files.get(path)
+        if found is None and not pip.fullmatch(path):
+            yield Difference(f"/{path}", "missing", locked.kind, "")
+        elif found is not None and found.kind != locked.kind:
+            yield Difference(f"/{path}", "type", locked.kind, found.kind)
+        elif found is not None and found.content != locked.content and not pip.fullmatch(path):
+            yield Difference(f"/{path}", "content", locked.content, found.content)
+        elif found is not None and found.mode != locked.mode and locked.kind == "file":
+            yield Difference(f"/{path}", "mode", f"{locked.mode:o}", f"{found.mode:o}")
+
+
+def _own(tree: ImageTree, lock: Lock) -> Iterator[Difference]:
+    """The constraints, which the manifest does not name and which keep `pip install` from a silent swap."""
+    path = f"{_HERE}/constraints.txt"
+    wanted = sha256(constraints(lock).encode())[7:]
+    found = tree.files[path].content if path in tree.files else ""
+    if found != wanted:
+        yield Difference(f"/{path}", "content" if found else "missing", wanted, found)
+
+
+def _variables(tree: ImageTree, lock: Lock) -> Iterator[Difference]:
+    found = {n[4:]: v for n, v in settings(tree.config).items() if n.startswith("Env ")}
+    kept = {name: surroundings()[name] for name in _KEPT}
+    for name, value in sorted({**kept, **lock.variables}.items()):
+        if found.get(name) != value:
+            yield Difference(f"Env {name}", "setting", value, found.get(name, ""))
+    for name in (*FORBIDDEN, "REPROBUILD_DETERMINISM"):
+        if name in found:
+            yield Difference(f"Env {name}", "setting", "", found[name])
+    if f"{SITE_PREFIX}/bin" not in found.get("PATH", "").split(":"):
+        yield Difference("Env PATH", "setting", f"{SITE_PREFIX}/bin:…", found.get("PATH", ""))
+
+
+def _second_copies(named: Mapping[str, Record], tree: ImageTree) -> Iterator[Difference]:
+    """Files that are a CUDA library, and that the tested image did not have."""
+    first: dict[str, str] = {}
+    for path in sorted(named):
+        if match := CUDA_LIBRARY.fullmatch(path.rpartition("/")[2]):
+            first.setdefault(match[1], f"/{path}")
+    for path, record in sorted(tree.files.items()):
+        match = CUDA_LIBRARY.fullmatch(path.rpartition("/")[2])
+        if match and record.kind == "file" and path not in named:
+            yield Difference(f"/{path}", "second copy", first.get(match[1], ""), f"/{path}")

@@ -1,0 +1,69 @@
+"""Two images → what differs between their files and settings, by path and kind. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..oci.file_tree import ImageTree
+from ..oci.tar_writer import Record
+
+_SETTINGS = ("Cmd", "Entrypoint", "User", "WorkingDir")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that differs. ``first`` and ``second`` are what each image has; empty: it has none."""
+
+    path: str
+    """A file's path, or the name of a setting: ``Env PYTHONHASHSEED``."""
+    kind: str
+    """``missing``, ``type``, ``mode``, ``owner``, ``content`` or ``setting``."""
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        """Return one line for people."""
+        return f"{self.path}: {self.kind}: {self.first or 'none'} → {self.second or 'none'}"
+
+
+def compare(first: ImageTree, second: ImageTree) -> list[Difference]:
+    """Return all differences: files by path, then settings by name."""
+    found: list[Difference] = []
+    for path in sorted(first.files.keys() | second.files.keys()):
+        found += _of_file(f"/{path}", first.files.get(path), second.files.get(path))
+    one, other = settings(first.config), settings(second.config)
+    for name in sorted(one.keys() | other.keys()):
+        if one.get(name) != other.get(name):
+            found.append(Difference(name, "setting", one.get(name, ""), other.get(name, "")))
+    return found
+
+
+def settings(config: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return what an image's configuration sets, by name; what engines write in several ways is made one."""
+    found = {}
+    for line in config.get("Env") or ():
+        name, _, value = line.partition("=")
+        found[f"Env {name}"] = value
+    for name, value in (config.get("Labels") or {}).items():
+        # buildah signs its work with its own version.
+        if name != "io.buildah.version":
+            found[f"Label {name}"] = value
+    for name in _SETTINGS:
+        if value := config.get(name):
+            found[name] = str(value)
+    return found
+
+
+def _of_file(path: str, first: Record | None, second: Record | None) -> list[Difference]:
+    if first is None or second is None:
+        return [Difference(path, "missing", first.kind if first else "", second.kind if second else "")]
+    if first.kind != second.kind:
+        return [Difference(path, "type", first.kind, second.kind)]
+    pairs = {
+        "mode": (f"{first.mode:o}", f"{second.mode:o}"),
+        "owner": (first.owner, second.owner),
+        "content": (first.content, second.content),
+    }
+    return [Difference(path, kind, one, other) for kind, (one, other) in pairs.items() if one != other]

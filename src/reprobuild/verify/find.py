@@ -1,0 +1,132 @@
+"""What a user calls an image → its files: a name or digest of any engine, an archive, a layout."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from ..engines.choice import choose
+from ..engines.embedded import OciEngine
+from ..engines.protocols import Engine, EngineName
+from ..errors import HostError, ImageError
+from ..host.console import Console
+from ..host.home import Home
+from ..host.process import tail
+from ..oci.file_tree import ImageTree, read_tree
+from ..oci.store import NAME, Image
+from ..oci.stream import Member, layout_members, members
+from ..render.image_config import LABEL
+from ..request.profiles import HOME
+
+_ENGINES: tuple[EngineName, ...] = get_args(EngineName)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An image that an engine keeps."""
+
+    engine: Engine
+    image: Image
+
+
+def find_image(text: str, home: Home, console: Console) -> Kept:
+    """Return the image of ``docker:NAME``, ``podman:NAME``, ``oci:NAME``, or of a name alone.
+
+    A name alone, or a digest, is looked for in the embedded store, then in Docker and in Podman where they
+    answer. Raises `ImageError`, `HostError`.
+    """
+    prefix, _, rest = text.partition(":")
+    for named in _ENGINES:
+        if prefix == named and rest:
+            engine = choose(named, home, console)
+            return Kept(engine, engine.images.find(rest))
+    own = OciEngine(home, console)
+    try:
+        return Kept(own, own.images.find(text))
+    except ImageError as error:
+        nowhere = error
+    for other in _ENGINES[1:]:
+        try:
+            engine = choose(other, home, console)
+            return Kept(engine, engine.images.find(text))
+        except (HostError, ImageError):
+            continue
+    raise nowhere
+
+
+def base_manifest(tree: ImageTree, kept: Kept | None, home: Home, console: Console) -> bytes | None:
+    """Return the manifest of files of the image that one starts from, out of that image itself.
+
+    That is an image of the embedded store with the same lock, else one below it in its own engine. None where
+    neither is here.
+    """
+    labels, own = tree.config.get("Labels") or {}, OciEngine(home, console)
+    same = (LABEL + "lock", LABEL + "version")
+    for image in own.images.images():
+        if image.names and all(image.labels.get(name) == labels.get(name) for name in same):
+            return _manifest(Kept(own, image), console)
+    below = kept.engine.images.base_of(kept.image) if kept is not None else None
+    return _manifest(Kept(kept.engine, below), console) if kept is not None and below is not None else None
+
+
+def _manifest(kept: Kept, console: Console) -> bytes:
+    console.step(f"files are held against the manifest of {kept.image.digest[:19]} of {kept.engine.kind}")
+    command = ["/bin/cat", f"{HOME}/manifest.tsv"]
+    done = kept.engine.runner(kept.image.digest).run(command, timeout=120, gpu=False)
+    if done.returncode != 0:
+        raise ImageError(f"{kept.image.digest}: its manifest cannot be read: {tail(done.stderr)}")
+    return done.stdout
+
+
+def is_file(text: str) -> bool:
+    """Whether an image is named by the path of an archive or layout."""
+    return Path(text.partition("#")[0]).exists()
+
+
+def tree_of(text: str, home: Home, console: Console, *, keep: Collection[str] = ()) -> ImageTree:
+    """Return the files of an image: see `find_image`, or a path of an archive or layout (``#NAME``)."""
+    with members_of(text, home, console) as (found, name):
+        return read_tree(found, text, name, keep=keep)
+
+
+@contextmanager
+def members_of(text: str, home: Home, console: Console) -> Iterator[tuple[Iterator[Member], str | None]]:
+    """Give the members of an image's archive, and the name of the image in it where it may hold several."""
+    place, _, name = text.partition("#")
+    path = Path(place)
+    if path.is_dir():
+        yield layout_members(path, _digest_in(path, name)), None
+    elif path.is_file():
+        try:
+            with path.open("rb") as file, tarfile.open(fileobj=file, mode="r|*") as tar:
+                yield members(tar), name or None
+        except tarfile.ReadError as error:
+            raise ImageError(f"{path}: not an image archive: {error}") from None
+    else:
+        kept = find_image(text, home, console)
+        console.step(f"reading {kept.image.digest[:19]} of {kept.engine.kind}")
+        with kept.engine.images.opened(kept.image.digest) as found:
+            yield found, None
+
+
+def _digest_in(folder: Path, name: str) -> str:
+    """Return the digest of the one image of a layout, or of that with a name or digest."""
+    try:
+        entries = json.loads((folder / "index.json").read_bytes())["manifests"]
+        names = {
+            str((e.get("annotations") or {}).get(NAME) or e["digest"]): str(e["digest"]) for e in entries
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ImageError(f"{folder}: not an OCI layout that can be read: {error}") from None
+    found = {digest for known, digest in names.items() if name in ("", known, digest)}
+    if len(found) != 1:
+        raise ImageError(
+            f"{folder} holds {len(found)} images{f' called {name}' if name else ''}, not one",
+            hint=f"it has: {', '.join(sorted(names))}; name one behind a #, as in {folder}#NAME",
+        )
+    return found.pop()

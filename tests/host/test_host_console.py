@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from reprobuild.host.console import Console
+
+
+def test_talk_goes_to_stderr_and_quiet_keeps_warnings(capsys: pytest.CaptureFixture[str]) -> None:
+    for quiet in (False, True):
+        console = Console(quiet=quiet)
+        console.step("doing")
+        console.warn("beware")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "· doing\nwarning: beware\nwarning: beware\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["torch[extra]==1", "[bold]", "[/]", "[/bold] x", r"C:\[x]", r"a\\[b]", ":smile:", "x" * 500, r"end\\"],
+)
+def test_names_are_printed_as_they_are(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console()
+    console.step(text)
+    console.warn(text)
+    assert capsys.readouterr().err == f"· {text}\nwarning: {text}\n"
+
+
+def test_progress_is_silent_off_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with Console().progress("fetching", 10) as advance:
+        advance(10)
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_on_a_terminal_takes_threads(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with Console().progress("torch[x]", 100) as advance:
+        threads = [threading.Thread(target=advance, args=(25,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert "torch[x]" in capsys.readouterr().err

@@ -1,0 +1,139 @@
+"""What `clean` takes, and what it must leave."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from reprobuild.engines.embedded import OciEngine, unpacked
+from reprobuild.fetch.store import Store
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.layers.cache import LayerCache
+from reprobuild.layers.clean import clean_home
+from reprobuild.lock.model import Lock
+from support.building import lock_for, no_context, without_debian
+from support.wheels import put, simple_wheel
+
+CONSOLE = Console(quiet=True)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    without_debian(monkeypatch)
+    return Home(tmp_path / "home")
+
+
+def image(home: Home, package: str, *names: str) -> tuple[str, Lock]:
+    """Build an image with a package of its own; return its digest and lock."""
+    lock = lock_for(
+        home, [put(home, "torch", simple_wheel("torch")), put(home, package, simple_wheel(package))]
+    )
+    engine = OciEngine(home, CONSOLE)
+    digest = engine.build(lock, no_context)
+    for name in names:
+        engine.images.name(digest, name)
+    return digest, lock
+
+
+def held(home: Home) -> set[str]:
+    """The wheels in the store."""
+    return set(Store(home).sizes())
+
+
+def wheels(lock: Lock) -> set[str]:
+    return {package.wheel.sha256 for package in lock.python}
+
+
+def total(home: Home) -> int:
+    """The bytes of all that the user may care for; empty files that serve as locks have none."""
+    return sum(path.lstat().st_size for path in home.root.rglob("*") if path.is_file())
+
+
+def test_what_a_named_image_needs_stays(home: Home) -> None:
+    kept, lock = image(home, "one", "team/one:1")
+    dropped, other = image(home, "two")
+    images = OciEngine(home, CONSOLE).images
+    with unpacked(home, CONSOLE, images, kept) as layers, unpacked(home, CONSOLE, images, dropped) as more:
+        folders = {*layers}, {*more}
+    stray = put(home, "stray", simple_wheel("stray"))
+    before = total(home)
+
+    freed = clean_home(home, CONSOLE, everything=False)
+
+    assert [found.digest for found in images.images()] == [kept]
+    assert held(home) == wheels(lock)
+    assert stray.wheel.sha256 not in held(home)
+    assert not (wheels(other) - wheels(lock)) & held(home)
+    assert {path.name for path in LayerCache(home).blobs.iterdir()} == {d[7:] for d in images.used_blobs()}
+    assert {*home.folder("roots").iterdir()} == folders[0]
+    # The index of the images is written anew, shorter; it is no one's space.
+    assert 0 <= before - total(home) - freed < 1000
+    # All is there for the next build, which makes nothing.
+    assert OciEngine(home, CONSOLE).build(lock, no_context) == kept
+    assert clean_home(home, CONSOLE, everything=False) == 0
+
+
+def test_everything(home: Home) -> None:
+    image(home, "one", "team/one:1", "team/one:2")
+    image(home, "two")
+    freed = clean_home(home, CONSOLE, everything=True)
+    assert freed > 0
+    assert OciEngine(home, CONSOLE).images.images() == []
+    assert held(home) == set()
+    for folder in (LayerCache(home).blobs, home.folder("roots"), home.folder("layers"), home.folder("tmp")):
+        assert [*folder.iterdir()] == []
+    digest, _ = image(home, "one", "team/one:1")
+    assert OciEngine(home, CONSOLE).images.find("team/one:1").digest == digest
+
+
+def test_an_image_in_use_keeps_its_folders_until_it_ends(home: Home) -> None:
+    digest, _ = image(home, "one")
+    images = OciEngine(home, CONSOLE).images
+    with unpacked(home, CONSOLE, images, digest) as layers:
+        clean_home(home, CONSOLE, everything=True)
+        assert all(folder.is_dir() for folder in layers)
+        assert (layers[0] / "usr/bin/sh").read_bytes() == b"shell"
+    clean_home(home, CONSOLE, everything=False)
+    assert [*home.folder("roots").iterdir()] == []
+
+
+def test_unfinished_downloads_go_but_not_those_that_go_on(home: Home) -> None:
+    store = Store(home)
+    for digit in "ab":
+        with store.partial(digit * 64) as partial:
+            assert partial is not None
+            partial.file.write(b"half")
+    with store.partial("a" * 64):
+        assert clean_home(home, CONSOLE, everything=False) == len(b"half")
+        assert (store.partial_size("a" * 64), store.partial_size("b" * 64)) == (4, 0)
+
+
+def test_it_waits_for_a_build(home: Home) -> None:
+    done = threading.Event()
+
+    def work() -> None:
+        clean_home(home, CONSOLE, everything=False)
+        done.set()
+
+    with home.lock("build", CONSOLE):
+        digest, _ = image(home, "one")
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert not done.wait(0.3)
+        # As a build does, before it lets go.
+        OciEngine(home, CONSOLE).images.name(digest, "team/one:1")
+    thread.join(timeout=30)
+    assert done.is_set()
+    assert OciEngine(home, CONSOLE).images.find("team/one:1").digest == digest
+
+
+@pytest.mark.parametrize("index", [b"", b"rubbish", b'{"manifests": [{}]}'])
+def test_a_damaged_store_can_be_emptied(home: Home, index: bytes) -> None:
+    image(home, "one", "team/one:1")
+    (home.root / "oci/index.json").write_bytes(index)
+    clean_home(home, CONSOLE, everything=True)
+    image(home, "one", "team/one:1")
+    assert len(OciEngine(home, CONSOLE).images.images()) == 1

@@ -1,0 +1,145 @@
+"""Two locks → what changed and what that can do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from test_lock_model import LOCK
+
+from reprobuild.lock.diff import Change, diff, meaning_of_conda, meaning_of_debian, meaning_of_python
+from reprobuild.lock.model import CondaPackage
+from support.resolving import debian
+
+
+def moved(name: str, version: str, *, sha256: str = "1" * 64, size: int = 5) -> list[Change]:
+    """The changes when one Python package of the golden lock moves."""
+    python = [
+        replace(p, version=version, wheel=replace(p.wheel, sha256=sha256, size=size)) if p.name == name else p
+        for p in LOCK.python
+    ]
+    return list(diff(LOCK, replace(LOCK, python=python)))
+
+
+def conda(name: str, version: str, *, build: str = "0", size: int = 5) -> CondaPackage:
+    url = f"https://conda.example/forge/linux-64/{name}-{version}-{build}.conda"
+    return CondaPackage(
+        name=name, version=version, build=build, subdir="linux-64", url=url, sha256="2" * 64, md5=None,
+        size=size, depends=(),
+    )  # fmt: skip
+
+
+def test_equal_locks_have_no_changes() -> None:
+    assert diff(LOCK, LOCK) == ()
+
+
+def test_a_moved_package_has_both_versions_and_the_size() -> None:
+    [change] = moved("jinja2", "3.1.5", size=133271 + 1000)
+    assert (change.kind, change.name, change.old, change.new) == ("python", "jinja2", "3.1.4", "3.1.5")
+    assert (change.size, change.meaning) == (1000, "behaviour")
+
+
+def test_other_bytes_of_the_same_version_are_a_change_that_says_so() -> None:
+    [change] = moved("torch", "2.4.1")
+    assert change.old == change.new
+    assert change.meaning == "numbers"
+    assert "other bytes" in change.why
+
+
+def test_another_address_of_the_same_bytes_is_none() -> None:
+    python = [replace(p, wheel=replace(p.wheel, url="https://other.example/x.whl")) for p in LOCK.python]
+    assert diff(LOCK, replace(LOCK, python=python)) == ()
+
+
+def test_conda_packages() -> None:
+    old = replace(LOCK, conda=[conda("libcublas", "12.1"), conda("ca-certificates", "1"), conda("pip", "24")])
+    torch = conda("pytorch", "2.4.1", build="cuda120_0", size=100)
+    new = replace(old, conda=[replace(p, version="9", sha256="3" * 64) for p in old.conda] + [torch])
+    found = {c.name: (c.kind, c.old, c.new, c.size, c.meaning) for c in diff(old, new)}
+    assert found == {
+        "libcublas": ("conda", "12.1 0", "9 0", 0, "numbers"),
+        "pytorch": ("conda", None, "2.4.1 cuda120_0", 100, "numbers"),
+        "ca-certificates": ("conda", "1 0", "9 0", 0, "behaviour"),
+        "pip": ("conda", "24 0", "9 0", 0, "nothing"),
+    }
+    rebuilt = replace(new, conda=[p if p != torch else replace(p, build="cpu_0") for p in new.conda])
+    [change] = diff(new, rebuilt)
+    assert (change.old, change.new) == ("2.4.1 cuda120_0", "2.4.1 cpu_0")
+
+
+def test_packages_that_come_and_go() -> None:
+    without = replace(LOCK, python=[p for p in LOCK.python if p.name != "sympy"])
+    [gone] = diff(LOCK, without)
+    [come] = diff(without, LOCK)
+    assert gone.new is None
+    assert come.old is None
+    assert gone.size == -come.size < 0
+
+
+def test_the_gravest_comes_first() -> None:
+    debs = [replace(p, version="9", sha256="2" * 64) for p in LOCK.debian]
+    new = replace(LOCK, debian=[*debs, debian("apt", "2.6.1"), debian("git", "1")], variables={"A": "1"})
+    meanings = [change.meaning for change in diff(LOCK, new)]
+    assert meanings == sorted(meanings, key=["numbers", "behaviour", "nothing"].index)
+    assert set(meanings) == {"numbers", "behaviour", "nothing"}
+
+
+def test_what_the_request_and_the_variables_say() -> None:
+    new = replace(
+        LOCK,
+        request=replace(LOCK.request, threads=4, name="other"),
+        variables={**LOCK.variables, "OMP_NUM_THREADS": "4"},
+    )
+    found = {(c.kind, c.name): (c.old, c.new, c.meaning) for c in diff(LOCK, new)}
+    assert found == {
+        ("request", "determinism.threads"): ("1", "4", "numbers"),
+        ("request", "name"): ("torch-cu121", "other", "nothing"),
+        ("variable", "OMP_NUM_THREADS"): ("1", "4", "numbers"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("meaning", "names"),
+    [
+        ("numbers", "torch torchvision triton numpy scipy nvidia-cublas-cu12 cuda-toolkit mkl intel-openmp"),
+        ("behaviour", "jinja2 requests transformers numpydoc"),
+        ("nothing", "pip"),
+    ],
+)
+def test_meaning_of_python_packages(meaning: str, names: str) -> None:
+    for name in names.split():
+        assert meaning_of_python(name)[0] == meaning, name
+
+
+@pytest.mark.parametrize(
+    ("meaning", "names"),
+    [
+        (
+            "numbers",
+            "pytorch libtorch pytorch-gpu numpy python libblas openblas mkl triton cuda-version nccl",
+        ),
+        ("numbers", "cuda-cudart cudatoolkit libcudnn cudnn libnvjitlink libgcc libgcc-ng libstdcxx libgomp"),
+        ("numbers", "llvm-openmp _openmp_mutex"),
+        ("behaviour", "openssl ca-certificates tzdata jinja2 libzlib readline"),
+        ("nothing", "pip"),
+    ],
+)
+def test_meaning_of_conda_packages(meaning: str, names: str) -> None:
+    for name in names.split():
+        assert meaning_of_conda(name)[0] == meaning, name
+
+
+@pytest.mark.parametrize(
+    ("meaning", "names"),
+    [
+        (
+            "numbers",
+            "libc6 libc-bin libgcc-s1 libstdc++6 libgomp1 gcc-12 g++ libopenblas0 python3.11 libblas3",
+        ),
+        ("behaviour", "libssl3 git zlib1g tzdata ca-certificates coreutils libgcrypt20"),
+        ("nothing", "apt dpkg passwd mount libapt-pkg6.0 debian-archive-keyring"),
+    ],
+)
+def test_meaning_of_debian_packages(meaning: str, names: str) -> None:
+    for name in names.split():
+        assert meaning_of_debian(name)[0] == meaning, name

@@ -1,0 +1,418 @@
+"""The lock: lockfile.py (values, dump, digest) and lockparse.py (text → lock), as one."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from packaging.pylock import Pylock
+from test_request_model import requests
+
+from conftest import GOLDEN
+from reprobuild.errors import LockError
+from reprobuild.lock.model import DebianPackage, Lock, PythonPackage, Wheel
+from reprobuild.lock.reader import parse_lock
+from reprobuild.request.model import Request
+from reprobuild.request.profiles import variables
+
+TEXT = (GOLDEN / "pylock.torch-cu121.toml").read_text()
+LOCK = parse_lock(TEXT, "golden")
+SMALL = replace(
+    LOCK,
+    python=[p for p in LOCK.python if p.name in ("torch", "numpy", "pip")],
+    debian=[p for p in LOCK.debian if p.name in ("libc6", "python3.11")],
+)
+"""Of the same shape as the golden one, for the many examples of a property test."""
+SMALL_TEXT = SMALL.dump()
+
+hashes = st.binary(max_size=4).map(lambda data: hashlib.sha256(data).hexdigest())
+sizes = st.integers(1, 2**40)
+FOLDERS = ["https://packages.example.org/", "http://h.example.org:8080/x%20y/", "file:///srv/"]
+names = st.from_regex(r"[a-z][a-z0-9]{0,5}(-[a-z0-9]{1,3})?", fullmatch=True)
+versions = st.sampled_from(["1", "1.0", "2.4.1", "1.0.post1", "1!2.0", "2.0+cu121", "3.0rc1", "2024.9.0"])
+times = st.datetimes(
+    datetime(1970, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)  # noqa: DTZ001 -- bounds must be naive
+).map(lambda time: time.replace(microsecond=0))  # fmt: skip
+
+
+@st.composite
+def pythons(draw: st.DrawFn, name: str) -> PythonPackage:
+    version = draw(versions)
+    filename = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+    wheel = Wheel(
+        filename=filename,
+        url=draw(st.sampled_from(FOLDERS)) + filename,
+        sha256=draw(hashes),
+        size=draw(sizes),
+        uploaded=draw(st.none() | times),
+    )  # fmt: skip
+    return PythonPackage(name=name, version=version, wheel=wheel)
+
+
+@st.composite
+def debs(draw: st.DrawFn, name: str) -> DebianPackage:
+    version = draw(st.sampled_from(["1.0", "1:2.3-4+deb12u1", "2.36-9~x", "3.11.2-6+b8"]))
+    return DebianPackage(
+        name=name,
+        version=version,
+        architecture=draw(st.sampled_from(["amd64", "all"])),
+        archive=draw(st.sampled_from(["debian", "debian-security"])),
+        path=f"pool/main/{name[0]}/{name}_{version.partition(':')[2] or version}.deb",
+        sha256=draw(hashes),
+        size=draw(sizes),
+    )
+
+
+@st.composite
+def locks(draw: st.DrawFn) -> Lock:
+    request = draw(requests)
+    python = {*draw(st.sets(names, max_size=4)), "torch", "numpy", "pip"}
+    debian = {*draw(st.sets(st.sampled_from(["git", "libc6", "g++", "bash"]))), f"python{request.python}"}
+    return Lock(
+        request=request,
+        platform=draw(st.sampled_from(["linux/amd64", "linux/arm64"])),
+        epoch=draw(st.integers(0, 2**33 - 1)),
+        python=[draw(pythons(name)) for name in draw(st.permutations(sorted(python)))],
+        debian=[draw(debs(name)) for name in draw(st.permutations(sorted(debian)))],
+        variables={**variables(request), "X": draw(st.text(st.characters(categories=["L", "N", "P"])))},
+    )
+
+
+def test_the_golden_lock_is_canonical(golden: Callable[[Path, bytes], None]) -> None:
+    golden(GOLDEN / "pylock.torch-cu121.toml", LOCK.dump().encode())
+
+
+def test_the_golden_lock_is_of_the_default_request() -> None:
+    path = Path(__file__).parents[2] / "envs" / "torch-cu121.toml"
+    LOCK.check_for(Request.parse(path.read_text(), path.name), "the golden lock")
+
+
+def test_the_stack_is_named_plainly() -> None:
+    assert LOCK.stack == {
+        "cuda": "12.1.105",
+        "cudnn": "9.1.0.70",
+        "nccl": "2.20.5",
+        "numpy": "1.26.4",
+        "python": "3.11.2",
+        "torch": "2.4.1",
+    }
+    assert LOCK.version_of("torch") == "2.4.1"
+    with pytest.raises(KeyError):
+        LOCK.version_of("tensorflow")
+
+
+def test_packaging_accepts_it_and_finds_the_same_wheels() -> None:
+    pylock = Pylock.from_dict(tomllib.loads(TEXT))
+    pylock.validate()
+    found = {
+        (p.name, str(p.version), w.name, w.hashes["sha256"]) for p in pylock.packages for w in p.wheels or ()
+    }
+    assert found == {(p.name, p.version, p.wheel.filename, p.wheel.sha256) for p in LOCK.python}
+
+
+@given(locks())
+@settings(max_examples=30)
+def test_parse_after_dump_is_the_same_lock(lock: Lock) -> None:
+    text = lock.dump()
+    again = parse_lock(text, "again")
+    assert again == lock
+    assert (again.dump(), again.digest) == (text, lock.digest)
+    Pylock.from_dict(tomllib.loads(text))
+
+
+def shuffled(value: Any, chance: random.Random) -> Any:
+    if isinstance(value, dict):
+        items = list(value.items())
+        chance.shuffle(items)
+        return {key: shuffled(item, chance) for key, item in items}
+    if isinstance(value, list):
+        chance.shuffle(value := [shuffled(item, chance) for item in value])
+    return value
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=20)
+def test_the_dump_is_canonical_when_the_input_is_reordered(chance: random.Random) -> None:
+    table = shuffled(tomllib.loads(SMALL_TEXT), chance)
+    assert parse_lock(tomli_w.dumps(table), "reordered").dump() == SMALL_TEXT
+
+
+@given(st.integers(0, len(SMALL_TEXT.encode()) - 1), st.integers(1, 255))
+@settings(max_examples=150)
+@example(SMALL_TEXT.encode().index(b"1.0"), 1)
+@example(SMALL_TEXT.encode().index(b"'linux'") + 1, 1)
+@example(SMALL_TEXT.encode().index(b"created-by") + 14, 1)
+@example(SMALL_TEXT.encode().index(b"2024-07-28"), 1)
+def test_a_flipped_byte_is_refused_or_says_the_same(place: int, change: int) -> None:
+    data = bytearray(SMALL_TEXT.encode())
+    data[place] ^= change
+    try:
+        text = data.decode()
+        lock = parse_lock(text, "flipped")
+    except (UnicodeDecodeError, LockError):
+        return
+    assert lock == SMALL  # a byte of white space or of a fraction of a second
+
+
+@given(st.data())
+@settings(max_examples=100)
+def test_a_byte_or_line_that_comes_goes_or_moves_is_refused_or_says_the_same(data: st.DataObject) -> None:
+    text = SMALL_TEXT
+    match data.draw(st.sampled_from(["come", "go", "line-goes", "line-twice", "lines-swap"])):
+        case "come":
+            place = data.draw(st.integers(0, len(text)))
+            text = text[:place] + data.draw(st.characters(codec="utf-8")) + text[place:]
+        case "go":
+            place = data.draw(st.integers(0, len(text) - 1))
+            text = text[:place] + text[place + 1 :]
+        case change:
+            lines = text.splitlines(keepends=True)
+            first, second = (data.draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+            if change == "line-goes":
+                del lines[first]
+            elif change == "line-twice":
+                lines.insert(second, lines[first])
+            else:
+                lines[first], lines[second] = lines[second], lines[first]
+            text = "".join(lines)
+    with suppress(LockError):
+        assert parse_lock(text, "edited") == SMALL
+
+
+LEAVES = [
+    ("packages", 0, "wheels", 0, "hashes", "sha256"),
+    ("packages", 0, "wheels", 0, "size"),
+    ("packages", 0, "wheels", 0, "url"),
+    ("tool", "reprobuild", "debian", 0, "sha256"),
+    ("tool", "reprobuild", "debian", 0, "size"),
+    ("tool", "reprobuild", "debian", 0, "version"),
+    ("tool", "reprobuild", "epoch"),
+    ("tool", "reprobuild", "variables", "LANG"),
+]
+
+
+@given(locks(), st.sampled_from(LEAVES), hashes, sizes)
+@settings(max_examples=15)
+def test_a_well_formed_change_changes_the_digest(
+    lock: Lock, leaf: tuple[str | int, ...], sha256: str, size: int
+) -> None:
+    table = tomllib.loads(lock.dump())
+    *path, last = leaf
+    spot: Any = table
+    for part in path:
+        spot = spot[part]
+    kinds = {
+        "sha256": sha256,
+        "size": size,
+        "epoch": size % 2**33,
+        "url": "https://packages.example.org/other.whl",
+    }
+    value = kinds.get(str(last), "1.2.3")
+    if spot.get(last) == value:
+        return
+    spot[last] = value
+    with pytest.raises(
+        LockError, match=r"^a.toml: (its content does not fit the digest|tool.reprobuild.stack)"
+    ):
+        parse_lock(tomli_w.dumps(table), "a.toml")
+
+
+def test_each_part_decides_the_digest() -> None:
+    first = LOCK.python[0]
+    others = [
+        replace(LOCK, epoch=1),
+        replace(LOCK, platform="linux/arm64"),
+        replace(LOCK, variables={}),
+        replace(LOCK, python=LOCK.python[1:]),
+        replace(LOCK, debian=LOCK.debian[1:]),
+        replace(LOCK, request=replace(LOCK.request, seed=0)),
+        replace(LOCK, python=[replace(first, wheel=replace(first.wheel, uploaded=None)), *LOCK.python[1:]]),
+    ]
+    assert len({LOCK.digest, *(other.digest for other in others)}) == len(others) + 1
+
+
+def changed(change: Callable[[dict[str, Any]], object]) -> str:
+    table = deepcopy(tomllib.loads(TEXT))
+    change(table)
+    return tomli_w.dumps(table)
+
+
+def own(**values: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda table: table["tool"]["reprobuild"].update(values)
+
+
+def wheel(**values: Any) -> Callable[[dict[str, Any]], object]:
+    def change(table: dict[str, Any]) -> None:
+        spot = table["packages"][3]["wheels"][0]
+        spot.update({key.replace("_", "-"): value for key, value in values.items()})
+
+    return change
+
+
+def deb(**values: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda table: table["tool"]["reprobuild"]["debian"][2].update(values)
+
+
+BAD: Mapping[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "lock-version": (lambda t: t.update({"lock-version": "2.0"}), "not a PEP 751 lock"),
+    "minor": (lambda t: t.update({"lock-version": "1.1"}), "lock-version: '1.1' stands where"),
+    "key": (lambda t: t.update(extras=["a"]), "extras: unknown key"),
+    "creator": (lambda t: t.update({"created-by": "uv"}), "created-by: 'uv' stands where"),
+    "python": (lambda t: t.update({"requires-python": ">=3.11"}), "requires-python: '>=3.11' stands where"),
+    "environments": (lambda t: t.pop("environments"), "environments: None stands where"),
+    "packages": (lambda t: t.pop("packages"), "not a PEP 751 lock"),
+    "packages-type": (lambda t: t.update(packages={"a": 1}), "not a PEP 751 lock"),
+    "no-tool": (lambda t: t.pop("tool"), "[tool.reprobuild] is missing"),
+    "other-tool": (lambda t: t["tool"].update(uv={}), "tool.uv: unknown key"),
+    "tool-type": (lambda t: t["tool"].update(reprobuild=5), "tool.reprobuild: dict is needed"),
+    "own-key": (own(colour=1), "tool.reprobuild.colour: unknown key"),
+    "format": (own(format=2, new=1), "tool.reprobuild.format: 2 is not 1"),
+    "format-bool": (own(format=True), "tool.reprobuild.format: int is needed"),
+    "digest-type": (own(digest=1), "tool.reprobuild.digest: str is needed"),
+    "no-digest": (lambda t: t["tool"]["reprobuild"].pop("digest"), "tool.reprobuild.digest: missing"),
+    "digest": (own(digest="sha256:" + "0" * 64), "does not fit the digest"),
+    "platform": (own(platform="windows/amd64"), "tool.reprobuild.platform: 'windows/amd64'"),
+    "epoch": (own(epoch=-1), "tool.reprobuild.epoch: -1"),
+    "epoch-high": (own(epoch=2**33), "tool.reprobuild.epoch"),
+    "request": (own(request={"cuda": "x"}), "tool.reprobuild.request: cuda: 'x'"),
+    "request-digest": (own(**{"request-digest": "sha256:0"}), "tool.reprobuild.request-digest: does not fit"),
+    "stack": (own(stack={}), "tool.reprobuild.stack: does not fit"),
+    "variable": (own(variables={"lower": "1"}), "tool.reprobuild.variables.lower"),
+    "variable-line": (own(variables={"A": "1\n2"}), "tool.reprobuild.variables.A"),
+    "variable-type": (own(variables={"A": 1}), "tool.reprobuild.variables.A"),
+    "debian-type": (own(debian=["bash"]), "tool.reprobuild.debian[0]: a table is needed"),
+    "debian-key": (deb(md5="0"), "tool.reprobuild.debian[2].md5: unknown key"),
+    "debian-name": (deb(name="Bash"), "tool.reprobuild.debian[2].name: 'Bash'"),
+    "debian-option": (deb(name="-y"), "tool.reprobuild.debian[2].name"),
+    "debian-path": (deb(path="/etc/passwd"), "tool.reprobuild.debian[2].path"),
+    "debian-escape": (deb(path="pool/../../x.deb"), "tool.reprobuild.debian[2].path"),
+    "debian-version": (deb(version="1 2"), "tool.reprobuild.debian[2].version"),
+    "debian-hash": (deb(sha256="A" * 64), "tool.reprobuild.debian[2].sha256"),
+    "debian-size": (deb(size=0), "tool.reprobuild.debian[2].size: 0"),
+    "debian-twice": (deb(name="bash"), "tool.reprobuild.debian: bash stands there twice"),
+    "no-python": (
+        lambda t: t["tool"]["reprobuild"].update(
+            debian=[d for d in t["tool"]["reprobuild"]["debian"] if d["name"] != "python3.11"]
+        ),
+        "does not fit the locked packages",
+    ),
+    "no-pip": (
+        lambda t: t.update(packages=[p for p in t["packages"] if p["name"] != "pip"]),
+        "packages: pip missing",
+    ),
+    "twice": (lambda t: t["packages"].append(t["packages"][0]), "packages: filelock stands there twice"),
+    "marker": (lambda t: t["packages"][3].update(marker="a"), "not a PEP 751 lock"),
+    "package-key": (
+        lambda t: t["packages"][3].update({"requires-python": ">=3"}),
+        "packages[3].requires-python: unknown key",
+    ),
+    "two-wheels": (
+        lambda t: t["packages"][3].update(wheels=t["packages"][3]["wheels"] * 2),
+        "packages[3].wheels: one wheel is needed, not 2",
+    ),
+    "no-version": (lambda t: t["packages"][3].pop("version"), "packages[3].version: missing"),
+    "hash-missing": (wheel(hashes={}), ""),
+    "hash-kind": (wheel(hashes={"md5": "0" * 32}), "packages[3].wheels[0].hashes.md5: unknown key"),
+    "hash-two": (
+        wheel(hashes={"sha256": "0" * 64, "sha512": "0" * 128}),
+        "packages[3].wheels[0].hashes.sha512: unknown key",
+    ),
+    "hash-short": (wheel(hashes={"sha256": "0" * 63}), "packages[3].wheels[0].hashes.sha256"),
+    "hash-upper": (wheel(hashes={"sha256": "A" * 64}), "packages[3].wheels[0].hashes.sha256"),
+    "hash-line": (wheel(hashes={"sha256": "0" * 64 + "\n"}), "packages[3].wheels[0].hashes.sha256"),
+    "size": (wheel(size=-1), ""),
+    "size-bool": (wheel(size=True), ""),
+    "filename-escape": (wheel(name="../markupsafe-2.1.5-py3-none-any.whl"), "packages[3].wheels[0]"),
+    "filename-other": (wheel(name="evil-2.1.5-py3-none-any.whl"), "packages[3].wheels[0]"),
+    "filename-version": (
+        wheel(name="markupsafe-2.1.6-py3-none-any.whl"),
+        "packages[3].wheels[0]",
+    ),
+    "filename-form": (wheel(name="markupsafe-2.1.5.tar.gz"), "packages[3].wheels[0]"),
+    "filename-shell": (wheel(name="markupsafe-2.1.5-py3-none-$(x).whl"), "packages[3].wheels[0]"),
+    "url-secret": (wheel(url="https://me:secret@packages.example.org/a.whl"), "carries a user name"),
+    "url-user": (wheel(url="https://me@packages.example.org/a.whl"), "carries a user name"),
+    "url-scheme": (wheel(url="ftp://packages.example.org/a.whl"), "packages[3].wheels[0].url"),
+    "url-host": (wheel(url="https:///a.whl"), "packages[3].wheels[0].url"),
+    "url-brackets": (wheel(url="https://[x/a.whl"), "packages[3].wheels[0].url"),
+    "url-space": (wheel(url="https://packages.example.org/a b.whl"), "packages[3].wheels[0].url"),
+    "url-line": (wheel(url="https://packages.example.org/a\nb.whl"), "packages[3].wheels[0].url"),
+    "time-naive": (wheel(upload_time=datetime(2024, 1, 1)), "upload-time"),  # noqa: DTZ001 -- the point
+    "time-type": (wheel(upload_time="2024-01-01"), "upload-time"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_lock_is_refused_with_the_place(case: str) -> None:
+    change, says = BAD[case]
+    with pytest.raises(LockError) as error:
+        parse_lock(changed(change), "envs/pylock.a.toml")
+    assert error.value.message.startswith("envs/pylock.a.toml: ")
+    assert says in error.value.message
+    assert "secret" not in error.value.message
+    assert error.value.hint
+
+
+def test_a_time_that_no_zone_can_hold_is_refused() -> None:
+    # tomli_w cannot write it, a hand can.
+    text = TEXT.replace("2024-09-07 16:18:46+00:00", "0001-01-01 00:00:00+10:00")
+    with pytest.raises(LockError, match="upload-time"):
+        parse_lock(text, "a.toml")
+
+
+def test_a_fraction_of_a_second_and_a_zone_say_nothing() -> None:
+    text = TEXT.replace("2024-09-07 16:18:46+00:00", "2024-09-07 18:18:46.25+02:00")
+    assert parse_lock(text, "a.toml") == LOCK
+
+
+def test_a_lock_for_another_request_is_refused_with_the_keys() -> None:
+    with pytest.raises(
+        LockError, match=r"a.toml is for another request \(torch: 2.4.0, there 2.4.1\)"
+    ) as error:
+        LOCK.check_for(replace(LOCK.request, torch="2.4.0"), "a.toml")
+    assert "reprobuild lock" in error.value.hint
+
+
+@given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
+@example("a = " + "[" * 5000)
+@example("a = " + "1" * 5000)
+def test_garbage_raises_the_lock_s_own_error_and_no_other(text: str) -> None:
+    with pytest.raises(LockError):
+        parse_lock(text, "a.toml")
+
+
+toml_values = st.one_of(
+    st.text(max_size=3), st.integers(-2, 2), st.booleans(), st.just([]), st.just({}), st.just([{}]),
+    st.just({"a": {}}), st.floats(), st.datetimes(), st.dates(), st.times(), st.just("1" * 5000),
+    st.just(datetime.max.replace(tzinfo=UTC) - timedelta(1)),
+)  # fmt: skip
+
+
+def spots(value: Any) -> list[tuple[Any, Any]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for key, inner in items for place in [(value, key), *spots(inner)]]
+
+
+SPOTS = len(spots(tomllib.loads(SMALL_TEXT)))
+
+
+@given(st.integers(0, SPOTS - 1), toml_values)
+@settings(max_examples=120)
+def test_any_type_in_any_place_raises_the_lock_s_own_error_and_no_other(index: int, value: Any) -> None:
+    table = tomllib.loads(SMALL_TEXT)
+    spot, key = spots(table)[index]
+    spot[key] = value
+    with suppress(LockError):
+        assert parse_lock(tomli_w.dumps(table), "a.toml") == SMALL  # the same, said otherwise

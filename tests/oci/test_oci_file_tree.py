@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import hashlib
+import random
+import tarfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprobuild.errors import ImageError
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.oci.file_tree import ImageTree, read_tree
+from reprobuild.verify.compare import compare
+from reprobuild.verify.find import tree_of
+from support.images import PACK, Entry, docker_archive, layer, layout, oci_archive
+
+CONSOLE = Console(quiet=True)
+CONFIG = {"Env": ["A=1", "B=x=y"], "Cmd": ["python3"], "WorkingDir": "/"}
+
+
+def tree(place: Path | str, tmp_path: Path) -> ImageTree:
+    return tree_of(str(place), Home(tmp_path / "home"), CONSOLE)
+
+
+def of(tmp_path: Path, *layers: bytes) -> dict[str, tuple[str, int, str]]:
+    found = tree(docker_archive(tmp_path / "a.tar", layers, {}), tmp_path)
+    return {path: (r.kind, r.mode, r.owner) for path, r in found.files.items()}
+
+
+def sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize("pack", PACK)
+def test_every_form_of_one_image_gives_one_digest(tmp_path: Path, pack: str) -> None:
+    below = layer(
+        "etc/", Entry(path="etc/a", content=b"1"), Entry(path="etc/s", kind=tarfile.SYMTYPE, target="a")
+    )
+    above = layer(Entry(path="etc/b", content=b"2" * 70_000, mode=0o755, uid=7))
+    first = tree(docker_archive(tmp_path / "d.tar", [below, above], CONFIG), tmp_path)
+    folder = layout(tmp_path / "oci", {"x:1": ([PACK[pack](data) for data in (below, above)], CONFIG)})
+    second = tree(folder, tmp_path)
+    third = tree(oci_archive(tmp_path / "o.tar", folder), tmp_path)
+    assert first.digest == second.digest == third.digest
+    assert compare(first, second) == compare(first, third) == []
+    assert {path: (r.kind, r.mode, r.owner, r.content) for path, r in second.files.items()} == {
+        "etc": ("dir", 0o755, "0:0", "-"),
+        "etc/a": ("file", 0o644, "0:0", sha(b"1")),
+        "etc/s": ("link", 0o777, "0:0", "a"),
+        "etc/b": ("file", 0o755, "7:0", sha(b"2" * 70_000)),
+    }
+
+
+def test_time_stamps_order_and_layering_do_not_count(tmp_path: Path) -> None:
+    a, b = Entry(path="d/a", content=b"1", mtime=5), Entry(path="d/b", content=b"2", mtime=9)
+    one = tree(docker_archive(tmp_path / "1.tar", [layer("d/", a, b)], {}), tmp_path)
+    other = tree(docker_archive(tmp_path / "2.tar", [layer("d/", b), layer(a)], {}), tmp_path)
+    assert one.digest == other.digest
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        Entry(path="d/a", content=b"2"),
+        Entry(path="d/a", content=b"1", mode=0o600),
+        Entry(path="d/a", content=b"1", uid=1),
+        Entry(path="d/c", content=b"1"),
+        Entry(path="d/a", kind=tarfile.SYMTYPE, target=sha(b"1")),
+        Entry(path="d/a", kind=tarfile.DIRTYPE),
+        Entry(path="d/a", kind=tarfile.FIFOTYPE),
+    ],
+)
+def test_path_type_mode_owner_and_content_count(tmp_path: Path, changed: Entry) -> None:
+    one = tree(
+        docker_archive(tmp_path / "1.tar", [layer("d/", Entry(path="d/a", content=b"1"))], {}), tmp_path
+    )
+    other = tree(docker_archive(tmp_path / "2.tar", [layer("d/", changed)], {}), tmp_path)
+    assert one.digest != other.digest
+    assert compare(one, other)
+
+
+def test_a_whiteout_takes_away_what_is_below_and_nothing_else(tmp_path: Path) -> None:
+    below = layer("d/", "d/a", "d/ab", "e/", "e/x", "e/y/", "e/y/z", "f")
+    above = layer("d/.wh.a", ".wh.e", "e2")
+    assert of(tmp_path, below, above).keys() == {"d", "d/ab", "f", "e2"}
+
+
+def test_an_opaque_folder_hides_what_is_below_it_but_not_its_own(tmp_path: Path) -> None:
+    below = layer("d/", "d/a", "d/s/", "d/s/b", "e")
+    above = layer("d/", "d/new", "d/.wh..wh..opq")
+    assert of(tmp_path, below, above).keys() == {"d", "d/new", "e"}
+
+
+def test_a_file_over_a_folder_and_a_folder_over_a_file(tmp_path: Path) -> None:
+    below = layer("d/", "d/a", "f")
+    above = layer("d", "f/", "f/b")
+    found = of(tmp_path, below, above)
+    assert {path: kind for path, (kind, _, _) in found.items()} == {"d": "file", "f": "dir", "f/b": "file"}
+
+
+def test_a_folder_named_again_keeps_what_is_in_it(tmp_path: Path) -> None:
+    found = of(tmp_path, layer("d/", "d/a"), layer(Entry(path="d/", kind=tarfile.DIRTYPE, mode=0o700)))
+    assert found == {"d": ("dir", 0o700, "0:0"), "d/a": ("file", 0o644, "0:0")}
+
+
+def test_a_hard_link_is_the_file_that_it_names(tmp_path: Path) -> None:
+    one = layer(
+        Entry(path="a", content=b"1", mode=0o755), Entry(path="b", kind=tarfile.LNKTYPE, target="./a")
+    )
+    two = layer(Entry(path="a", content=b"1", mode=0o755), Entry(path="b", content=b"1", mode=0o755))
+    first = tree(docker_archive(tmp_path / "1.tar", [one], {}), tmp_path)
+    assert first.digest == tree(docker_archive(tmp_path / "2.tar", [two], {}), tmp_path).digest
+
+
+def test_a_folder_that_no_layer_names_is_there(tmp_path: Path) -> None:
+    assert of(tmp_path, layer("a/b/c"))["a/b"] == ("dir", 0o755, "0:0")
+
+
+def test_equal_layers_are_read_once_through_a_link(tmp_path: Path) -> None:
+    again = layer("a")
+    assert of(tmp_path, again, layer(".wh.a"), again).keys() == {"a"}
+
+
+def test_one_of_several_images_is_named_behind_a_hash_sign(tmp_path: Path) -> None:
+    folder = layout(tmp_path / "oci", {"x:1": ([layer("a")], {}), "y:1": ([layer("b")], {})})
+    for place in (folder, oci_archive(tmp_path / "o.tar", folder)):
+        assert tree(f"{place}#y:1", tmp_path).files.keys() == {"b"}
+        with pytest.raises(ImageError, match="holds 2 images") as error:
+            tree(place, tmp_path)
+        assert "x:1" in error.value.hint
+        with pytest.raises(ImageError, match="holds 0 images called z:1"):
+            tree(f"{place}#z:1", tmp_path)
+
+
+def test_a_missing_blob_is_named(tmp_path: Path) -> None:
+    folder = layout(tmp_path / "oci", {"x:1": ([layer("a")], {})})
+    blob = next(p for p in (folder / "blobs/sha256").iterdir() if b"ustar" in p.read_bytes())
+    blob.unlink()
+    with pytest.raises(ImageError, match=blob.name):
+        tree(folder, tmp_path)
+
+
+@given(st.integers(0, 2**32))
+def test_garbage_is_an_image_error(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    """A good archive with some bytes changed is read, or refused; nothing else happens."""
+    tmp_path = tmp_path_factory.mktemp("g")
+    good = docker_archive(
+        tmp_path / "a.tar", [PACK["gzip"](layer("d/", "d/a")), layer("b")], CONFIG
+    ).read_bytes()
+    chance = random.Random(seed)
+    bad = bytearray(good[: chance.randrange(1, len(good))] if seed % 2 else good)
+    for _ in range(chance.randrange(1, 6)):
+        bad[chance.randrange(len(bad))] = chance.randrange(256)
+    (tmp_path / "b.tar").write_bytes(bad)
+    with suppress(ImageError):
+        tree(tmp_path / "b.tar", tmp_path)
+
+
+def test_no_image_at_all() -> None:
+    with pytest.raises(ImageError, match="nothing holds 0 images"):
+        read_tree([], "nothing")

@@ -1,0 +1,180 @@
+"""Bad days of a real build: killed, out of disk, without its tools, twice at once, with a test that fails.
+
+The image is the smallest real one: PyTorch for the CPU, from an index on loopback beside the user's own. Each
+test ends with a build that works.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reprobuild.errors import FetchError, HostError, SelfTestError, StorageError
+from support.bench import NAME, TORCH, Bench
+from support.disk import tiny_disk
+
+pytest_plugins = ["support.shared"]
+pytestmark = pytest.mark.real
+
+
+def test_the_cpu_image_is_named_and_runs(bench: Bench, digest: str) -> None:
+    (image,) = bench.images()
+    assert (image["names"], image["digest"]) == ([NAME], digest)
+    assert "cuda" not in {label.rpartition(".")[2] for label in image["labels"]}
+    code = "import torch; print(torch.__version__, torch.are_deterministic_algorithms_enabled())"
+    assert bench.run("run", NAME, "--", "python3", "-c", code)[0] == f"{TORCH}+cpu True\n"
+
+
+def test_cold_and_warm_and_elsewhere_give_the_same_image(bench: Bench, digest: str) -> None:
+    assert bench.build() == digest
+    bench.forget_layers()
+    assert bench.build(TZ="Asia/Tokyo", LC_ALL="C", PYTHONHASHSEED="7", HOME=str(bench.folder)) == digest
+
+
+def test_killed_half_way(bench: Bench, digest: str) -> None:
+    """Again and again, later each time: each goes on with what the one before left."""
+    bench.forget_layers()
+    for seconds in (0.7, 3, 9):
+        process = bench.start("image", bench.lock)
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        assert bench.images() == []
+    assert bench.build() == digest
+    assert bench.leftovers() == []
+
+
+def test_interrupted(bench: Bench, digest: str) -> None:
+    bench.forget_layers()
+    process = bench.start("image", bench.lock)
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert err.decode().splitlines()[-1] == "reprobuild: stopped"
+    assert bench.leftovers() == []
+    assert bench.build() == digest
+
+
+def test_two_builds_at_once(bench: Bench, digest: str) -> None:
+    bench.forget_torch()
+    both = [bench.start("image", bench.lock, "--json") for _ in range(2)]
+    results = [process.communicate() for process in both]
+    assert [process.returncode for process in both] == [0, 0], results
+    assert {json.loads(out)["digest"] for out, _ in results} == {digest}
+    assert sum(b"waiting for another reprobuild" in err for _, err in results) == 1
+    assert [image["names"] for image in bench.images()] == [[NAME]]
+
+
+def test_a_full_disk(bench: Bench, digest: str) -> None:
+    with tiny_disk(bench.folder / "small", 700 << 20) as small:
+        shutil.copytree(bench.home / "store", small / "store")
+        _, err = bench.run(
+            "image", bench.lock, status=StorageError.exit_code, env={"REPROBUILD_HOME": str(small)}
+        )
+        assert "No space left on device" in err
+        assert "reprobuild clean" in err
+        assert bench.images(REPROBUILD_HOME=str(small)) == []
+        assert [*(small / "tmp").iterdir()] == []
+        # With room again, the same command goes on with what is there.
+        subprocess.run(["mount", "-o", "remount,size=4g", str(small)], check=True)
+        assert bench.build(REPROBUILD_HOME=str(small)) == digest
+
+
+@pytest.mark.parametrize(
+    ("missing", "hint"),
+    [("mmdebstrap", "apt-get install -y mmdebstrap"), ("crun runc", "apt-get install -y crun")],
+)
+def test_without_its_tools(bench: Bench, tmp_path: Path, missing: str, hint: str) -> None:
+    """Said before a byte is fetched."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for folder in ("/usr/bin", "/usr/sbin"):
+        for program in Path(folder).iterdir():
+            if program.name not in missing.split() and not (tools / program.name).exists():
+                (tools / program.name).symlink_to(program)
+    code = "import sys, reprobuild.host.process as p; p.which = lambda n, w=p.shutil.which: w(n);"
+    code += "from reprobuild.cli import main; sys.argv = sys.argv[:1] + sys.argv[2:]; main()"
+    empty = tmp_path / "home"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "-", "image", bench.lock],
+        cwd=bench.folder,
+        env={**bench.env, "PATH": str(tools), "REPROBUILD_HOME": str(empty)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == HostError.exit_code, done.stderr
+    assert hint in done.stderr
+    assert not (empty / "store").exists()
+
+
+def test_a_damaged_artifact(bench: Bench, digest: str) -> None:
+    """Bit rot in the store is found when the wheel is read, and the way out that is named works."""
+    bench.forget_torch()
+    wheel = max((bench.home / "store" / "sha256").glob("*/*"), key=lambda path: path.stat().st_size)
+    good = wheel.read_bytes()
+    bad = bytearray(good)
+    middle = len(bad) // 2
+    bad[middle : middle + 64] = bytes(64)
+    wheel.chmod(0o644)
+    wheel.write_bytes(bad)
+    _, err = bench.run("image", bench.lock, status=8)
+    assert "damaged" in err
+    assert "reprobuild clean --all" in err
+    assert bench.images() == []
+    wheel.write_bytes(good)
+    assert bench.build() == digest
+
+
+def test_a_server_that_is_gone(bench: Bench, tmp_path: Path) -> None:
+    text = (bench.folder / bench.lock).read_text()
+    empty = {"REPROBUILD_HOME": str(tmp_path / "home"), "http_proxy": "http://127.0.0.1:9", "no_proxy": ""}
+    _, err = bench.run("image", bench.lock, status=FetchError.exit_code, env=empty)
+    assert "files could not be fetched" in err
+    assert (bench.folder / bench.lock).read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "check"),
+    [("threads", "setting-threads"), ("hook", "setting-deterministic"), ("crash", ""), ("rubbish", "")],
+)
+def test_an_image_that_fails_its_test_gets_no_name(
+    bench: Bench, digest: str, tmp_path: Path, sabotage: str, check: str
+) -> None:
+    """The image is really another one: reprobuild itself is changed in a copy, as a bad release would be."""
+    copy = tmp_path / "src"
+    import reprobuild
+
+    source = Path(reprobuild.__file__).parent
+    shutil.copytree(source, copy / "reprobuild", ignore=shutil.ignore_patterns("__pycache__"))
+    in_image = copy / "reprobuild" / "in_image"
+    match sabotage:
+        case "threads":
+            text = (copy / "reprobuild" / "image_config.py").read_text()
+            changed = text.replace("**lock.variables", "**lock.variables, 'OMP_NUM_THREADS': 'two'")
+            assert changed != text
+            (copy / "reprobuild" / "image_config.py").write_text(changed)
+        case "hook":
+            (in_image / "reprobuild.pth").write_text("")
+        case "crash":
+            (in_image / "selftest.py").write_text("import os; os.kill(os.getpid(), 11)")
+        case "rubbish":
+            (in_image / "selftest.py").write_text("print('all is well')")
+    _, err = bench.run("image", bench.lock, status=SelfTestError.exit_code, env={"PYTHONPATH": str(copy)})
+    assert check in err
+    images = bench.images()
+    assert [image["digest"] for image in images if image["names"]] == [digest]
+    assert any(not image["names"] and image["digest"] != digest for image in images)
+    bench.run("clean")
+    assert [image["digest"] for image in bench.images()] == [digest]
+    assert bench.build() == digest

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from test_lock_model import LOCK, locks
+
+from reprobuild import __version__
+from reprobuild.lock.model import Lock
+from reprobuild.render.image_config import default_image_name, image_config
+
+
+def test_labels_name_the_lock_and_the_stack() -> None:
+    assert image_config(LOCK).labels == {
+        "dev.reprobuild.cuda": "12.1.105",
+        "dev.reprobuild.cudnn": "9.1.0.70",
+        "dev.reprobuild.debian": "bookworm",
+        "dev.reprobuild.driver": "525.60.13",
+        "dev.reprobuild.epoch": "1726358400",
+        "dev.reprobuild.lock": LOCK.digest,
+        "dev.reprobuild.nccl": "2.20.5",
+        "dev.reprobuild.numpy": "1.26.4",
+        "dev.reprobuild.profile": "strict",
+        "dev.reprobuild.python": "3.11.2",
+        "dev.reprobuild.request": LOCK.request.digest,
+        "dev.reprobuild.source": "/opt/reprobuild/pylock.toml",
+        "dev.reprobuild.torch": "2.4.1",
+        "dev.reprobuild.version": __version__,
+        "org.opencontainers.image.created": "2024-09-15T00:00:00Z",
+        "org.opencontainers.image.description": (
+            "PyTorch 2.4.1, CUDA 12.1.105, cuDNN 9.1.0.70, NCCL 2.20.5, Python 3.11.2"
+        ),
+        "org.opencontainers.image.title": "torch-cu121",
+        "org.opencontainers.image.version": "2.4.1",
+    }
+
+
+def test_what_starts_and_where() -> None:
+    config = image_config(LOCK)
+    assert (config.cmd, config.workdir) == (("python3",), "/")
+
+
+def test_the_lock_s_variables_win() -> None:
+    assert image_config(replace(LOCK, variables={"LANG": "de"})).env["LANG"] == "de"
+
+
+@given(locks())
+@settings(max_examples=20)
+def test_it_is_sorted_and_a_function_of_the_lock(lock: Lock) -> None:
+    config = image_config(lock)
+    assert config == image_config(lock)
+    assert (list(config.env), list(config.labels)) == (sorted(config.env), sorted(config.labels))
+    assert lock.variables.items() <= config.env.items()
+
+
+@pytest.mark.parametrize(
+    ("changes", "torch", "name"),
+    [
+        ({}, "2.4.1", "reprobuild/torch:2.4.1-cu121-py311"),
+        ({"name": "vision"}, "2.4.1", "reprobuild/vision:2.4.1-cu121-py311"),
+        ({"name": "torch-cpu", "cuda": "cpu"}, "2.4.1+cpu", "reprobuild/torch:2.4.1-cpu-py311"),
+        ({"name": "torch-cu121-py312", "python": "3.12"}, "2.4.1", "reprobuild/torch:2.4.1-cu121-py312"),
+    ],
+)
+def test_the_default_name_of_the_image(changes: dict[str, str], torch: str, name: str) -> None:
+    python = [replace(p, version=torch) if p.name == "torch" else p for p in LOCK.python]
+    # mypy cannot see that the values fit the fields.
+    request = replace(LOCK.request, **changes)  # type: ignore[arg-type]
+    assert default_image_name(replace(LOCK, python=python, request=request)) == name

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from test_request_model import requests
+
+from reprobuild.request.model import Request
+from reprobuild.request.profiles import FORBIDDEN, HOME, SITE_PREFIX, surroundings, variables
+
+STRICT = Request(name="a", cuda="12.1")
+
+
+def test_strict() -> None:
+    assert variables(STRICT) == {
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+        "MKL_CBWR": "AUTO",
+        "MKL_DYNAMIC": "FALSE",
+        "MKL_NUM_THREADS": "1",
+        "NCCL_ALGO": "Ring",
+        "NCCL_PROTO": "Simple",
+        "NVIDIA_TF32_OVERRIDE": "0",
+        "OMP_DYNAMIC": "FALSE",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONHASHSEED": "0",
+        "REPROBUILD_PROFILE": "strict",
+        "TORCHINDUCTOR_DETERMINISTIC": "1",
+    }
+
+
+def test_portable_fixes_the_instruction_sets_too() -> None:
+    portable = variables(replace(STRICT, profile="portable"))
+    assert dict(portable.items() - variables(STRICT).items()) == {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "MKL_CBWR": "COMPATIBLE",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "REPROBUILD_PROFILE": "portable",
+    }
+
+
+def test_a_seed_is_set_also_when_it_is_zero() -> None:
+    assert "REPROBUILD_SEED" not in variables(STRICT)
+    assert variables(replace(STRICT, seed=0))["REPROBUILD_SEED"] == "0"
+
+
+def test_threads_reach_every_library() -> None:
+    four = variables(replace(STRICT, threads=4))
+    assert {name for name, value in four.items() if value == "4"} == {
+        "MKL_NUM_THREADS",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+    }
+
+
+@given(requests)
+def test_variables_are_sorted_and_none_is_forbidden_or_set_twice(request: Request) -> None:
+    found = variables(request)
+    assert list(found) == sorted(found)
+    assert not found.keys() & set(FORBIDDEN)
+    assert not found.keys() & surroundings().keys()
+
+
+def test_surroundings_put_the_environment_first_and_name_the_constraints() -> None:
+    found = surroundings()
+    assert list(found) == sorted(found)
+    assert found["PATH"].split(":")[0] == f"{SITE_PREFIX}/bin"
+    assert found["PIP_CONSTRAINT"] == found["UV_CONSTRAINT"] == f"{HOME}/constraints.txt"

@@ -1,0 +1,150 @@
+"""Two reports: equal, differing, or of two kinds of machine."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_selftest_run import a_check, a_report, parse
+
+from reprobuild.selftest.agreement import compare, ulp
+from reprobuild.selftest.report import SelfTestReport
+
+OTHER = "c" * 64
+CPU = {
+    "model": "Some CPU",
+    "kind": "family 25 model 17 stepping 1",
+    "machine": "x86_64",
+    "capability": "AVX2",
+    "threads": 1,
+    "mkl_cbwr": "AUTO",
+    "onednn_max_cpu_isa": None,
+}
+GPU = {"name": "Some GPU", "sm_count": 108, "driver": "550.54"}
+VERSIONS = {"python": "3.11.2", "torch": "2.4.1+cu121", "numpy": "1.26.4", "cuda": "12.1", "cudnn": 90100}
+
+
+def floats(*values: float) -> dict[str, str]:
+    return {"type": "float32", "data": base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode()}
+
+
+def report(*checks: dict[str, Any], cpu: Any = None, gpu: Any = None, versions: Any = None) -> SelfTestReport:
+    scope = {"cpu": {**CPU, **(cpu or {})}, "gpu": {**GPU, **(gpu or {})}}
+    return parse(a_report(*checks, scope=scope, versions={**VERSIONS, **(versions or {})}))
+
+
+def with_bits(bits: str, **changes: Any) -> dict[str, Any]:
+    return a_check(results={"output": bits}, fingerprint=bits, **changes)
+
+
+ONE, TWO = with_bits("b" * 64), with_bits(OTHER)
+
+
+def test_the_same_bits_agree() -> None:
+    (found,) = compare(report(ONE), report(ONE))
+    assert (found.name, found.state, found.reason, found.results, found.ulp) == ("conv2d", "equal", "", (), 0)
+
+
+def test_other_bits_on_one_kind_differ_by_name_and_distance() -> None:
+    first, second = (
+        with_bits(bits, values={"output": floats(1.0, value)})
+        for bits, value in (("b" * 64, 2.0), (OTHER, 2.0 + 3 * 2.0**-22))
+    )
+    (found,) = compare(report(first), report(second))
+    assert (found.state, found.results, found.ulp) == ("differs", ("output",), 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"cpu": {"threads": 2}}, "threads: 1 and 2"),
+        ({"cpu": {"capability": "AVX512"}}, "capability: AVX2 and AVX512"),
+        ({"cpu": {"model": "X"}}, "CPU: Some CPU (family 25 model 17 stepping 1) and X (family"),
+        ({"cpu": {"mkl_cbwr": "COMPATIBLE"}}, "MKL_CBWR: AUTO and COMPATIBLE"),
+        ({"cpu": {"onednn_max_cpu_isa": "AVX2"}}, "ONEDNN_MAX_CPU_ISA: None and AVX2"),
+        ({"versions": {"torch": "2.4.1+cpu"}}, "torch: 2.4.1+cu121 and 2.4.1+cpu"),
+        ({"versions": {"numpy": "2.0.0"}}, "NumPy: 1.26.4 and 2.0.0"),
+    ],
+)
+def test_two_kinds_of_cpu_are_not_comparable(change: dict[str, Any], reason: str) -> None:
+    for other in (ONE, TWO):
+        (found,) = compare(report(ONE), report(other, **change))
+        assert found.state == "not comparable"
+        assert found.reason.startswith(reason)
+        assert found.results == (() if other is ONE else ("output",))
+        assert found.ulp == 0
+
+
+@pytest.mark.parametrize(
+    "change", [{"name": "H100"}, {"sm_count": 132}, {"driver": "570.1"}, {"driver": None}]
+)
+def test_two_kinds_of_gpu_are_not_comparable_and_the_cpu_is_no_matter(change: dict[str, Any]) -> None:
+    one, two = with_bits("b" * 64, device="cuda"), with_bits(OTHER, device="cuda")
+    assert compare(report(one), report(two, gpu=change))[0].state == "not comparable"
+    assert compare(report(one), report(two, cpu={"model": "X", "threads": 9}))[0].state == "differs"
+    assert compare(report(ONE), report(TWO, gpu=change))[0].state == "differs"
+
+
+def test_golden_results_are_comparable_on_all_machines_with_the_same_versions() -> None:
+    one, two = with_bits("b" * 64, scope="any"), with_bits(OTHER, scope="any")
+    elsewhere = {"cpu": {"model": "X", "threads": 9, "capability": "DEFAULT"}, "gpu": {"name": "X"}}
+    assert compare(report(one), report(two, **elsewhere))[0].state == "differs"
+    assert compare(report(one), report(one, **elsewhere))[0].state == "equal"
+    # The build of torch does not matter, its release does.
+    assert compare(report(one), report(two, versions={"torch": "2.4.1+cpu"}))[0].state == "differs"
+    for versions in ({"torch": "2.5.0"}, {"python": "3.13.1"}, {"numpy": "2.0.0"}):
+        assert compare(report(one), report(two, versions=versions))[0].state == "not comparable"
+    assert compare(report(one), report(two, cpu={"machine": "aarch64"}))[0].state == "not comparable"
+
+
+def test_only_checks_with_results_in_both_are_compared() -> None:
+    none = a_check(name="raises", results={}, values={}, fingerprint=None)
+    first = report(none, ONE, with_bits(OTHER, name="bmm"))
+    assert [each.name for each in compare(first, report(ONE, none))] == ["conv2d"]
+    assert compare(first, report(a_check(device="cuda"))) == ()
+
+
+# --- Units in the last place ---
+
+finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@given(finite, finite)
+def test_distance_is_symmetric_and_zero_for_equal_values_alone(a: float, b: float) -> None:
+    there, back = ulp(floats(a), floats(b)), ulp(floats(b), floats(a))
+    assert there == back
+    assert (there == 0) == (a == b)
+
+
+@given(finite, finite, finite)
+def test_distances_along_a_line_add_up(a: float, b: float, c: float) -> None:
+    low, middle, high = (floats(value) for value in sorted((a, b, c)))
+    parts = ulp(low, middle), ulp(middle, high)
+    assert parts[0] is not None
+    assert parts[1] is not None
+    assert ulp(low, high) == parts[0] + parts[1]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (floats(1.0), floats(1.0 + 2.0**-23), 1),
+        (floats(1.0), floats(1.0 - 2.0**-24), 1),
+        (floats(0.0), floats(-0.0), 0),
+        (floats(2.0**-149), floats(-(2.0**-149)), 2),
+        (floats(1.0, 5.0), floats(1.0 + 2.0**-23, 5.0), 1),
+        ({"type": "bfloat16", "data": "gD8="}, {"type": "bfloat16", "data": "gT8="}, 1),
+        ({"type": "float64", "data": "AAAAAAAA8D8="}, {"type": "float64", "data": "AQAAAAAA8D8="}, 1),
+        (floats(1.0), floats(1.0, 2.0), None),
+        (floats(1.0), {"type": "float16", "data": "ADw="}, None),
+        ({"type": "int8", "data": "AA=="}, {"type": "int8", "data": "AA=="}, None),
+        ({"type": "float32", "data": "?"}, floats(1.0), None),
+        ({"type": "float32", "data": "AAA="}, floats(1.0), None),
+    ],
+)
+def test_units_in_the_last_place(first: dict[str, str], second: dict[str, str], expected: int | None) -> None:
+    assert ulp(first, second) == expected

@@ -1,0 +1,271 @@
+"""The host's side of the self-test: real processes stand for the container, honest and otherwise."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from reprobuild.errors import HostError, SelfTestError
+from reprobuild.host import process
+from reprobuild.in_image import selftest as program
+from reprobuild.request.profiles import FORBIDDEN
+from reprobuild.selftest.report import SCHEMA, Difference, SelfTestReport
+from reprobuild.selftest.run import PROGRAM, run_selftest
+
+DIGEST = "sha256:" + "a" * 64
+HASH = "b" * 64
+
+
+@dataclass
+class Script:
+    """A runner whose container is a Python process with other code in it."""
+
+    code: str
+    missing: str | None = "there is no GPU here"
+    digest: str = DIGEST
+    calls: list[tuple[tuple[str, ...], bool]] = field(default_factory=list)
+
+    def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
+        self.calls.append((tuple(argv), gpu))
+        return process.run([sys.executable, "-c", self.code], timeout=timeout, check=False)
+
+    def gpu_missing(self) -> str | None:
+        return self.missing
+
+
+def a_check(**changes: Any) -> dict[str, Any]:
+    return {
+        "name": "conv2d",
+        "proves": "A convolution repeats",
+        "compares": ["within", "across"],
+        "device": "cpu",
+        "status": "passed",
+        "reason": "",
+        "detail": [],
+        "results": {"output": HASH},
+        "values": {"output": {"type": "float32", "data": "AACAPw=="}},
+        "notes": [],
+        "scope": "kind",
+        "fingerprint": HASH,
+        "seconds": 0.25,
+        "traceback": "",
+        **changes,
+    }
+
+
+def a_report(*checks: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    listed = list(checks) or [a_check()]
+    return {
+        "schema": SCHEMA,
+        "mode": "battery",
+        "verdict": "failed" if any(check["status"] == "failed" for check in listed) else "passed",
+        "versions": {"torch": "2.4.1+cu121", "cuda": "12.1"},
+        "scope": {"cpu": {"model": "Some CPU", "capability": "AVX2", "threads": 1}, "gpu": None},
+        "gpu": {"tested": False, "reason": "asked for the CPU only"},
+        "checks": listed,
+        "seconds": 6.5,
+        "peak_memory_bytes": 400_000_000,
+        **changes,
+    }
+
+
+FAILED = a_check(
+    status="failed",
+    reason="two processes differ",
+    detail=[{"what": "output", "expected": "c" * 64, "got": "d" * 64}],
+)
+
+
+def printing(table: object, status: int = 0) -> str:
+    return f"import sys; print({json.dumps(table)!r}); sys.exit({status})"
+
+
+def parse(table: object) -> SelfTestReport:
+    return SelfTestReport.parse(json.dumps(table).encode(), digest=DIGEST)
+
+
+# --- run_selftest ---
+
+
+def test_a_good_image_passes_and_is_named_by_its_digest() -> None:
+    runner = Script(printing(a_report()))
+    report = run_selftest(runner, gpu="off")
+    assert report.passed
+    assert report.digest == DIGEST
+    assert report.gpu_reason == "turned off by --gpu off"
+    argv, gpu = runner.calls[0]
+    assert argv[:2] == PROGRAM
+    assert argv[2:5] == ("--json", "--device", "cpu")
+    assert gpu is False
+
+
+def test_a_failed_check_is_a_report_that_names_it_and_what_differed() -> None:
+    report = run_selftest(Script(printing(a_report(a_check(name="bmm"), FAILED), status=1)), gpu="off")
+    assert not report.passed
+    assert [check.name for check in report.failed] == ["conv2d"]
+    assert report.failed[0].detail == (Difference(what="output", expected="c" * 64, got="d" * 64),)
+    assert report.failures() == [
+        "conv2d: two processes differ",
+        f"  output: expected {'c' * 64}, got {'d' * 64}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("", "wrote no report"),
+        ("print('rubbish')", "not JSON"),
+        ("print('{}')", "schema is None"),
+        ("print('[' * 100_000)", "not JSON"),
+        ("import sys; sys.stdout.buffer.write(bytes([255, 254, 0]))", "not JSON"),
+        (f"print({json.dumps(a_report())!r}[:-20])", "not JSON"),
+        (f"print({json.dumps(a_report())!r} + '\\n{{}}')", "not JSON"),
+        (printing(a_report(), status=1), "contradicts its exit status"),
+        (printing(a_report(FAILED), status=0), "contradicts its exit status"),
+        (printing(a_report(), status=3), "contradicts its exit status"),
+        (printing(a_report(mode="prove")), "contradicts its exit status"),
+        (printing(a_report(), status=4), "crashed"),
+        ("raise RuntimeError('libcudart is missing')", "libcudart is missing"),
+        ("import os; os.kill(os.getpid(), 11)", "(exit status -11)"),
+        ("import sys; sys.exit(127)", "(exit status 127)"),
+    ],
+)
+def test_anything_but_a_whole_report_is_an_error(code: str, message: str) -> None:
+    with pytest.raises(SelfTestError) as caught:
+        run_selftest(Script(code), gpu="off")
+    assert message in caught.value.message
+
+
+def test_the_end_of_standard_error_is_in_the_message_and_a_kill_gets_a_hint() -> None:
+    code = "import os; os.write(2, b'a\\nthe last words'); os.kill(os.getpid(), 9)"
+    with pytest.raises(SelfTestError, match="the last words") as caught:
+        run_selftest(Script(code), gpu="off")
+    assert "memory" in caught.value.hint
+
+
+def test_a_hanging_program_is_stopped() -> None:
+    with pytest.raises(SelfTestError, match=r"did not end within 0\.3 s"):
+        run_selftest(Script("import time; time.sleep(60)"), gpu="off", time_limit=0.3)
+
+
+def test_the_program_stops_itself_before_the_container_is_stopped() -> None:
+    runner = Script(printing(a_report()))
+    run_selftest(runner, gpu="off", time_limit=300)
+    assert runner.calls[0][0][-2:] == ("--time-limit", "285")
+
+
+@pytest.mark.parametrize(
+    ("gpu", "missing", "device", "handed_in", "reason"),
+    [
+        ("auto", None, "auto", True, "why"),
+        ("auto", "no driver", "cpu", False, "no driver"),
+        ("require", None, "cuda", True, "why"),
+        ("off", None, "cpu", False, "turned off by --gpu off"),
+    ],
+)
+def test_when_a_gpu_is_handed_in(
+    gpu: Any, missing: str | None, device: str, handed_in: bool, reason: str
+) -> None:
+    runner = Script(printing(a_report(gpu={"tested": False, "reason": "why"})), missing=missing)
+    report = run_selftest(runner, gpu=gpu)
+    argv, had = runner.calls[0]
+    assert argv[argv.index("--device") + 1] == device
+    assert had is handed_in
+    assert report.gpu_reason == reason
+
+
+def test_a_required_gpu_that_is_missing_is_the_hosts_fault_and_starts_nothing() -> None:
+    runner = Script("", missing="no driver is loaded")
+    with pytest.raises(HostError, match="no driver is loaded"):
+        run_selftest(runner, gpu="require")
+    assert runner.calls == []
+
+
+# --- SelfTestReport ---
+
+
+def test_a_report_keeps_all_that_it_was_read_from() -> None:
+    table = a_report(a_check(), FAILED, a_check(name="control", status="inconclusive", reason="saw nothing"))
+    report = parse(table)
+    again = json.loads(json.dumps(report.to_dict()))
+    assert again.pop("image") == DIGEST
+    assert again == table
+    assert parse(again) == report
+    assert SelfTestReport.parse_kept(json.dumps(report.to_dict()).encode()) == report
+
+
+@pytest.mark.parametrize(
+    ("table", "place"),
+    [
+        ([], "report: not a table"),
+        (a_report() | {"schema": 1}, "schema is 1"),
+        (a_report() | {"mode": "cost"}, "report.mode: 'cost'"),
+        (a_report() | {"extra": 1}, "report.extra: unknown key"),
+        ({k: v for k, v in a_report().items() if k != "gpu"}, "report.gpu: missing"),
+        (a_report() | {"seconds": "6"}, "report.seconds"),
+        (a_report() | {"seconds": True}, "report.seconds"),
+        (a_report() | {"gpu": {"tested": 1, "reason": ""}}, "report.gpu.tested"),
+        (a_report() | {"checks": []}, "no check was run"),
+        (a_report(a_check(status="not-run")), "no check was run"),
+        (
+            a_report() | {"checks": ["x"]},
+            "report.checks[0]: not a table",
+        ),
+        (a_report(a_check(status="fine")), "report.checks[0].status: 'fine'"),
+        (a_report(a_check(), a_check(device="tpu")), "report.checks[1].device: 'tpu'"),
+        (a_report(a_check(results={"output": HASH + "\n"})), "report.checks[0]"),
+        (a_report(a_check(fingerprint="B" * 64)), "report.checks[0]"),
+        (a_report(a_check(fingerprint=None)), "report.checks[0]"),
+        (a_report(a_check(scope="all")), "report.checks[0].scope: 'all'"),
+        (a_report(a_check(values={"output": {"type": "float32"}})), "report.checks[0].values.output.data"),
+        (a_report(a_check(detail=[{"what": "output"}])), "report.checks[0].detail[0].expected: missing"),
+        (a_report(FAILED) | {"verdict": "passed"}, "the verdict 'passed'"),
+        (a_report() | {"verdict": "maybe"}, "the verdict 'maybe'"),
+        (a_report(FAILED) | {"verdict": "maybe"}, "the verdict 'maybe'"),
+    ],
+)
+def test_a_report_that_is_not_whole_is_refused_by_place(table: object, place: str) -> None:
+    with pytest.raises(SelfTestError) as caught:
+        parse(table)
+    assert place in caught.value.message
+
+
+def test_the_summary_says_what_was_checked_and_why_the_rest_was_not() -> None:
+    checks = [
+        a_check(),
+        a_check(name="control", status="inconclusive", reason="one core"),
+        a_check(name="one-cuda-copy", status="not-run", reason="no CUDA"),
+    ]
+    assert parse(a_report(*checks)).summary() == [
+        ("tested", "passed in 6.5 s on Some CPU, AVX2, 1 thread"),
+        ("checked", "on CPU: conv2d"),
+        ("unsure", "control: one core"),
+        ("not run", "one-cuda-copy: no CUDA"),
+        ("GPU", "not tested: asked for the CPU only"),
+    ]
+
+
+def test_the_summary_names_the_gpu_and_what_failed() -> None:
+    scope = {
+        "cpu": {"model": "C", "capability": "AVX2", "threads": 4},
+        "gpu": {"name": "G", "driver": "550.1"},
+    }
+    tested = a_report(FAILED, a_check(device="cuda"), scope=scope, gpu={"tested": True, "reason": ""})
+    assert parse(tested).summary() == [
+        ("tested", "FAILED in 6.5 s on C, AVX2, 4 threads"),
+        ("failed", "on CPU: conv2d"),
+        ("GPU", "tested on G, driver 550.1: conv2d"),
+    ]
+
+
+# --- The two sides agree ---
+
+
+def test_the_program_and_the_host_agree_on_the_schema_and_the_forbidden_variables() -> None:
+    assert program.SCHEMA == SCHEMA
+    assert program.FORBIDDEN == FORBIDDEN

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from test_lock_model import LOCK
+
+from reprobuild.errors import ImageError
+from reprobuild.oci.documents import file_manifest
+from reprobuild.oci.file_tree import ImageTree
+from reprobuild.oci.tar_writer import Record
+from reprobuild.render.image_config import image_config
+from reprobuild.render.own_files import constraints
+from reprobuild.verify.check import check_tree
+from reprobuild.verify.compare import Difference
+
+SITE = "opt/venv/lib/python3.11/site-packages"
+CUDA = f"{SITE}/nvidia/cuda_runtime/lib/libcudart.so.12"
+
+
+def sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def image(*records: Record, env: Mapping[str, str | None] | None = None, **more: Any) -> ImageTree:
+    """An image as it was built, with some files and variables changed; a kind of ``other`` takes one away."""
+    installed = [
+        Record(f"{SITE}/torch", "dir", 0o755, "-"),
+        Record(f"{SITE}/torch/a.py", "file", 0o644, "a"),
+        Record(f"{SITE}/pip/b.py", "file", 0o644, "b"),
+        Record("opt/venv/bin/pip3", "file", 0o755, "c"),
+        Record(CUDA, "file", 0o644, "d"),
+    ]
+    manifest, lock = file_manifest(installed), LOCK.dump().encode()
+    own = Record("opt/reprobuild/constraints.txt", "file", 0o644, sha(constraints(LOCK).encode()))
+    files = {r.path: r for r in (*installed, own, *records)}
+    files = {path: record for path, record in files.items() if record.kind != "other"}
+    config = image_config(LOCK)
+    variables = {**config.env, **(env or {})}
+    made = ImageTree(
+        files,
+        {"Env": [f"{n}={v}" for n, v in variables.items() if v is not None], "Labels": dict(config.labels)},
+        {"opt/reprobuild/manifest.tsv": manifest, "opt/reprobuild/pylock.toml": lock},
+    )
+    return replace(made, **more)
+
+
+def test_an_image_as_it_was_built_and_one_with_more_in_it() -> None:
+    assert check_tree(image(), "x") == []
+    more = [Record(f"{SITE}/humanise/a.py", "file", 0o644, "x"), Record("app/train.py", "file", 0o600, "y")]
+    path = "/app/bin:" + image_config(LOCK).env["PATH"]
+    assert check_tree(image(*more, env={"PATH": path, "MINE": "1"}), "x") == []
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (Record(f"{SITE}/torch/a.py", "file", 0o644, "z"), ("content", "a", "z")),
+        (Record(f"{SITE}/torch/a.py", "file", 0o600, "a"), ("mode", "644", "600")),
+        (Record(f"{SITE}/torch/a.py", "link", 0o777, "b.py"), ("type", "file", "link")),
+        (Record(f"{SITE}/torch/a.py", "other", 0, ""), ("missing", "file", "")),
+    ],
+)
+def test_each_changed_file_is_named(record: Record, expected: tuple[str, str, str]) -> None:
+    assert check_tree(image(record), "x") == [Difference(f"/{record.path}", *expected)]
+
+
+def test_a_manifest_that_was_rewritten_is_named_and_not_believed() -> None:
+    """The derived image changed a file, and the line for it."""
+    base = image().kept["opt/reprobuild/manifest.tsv"]
+    path = f"{SITE}/torch/a.py"
+    line = f"file\t644\ta\t/{path}".encode()
+    assert line in base
+    rewritten = base.replace(line, line.replace(b"\ta\t", b"\tz\t"))
+    kept = {**image().kept, "opt/reprobuild/manifest.tsv": rewritten}
+    derived = image(Record(path, "file", 0o644, "z"), kept=kept)
+    assert check_tree(derived, "x") == []
+    assert check_tree(derived, "x", base) == [
+        Difference("/opt/reprobuild/manifest.tsv", "content", sha(base), sha(rewritten)),
+        Difference(f"/{path}", "content", "a", "z"),
+    ]
+    assert check_tree(image(), "x", base) == []
+
+
+def test_pip_may_replace_itself() -> None:
+    gone = Record(f"{SITE}/pip/b.py", "other", 0, "")
+    assert check_tree(image(gone, Record("opt/venv/bin/pip3", "file", 0o755, "new")), "x") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "locked"),
+    [
+        ("OMP_NUM_THREADS", "2", "1"),
+        ("PYTHONHASHSEED", None, "0"),
+        ("PIP_CONSTRAINT", None, "/opt/reprobuild/constraints.txt"),
+        ("TORCHINDUCTOR_USE_FAST_MATH", "1", ""),
+        ("REPROBUILD_DETERMINISM", "off", ""),
+        ("PATH", "/usr/bin", "/opt/venv/bin:…"),
+    ],
+)
+def test_each_changed_setting_is_named(name: str, value: str | None, locked: str) -> None:
+    expected = Difference(f"Env {name}", "setting", locked, value or "")
+    assert check_tree(image(env={name: value}), "x") == [expected]
+
+
+@pytest.mark.parametrize(
+    "name", ["libcudart.so.12", "libcudart-0c1f.so.12.1", "libcudnn_ops.so.9", "libnccl.so.2"]
+)
+def test_a_second_copy_of_a_cuda_library_is_named(name: str) -> None:
+    [found] = check_tree(image(Record(f"usr/local/lib/{name}", "file", 0o644, "x")), "x")
+    assert (found.path, found.kind) == (f"/usr/local/lib/{name}", "second copy")
+    assert found.first == (f"/{CUDA}" if "cudart" in name else "")
+
+
+def test_a_link_to_the_one_copy_is_none() -> None:
+    assert check_tree(image(Record("usr/lib/libcudart.so.12", "link", 0o777, f"/{CUDA}")), "x") == []
+
+
+def test_changed_constraints_are_named() -> None:
+    [found] = check_tree(image(Record("opt/reprobuild/constraints.txt", "file", 0o644, "x")), "x")
+    assert (found.path, found.kind) == ("/opt/reprobuild/constraints.txt", "content")
+
+
+def without(path: str) -> dict[str, bytes]:
+    return {name: content for name, content in image().kept.items() if name != path}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kept": {}}, "no image of reprobuild's: it has no /opt/reprobuild/pylock.toml"),
+        ({"config": {}}, "no image of reprobuild's: it has no label dev.reprobuild.lock"),
+        ({"kept": without("opt/reprobuild/manifest.tsv")}, "manifest.tsv is missing"),
+        ({"kept": {**image().kept, "opt/reprobuild/manifest.tsv": b"rubbish"}}, "manifest.tsv is damaged"),
+        ({"kept": {**image().kept, "opt/reprobuild/pylock.toml": b"rubbish"}}, "not valid TOML"),
+        ({"config": {"Labels": {"dev.reprobuild.lock": "sha256:0"}}}, "not the lock that the image's label"),
+    ],
+)
+def test_an_image_that_cannot_be_checked(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ImageError, match=message.replace(".", r"\.")):
+        check_tree(image(**change), "team/x:1")

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from typing import Any
+
+from reprobuild.oci.file_tree import ImageTree
+from reprobuild.oci.tar_writer import Kind, Record
+from reprobuild.verify.compare import Difference, compare, settings
+
+
+def tree(*records: Record, **config: Any) -> ImageTree:
+    return ImageTree({r.path: r for r in records}, config)
+
+
+def record(
+    path: str, content: str = "x", *, kind: Kind = "file", mode: int = 0o644, owner: str = "0:0"
+) -> Record:
+    return Record(path, kind, mode, content, owner)
+
+
+def test_equal_trees() -> None:
+    assert compare(tree(record("a"), Env=["A=1"]), tree(record("a"), Env=["A=1"])) == []
+
+
+def test_each_kind_is_named_with_both_sides() -> None:
+    one = tree(record("content", "x"), record("gone"), record("mode"), record("owner"), record("type"))
+    other = tree(
+        record("content", "y"),
+        record("mode", mode=0o600),
+        record("new", kind="link"),
+        record("owner", owner="1:0"),
+        record("type", kind="dir"),
+    )
+    assert compare(one, other) == [
+        Difference("/content", "content", "x", "y"),
+        Difference("/gone", "missing", "file", ""),
+        Difference("/mode", "mode", "644", "600"),
+        Difference("/new", "missing", "", "link"),
+        Difference("/owner", "owner", "0:0", "1:0"),
+        Difference("/type", "type", "file", "dir"),
+    ]
+    assert str(compare(one, other)[1]) == "/gone: missing: file → none"
+
+
+def test_settings_differ_by_name_and_not_by_order() -> None:
+    one = tree(Env=["A=1", "B=2"], Labels={"l": "1", "io.buildah.version": "1.28"}, Cmd=["a"], User="")
+    other = tree(Env=["B=2", "A=3"], Labels={"l": "1"}, Cmd=["a"], Entrypoint=["e"])
+    assert compare(one, other) == [
+        Difference("Entrypoint", "setting", "", "['e']"),
+        Difference("Env A", "setting", "1", "3"),
+    ]
+
+
+def test_a_variable_keeps_its_equals_signs() -> None:
+    assert settings({"Env": ["A=b=c", "EMPTY="]}) == {"Env A": "b=c", "Env EMPTY": ""}
