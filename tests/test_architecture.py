@@ -197,3 +197,13 @@ def test_no_registry_and_no_path_of_a_machine_is_named() -> None:
         if (match := bad.search(line))
     ]
     assert not found
+
+
+def test_the_command_line_alone_makes_the_host() -> None:
+    made = {"Home.from_environment", "Console", "Host"}
+    for path in MODULES:
+        calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+        found = {ast.unparse(call.func) for call in calls} & made
+        # doctor asks each engine without its talk
+        allowed = {"Console"} if part_of(path) == "preflight" else made if part_of(path) == "cli" else set()
+        assert found <= allowed, path

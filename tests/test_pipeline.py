@@ -19,6 +19,7 @@ from reprobuild.errors import FetchError, HostError, LockError, ReprobuildError,
 from reprobuild.host import namespaces, process, sandbox
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
 from reprobuild.oci.documents import documents
@@ -27,6 +28,7 @@ from reprobuild.render.image_config import image_config
 from reprobuild.request.model import Request
 from reprobuild.resolve.resolver import Upgrade
 from reprobuild.workspace import Env
+from support.hosts import quiet_host
 
 LOCK = parse_lock((GOLDEN / "pylock.torch-cu121.toml").read_text(), "golden")
 NAME = "reprobuild/torch:2.4.1-cu121-py311"
@@ -70,11 +72,11 @@ def _container(code: str) -> Callable[[pytest.MonkeyPatch, Steps], None]:
 
 
 def names(home: Home) -> list[tuple[str, ...]]:
-    return [image.names for image in OciEngine(home, CONSOLE).images.images()]
+    return [image.names for image in OciEngine(quiet_host(home)).images.images()]
 
 
 def test_the_name_comes_last(home: Home, steps: Steps) -> None:
-    made = make_image(LOCK, None, "auto", home, CONSOLE)
+    made = make_image(LOCK, None, "auto", quiet_host(home))
     # Had the image a name while it was tested, it would stand behind "self-test".
     assert steps == ["check", "fetch", "build", "self-test"]
     assert made.name == NAME
@@ -86,7 +88,7 @@ def test_the_name_comes_last(home: Home, steps: Steps) -> None:
 
 
 def test_the_name_that_was_asked_for(home: Home, steps: Steps) -> None:
-    assert make_image(LOCK, "team/x:1", "off", home, CONSOLE).name == "team/x:1"
+    assert make_image(LOCK, "team/x:1", "off", quiet_host(home)).name == "team/x:1"
     assert names(home) == [("team/x:1",)]
 
 
@@ -95,13 +97,13 @@ def test_a_failed_self_test_leaves_a_candidate_and_says_what_differed(
 ) -> None:
     _container(printing(a_report(FAILED), status=1))(monkeypatch, steps)
     with pytest.raises(SelfTestError) as caught:
-        make_image(LOCK, None, "auto", home, CONSOLE)
+        make_image(LOCK, None, "auto", quiet_host(home))
     message = caught.value.message
     assert f"the self-test failed (conv2d), so {NAME} is not given" in message
     assert "conv2d: two processes differ" in message
     assert f"output: expected {'c' * 64}, got {'d' * 64}" in message
     assert names(home) == [()]
-    [image] = OciEngine(home, CONSOLE).images.images()
+    [image] = OciEngine(quiet_host(home)).images.images()
     assert f"`reprobuild run {image.digest[:19]}`" in caught.value.hint
     assert (home.folder("reports") / f"{image.digest[7:]}.json").exists()
 
@@ -120,22 +122,22 @@ def test_a_self_test_that_breaks_gives_no_name(
 ) -> None:
     _container(code)(monkeypatch, steps)
     with pytest.raises(SelfTestError, match=words):
-        make_image(LOCK, None, "auto", home, CONSOLE)
+        make_image(LOCK, None, "auto", quiet_host(home))
     assert names(home) == [()]
     # The next run works.
     _container(printing(a_report()))(monkeypatch, steps)
-    assert make_image(LOCK, None, "auto", home, CONSOLE).name == NAME
+    assert make_image(LOCK, None, "auto", quiet_host(home)).name == NAME
 
 
 def test_a_name_stays_where_it_was_when_the_new_image_fails(
     home: Home, steps: Steps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = make_image(LOCK, "team/x:1", "auto", home, CONSOLE)
+    old = make_image(LOCK, "team/x:1", "auto", quiet_host(home))
     _container(printing(a_report(FAILED), status=1))(monkeypatch, steps)
     monkeypatch.setattr("reprobuild.render.image_config.__version__", "9")  # another image
     with pytest.raises(SelfTestError):
-        make_image(LOCK, "team/x:1", "auto", home, CONSOLE)
-    assert OciEngine(home, CONSOLE).images.find("team/x:1").digest == old.digest
+        make_image(LOCK, "team/x:1", "auto", quiet_host(home))
+    assert OciEngine(quiet_host(home)).images.find("team/x:1").digest == old.digest
 
 
 @pytest.mark.parametrize("step", ["check_host", "fetch"])
@@ -147,7 +149,7 @@ def test_what_fails_before_the_build_leaves_no_image(
 
     monkeypatch.setattr(pipeline, step, fail)
     with pytest.raises(FetchError):
-        make_image(LOCK, None, "auto", home, CONSOLE)
+        make_image(LOCK, None, "auto", quiet_host(home))
     assert "build" not in steps
     assert names(home) == []
 
@@ -164,7 +166,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, lock: Lock | ReprobuildError) -> 
     given: list[tuple[Lock, ...]] = []
 
     def resolve(
-        request: Request, *, existing: tuple[Lock, ...], upgrade: Upgrade, console: Console
+        request: Request, *, existing: tuple[Lock, ...], upgrade: Upgrade, host: Host
     ) -> tuple[Lock, ...]:
         given.append(existing)
         if isinstance(lock, ReprobuildError):
@@ -177,8 +179,8 @@ def answering(monkeypatch: pytest.MonkeyPatch, lock: Lock | ReprobuildError) -> 
 
 def test_a_lock_is_made_once(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     given = answering(monkeypatch, LOCK)
-    assert lock_of(env, CONSOLE) == LOCK
-    assert lock_of(env, CONSOLE) == LOCK
+    assert lock_of(env, quiet_host()) == LOCK
+    assert lock_of(env, quiet_host()) == LOCK
     assert given == [()]
     assert sorted(path.name for path in env.file.parent.iterdir()) == [env.lock_file.name, env.file.name]
     assert parse_lock(env.lock_file.read_text(), "") == LOCK
@@ -186,15 +188,15 @@ def test_a_lock_is_made_once(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_pins_of_the_lock_that_is_there_are_handed_on(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     given = answering(monkeypatch, LOCK)
-    lock_env(env, Upgrade(), CONSOLE)
-    assert lock_env(env, Upgrade(packages=("numpy",)), CONSOLE) == ((LOCK,), (LOCK,))
+    lock_env(env, Upgrade(), quiet_host())
+    assert lock_env(env, Upgrade(packages=("numpy",)), quiet_host()) == ((LOCK,), (LOCK,))
     assert given == [(), (LOCK,)]
 
 
 def test_what_cannot_be_resolved_changes_no_file(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, ResolveError("no"))
     with pytest.raises(ResolveError):
-        lock_env(env, Upgrade(), CONSOLE)
+        lock_env(env, Upgrade(), quiet_host())
     assert not env.file.parent.exists()
 
 
@@ -202,13 +204,13 @@ def test_a_broken_lock_is_replaced_only_when_no_pin_is_to_stay(
     env: Env, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answering(monkeypatch, LOCK)
-    lock_env(env, Upgrade(), CONSOLE)
+    lock_env(env, Upgrade(), quiet_host())
     env.lock_file.write_text("broken")
     for upgrade in (Upgrade(), Upgrade(packages=("numpy",))):
         with pytest.raises(LockError):
-            lock_env(env, upgrade, CONSOLE)
+            lock_env(env, upgrade, quiet_host())
     assert env.lock_file.read_text() == "broken"
-    assert lock_env(env, Upgrade(everything=True), CONSOLE) == ((LOCK,), ())
+    assert lock_env(env, Upgrade(everything=True), quiet_host()) == ((LOCK,), ())
 
 
 # --- The machine ---
@@ -232,10 +234,10 @@ def test_either_runtime_will_do(home: Home, monkeypatch: pytest.MonkeyPatch) -> 
         process, "which", lambda name: "/bin/true" if name in there or name not in sandbox.RUNTIMES else None
     )
     with pytest.raises(HostError, match="neither crun nor runc is installed"):
-        OciEngine(home, CONSOLE).check(gpu=False)
+        OciEngine(quiet_host(home)).check(gpu=False)
     for name in sandbox.RUNTIMES:
         there = {name}
-        OciEngine(home, CONSOLE).check(gpu=False)
+        OciEngine(quiet_host(home)).check(gpu=False)
 
 
 def test_an_ordinary_user_needs_newuidmap(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,7 +252,7 @@ def test_a_gpu_that_is_required_is_looked_for_first(home: Home, monkeypatch: pyt
     monkeypatch.setattr(embedded, "gpu_missing", lambda: "no NVIDIA GPU on this machine")
     monkeypatch.setattr(pipeline, "fetch", lambda *_: pytest.fail("fetched"))
     with pytest.raises(HostError, match="--gpu require: no NVIDIA GPU on this machine"):
-        make_image(LOCK, None, "require", home, CONSOLE)
+        make_image(LOCK, None, "require", quiet_host(home))
 
 
 # --- render ---
@@ -261,7 +263,7 @@ def test_the_text_of_a_context_needs_neither_store_nor_programs(
 ) -> None:
     monkeypatch.setattr(process, "which", lambda _: None)
     out = tmp_path / "a" / "b"
-    rendered = write_context(LOCK, out, artifacts=False, home=home, console=CONSOLE)
+    rendered = write_context(LOCK, out, artifacts=False, host=quiet_host(home))
     written: dict[str, Any] = {
         str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()
     }

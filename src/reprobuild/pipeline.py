@@ -14,8 +14,8 @@ from .errors import HostError, LockError
 from .fetch.scheduler import fetch
 from .fetch.store import Store
 from .host import namespaces, process
-from .host.console import Console
-from .host.home import Home, atomic_write, make_folders, storage_errors
+from .host.home import atomic_write, make_folders, storage_errors
+from .host.host import Host
 from .layers.builder import debian_records, write_conda_tar, write_debian_tar
 from .lock.imported_hashes import check_hashes
 from .lock.model import Lock
@@ -52,15 +52,15 @@ class Made:
     report: SelfTestReport
 
 
-def lock_env(env: Env, upgrade: Upgrade, console: Console) -> tuple[tuple[Lock, ...], tuple[Lock, ...]]:
+def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], tuple[Lock, ...]]:
     """Resolve a request and write its locks; return them and those before, whose pins stay where they can."""
     before = _before(env, upgrade)
-    locks = resolve_platforms(env.request, existing=before, upgrade=upgrade, console=console)
+    locks = resolve_platforms(env.request, existing=before, upgrade=upgrade, host=host)
     for lock in locks:
         check_hashes(lock, env.hashes)
     # A request from flags is written only now, so that one which cannot be locked leaves nothing behind.
     if env.save():
-        console.step(f"wrote {env.file}")
+        host.console.step(f"wrote {env.file}")
     atomic_write(env.lock_file, dump_locks(locks).encode())
     return locks, before
 
@@ -77,49 +77,45 @@ def _before(env: Env, upgrade: Upgrade) -> tuple[Lock, ...]:
         raise
 
 
-def lock_of(env: Env, console: Console, platform: str | None = None) -> Lock:
+def lock_of(env: Env, host: Host, platform: str | None = None) -> Lock:
     """Return the lock of a request for a platform, made when there is none.
 
     Raises `LockError` when it is for another request.
     """
     if not env.lock_file.exists():
-        locks, _ = lock_env(env, Upgrade(), console)
-        console.step(f"wrote {env.lock_file}")
+        locks, _ = lock_env(env, Upgrade(), host)
+        host.console.step(f"wrote {env.lock_file}")
         return lock_for(locks, platform, str(env.lock_file))
     lock = read_lock(env.lock_file, platform)
     lock.check_for(env.request, str(env.lock_file))
     return lock
 
 
-def make_image(
-    lock: Lock, name: str | None, gpu: Gpu, home: Home, console: Console, *, engine: Engine | None = None
-) -> Made:
+def make_image(lock: Lock, name: str | None, gpu: Gpu, host: Host, *, engine: Engine | None = None) -> Made:
     """Fetch, build, test and name the image of a lock. It gets its name only when it has passed."""
-    engine, store = engine or OciEngine(home, console), Store(home)
+    engine, store = engine or OciEngine(host), Store(host.home)
     check_host(lock)
     check_platform(lock.platform, engine.kind)
     engine.check(gpu=gpu == "require")
-    _check_gpus(lock, gpu, console)
+    _check_gpus(lock, gpu, host)
     name = image_name(name or default_image_name(lock))
     refuse_stranger(engine.images, name)
     # Held to the end: until it has its name, `clean` would take the candidate away.
-    with home.lock("build", console):
-        fetch(lock, store, console)
-        digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, home, console))
-        report = test_image(engine, digest, gpu, home, console, mode="battery")
+    with host.home.lock("build", host.console):
+        fetch(lock, store, host.console)
+        digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, host))
+        report = test_image(engine, digest, gpu, host, mode="battery")
         tag(engine.images, digest, name, report)
     return Made(name, digest, report)
 
 
-def test_image(
-    engine: Engine, digest: str, gpu: Gpu, home: Home, console: Console, *, mode: Mode
-) -> SelfTestReport:
+def test_image(engine: Engine, digest: str, gpu: Gpu, host: Host, *, mode: Mode) -> SelfTestReport:
     """Run the self-test in an image and keep its report, one of each mode."""
-    console.step(f"testing {digest[:19]} inside itself")
+    host.console.step(f"testing {digest[:19]} inside itself")
     report = run_selftest(engine.runner(digest), gpu=gpu, mode=mode)
     suffix = "" if mode == "battery" else f"-{mode}"
     atomic_write(
-        home.folder("reports") / f"{digest[7:]}{suffix}.json",
+        host.home.folder("reports") / f"{digest[7:]}{suffix}.json",
         (json.dumps(report.to_dict(), indent=1) + "\n").encode(),
     )
     return report
@@ -132,7 +128,7 @@ def check_host(lock: Lock) -> None:
     namespaces.check(all_ids=bool(lock.debian))
 
 
-def _check_gpus(lock: Lock, gpu: Gpu, console: Console) -> None:
+def _check_gpus(lock: Lock, gpu: Gpu, host: Host) -> None:
     """Say before the download that this machine's driver or GPU will not do for the lock's PyTorch."""
     if gpu == "off":
         return
@@ -140,31 +136,31 @@ def _check_gpus(lock: Lock, gpu: Gpu, console: Console) -> None:
     for bad in (each for each in examine_gpus(needs_of(lock)) if each.good is False and each.hint):
         if gpu == "require":
             raise HostError(f"--gpu require: {bad.text}", hint=bad.hint)
-        console.warn(f"{bad.text}: the test on the GPU will fail")
+        host.console.warn(f"{bad.text}: the test on the GPU will fail")
 
 
-def write_context(lock: Lock, folder: Path, *, artifacts: bool, home: Home, console: Console) -> Rendered:
+def write_context(lock: Lock, folder: Path, *, artifacts: bool, host: Host) -> Rendered:
     """Write the Dockerfile and its context; with ``artifacts`` also the wheels and the Debian root."""
     rendered = render(lock)
     if artifacts:
         check_host(lock)
         check_platform(lock.platform)
-        with home.lock("build", console):
-            fetch(lock, Store(home), console)
-            _fill(lock, rendered, folder, home, console)
+        with host.home.lock("build", host.console):
+            fetch(lock, Store(host.home), host.console)
+            _fill(lock, rendered, folder, host)
     else:
         _write_texts(rendered, folder)
     return rendered
 
 
-def write_self_contained(lock: Lock, folder: Path, *, home: Home, console: Console) -> Path:
+def write_self_contained(lock: Lock, folder: Path, *, host: Host) -> Path:
     """Write a Dockerfile that needs no context; return its path. Only the Debian packages are fetched."""
     urls = {p.sha256: without_credentials(package_urls(lock.suite, p)[0]) for p in lock.debian}
     check_self_contained(lock, urls)
     check_host(lock)
-    with home.lock("build", console):
-        fetch(replace(lock, python=(), conda=()), Store(home), console)
-        records = debian_records(lock, Store(home), home, console)
+    with host.home.lock("build", host.console):
+        fetch(replace(lock, python=(), conda=()), Store(host.home), host.console)
+        records = debian_records(lock, Store(host.home), host)
     digest = tree_digest(record for record in records if record.path != ".")
     target = folder / "Dockerfile"
     make_folders(folder)
@@ -172,15 +168,15 @@ def write_self_contained(lock: Lock, folder: Path, *, home: Home, console: Conso
     return target
 
 
-def _fill(lock: Lock, rendered: Rendered, folder: Path, home: Home, console: Console) -> None:
+def _fill(lock: Lock, rendered: Rendered, folder: Path, host: Host) -> None:
     """Write a whole context; what is locked is in the store, and the caller holds the build's lock."""
     _write_texts(rendered, folder)
     for artifact in rendered.artifacts:
-        _place(Store(home).path(artifact.sha256), folder / artifact.path)
+        _place(Store(host.home).path(artifact.sha256), folder / artifact.path)
     if lock.debian:
-        write_debian_tar(lock, Store(home), home, console, folder / DEBIAN_TAR)
+        write_debian_tar(lock, Store(host.home), host, folder / DEBIAN_TAR)
     if lock.conda:
-        write_conda_tar(lock, Store(home), home, console, folder / CONDA_TAR)
+        write_conda_tar(lock, Store(host.home), host, folder / CONDA_TAR)
 
 
 def _write_texts(rendered: Rendered, folder: Path) -> None:

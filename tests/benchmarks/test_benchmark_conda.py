@@ -24,7 +24,7 @@ SPECS = ["pytorch 2.4.*", "other7"]
 
 _OURS = """
 import json, sys, time
-from reprobuild.request import Request
+from reprobuild.request.model import Request
 from reprobuild.resolve.conda import resolve_conda
 from reprobuild.resolve.target import Target
 table = {"cuda": "12.1", "conda": {"channels": [sys.argv[1]], "packages": sys.argv[2:]}}

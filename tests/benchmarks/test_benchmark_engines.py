@@ -16,6 +16,7 @@ import pytest
 from reprobuild.fetch.scheduler import fetch
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.layers.builder import write_debian_tar
 from reprobuild.net.index_settings import ca_bundle, indexes
 from support.engines import Site, new_docker, old_docker, podman
@@ -116,7 +117,7 @@ def _start(name: str, folder: Path, request: pytest.FixtureRequest) -> AbstractC
 def _plain(stack: Stack, folder: Path, tool: str, install: str) -> None:
     """Write the plain Dockerfile and what it copies."""
     folder.mkdir()
-    write_debian_tar(stack.lock, stack.store, stack.home, CONSOLE, folder / "debian.tar")
+    write_debian_tar(stack.lock, stack.store, Host(stack.home, CONSOLE), folder / "debian.tar")
     pins = [f"{package.name}=={package.version}\n" for package in stack.lock.python]
     (folder / "requirements.txt").write_text("".join(pins))
     shutil.copy(ca_bundle() or "/etc/ssl/certs/ca-certificates.crt", folder / "ca.pem")

@@ -14,11 +14,11 @@ from test_selftest_run import FAILED, HASH, Script, a_check, a_report, printing
 
 from conftest import GOLDEN
 from reprobuild.engines.embedded import OciEngine
-from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.lock.reader import parse_lock
 from reprobuild.oci.documents import documents
 from reprobuild.render.image_config import image_config
+from support.hosts import quiet_host
 
 if TYPE_CHECKING:
     from support.commands import Call  # pytest itself imports the plugin
@@ -32,7 +32,7 @@ NAME = "reprobuild/torch:1"
 def digest(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """An image that has documents and no layers, under `NAME`."""
     lock = parse_lock((GOLDEN / "pylock.torch-cu121.toml").read_text(), "golden")
-    images = OciEngine(Home.from_environment(), Console(quiet=True)).images
+    images = OciEngine(quiet_host()).images
     digest = images.add(documents(lock, image_config(lock), []))
     images.name(digest, NAME)
     return digest

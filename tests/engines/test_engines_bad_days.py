@@ -13,6 +13,7 @@ from reprobuild.engines.docker import DockerEngine
 from reprobuild.errors import EngineError, HostError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from support.bench import Bench
 from support.disk import tiny_disk
 from support.engines import Site, old_docker
@@ -81,7 +82,7 @@ def test_the_daemon_is_gone_while_an_image_is_loaded(
         assert site.process is not None
         for name, value in site.env.items():
             monkeypatch.setenv(name, value)
-        engine = DockerEngine(Home(tmp_path / "home"), Console(quiet=True))
+        engine = DockerEngine(Host(Home(tmp_path / "home"), Console(quiet=True)))
 
         def chunks() -> Iterator[bytes]:
             with archive.open("rb") as file:

@@ -10,6 +10,7 @@ from reprobuild.errors import HostError
 from reprobuild.host import process
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 
 CONSOLE = Console()
 
@@ -32,7 +33,7 @@ def with_podman(folder: Path, monkeypatch: pytest.MonkeyPatch, status: int) -> N
 
 
 def test_auto_is_oci_where_nothing_else_answers(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    assert choose("auto", home, CONSOLE).kind == "oci"
+    assert choose("auto", Host(home, CONSOLE)).kind == "oci"
     assert "engine: oci, since neither Docker nor Podman answers" in capsys.readouterr().err
 
 
@@ -46,18 +47,18 @@ def test_auto_is_podman_where_it_works(
     expected: str,
 ) -> None:
     with_podman(tmp_path, monkeypatch, status)
-    assert choose("auto", home, CONSOLE).kind == expected
+    assert choose("auto", Host(home, CONSOLE)).kind == expected
     assert f"engine: {expected}" in capsys.readouterr().err
 
 
 def test_one_that_is_named_must_answer(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HostError, match="no Docker daemon answers"):
-        choose("docker", home, CONSOLE)
+        choose("docker", Host(home, CONSOLE))
     with pytest.raises(HostError, match="podman is not installed"):
-        choose("podman", home, CONSOLE)
+        choose("podman", Host(home, CONSOLE))
     with_podman(tmp_path, monkeypatch, 1)
     with pytest.raises(HostError, match="podman does not work here: broken"):
-        choose("podman", home, CONSOLE)
+        choose("podman", Host(home, CONSOLE))
 
 
 @pytest.mark.parametrize("kind", ["oci", "podman"])
@@ -66,4 +67,4 @@ def test_a_builder_is_docker_s(
 ) -> None:
     with_podman(tmp_path, monkeypatch, 0)
     with pytest.raises(HostError, match="only Docker has builders"):
-        choose("oci" if kind == "oci" else "podman", home, CONSOLE, "remote")
+        choose("oci" if kind == "oci" else "podman", Host(home, CONSOLE), "remote")

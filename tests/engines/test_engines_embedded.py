@@ -17,6 +17,7 @@ from reprobuild.errors import HostError, ImageError
 from reprobuild.host import process, sandbox
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from support.small_root import small_image
 
 pytestmark = pytest.mark.real
@@ -32,7 +33,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def engine(home: Home) -> OciEngine:
-    return OciEngine(home, CONSOLE)
+    return OciEngine(Host(home, CONSOLE))
 
 
 @pytest.fixture

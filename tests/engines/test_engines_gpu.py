@@ -21,6 +21,7 @@ from reprobuild.engines.gpu import GpuAccess, gpu_access
 from reprobuild.errors import HostError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.host.sandbox import Bind, Device
 from reprobuild.selftest.run import Gpu, run_selftest
 from support.small_root import small_image
@@ -273,7 +274,7 @@ def test_a_missing_driver_is_a_reason(dev: Path, driver: Path) -> None:
 def image(tmp_path: Path) -> tuple[OciEngine, str]:
     needs("crun")
     home = Home(tmp_path / "home")
-    return OciEngine(home, CONSOLE), small_image(home)
+    return OciEngine(Host(home, CONSOLE)), small_image(home)
 
 
 def shell(engine: OciEngine, digest: str, script: str, gpu: GpuAccess | None, **env: str) -> int:
@@ -391,7 +392,7 @@ def tested(tmp_path: Path) -> tuple[OciEngine, str]:
     home = Home(tmp_path / "home")
     report = json.dumps(a_report(gpu={"tested": True, "reason": "why"})).encode()
     files: dict[str, Any] = {"opt/venv/bin/python": PROGRAM.encode(), "opt/reprobuild/report.json": report}
-    return OciEngine(home, CONSOLE), small_image(home, **files)
+    return OciEngine(Host(home, CONSOLE)), small_image(home, **files)
 
 
 @pytest.mark.real

@@ -18,6 +18,7 @@ from reprobuild.engines.podman import PodmanEngine
 from reprobuild.errors import HostError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.host.sandbox import Bind, Device
 from support.engines import Site, needs_root, new_docker, podman
 
@@ -62,7 +63,7 @@ def small_image(site: Site, root: Path, folder: Path) -> str:
 def docker_engine(site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch) -> DockerEngine:
     for name, value in site.env.items():
         monkeypatch.setenv(name, value)
-    return DockerEngine(Home(folder / "home"), Console(quiet=True))
+    return DockerEngine(Host(Home(folder / "home"), Console(quiet=True)))
 
 
 def test_docker_hands_gpus_in_by_cdi(debian13: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,10 +121,11 @@ _WITH_CDI = 'mount -t overlay overlay -o "lowerdir=/etc,upperdir=$0/up,workdir=$
 _RUN = """
 import json, sys
 from pathlib import Path
-from reprobuild.console import Console
 from reprobuild.engines.podman import PodmanEngine
-from reprobuild.home import Home
-engine = PodmanEngine(Home(Path(sys.argv[1])), Console(quiet=True))
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.host.host import Host
+engine = PodmanEngine(Host(Home(Path(sys.argv[1])), Console(quiet=True)))
 engine.check(gpu=True)
 done = engine.runner(sys.argv[2]).run(["/bin/sh", "-c", sys.argv[3]], timeout=60, gpu=True)
 print(json.dumps([done.returncode, done.stdout.decode(), done.stderr.decode()]))
@@ -161,7 +163,7 @@ def test_podman_hands_gpus_in_without_cdi(
         image = small_image(site, debian13, tmp_path)
         for name, value in site.env.items():
             monkeypatch.setenv(name, value)
-        engine = PodmanEngine(Home(tmp_path / "home"), Console(quiet=True))
+        engine = PodmanEngine(Host(Home(tmp_path / "home"), Console(quiet=True)))
         done = engine.runner(image).run(["/bin/sh", "-c", SHOW], timeout=60, gpu=True)
         assert (done.returncode, done.stdout.decode().split("\n")) == (
             3,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.errors import StorageError
+from reprobuild.errors import HostError, StorageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import (
     Home,
@@ -85,6 +85,16 @@ def test_the_root_comes_from_the_environment(environ: dict[str, str], expected: 
 def test_a_relative_home_is_fixed_at_the_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert tmp_path / "here" == Home.from_environment({"REPROBUILD_HOME": "here"}).root
+
+
+def test_a_user_without_a_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("os.getuid", lambda: 4_000_000)  # not in the password file
+    with pytest.raises(HostError) as caught:
+        Home.from_environment({})
+    assert "REPROBUILD_HOME" in caught.value.hint
+    with pytest.raises(HostError):
+        Home.from_environment({"REPROBUILD_HOME": "~nobody-here/x"})
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777])

@@ -11,6 +11,7 @@ from reprobuild.errors import BuildError
 from reprobuild.host import sandbox
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.layers import roots
 from reprobuild.layers.base import _refuse_removals
 from reprobuild.layers.cache import LayerCache
@@ -33,7 +34,9 @@ def test_what_is_taken_away_is_refused(tmp_path: Path, script: str, gone: str | 
     home, console = Home(tmp_path / "home"), Console(quiet=True)
     programs: dict[str, bytes | str] = {p: s.read_bytes() for p, s in files_of(["sh", "rm", "mkdir"]).items()}
     layer = layer_of(home, {**programs, "bin": "usr/bin", "etc/one": b"1", "opt/a/b": b"b"})
-    below = roots.unpack(home, console, LayerCache(home).blob(layer.digest), layer.diff_id, lambda _: None)
+    below = roots.unpack(
+        Host(home, console), LayerCache(home).blob(layer.digest), layer.diff_id, lambda _: None
+    )
     task = sandbox.Task(argv=["/bin/sh", "-ec", script], env={"PATH": "/usr/bin"}, writable=True)
     with home.scratch("run") as folder:
         done = sandbox.run(folder, [below], task)

@@ -15,6 +15,7 @@ from reprobuild.errors import BuildError
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.in_image import manifest
 from reprobuild.layers import builder
 from reprobuild.layers import plan as plan_module
@@ -39,7 +40,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def build_all(lock: Lock, home: Home) -> tuple[BuiltLayer, ...]:
-    return build_layers(lock, Store(home), home, Console(quiet=True))
+    return build_layers(lock, Store(home), Host(home, Console(quiet=True)))
 
 
 def digests(layers: Sequence[BuiltLayer]) -> dict[str, str]:
@@ -229,7 +230,7 @@ def test_a_failing_debian_stops_the_readers(
 def test_the_debian_layer_as_a_plain_tar(home: Home, ran: list[str], tmp_path: Path) -> None:
     lock = lock_for(home, [])
     target = tmp_path / "debian.tar"
-    write_debian_tar(lock, Store(home), home, Console(quiet=True), target)
+    write_debian_tar(lock, Store(home), Host(home, Console(quiet=True)), target)
     names = subprocess.run(["tar", "-tf", str(target)], capture_output=True, check=True).stdout.decode()
     assert names.split() == ["./", "etc/", "usr/", "usr/bin/", "usr/bin/sh"]
     assert list(tmp_path.glob(".*")) == []

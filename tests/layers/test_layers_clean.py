@@ -11,6 +11,7 @@ from reprobuild.engines.embedded import OciEngine, unpacked
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.layers.cache import LayerCache
 from reprobuild.layers.clean import clean_home
 from reprobuild.lock.model import Lock
@@ -31,7 +32,7 @@ def image(home: Home, package: str, *names: str) -> tuple[str, Lock]:
     lock = lock_for(
         home, [put(home, "torch", simple_wheel("torch")), put(home, package, simple_wheel(package))]
     )
-    engine = OciEngine(home, CONSOLE)
+    engine = OciEngine(Host(home, CONSOLE))
     digest = engine.build(lock, no_context)
     for name in names:
         engine.images.name(digest, name)
@@ -55,13 +56,16 @@ def total(home: Home) -> int:
 def test_what_a_named_image_needs_stays(home: Home) -> None:
     kept, lock = image(home, "one", "team/one:1")
     dropped, other = image(home, "two")
-    images = OciEngine(home, CONSOLE).images
-    with unpacked(home, CONSOLE, images, kept) as layers, unpacked(home, CONSOLE, images, dropped) as more:
+    images = OciEngine(Host(home, CONSOLE)).images
+    with (
+        unpacked(Host(home, CONSOLE), images, kept) as layers,
+        unpacked(Host(home, CONSOLE), images, dropped) as more,
+    ):
         folders = {*layers}, {*more}
     stray = put(home, "stray", simple_wheel("stray"))
     before = total(home)
 
-    freed = clean_home(home, CONSOLE, everything=False)
+    freed = clean_home(Host(home, CONSOLE), everything=False)
 
     assert [found.digest for found in images.images()] == [kept]
     assert held(home) == wheels(lock)
@@ -72,31 +76,31 @@ def test_what_a_named_image_needs_stays(home: Home) -> None:
     # The index of the images is written anew, shorter; it is no one's space.
     assert 0 <= before - total(home) - freed < 1000
     # All is there for the next build, which makes nothing.
-    assert OciEngine(home, CONSOLE).build(lock, no_context) == kept
-    assert clean_home(home, CONSOLE, everything=False) == 0
+    assert OciEngine(Host(home, CONSOLE)).build(lock, no_context) == kept
+    assert clean_home(Host(home, CONSOLE), everything=False) == 0
 
 
 def test_everything(home: Home) -> None:
     image(home, "one", "team/one:1", "team/one:2")
     image(home, "two")
-    freed = clean_home(home, CONSOLE, everything=True)
+    freed = clean_home(Host(home, CONSOLE), everything=True)
     assert freed > 0
-    assert OciEngine(home, CONSOLE).images.images() == []
+    assert OciEngine(Host(home, CONSOLE)).images.images() == []
     assert held(home) == set()
     for folder in (LayerCache(home).blobs, home.folder("roots"), home.folder("layers"), home.folder("tmp")):
         assert [*folder.iterdir()] == []
     digest, _ = image(home, "one", "team/one:1")
-    assert OciEngine(home, CONSOLE).images.find("team/one:1").digest == digest
+    assert OciEngine(Host(home, CONSOLE)).images.find("team/one:1").digest == digest
 
 
 def test_an_image_in_use_keeps_its_folders_until_it_ends(home: Home) -> None:
     digest, _ = image(home, "one")
-    images = OciEngine(home, CONSOLE).images
-    with unpacked(home, CONSOLE, images, digest) as layers:
-        clean_home(home, CONSOLE, everything=True)
+    images = OciEngine(Host(home, CONSOLE)).images
+    with unpacked(Host(home, CONSOLE), images, digest) as layers:
+        clean_home(Host(home, CONSOLE), everything=True)
         assert all(folder.is_dir() for folder in layers)
         assert (layers[0] / "usr/bin/sh").read_bytes() == b"shell"
-    clean_home(home, CONSOLE, everything=False)
+    clean_home(Host(home, CONSOLE), everything=False)
     assert [*home.folder("roots").iterdir()] == []
 
 
@@ -107,7 +111,7 @@ def test_unfinished_downloads_go_but_not_those_that_go_on(home: Home) -> None:
             assert partial is not None
             partial.file.write(b"half")
     with store.partial("a" * 64):
-        assert clean_home(home, CONSOLE, everything=False) == len(b"half")
+        assert clean_home(Host(home, CONSOLE), everything=False) == len(b"half")
         assert (store.partial_size("a" * 64), store.partial_size("b" * 64)) == (4, 0)
 
 
@@ -115,7 +119,7 @@ def test_it_waits_for_a_build(home: Home) -> None:
     done = threading.Event()
 
     def work() -> None:
-        clean_home(home, CONSOLE, everything=False)
+        clean_home(Host(home, CONSOLE), everything=False)
         done.set()
 
     with home.lock("build", CONSOLE):
@@ -124,16 +128,16 @@ def test_it_waits_for_a_build(home: Home) -> None:
         thread.start()
         assert not done.wait(0.3)
         # As a build does, before it lets go.
-        OciEngine(home, CONSOLE).images.name(digest, "team/one:1")
+        OciEngine(Host(home, CONSOLE)).images.name(digest, "team/one:1")
     thread.join(timeout=30)
     assert done.is_set()
-    assert OciEngine(home, CONSOLE).images.find("team/one:1").digest == digest
+    assert OciEngine(Host(home, CONSOLE)).images.find("team/one:1").digest == digest
 
 
 @pytest.mark.parametrize("index", [b"", b"rubbish", b'{"manifests": [{}]}'])
 def test_a_damaged_store_can_be_emptied(home: Home, index: bytes) -> None:
     image(home, "one", "team/one:1")
     (home.root / "oci/index.json").write_bytes(index)
-    clean_home(home, CONSOLE, everything=True)
+    clean_home(Host(home, CONSOLE), everything=True)
     image(home, "one", "team/one:1")
-    assert len(OciEngine(home, CONSOLE).images.images()) == 1
+    assert len(OciEngine(Host(home, CONSOLE)).images.images()) == 1

@@ -16,6 +16,7 @@ from reprobuild.errors import ImageError, ReprobuildError, StorageError
 from reprobuild.host import sandbox
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.layers import roots
 from reprobuild.layers.cache import LayerCache
 from reprobuild.oci.tar_writer import MTIME, Layer
@@ -38,7 +39,7 @@ def home(tmp_path: Path) -> Home:
 
 def unpack(home: Home, layer: Layer) -> Path:
     blob = LayerCache(home).blob(layer.digest)
-    return roots.unpack(home, CONSOLE, blob, layer.diff_id, lambda _: None)
+    return roots.unpack(Host(home, CONSOLE), blob, layer.diff_id, lambda _: None)
 
 
 def damage(home: Home, layer: Layer, data: bytes) -> None:
@@ -51,7 +52,7 @@ def test_a_layer_becomes_a_folder(home: Home) -> None:
     layer = layer_of(home, FILES)
     blob = LayerCache(home).blob(layer.digest)
     seen: list[int] = []
-    folder = roots.unpack(home, CONSOLE, blob, layer.diff_id, seen.append)
+    folder = roots.unpack(Host(home, CONSOLE), blob, layer.diff_id, seen.append)
     assert folder == home.root / "roots" / layer.diff_id[7:]
     assert sum(seen) == layer.size
     tool = folder / "usr/bin/tool"
@@ -114,7 +115,7 @@ def test_a_full_disk_is_no_damage(home: Home, tmp_path: Path) -> None:
     with tiny_disk(tmp_path / "small", 2 << 20) as small:
         other = Home(small)
         with pytest.raises(StorageError, match="No space left on device"):
-            roots.unpack(other, CONSOLE, blob, layer.diff_id, lambda _: None)
+            roots.unpack(Host(other, CONSOLE), blob, layer.diff_id, lambda _: None)
         assert [*other.folder("roots").iterdir(), *other.folder("tmp").iterdir()] == []
 
 
@@ -215,13 +216,13 @@ def test_layers_of_other_tools(home: Home, kind: str) -> None:
     blob = home.folder("tmp") / "blob"
     blob.write_bytes(PACK[kind](content))
     digest = "sha256:" + hashlib.sha256(content).hexdigest()
-    folder = roots.unpack(home, CONSOLE, blob, digest, lambda _: None)
+    folder = roots.unpack(Host(home, CONSOLE), blob, digest, lambda _: None)
     assert (folder / "usr/tool").read_bytes() == b"tool"
     assert not (folder / "dev/null").exists()
     blob.write_bytes(PACK[kind](content)[:-40] if kind != "plain" else content[:600])
     other = Home(home.root / "other")
     with pytest.raises(ImageError, match="cannot be unpacked"):
-        roots.unpack(other, CONSOLE, blob, digest, lambda _: None)
+        roots.unpack(Host(other, CONSOLE), blob, digest, lambda _: None)
 
 
 def test_a_folder_that_no_entry_names_is_open_to_all(home: Home) -> None:
@@ -231,7 +232,7 @@ def test_a_folder_that_no_entry_names_is_open_to_all(home: Home) -> None:
     digest = "sha256:" + hashlib.sha256(content).hexdigest()
     before = os.umask(0o077)
     try:
-        folder = roots.unpack(home, CONSOLE, blob, digest, lambda _: None)
+        folder = roots.unpack(Host(home, CONSOLE), blob, digest, lambda _: None)
     finally:
         os.umask(before)
     assert (folder / "etc").stat().st_mode & 0o7777 == 0o755

@@ -19,6 +19,7 @@ from reprobuild.errors import ImageError, StorageError
 from reprobuild.host import process
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.oci.archive import export
 from reprobuild.oci.store import ImageStore
 from support.disk import remove_folder, tiny_disk
@@ -30,7 +31,7 @@ NAME = "team/small:1"
 
 @pytest.fixture
 def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(Home(tmp_path / "home"), CONSOLE)
+    return ImageStore(Host(Home(tmp_path / "home"), CONSOLE))
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_the_archive_is_an_oci_layout_with_all_blobs(store: ImageStore, digest: 
 def test_the_same_image_gives_the_same_file(store: ImageStore, digest: str, tmp_path: Path) -> None:
     first = write(store, digest, tmp_path / "a.tar")
     other = Home(tmp_path / "elsewhere")
-    second = write(ImageStore(other, CONSOLE), small_image(other), tmp_path / "b.tar")
+    second = write(ImageStore(Host(other, CONSOLE)), small_image(other), tmp_path / "b.tar")
     assert first.read_bytes() == second.read_bytes()
     assert first.read_bytes() != write(store, digest, tmp_path / "c.tar", "team/other:1").read_bytes()
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from reprobuild.errors import ImageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.oci.file_tree import ImageTree, read_tree
 from reprobuild.verify.compare import compare
 from reprobuild.verify.find import tree_of
@@ -23,7 +24,7 @@ CONFIG = {"Env": ["A=1", "B=x=y"], "Cmd": ["python3"], "WorkingDir": "/"}
 
 
 def tree(place: Path | str, tmp_path: Path) -> ImageTree:
-    return tree_of(str(place), Home(tmp_path / "home"), CONSOLE)
+    return tree_of(str(place), Host(Home(tmp_path / "home"), CONSOLE))
 
 
 def of(tmp_path: Path, *layers: bytes) -> dict[str, tuple[str, int, str]]:

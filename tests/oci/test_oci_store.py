@@ -17,6 +17,7 @@ from reprobuild.errors import ImageError
 from reprobuild.host import process
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.oci.documents import documents
 from reprobuild.oci.store import ImageStore, image_name, lowest_below
 from reprobuild.render.image_config import image_config
@@ -32,7 +33,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def store(home: Home) -> ImageStore:
-    return ImageStore(home, CONSOLE)
+    return ImageStore(Host(home, CONSOLE))
 
 
 def add(store: ImageStore, epoch: int) -> str:
@@ -193,12 +194,12 @@ def test_candidates_are_dropped_together(store: ImageStore) -> None:
 
 def test_two_writers_lose_nothing(home: Home) -> None:
     with ThreadPoolExecutor(8) as pool:
-        digests = list(pool.map(lambda epoch: add(ImageStore(home, CONSOLE), epoch), range(24)))
+        digests = list(pool.map(lambda epoch: add(ImageStore(Host(home, CONSOLE)), epoch), range(24)))
         for number, _ in enumerate(
-            pool.map(lambda d: ImageStore(home, CONSOLE).name(d, f"a:{d[7:]}"), digests)
+            pool.map(lambda d: ImageStore(Host(home, CONSOLE)).name(d, f"a:{d[7:]}"), digests)
         ):
             assert number < 24
-    assert {image.digest: image.names for image in ImageStore(home, CONSOLE).images()} == {
+    assert {image.digest: image.names for image in ImageStore(Host(home, CONSOLE)).images()} == {
         digest: (f"a:{digest[7:]}",) for digest in digests
     }
 
@@ -206,7 +207,7 @@ def test_two_writers_lose_nothing(home: Home) -> None:
 def test_the_index_does_not_tell_in_which_order_it_was_made(tmp_path: Path) -> None:
     found = set()
     for number, order in enumerate(([1, 2, 3], [3, 1, 2])):
-        store = ImageStore(Home(tmp_path / str(number)), CONSOLE)
+        store = ImageStore(Host(Home(tmp_path / str(number)), CONSOLE))
         for epoch in order:
             store.name(add(store, epoch), f"a:{epoch}")
         found.add((store.folder / "index.json").read_bytes())

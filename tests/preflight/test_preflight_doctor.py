@@ -16,6 +16,7 @@ from reprobuild.engines.gpu import GpuAccess
 from reprobuild.errors import FetchError, HostError, RegistryError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.lock.reader import parse_lock
 from reprobuild.pipeline import _check_gpus
 from reprobuild.preflight import doctor
@@ -26,6 +27,7 @@ from reprobuild.registry.push import push
 from reprobuild.render.image_config import image_config
 from reprobuild.selftest.run import Gpu
 from support.building import lock_for, no_context, without_debian
+from support.hosts import quiet_host
 from support.registry import gate_before, serve_registry
 from support.wheels import put, simple_wheel
 
@@ -122,7 +124,7 @@ def test_labels_say_what_the_lock_says() -> None:
 
 def test_an_image_for_other_gpus(smi: Path, tmp_path: Path) -> None:
     needs = needs_of(replace(LOCK, architectures=("sm_50", "sm_90")))
-    found = {each.name: each for each in examine_for(needs, Home(tmp_path))}
+    found = {each.name: each for each in examine_for(needs, Host(Home(tmp_path), Console(quiet=True)))}
     assert found["needs"].text == ("CUDA 12.1; driver 525.60.13 or newer; PyTorch has code for sm_50, sm_90")
     assert "mmdebstrap" not in found
     assert found["GPU"].good is False
@@ -137,7 +139,7 @@ def test_one_gpu_that_runs_it_is_enough(smi: Path, tmp_path: Path) -> None:
     smi.write_text(smi.read_text().replace('"; echo "NVIDIA A100-SXM4-40GB, 8.0"', '"; echo "Old, 5.0"'))
     found = {
         each.name: each
-        for each in examine_for(needs_of(replace(LOCK, architectures=("sm_80",))), Home(tmp_path))
+        for each in examine_for(needs_of(replace(LOCK, architectures=("sm_80",))), quiet_host(Home(tmp_path)))
     }
     assert found["GPU"].good
     assert found["GPU"].text.startswith("Old has compute capability 5.0")
@@ -150,13 +152,13 @@ def test_what_will_not_run_is_said_before_the_download(
     lock = replace(LOCK, architectures=("sm_50",))
     if gpu == "require":
         with pytest.raises(HostError, match=r"--gpu require: NVIDIA A100.* sm_50 only"):
-            _check_gpus(lock, gpu, Console())
+            _check_gpus(lock, gpu, Host(Home(tmp_path), Console()))
     else:
-        _check_gpus(lock, gpu, Console())
+        _check_gpus(lock, gpu, Host(Home(tmp_path), Console()))
         assert "sm_50 only: the test on the GPU will fail" in capsys.readouterr().err
-    _check_gpus(lock, "off", Console())
+    _check_gpus(lock, "off", Host(Home(tmp_path), Console()))
     assert capsys.readouterr().err == ""
-    _check_gpus(LOCK, gpu, Console())
+    _check_gpus(LOCK, gpu, Host(Home(tmp_path), Console()))
 
 
 def test_an_image_is_not_fetched_before_that_is_said(
@@ -182,7 +184,7 @@ def test_an_image_of_a_registry(
     without_debian(monkeypatch)
     home = Home(tmp_path / "home")
     monkeypatch.setenv("REPROBUILD_HOME", str(home.root))
-    engine = OciEngine(home, Console(quiet=True))
+    engine = OciEngine(Host(home, Console(quiet=True)))
     lock = lock_for(home, [put(home, "torch", simple_wheel("torch"))])
     lock = replace(lock, architectures=("sm_50",), request=replace(lock.request, cuda="12.1"))
     digest = engine.build(lock, no_context)
@@ -213,13 +215,13 @@ def test_an_image_of_a_registry(
 def test_a_lock_needs_disk_and_a_driver(smi: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lock = replace(LOCK, request=replace(LOCK.request, cuda="13.0"))
     monkeypatch.setattr(doctor, "free_bytes", lambda _: 10**9)
-    found = {each.name: each for each in examine(lock, Home(tmp_path))}
+    found = {each.name: each for each in examine(lock, Host(Home(tmp_path), Console(quiet=True)))}
     assert found["disk"].good is False
     assert "are needed" in found["disk"].text
     assert found["driver"].good is False
     assert found["driver"].text.startswith("driver 550.54.14 knows CUDA up to 12.4")
     monkeypatch.setattr(doctor, "free_bytes", lambda _: 10**13)
-    found = {each.name: each for each in examine(LOCK, Home(tmp_path))}
+    found = {each.name: each for each in examine(LOCK, Host(Home(tmp_path), Console(quiet=True)))}
     assert found["disk"].good
     assert found["driver"].good
     assert "compute capability 8.0" in found["GPU"].text

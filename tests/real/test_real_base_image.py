@@ -21,6 +21,7 @@ from reprobuild.fetch.scheduler import fetch
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.host.sandbox import Bind
 from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
@@ -30,6 +31,7 @@ from reprobuild.resolve.resolver import Upgrade, resolve
 from reprobuild.verify.find import tree_of
 from support.bases import Pusher
 from support.engines import Kind, old_docker, podman
+from support.hosts import quiet_host
 from support.images import layer
 from support.index import serve_index
 from support.registry import serve_registry
@@ -57,18 +59,18 @@ class Bench:
     def lock(self, image: str, **keys: object) -> Lock:
         base = {"image": f"{self.pusher.name}:{image}"}
         wanted = request(cuda="cpu", torch="2.13.0", base=base, **keys)
-        found = resolve(wanted, existing=None, upgrade=Upgrade(), console=CONSOLE)
+        found = resolve(wanted, existing=None, upgrade=Upgrade(), host=quiet_host())
         assert parse_lock(found.dump(), "test") == found
         return found
 
     def build(self, lock: Lock) -> str:
         fetch(lock, Store(self.home), CONSOLE)
-        return OciEngine(self.home, CONSOLE).build(lock, lambda _: None)
+        return OciEngine(Host(self.home, CONSOLE)).build(lock, lambda _: None)
 
     def run(self, digest: str, folder: Path, *argv: str) -> str:
         """Run a command in an image; return what it writes."""
         line = '"$@" > /out/said 2>&1'
-        status = OciEngine(self.home, CONSOLE).run(
+        status = OciEngine(Host(self.home, CONSOLE)).run(
             digest,
             ["/bin/sh", "-c", line, "sh", *argv],
             env={},
@@ -124,7 +126,7 @@ def test_the_base_s_own_python(bench: Bench, tmp_path: Path) -> None:
     assert lock.base.python == "/usr/bin/python3.11"
     digest = bench.build(lock)
     assert bench.run(digest, tmp_path, "python3", "-c", PROGRAM) == "/usr (3, 11) 3\n"
-    engine = OciEngine(bench.home, CONSOLE)
+    engine = OciEngine(Host(bench.home, CONSOLE))
     manifest = engine.images.manifest(digest)
     assert [y["digest"] for y in manifest["layers"]][:1] == [y.digest for y in lock.base.layers]
     assert manifest["annotations"]["org.opencontainers.image.base.digest"] in lock.base.manifests.values()
@@ -147,14 +149,14 @@ def test_python_and_apt_packages_on_top(bench: Bench, tmp_path: Path) -> None:
     # What the base's own layers hide stays hidden, and the owners that packages ask for are theirs.
     said = bench.run(digest, tmp_path, "sh", "-c", "ls -A /etc/issue /etc/skel /etc/team 2>&1; true")
     assert said.splitlines()[-3:] == ["/etc/team", "", "/etc/skel:"]
-    tree = tree_of(digest, bench.home, CONSOLE)
+    tree = tree_of(digest, Host(bench.home, CONSOLE))
     assert tree.files["usr/bin/ssh-agent"].owner.endswith(":0") is False
     assert "etc/issue" not in tree.files
     # In another home, with nothing kept, it is the same image.
     other = Home(tmp_path / "home")
     (tmp_path / "home").mkdir()
     (tmp_path / "home/store").symlink_to(bench.home.root / "store")
-    assert OciEngine(other, CONSOLE).build(lock, lambda _: None) == digest
+    assert OciEngine(Host(other, CONSOLE)).build(lock, lambda _: None) == digest
 
 
 def test_the_manifest_tells_of_the_base_s_files_too(bench: Bench, tmp_path: Path) -> None:
@@ -171,10 +173,12 @@ def test_the_pin_stays_until_it_is_moved(bench: Bench) -> None:
     assert before.base is not None
     moved = bench.pusher.image([bench.root, layer("etc/newer")], tag="python", form="oci")
     try:
-        again = resolve(before.request, existing=before, upgrade=Upgrade(), console=CONSOLE)
+        again = resolve(before.request, existing=before, upgrade=Upgrade(), host=quiet_host())
         assert again == before
         image = before.request.base_image or ""
-        newer = resolve(before.request, existing=before, upgrade=Upgrade(packages=(image,)), console=CONSOLE)
+        newer = resolve(
+            before.request, existing=before, upgrade=Upgrade(packages=(image,)), host=quiet_host()
+        )
         assert newer.base is not None
         assert newer.base.manifests == {before.platform: moved}
     finally:
@@ -210,7 +214,7 @@ def test_other_engines_make_the_same_files_from_the_dockerfile(
     bench: Bench, kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock = bench.lock("bare", apt=["jq"])
-    wanted = tree_of(bench.build(lock), bench.home, CONSOLE)
+    wanted = tree_of(bench.build(lock), Host(bench.home, CONSOLE))
     host = bench.pusher.name.partition("/")[0]
     plain = tmp_path / "registries.conf"
     plain.write_text(f'[[registry]]\nlocation = "{host}"\ninsecure = true\n')
@@ -218,9 +222,11 @@ def test_other_engines_make_the_same_files_from_the_dockerfile(
     with podman(tmp_path / kind) if kind == "podman" else old_docker(tmp_path / kind) as site:
         for name, value in site.env.items():
             monkeypatch.setenv(name, value)
-        engine = choose(kind, bench.home, CONSOLE)
-        digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, bench.home, CONSOLE))
-        found = tree_of(f"{kind}:{digest}", bench.home, CONSOLE)
+        engine = choose(kind, Host(bench.home, CONSOLE))
+        digest = engine.build(
+            lock, lambda folder: _fill(lock, render(lock), folder, Host(bench.home, CONSOLE))
+        )
+        found = tree_of(f"{kind}:{digest}", Host(bench.home, CONSOLE))
     differ = {
         path: (wanted.files.get(path), found.files.get(path))
         for path in wanted.files.keys() | found.files.keys()

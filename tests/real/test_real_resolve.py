@@ -16,6 +16,7 @@ from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
 from reprobuild.request.model import Request
 from reprobuild.resolve.resolver import Upgrade, resolve
+from support.hosts import quiet_host
 from support.resolving import request
 
 pytestmark = pytest.mark.real
@@ -23,17 +24,20 @@ pytestmark = pytest.mark.real
 CONSOLE = Console(quiet=True)
 PROGRAM = """
 import sys
-from reprobuild.console import Console
-from reprobuild.request import Request
-from reprobuild.resolve import Upgrade, resolve
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.host.host import Host
+from reprobuild.request.model import Request
+from reprobuild.resolve.resolver import Upgrade, resolve
 wanted = Request.from_dict({"cuda": "12.1", "packages": ["pandas"], "apt": ["git"]}, "test")
-found = resolve(wanted, existing=None, upgrade=Upgrade(), console=Console(quiet=True))
+host = Host(Home.from_environment(), Console(quiet=True))
+found = resolve(wanted, existing=None, upgrade=Upgrade(), host=host)
 sys.stdout.buffer.write(found.dump().encode())
 """
 
 
 def lock(wanted: Request, existing: Lock | None = None) -> Lock:
-    return resolve(wanted, existing=existing, upgrade=Upgrade(), console=CONSOLE)
+    return resolve(wanted, existing=existing, upgrade=Upgrade(), host=quiet_host())
 
 
 def test_cuda_12_1(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from reprobuild.errors import SelfTestError
 from reprobuild.host import sandbox
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.oci.store import ImageStore
 from reprobuild.selftest.report import SelfTestReport
 from reprobuild.selftest.run import run_selftest
@@ -204,7 +205,7 @@ def refused(image: AlteredImage) -> SelfTestReport:
     """Run the whole self-test; it must fail, and the image must get no name."""
     report = run_selftest(image, gpu="off")
     assert not report.passed
-    images = ImageStore(image.home, CONSOLE)
+    images = ImageStore(Host(image.home, CONSOLE))
     before = [each.names for each in images.images()]
     with pytest.raises(SelfTestError) as caught:
         tag(images, image.digest, NAME, report)
@@ -251,7 +252,9 @@ def test_a_wheel_swapped_in_is_refused_by_name(image: AlteredImage, home: Home, 
         writable=True,
     )
     with ExitStack() as stack:
-        layers = stack.enter_context(unpacked(home, CONSOLE, ImageStore(home, CONSOLE), image.digest))
+        layers = stack.enter_context(
+            unpacked(Host(home, CONSOLE), ImageStore(Host(home, CONSOLE)), image.digest)
+        )
         scratch = stack.enter_context(home.scratch("swap"))
         done = sandbox.run(scratch, layers, task, timeout=120)
         assert done.returncode == 0, done.stderr

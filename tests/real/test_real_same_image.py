@@ -25,6 +25,7 @@ from reprobuild.layers.plan import plan
 from reprobuild.lock.model import Lock
 from reprobuild.net.index_settings import indexes
 from reprobuild.resolve.resolver import Upgrade, resolve
+from support.hosts import quiet_host
 from support.index import serve_index
 from support.resolving import LINUX, request
 
@@ -79,7 +80,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         # What pip has set up as find-links counts with pip's index only.
         patch.setenv("UV_DEFAULT_INDEX", indexes().default)
         found = resolve(
-            request(cuda="cpu", torch="2.13.0"), existing=None, upgrade=Upgrade(), console=CONSOLE
+            request(cuda="cpu", torch="2.13.0"), existing=None, upgrade=Upgrade(), host=quiet_host()
         )  # fmt: skip
         fetch(found, Store(Home(folder)), CONSOLE)
     try:

@@ -20,6 +20,7 @@ from reprobuild.engines.transfer import load
 from reprobuild.errors import ImageError, RegistryError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.oci.store import Image
 from reprobuild.registry import client as registry_module
 from reprobuild.registry.client import Registry, Target
@@ -45,7 +46,7 @@ class Store:
 
     def __init__(self, home: Home) -> None:
         self.home = home
-        self.engine = OciEngine(home, CONSOLE)
+        self.engine = OciEngine(Host(home, CONSOLE))
         self.image = self.build("first")
 
     def build(self, package: str) -> Image:
@@ -224,7 +225,7 @@ def test_a_candidate_is_handed_to_nobody(store: Store, host: str) -> None:
     candidate = replace(store.image, names=())
     with pytest.raises(ImageError, match="is a candidate"):
         store.push(f"{host}/team/x:1", candidate)
-    taker = PodmanEngine(store.home, CONSOLE)
+    taker = PodmanEngine(Host(store.home, CONSOLE))
     with pytest.raises(ImageError, match="is a candidate"):
         load(store.engine.images, candidate, "team/x:1", taker, force=True)
     assert tags(host, "team/x") == []

@@ -25,6 +25,7 @@ from reprobuild.request.reference import Reference
 from reprobuild.resolve.base_image import resolve_base
 from reprobuild.resolve.resolver import Upgrade, resolve
 from support.bases import PYTHON, Form, Pusher, digest_of, files, packed
+from support.hosts import quiet_host
 from support.images import Entry, layer
 from support.index import Index
 from support.registry import PASSWORD, USER, gate_before, serve_registry
@@ -56,7 +57,7 @@ def team(host: str) -> Pusher:
 
 def locked(image: str, **keys: Any) -> Base:
     base = {"image": image, **keys.pop("base", {})}
-    found = resolve_base(request(base=base, **keys), "amd64", existing=None, console=CONSOLE)
+    found = resolve_base(request(base=base, **keys), "amd64", existing=None, host=quiet_host())
     assert found is not None
     return found
 
@@ -163,7 +164,7 @@ def test_the_pin_stays_until_it_is_moved(team: Pusher, family: Index) -> None:
 
     def lock(existing: Lock | None, *packages: str) -> Lock:
         upgrade = Upgrade(packages=packages)
-        return resolve(wanted, existing=existing, upgrade=upgrade, console=CONSOLE)
+        return resolve(wanted, existing=existing, upgrade=upgrade, host=quiet_host())
 
     def digest(found: Lock) -> str:
         assert found.base is not None
@@ -180,7 +181,10 @@ def test_the_pin_stays_until_it_is_moved(team: Pusher, family: Index) -> None:
     assert digest(lock(before, f"{team.name}:1")) == second
     # Another Python in the same image: it is looked into again, and it is the same image.
     other = resolve(
-        replace(wanted, python="3.11", cuda="12.4"), existing=before, upgrade=Upgrade(), console=CONSOLE
+        replace(wanted, python="3.11", cuda="12.4"),
+        existing=before,
+        upgrade=Upgrade(),
+        host=quiet_host(),
     )
     assert digest(other) == first
 
@@ -191,7 +195,7 @@ def test_torch_that_is_too_new_for_the_base(team: Pusher, family: Index) -> None
     old = Entry(path="usr/lib/x/libc.so.6", content=b"stable release version 2.28.")
     team.image([files(), layer(old)])
     wanted = request(base={"image": f"{team.name}:1"})
-    found = resolve(wanted, existing=None, upgrade=Upgrade(), console=CONSOLE)
+    found = resolve(wanted, existing=None, upgrade=Upgrade(), host=quiet_host())
     assert found.version_of("torch") == "2.4.1"
 
 

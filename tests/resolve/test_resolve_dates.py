@@ -17,6 +17,7 @@ from reprobuild.net import debian_mirrors
 from reprobuild.resolve.debian import DebianRequest, resolve_debian
 from reprobuild.resolve.resolver import Upgrade, resolve
 from support.debian_archive import Archive, Key
+from support.hosts import quiet_host
 from support.index import Index
 from support.resolving import LINUX, request
 from support.server import Server, serve
@@ -110,7 +111,7 @@ def test_two_locks_of_one_day_are_equal(
         file.uploaded = "2024-09-14T00:00:00Z"
 
     def locked() -> str:
-        return resolve(wanted, existing=None, upgrade=Upgrade(), console=Console(quiet=True)).dump()
+        return resolve(wanted, existing=None, upgrade=Upgrade(), host=quiet_host()).dump()
 
     first = locked()
     assert "2.36-2.0+deb12u1" in first

@@ -10,11 +10,11 @@ import pytest
 import requests
 
 from reprobuild.errors import ResolveError
-from reprobuild.host.console import Console
 from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
 from reprobuild.resolve.gpu_targets import architectures
 from reprobuild.resolve.resolver import Upgrade, resolve
+from support.hosts import quiet_host
 from support.index import File, Index
 from support.resolving import request
 
@@ -83,8 +83,12 @@ def test_a_way_that_breaks(family: Index, torch: File) -> None:
 def test_the_lock_holds_them(family: Index, apt: None, torch: File) -> None:
     def lock(existing: Lock | None = None, cuda: str = "12.1", upgrade: Upgrade | None = None) -> Lock:
         wanted = request(cuda=cuda, torch="2.4.1")
-        console = Console(quiet=True)
-        return resolve(wanted, existing=existing, upgrade=upgrade or Upgrade(), console=console)
+        return resolve(
+            wanted,
+            existing=existing,
+            upgrade=upgrade or Upgrade(),
+            host=quiet_host(),
+        )
 
     found = lock()
     assert found.architectures == FOUND

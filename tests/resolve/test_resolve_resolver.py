@@ -13,6 +13,7 @@ from reprobuild.resolve import resolver as module
 from reprobuild.resolve.debian import DebianRequest
 from reprobuild.resolve.resolver import Upgrade, resolve_platforms
 from reprobuild.resolve.uv import resolve_python
+from support.hosts import quiet_host
 from support.index import Index, serve_index
 from support.resolving import BASE, LINUX, debian, request
 
@@ -38,7 +39,7 @@ def apt(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DebianRequest, dict[str, 
 def lock(existing: Lock | None = None, *, upgrade: Upgrade | None = None, **keys: Any) -> Lock:
     wanted = request(**{key.replace("_", "-"): value for key, value in keys.items() if value is not None})
     before = [] if existing is None else [existing]
-    (found,) = resolve_platforms(wanted, existing=before, upgrade=upgrade or Upgrade(), console=CONSOLE)
+    (found,) = resolve_platforms(wanted, existing=before, upgrade=upgrade or Upgrade(), host=quiet_host())
     return found
 
 

@@ -13,6 +13,7 @@ from reprobuild.engines.embedded import unpacked
 from reprobuild.host import process, sandbox
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.oci.store import ImageStore
 
 
@@ -39,7 +40,7 @@ class AlteredImage:
 
     def read(self, path: str) -> str:
         """Return the text of a file of the image."""
-        with unpacked(self.home, Console(quiet=True), self._images, self.digest) as layers:
+        with unpacked(Host(self.home, Console(quiet=True)), self._images, self.digest) as layers:
             for layer in reversed(layers):
                 if (layer / path.lstrip("/")).is_file():
                     return (layer / path.lstrip("/")).read_text()
@@ -54,7 +55,7 @@ class AlteredImage:
                 env[name] = value
         task = sandbox.Task(argv=argv, env=env, cwd=config["WorkingDir"])
         with (
-            unpacked(self.home, Console(quiet=True), self._images, self.digest) as layers,
+            unpacked(Host(self.home, Console(quiet=True)), self._images, self.digest) as layers,
             self.home.scratch("altered") as scratch,
         ):
             return sandbox.run(scratch, [*layers, self.layer], task, timeout=timeout)
@@ -64,4 +65,4 @@ class AlteredImage:
 
     @property
     def _images(self) -> ImageStore:
-        return ImageStore(self.home, Console(quiet=True))
+        return ImageStore(Host(self.home, Console(quiet=True)))

@@ -11,6 +11,7 @@ from reprobuild.fetch.scheduler import fetch
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.workspace import read_lock
 
 
@@ -19,7 +20,7 @@ def main() -> None:
     if umask := os.environ.get("TEST_UMASK"):
         os.umask(int(umask, 8))
     fetch(lock, Store(home), console)
-    sys.stdout.write(OciEngine(home, console).build(lock, lambda _: None))
+    sys.stdout.write(OciEngine(Host(home, console)).build(lock, lambda _: None))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from test_lock_model import LOCK
 
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.layers.cache import Cached, LayerCache
 from reprobuild.lock.model import Lock
 from reprobuild.oci.documents import documents
@@ -81,4 +82,4 @@ def small_image(home: Home, lock: Lock = LOCK, **more: bytes) -> str:
     above = layer_of(home, {"etc/who": b"above\n", **more}, key="above")
     config = replace(image_config(lock), cmd=("/bin/cat", "/etc/who"))
     image = documents(lock, config, [("programs", below), ("its own", above)])
-    return ImageStore(home, Console(quiet=True)).add(image)
+    return ImageStore(Host(home, Console(quiet=True))).add(image)

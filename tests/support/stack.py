@@ -13,9 +13,11 @@ from reprobuild.fetch.scheduler import fetch
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.layers.plan import plan
 from reprobuild.lock.model import Lock
 from reprobuild.resolve.resolver import Upgrade, resolve
+from support.hosts import quiet_host
 from support.measuring import Watched, timed, watch
 from support.resolving import request
 
@@ -28,14 +30,19 @@ class Stack:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.home = folder, Home(folder / "home")
-        self.store, self.engine = Store(self.home), OciEngine(self.home, CONSOLE)
+        self.store, self.engine = Store(self.home), OciEngine(Host(self.home, CONSOLE))
         self.lock = self.locked()
         _link_artifacts(Home.from_environment().root / "store", self.store.root)
         self.fetched = timed(lambda: fetch(self.lock, self.store, CONSOLE))
 
     def locked(self, *packages: str) -> Lock:
         wanted = request(cuda="12.1", packages=list(packages))
-        return resolve(wanted, existing=getattr(self, "lock", None), upgrade=Upgrade(), console=CONSOLE)
+        return resolve(
+            wanted,
+            existing=getattr(self, "lock", None),
+            upgrade=Upgrade(),
+            host=quiet_host(),
+        )
 
     def run(self, *argv: str, env: Mapping[str, str] | None = None) -> Watched:
         program = str(Path(sys.executable).with_name("reprobuild"))

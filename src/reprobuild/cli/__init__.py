@@ -15,9 +15,10 @@ import click
 from .. import __version__
 from ..errors import ReprobuildError
 from ..host.console import Console
+from ..host.home import Home
+from ..host.host import Host
 from ..net.session import ScrubFilter, scrub
 from . import comparing, diagnosis, handing_on, images, inspecting, locking, selftests
-from .common import Settings
 
 
 class _NobodyReadsError(Exception):
@@ -55,7 +56,7 @@ def cli(context: click.Context, *, verbose: bool, quiet: bool) -> None:
         handler.addFilter(ScrubFilter())
         logging.getLogger("reprobuild").addHandler(handler)
         logging.getLogger("reprobuild").setLevel(logging.DEBUG)
-    context.obj = Settings(console=Console(quiet=quiet))
+    context.obj = Host(Home.from_environment(), Console(quiet=quiet))
 
 
 _GROUPS = (locking, comparing, diagnosis, images, inspecting, handing_on, selftests)

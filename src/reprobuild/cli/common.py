@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -16,8 +16,7 @@ from typing import Any, TypeVar, get_args
 import click
 
 from ..errors import RequestError
-from ..host.console import Console
-from ..host.home import Home
+from ..host.host import Host
 from ..imports.image import read_image
 from ..imports.reader import read_import, request_table
 from ..lock.model import Lock
@@ -28,18 +27,6 @@ from ..verify.find import find_image
 from ..workspace import Env, env_for, new_env, read_env, read_lock
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What holds for all commands of one call."""
-
-    console: Console
-
-    @property
-    def home(self) -> Home:
-        """Where images and all else are kept."""
-        return Home.from_environment()
 
 
 STACK = {"torch": "PyTorch", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "numpy": "NumPy"}
@@ -102,7 +89,7 @@ def request_flags(function: F) -> F:
     return function
 
 
-def env_from_flags(flags: Mapping[str, Any]) -> Env | None:
+def env_from_flags(flags: Mapping[str, Any], host: Host) -> Env | None:
     """Return the env that the flags ask for, or None when there are none.
 
     With ``--cuda`` alone, or with ``--python`` and ``--torch``, that is the one in ``envs/`` which fits.
@@ -111,7 +98,7 @@ def env_from_flags(flags: Mapping[str, Any]) -> Env | None:
     if not given:
         return None
     if given.keys() & {"from", "from_image"}:
-        return _imported_env(given)
+        return _imported_env(given, host)
     if given.keys() & {"extra", "group"}:
         raise click.UsageError("--extra and --group go with --from")
     if "cuda" not in given:
@@ -128,7 +115,7 @@ def env_from_flags(flags: Mapping[str, Any]) -> Env | None:
     return new_env(request)
 
 
-def _imported_env(given: Mapping[str, Any]) -> Env:
+def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
     """Return the env of a file or image that is taken over, with the flags on top of it."""
     if {"from", "from_image"} <= given.keys():
         raise click.UsageError("--from or --from-image, not both")
@@ -137,7 +124,7 @@ def _imported_env(given: Mapping[str, Any]) -> Env:
             Path(given["from"]), extras=given.get("extra", ()), groups=given.get("group", ())
         )
     else:
-        kept = find_image(given["from_image"], Home.from_environment(), Console(quiet=True))
+        kept = find_image(given["from_image"], host)
         imported = read_image(kept.engine.runner(kept.image.digest), given["from_image"])
     table = request_table(imported, given, DEFAULT_PYTHON)
     packages = [*table.pop("packages"), *given.get("package", ())]
@@ -176,13 +163,13 @@ def _as_flag(message: str) -> str:
     return f"--{flag}: {text}"
 
 
-def chosen_lock(source: str | None, flags: Mapping[str, Any], console: Console) -> Lock:
+def chosen_lock(source: str | None, flags: Mapping[str, Any], host: Host) -> Lock:
     """Return the lock of what the user names: a lock, a request, or flags; made where it is missing.
 
     Beside a lock or a request ``--platform`` alone says which of its locks is meant.
     """
     platform = one_platform(flags.get("platform") or ())
-    env = env_from_flags({**flags, "platform": ()} if source is not None else flags)
+    env = env_from_flags({**flags, "platform": ()} if source is not None else flags, host)
     if source is not None and env is not None:
         raise click.UsageError("give a lock or a request, or flags, not both")
     if source is not None and Path(source).name.startswith("pylock."):
@@ -191,7 +178,7 @@ def chosen_lock(source: str | None, flags: Mapping[str, Any], console: Console) 
         env = read_env(source)
     if env is None:
         raise click.UsageError("what to build? Give --cuda 12.1, or a request or lock of envs/")
-    return lock_of(env, console, platform)
+    return lock_of(env, host, platform)
 
 
 def one_platform(named: Sequence[str]) -> str | None:

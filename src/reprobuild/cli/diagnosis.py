@@ -12,6 +12,7 @@ import click
 from ..engines.protocols import EngineName
 from ..errors import HostError, ImageError
 from ..host.home import size_text
+from ..host.host import Host
 from ..preflight.doctor import Finding, examine, examine_for
 from ..preflight.requirements import needs_of_labels
 from ..registry.client import Target
@@ -19,7 +20,7 @@ from ..registry.labels import read_remote
 from ..render.image_config import LABEL
 from ..verify.find import find_image
 from ..workspace import is_env, read_env, read_lock
-from .common import Settings, as_json, emit, table
+from .common import as_json, emit, table
 
 _WORDS = {True: "good", False: "BAD", None: "-"}
 
@@ -28,7 +29,7 @@ _WORDS = {True: "good", False: "BAD", None: "-"}
 @click.argument("what", required=False, metavar="[LOCK|ENV|IMAGE]")
 @as_json
 @click.pass_obj
-def doctor(settings: Settings, what: str | None, *, json_: bool) -> None:
+def doctor(host: Host, what: str | None, *, json_: bool) -> None:
     """Look whether this machine can build and run images.
 
     With a lock, or the request of one, it looks at the disk, the driver and the GPUs for that image too. With
@@ -39,7 +40,7 @@ def doctor(settings: Settings, what: str | None, *, json_: bool) -> None:
     reprobuild doctor envs/torch-cu121.toml
     reprobuild doctor registry.example/team/torch:2.4.1
     """
-    found = examine(None, settings.home) if what is None else _found(what, settings)
+    found = examine(None, host) if what is None else _found(what, host)
     if json_:
         emit([asdict(each) for each in found])
     else:
@@ -52,24 +53,23 @@ def doctor(settings: Settings, what: str | None, *, json_: bool) -> None:
         )
 
 
-def _found(what: str, settings: Settings) -> tuple[Finding, ...]:
+def _found(what: str, host: Host) -> tuple[Finding, ...]:
     """Look at this machine for what is meant: a lock, or an image here or in a registry."""
-    home = settings.home
     if Path(what).name.startswith("pylock."):
-        return examine(read_lock(Path(what)), home)
+        return examine(read_lock(Path(what)), host)
     if is_env(what) or not re.search("[:/@]", what):
-        return examine(read_lock(read_env(what).lock_file), home)
+        return examine(read_lock(read_env(what).lock_file), host)
     if _in_registry(what):
         remote = read_remote(Target.parse(what))
         pull = Finding("pull", good=None, text=f"{size_text(remote.size)} to fetch")
-        return (pull, *examine_for(needs_of_labels(remote.labels, what), home))
-    image = find_image(what, home, settings.console).image
+        return (pull, *examine_for(needs_of_labels(remote.labels, what), host))
+    image = find_image(what, host).image
     if LABEL + "lock" not in image.labels:
         raise ImageError(
             f"{what} is no image of reprobuild's: it has no label {LABEL}lock",
             hint="name one that reprobuild made, or one that starts FROM it",
         )
-    return examine_for(needs_of_labels(image.labels, what), home)
+    return examine_for(needs_of_labels(image.labels, what), host)
 
 
 def _in_registry(what: str) -> bool:

@@ -10,10 +10,11 @@ from ..engines.choice import taker
 from ..engines.embedded import OciEngine
 from ..engines.transfer import load as load_image
 from ..host.home import size_text
+from ..host.host import Host
 from ..oci.store import image_name, refuse_candidate
 from ..registry.client import Target
 from ..registry.push import push as push_image
-from .common import Settings, as_json, emit, table
+from .common import as_json, emit, table
 
 _force = click.option("--force", is_flag=True, help="Take the name away from another image that has it.")
 
@@ -24,9 +25,7 @@ _force = click.option("--force", is_flag=True, help="Take the name away from ano
 @click.option("--tag", metavar="NAME", help="Its name there. [default: the same as here]")
 @_force
 @click.pass_obj
-def load(
-    settings: Settings, image: str, *, into: Literal["docker", "podman"], tag: str | None, force: bool
-) -> None:
+def load(host: Host, image: str, *, into: Literal["docker", "podman"], tag: str | None, force: bool) -> None:
     """Bring an image of the embedded store into Docker or Podman.
 
     It keeps its digest there: that of its manifest, or with an older Docker and with Podman that of its
@@ -35,11 +34,11 @@ def load(
     \b
     reprobuild load reprobuild/torch:2.4.1-cu121-py311 --into docker
     """
-    store = OciEngine(settings.home, settings.console).images
+    store = OciEngine(host).images
     found = store.find(image)
     refuse_candidate(found)
     name = image_name(tag or (image if image in found.names else found.names[0]))
-    engine = taker(into, settings.home, settings.console)
+    engine = taker(into, host)
     digest = load_image(store, found, name, engine, force=force)
     click.echo(f"{into}: {name}, {digest}")
 
@@ -50,7 +49,7 @@ def load(
 @_force
 @as_json
 @click.pass_obj
-def push(settings: Settings, image: str, target: str, *, force: bool, json_: bool) -> None:
+def push(host: Host, image: str, target: str, *, force: bool, json_: bool) -> None:
     """Push an image of the embedded store to a registry.
 
     What the registry has already is not sent again. Logins are those of `docker login` and `podman login`.
@@ -59,8 +58,8 @@ def push(settings: Settings, image: str, target: str, *, force: bool, json_: boo
     reprobuild push reprobuild/torch:2.4.1-cu121-py311 registry.example/team/torch:2.4.1
     """
     place = Target.parse(target)
-    store = OciEngine(settings.home, settings.console).images
-    done = push_image(store, store.find(image), place, settings.console, force=force)
+    store = OciEngine(host).images
+    done = push_image(store, store.find(image), place, host.console, force=force)
     if json_:
         emit({"name": str(place), "digest": done.digest, "sent": done.sent, "there": done.there})
     else:

@@ -13,6 +13,7 @@ from ..engines.embedded import OciEngine
 from ..engines.gpu import gpu_access
 from ..errors import HostError
 from ..host.home import size_text
+from ..host.host import Host
 from ..host.sandbox import Bind
 from ..layers.clean import clean_home
 from ..oci.archive import export as export_archive
@@ -20,7 +21,7 @@ from ..oci.store import Image, image_name
 from ..pipeline import make_image
 from ..render.image_config import LABEL
 from ..selftest.run import Gpu
-from .common import STACK, Settings, as_json, chosen_lock, columns, emit, gpu, request_flags, table
+from .common import STACK, as_json, chosen_lock, columns, emit, gpu, request_flags, table
 
 
 @click.command()
@@ -41,7 +42,7 @@ from .common import STACK, Settings, as_json, chosen_lock, columns, emit, gpu, r
 @as_json
 @click.pass_obj
 def image(
-    settings: Settings,
+    host: Host,
     /,
     source: str | None,
     *,
@@ -63,9 +64,9 @@ def image(
     reprobuild image --cuda 12.1 --engine docker
     """
     name = None if tag is None else image_name(tag)
-    found = chosen_lock(source, flags, settings.console)
-    chosen = choose(engine, settings.home, settings.console, builder)
-    made = make_image(found, name, gpu, settings.home, settings.console, engine=chosen)
+    found = chosen_lock(source, flags, host)
+    chosen = choose(engine, host, builder)
+    made = make_image(found, name, gpu, host, engine=chosen)
     shown = chosen.images.find(made.digest)
     if json_:
         emit({**_facts(shown), "engine": chosen.kind, "name": made.name, "report": made.report.to_dict()})
@@ -78,7 +79,7 @@ def image(
 @click.command()
 @as_json
 @click.pass_obj
-def images(settings: Settings, *, json_: bool) -> None:
+def images(host: Host, *, json_: bool) -> None:
     """List the images.
 
     A candidate is an image without a name, such as one that did not pass its self-test.
@@ -86,12 +87,12 @@ def images(settings: Settings, *, json_: bool) -> None:
     \b
     reprobuild images --json
     """
-    found = OciEngine(settings.home, settings.console).images.images()
+    found = OciEngine(host).images.images()
     if json_:
         emit([_facts(each) for each in found])
         return
     if not found:
-        settings.console.step("no images; `reprobuild image --cuda 12.1` makes one")
+        host.console.step("no images; `reprobuild image --cuda 12.1` makes one")
         return
     columns(
         ("NAME", "DIGEST", "SIZE", "PYTORCH", "CUDA"),
@@ -128,7 +129,7 @@ def images(settings: Settings, *, json_: bool) -> None:
 )
 @click.pass_obj
 def run(
-    settings: Settings,
+    host: Host,
     image: str,
     command: tuple[str, ...],
     *,
@@ -153,7 +154,7 @@ def run(
     access = gpu_access() if gpu != "off" else "switched off"
     if gpu == "require" and isinstance(access, str):
         raise HostError(f"--gpu require: {access}", hint="leave --gpu out to run on the CPU")
-    status = OciEngine(settings.home, settings.console).run(
+    status = OciEngine(host).run(
         image,
         command,
         env=dict(_variable(text) for text in env),
@@ -169,7 +170,7 @@ def run(
 @click.argument("image")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.pass_obj
-def export(settings: Settings, image: str, file: Path) -> None:
+def export(host: Host, image: str, file: Path) -> None:
     """Write an image as an OCI archive.
 
     `podman load -i FILE` and `skopeo copy oci-archive:FILE` take it.
@@ -177,7 +178,7 @@ def export(settings: Settings, image: str, file: Path) -> None:
     \b
     reprobuild export reprobuild/torch:2.4.1-cu121-py311 torch.tar
     """
-    store = OciEngine(settings.home, settings.console).images
+    store = OciEngine(host).images
     found = store.find(image)
     name = image_name(image) if image_name_in(found, image) else (found.names or ("candidate:latest",))[0]
     export_archive(store, found, name, file)
@@ -187,7 +188,7 @@ def export(settings: Settings, image: str, file: Path) -> None:
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="IMAGE...")
 @click.pass_obj
-def remove(settings: Settings, names: tuple[str, ...]) -> None:
+def remove(host: Host, names: tuple[str, ...]) -> None:
     """Take away names of images, or with a digest a whole image.
 
     `reprobuild clean` then frees the space.
@@ -195,7 +196,7 @@ def remove(settings: Settings, names: tuple[str, ...]) -> None:
     \b
     reprobuild remove reprobuild/torch:2.4.1-cu121-py311
     """
-    store = OciEngine(settings.home, settings.console).images
+    store = OciEngine(host).images
     for name in names:
         found = store.remove(name)
         click.echo(f"{name}: removed ({found.digest[:19]})")
@@ -205,7 +206,7 @@ def remove(settings: Settings, names: tuple[str, ...]) -> None:
 @click.option("--all", "all_", is_flag=True, help="Remove all images too, and everything else.")
 @as_json
 @click.pass_obj
-def clean(settings: Settings, *, all_: bool, json_: bool) -> None:
+def clean(host: Host, *, all_: bool, json_: bool) -> None:
     """Free the space of what no image needs.
 
     That is candidates, and the layers, wheels and Debian packages that no image with a name is made of.
@@ -213,11 +214,11 @@ def clean(settings: Settings, *, all_: bool, json_: bool) -> None:
     \b
     reprobuild clean
     """
-    freed = clean_home(settings.home, settings.console, everything=all_)
+    freed = clean_home(host, everything=all_)
     if json_:
-        emit({"freed": freed, "home": str(settings.home.root)})
+        emit({"freed": freed, "home": str(host.home.root)})
     else:
-        click.echo(f"{size_text(freed)} freed in {settings.home.root}")
+        click.echo(f"{size_text(freed)} freed in {host.home.root}")
 
 
 COMMANDS: tuple[click.Command, ...] = (image, images, run, export, remove, clean)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 import click
 
 from ..errors import DifferenceError, SelfTestError
+from ..host.host import Host
 from ..pipeline import test_image
 from ..selftest.run import Gpu
 from ..verify.check import KEEP, check_tree
@@ -14,7 +15,7 @@ from ..verify.compare import Difference
 from ..verify.compare import compare as compare_trees
 from ..verify.diffoscope import diffoscope
 from ..verify.find import base_manifest, find_image, is_file, tree_of
-from .common import Settings, as_json, emit, gpu, table
+from .common import as_json, emit, gpu, table
 
 
 @click.command()
@@ -23,7 +24,7 @@ from .common import Settings, as_json, emit, gpu, table
 @click.option("--limit", default=20, show_default=True, metavar="N", help="Show so many differences; 0: all.")
 @as_json
 @click.pass_obj
-def compare(settings: Settings, first: str, second: str, *, limit: int, json_: bool) -> None:
+def compare(host: Host, first: str, second: str, *, limit: int, json_: bool) -> None:
     """Compare two images file by file.
 
     An image is a name or digest (docker:NAME, podman:NAME or oci:NAME, or NAME alone: the embedded store's,
@@ -34,7 +35,7 @@ def compare(settings: Settings, first: str, second: str, *, limit: int, json_: b
     \b
     reprobuild compare oci:team/torch:1 docker:team/torch:1
     """
-    one, other = (tree_of(text, settings.home, settings.console) for text in (first, second))
+    one, other = (tree_of(text, host) for text in (first, second))
     found = compare_trees(one, other)
     shown = found[:limit] if limit else found
     if json_:
@@ -44,7 +45,7 @@ def compare(settings: Settings, first: str, second: str, *, limit: int, json_: b
         table("", [("first", f"{one.digest}  {first}"), ("second", f"{other.digest}  {second}")])
         for each in shown:
             click.echo(str(each))
-        detail = diffoscope(shown, (first, second), settings.home, settings.console)
+        detail = diffoscope(shown, (first, second), host)
         if detail:
             click.echo(detail)
     if found:
@@ -57,7 +58,7 @@ def compare(settings: Settings, first: str, second: str, *, limit: int, json_: b
 @gpu
 @as_json
 @click.pass_obj
-def check(settings: Settings, image: str, *, gpu: Gpu, json_: bool) -> None:
+def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
     """Check an image, or one built on it, against the lock in it.
 
     The locked files by their hashes, the settings, that there is one copy of each CUDA library; then the
@@ -67,16 +68,11 @@ def check(settings: Settings, image: str, *, gpu: Gpu, json_: bool) -> None:
     \b
     reprobuild check docker:team/app:1
     """
-    home, console = settings.home, settings.console
-    kept = None if is_file(image) else find_image(image, home, console)
+    kept = None if is_file(image) else find_image(image, host)
     place = image if kept is None else f"{kept.engine.kind}:{kept.image.digest}"
-    tree = tree_of(place, home, console, keep=KEEP)
-    found = check_tree(tree, image, base_manifest(tree, kept, home, console))
-    report = (
-        None
-        if kept is None
-        else test_image(kept.engine, kept.image.digest, gpu, home, console, mode="battery")
-    )
+    tree = tree_of(place, host, keep=KEEP)
+    found = check_tree(tree, image, base_manifest(tree, kept, host))
+    report = None if kept is None else test_image(kept.engine, kept.image.digest, gpu, host, mode="battery")
     if json_:
         facts = {"image": image, "tree": tree.digest, "differences": [asdict(each) for each in found]}
         emit(facts | {"report": report and report.to_dict()})

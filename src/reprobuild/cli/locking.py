@@ -9,15 +9,15 @@ import click
 from click.shell_completion import get_completion_class
 
 from ..errors import LockError, ReprobuildError
-from ..host.console import Console
 from ..host.home import atomic_write, size_text
+from ..host.host import Host
 from ..lock.conda_lock import write_conda_lock
 from ..lock.model import Lock
 from ..pipeline import lock_env, write_context, write_self_contained
 from ..render.dockerfile import CONDA_TAR, DEBIAN_TAR
 from ..resolve.resolver import Upgrade
 from ..workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
-from .common import STACK, Settings, as_json, chosen_lock, emit, env_from_flags, request_flags, table
+from .common import STACK, as_json, chosen_lock, emit, env_from_flags, request_flags, table
 
 _ALL = "*"
 
@@ -44,7 +44,7 @@ _ALL = "*"
 @as_json
 @click.pass_obj
 def lock(
-    settings: Settings,
+    host: Host,
     /,
     envs: tuple[str, ...],
     *,
@@ -71,13 +71,13 @@ def lock(
     if check and (upgrade_ or conda_lock):
         other = "--upgrade" if upgrade_ else "--conda-lock"
         raise click.UsageError(f"--check writes nothing, so it does not go with {other}")
-    chosen = _chosen(envs, flags)
+    chosen = _chosen(envs, flags, host)
     if conda_lock is not None and len(chosen) > 1:
         raise click.UsageError("--conda-lock FILE is for one request; name it")
     results, errors = [], []
     for env in chosen:
         try:
-            results += _checked(env) if check else _locked(env, upgrade, settings.console)
+            results += _checked(env) if check else _locked(env, upgrade, host)
             if conda_lock is not None:
                 atomic_write(conda_lock, write_conda_lock(read_lock(env.lock_file)).encode())
         except ReprobuildError as error:  # the others of envs/ still get their turn
@@ -88,7 +88,7 @@ def lock(
         for result in results:
             table(f"{result['file']}{_of(result)}: {result['state']}", _rows(result))
     for each in errors[:-1]:
-        settings.console.warn("\n  hint: ".join(filter(None, (each.message, each.hint))))
+        host.console.warn("\n  hint: ".join(filter(None, (each.message, each.hint))))
     if errors:
         raise errors[-1]
 
@@ -115,7 +115,7 @@ def lock(
 @as_json
 @click.pass_obj
 def render(
-    settings: Settings,
+    host: Host,
     /,
     source: str | None,
     output: Path,
@@ -136,17 +136,15 @@ def render(
     """
     if self_contained and no_artifacts:
         raise click.UsageError("--self-contained has no artifacts; leave --no-artifacts out")
-    found = chosen_lock(source, flags, settings.console)
+    found = chosen_lock(source, flags, host)
     if self_contained:
-        path = write_self_contained(found, output, home=settings.home, console=settings.console)
+        path = write_self_contained(found, output, host=host)
         if json_:
             emit({"directory": str(output), "lock": found.digest, "files": [path.name]})
         else:
             click.echo(f"{path}, which needs no context, of lock {found.digest[:19]}")
         return
-    rendered = write_context(
-        found, output, artifacts=not no_artifacts, home=settings.home, console=settings.console
-    )
+    rendered = write_context(found, output, artifacts=not no_artifacts, host=host)
     files = [
         *rendered.files,
         *(
@@ -181,8 +179,8 @@ def completion(shell: str) -> None:
 COMMANDS: tuple[click.Command, ...] = (lock, render, completion)
 
 
-def _chosen(names: tuple[str, ...], flags: dict[str, Any]) -> list[Env]:
-    env = env_from_flags(flags)
+def _chosen(names: tuple[str, ...], flags: dict[str, Any], host: Host) -> list[Env]:
+    env = env_from_flags(flags, host)
     if env is not None and names:
         raise click.UsageError("give requests or flags, not both")
     if env is not None:
@@ -193,8 +191,8 @@ def _chosen(names: tuple[str, ...], flags: dict[str, Any]) -> list[Env]:
     return found
 
 
-def _locked(env: Env, upgrade: Upgrade, console: Console) -> list[dict[str, Any]]:
-    locks, before = lock_env(env, upgrade, console)
+def _locked(env: Env, upgrade: Upgrade, host: Host) -> list[dict[str, Any]]:
+    locks, before = lock_env(env, upgrade, host)
     earlier = {lock.platform: lock for lock in before}
     return [_facts(env, lock, earlier.get(lock.platform)) for lock in locks]
 

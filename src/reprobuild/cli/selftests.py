@@ -11,6 +11,7 @@ import click
 from ..engines.embedded import OciEngine
 from ..errors import SelfTestError
 from ..host.home import atomic_write
+from ..host.host import Host
 from ..pipeline import test_image
 from ..selftest.agreement import Agreement, compare
 from ..selftest.cost import CostReport
@@ -18,7 +19,7 @@ from ..selftest.fleet import Fleet, Machine, fleet
 from ..selftest.pages import cost_plot, fleet_page
 from ..selftest.report import Mode, SelfTestReport
 from ..selftest.run import Gpu, run_cost
-from .common import Settings, as_json, columns, emit, gpu, table
+from .common import as_json, columns, emit, gpu, table
 
 
 @click.command()
@@ -38,7 +39,7 @@ from .common import Settings, as_json, columns, emit, gpu, table
 @as_json
 @click.pass_obj
 def selftest(
-    settings: Settings,
+    host: Host,
     targets: tuple[str, ...],
     *,
     gpu: Gpu,
@@ -77,14 +78,14 @@ def selftest(
     if not target:
         raise click.UsageError(f"{against} names no image; give one")
     if mode == "cost":
-        _cost(settings, target, gpu, output, json_=json_)
+        _cost(host, target, gpu, output, json_=json_)
     elif earlier and target.endswith(".json"):
         _against(read_report(Path(target)), earlier, target, against, json_=json_)
     else:
-        engine = OciEngine(settings.home, settings.console)
+        engine = OciEngine(host)
         kind: Mode = "full" if mode == "full" else "prove" if mode == "prove" else "battery"
         digest = engine.images.find(target).digest
-        report = test_image(engine, digest, gpu, settings.home, settings.console, mode=kind)
+        report = test_image(engine, digest, gpu, host, mode=kind)
         if earlier:
             _against(report, earlier, target, against, json_=json_)
         else:
@@ -225,10 +226,10 @@ def _raise_deviations(found: Fleet) -> None:
         raise SelfTestError(f"within one kind of machine, these deviate: {machines}\n" + "\n".join(lines))
 
 
-def _cost(settings: Settings, image: str, gpu: Gpu, output: Path | None, *, json_: bool) -> None:
-    engine = OciEngine(settings.home, settings.console)
+def _cost(host: Host, image: str, gpu: Gpu, output: Path | None, *, json_: bool) -> None:
+    engine = OciEngine(host)
     digest = engine.images.find(image).digest
-    settings.console.step(f"measuring {digest[:19]}")
+    host.console.step(f"measuring {digest[:19]}")
     report = run_cost(engine.runner(digest), gpu=gpu)
     if output:
         atomic_write(output, cost_plot(report))

@@ -6,8 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from ..errors import HostError
-from ..host.console import Console
-from ..host.home import Home
+from ..host.host import Host
 from .embedded import OciEngine
 from .podman import PodmanEngine
 from .protocols import Engine, EngineName, Taker
@@ -18,28 +17,28 @@ if TYPE_CHECKING:
 Choice = Literal["auto", "oci", "docker", "podman"]
 
 
-def choose(choice: Choice, home: Home, console: Console, builder: str | None = None) -> Engine:
+def choose(choice: Choice, host: Host, builder: str | None = None) -> Engine:
     """Return an engine. ``auto`` is Docker if a daemon answers, else Podman, else oci, and is told.
 
     Raises `HostError` when the one that is named does not answer.
     """
     if choice != "auto":
-        return _engine(choice, home, console, builder)
+        return _engine(choice, host, builder)
     for name in ("docker", "podman"):
         with suppress(HostError):
-            engine = _engine(name, home, console, builder)
-            console.step(f"engine: {engine.kind}, which answers on this machine")
+            engine = _engine(name, host, builder)
+            host.console.step(f"engine: {engine.kind}, which answers on this machine")
             return engine
-    console.step("engine: oci, since neither Docker nor Podman answers on this machine")
-    return _engine("oci", home, console, builder)
+    host.console.step("engine: oci, since neither Docker nor Podman answers on this machine")
+    return _engine("oci", host, builder)
 
 
-def taker(name: Literal["docker", "podman"], home: Home, console: Console) -> Taker:
+def taker(name: Literal["docker", "podman"], host: Host) -> Taker:
     """Return an engine that images can be loaded into. Raises `HostError` when it does not answer."""
-    return _docker(home, console) if name == "docker" else PodmanEngine(home, console)
+    return _docker(host) if name == "docker" else PodmanEngine(host)
 
 
-def _engine(name: EngineName, home: Home, console: Console, builder: str | None) -> Engine:
+def _engine(name: EngineName, host: Host, builder: str | None) -> Engine:
     if builder is not None and name != "docker":
         raise HostError(
             f"--builder {builder}: only Docker has builders, and the engine is {name}",
@@ -47,17 +46,17 @@ def _engine(name: EngineName, home: Home, console: Console, builder: str | None)
         )
     match name:
         case "oci":
-            return OciEngine(home, console)
+            return OciEngine(host)
         case "docker":
-            return _docker(home, console, builder)
+            return _docker(host, builder)
         case "podman":
-            return PodmanEngine(home, console)
+            return PodmanEngine(host)
         case _:
             assert_never(name)
 
 
-def _docker(home: Home, console: Console, builder: str | None = None) -> DockerEngine:
+def _docker(host: Host, builder: str | None = None) -> DockerEngine:
     # Here, since the SDK takes longer to import than all else.
     from .docker import DockerEngine  # noqa: PLC0415
 
-    return DockerEngine(home, console, builder)
+    return DockerEngine(host, builder)

@@ -20,8 +20,7 @@ from docker.models.images import Image as DockerImage
 
 from ..errors import BuildError, EngineError, HostError, ImageError
 from ..host import process
-from ..host.console import Console
-from ..host.home import Home
+from ..host.host import Host
 from ..lock.model import Lock
 from ..oci.store import Image, image_name, lowest_below
 from ..oci.stream import CHUNK, Member, tar_members, tar_of_folder
@@ -44,8 +43,8 @@ class DockerEngine:
 
     kind: EngineName = "docker"
 
-    def __init__(self, home: Home, console: Console, builder: str | None = None) -> None:
-        self._home, self._console, self._builder = home, console, builder
+    def __init__(self, host: Host, builder: str | None = None) -> None:
+        self._host, self._builder = host, builder
         self._client = connect()
         with docker_errors("ask Docker about itself"):
             self._info: Mapping[str, Any] = self._client.info()
@@ -76,11 +75,11 @@ class DockerEngine:
 
     def build(self, lock: Lock, context: WriteContext) -> str:
         """Build the rendered Dockerfile; see `base.Engine`. Names what an old Docker cannot do."""
-        with self._home.scratch("context") as folder:
+        with self._host.home.scratch("context") as folder:
             context(folder)
             if has_buildx():
                 return self._buildkit(lock, folder)
-            self._console.warn(
+            self._host.console.warn(
                 "docker has no buildx here, so its old builder is used: the same files, but a digest of"
                 " its own at each build, since it cannot rewrite time stamps"
             )
@@ -106,7 +105,7 @@ class DockerEngine:
                 ) as out:
                     self.load(iter(partial(out.read, CHUNK), b""))
             else:
-                self._console.warn(
+                self._host.console.warn(
                     "this Docker cannot rewrite time stamps: the same files, but a digest of its own at each"
                     " build (it takes Docker 26 with the image store of containerd, or a builder of its own)"
                 )

@@ -15,8 +15,7 @@ from pathlib import Path
 from ..errors import ImageError
 from ..fetch.store import Store
 from ..host import process, sandbox
-from ..host.console import Console
-from ..host.home import Home
+from ..host.host import Host
 from ..layers import roots
 from ..layers.builder import build_layers
 from ..lock.model import Lock
@@ -32,9 +31,9 @@ class OciEngine:
 
     kind: EngineName = "oci"
 
-    def __init__(self, home: Home, console: Console) -> None:
-        self._home, self._console = home, console
-        self.images = ImageStore(home, console)
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.images = ImageStore(host)
 
     def check(self, *, gpu: bool) -> None:
         """Raise `HostError` without a runtime, or without a GPU where one is wanted."""
@@ -47,13 +46,13 @@ class OciEngine:
 
         The image has no name. Raises `BuildError`, `HostError`, `StorageError`.
         """
-        layers = build_layers(lock, Store(self._home), self._home, self._console)
+        layers = build_layers(lock, Store(self._host.home), self._host)
         image = documents(lock, image_config(lock), [(layer.title, layer.cached.layer) for layer in layers])
         return self.images.add(image)
 
     def runner(self, digest: str) -> ImageRunner:
         """Return what runs programs in an image for the self-test."""
-        return ImageRunner(self._home, self._console, self.images, digest)
+        return ImageRunner(self._host, self.images, digest)
 
     def run(
         self,
@@ -87,7 +86,7 @@ class OciEngine:
         )
         if gpu is not None:
             task = _with_gpu(task, gpu)
-        with self._unpacked(image) as layers, self._home.scratch("run") as scratch:
+        with self._unpacked(image) as layers, self._host.home.scratch("run") as scratch:
             command = sandbox.prepare(scratch, layers, task)
             status = process.call(command, cwd=scratch)
             if status != 0:
@@ -96,15 +95,15 @@ class OciEngine:
 
     @contextmanager
     def _unpacked(self, image: Image) -> Iterator[list[Path]]:
-        with unpacked(self._home, self._console, self.images, image.digest) as layers:
+        with unpacked(self._host, self.images, image.digest) as layers:
             yield layers
 
 
 class ImageRunner:
     """Runs programs in one image as the self-test needs it: no network, no capability, nothing writable."""
 
-    def __init__(self, home: Home, console: Console, images: ImageStore, digest: str) -> None:
-        self._home, self._console, self._images = home, console, images
+    def __init__(self, host: Host, images: ImageStore, digest: str) -> None:
+        self._host, self._images = host, images
         self.digest = digest
 
     def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
@@ -116,8 +115,8 @@ class ImageRunner:
             if not isinstance(access, str):
                 task = _with_gpu(task, access)
         with (
-            unpacked(self._home, self._console, self._images, self.digest) as layers,
-            self._home.scratch("selftest") as scratch,
+            unpacked(self._host, self._images, self.digest) as layers,
+            self._host.home.scratch("selftest") as scratch,
         ):
             return sandbox.run(scratch, layers, task, timeout=timeout)
 
@@ -127,13 +126,13 @@ class ImageRunner:
 
 
 @contextmanager
-def unpacked(home: Home, console: Console, images: ImageStore, digest: str) -> Iterator[list[Path]]:
+def unpacked(host: Host, images: ImageStore, digest: str) -> Iterator[list[Path]]:
     """Give the folders of an image's layers, lowest first, unpacked where they were not yet."""
     layers = images.layers(digest)
-    missing = [(blob, diff) for blob, diff in layers if not (home.folder("roots") / diff[7:]).is_dir()]
+    missing = [(blob, diff) for blob, diff in layers if not (host.home.folder("roots") / diff[7:]).is_dir()]
     sizes = [_size(blob) for blob, _ in missing]
-    with console.progress("unpack", sum(sizes)) as advance, ThreadPoolExecutor(2) as pool:
-        folders = list(pool.map(lambda y: roots.unpack(home, console, y[0], y[1], advance), layers))
+    with host.console.progress("unpack", sum(sizes)) as advance, ThreadPoolExecutor(2) as pool:
+        folders = list(pool.map(lambda y: roots.unpack(host, y[0], y[1], advance), layers))
     with roots.in_use(folders):
         yield folders
 

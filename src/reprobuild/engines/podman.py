@@ -13,8 +13,7 @@ from typing import Any
 
 from ..errors import EngineError, HostError, ImageError
 from ..host import process
-from ..host.console import Console
-from ..host.home import Home
+from ..host.host import Host
 from ..lock.model import Lock
 from ..oci.store import Image, image_name, lowest_below
 from ..oci.stream import CHUNK, Member, tar_members
@@ -36,8 +35,8 @@ class PodmanEngine:
     keeps_manifests = False
     takes_oci = True
 
-    def __init__(self, home: Home, console: Console) -> None:
-        self._home, self._console = home, console
+    def __init__(self, host: Host) -> None:
+        self._host = host
         program = process.require("podman", "for --engine podman")
         try:
             process.run([program, "info", "--format", "json"])
@@ -56,7 +55,7 @@ class PodmanEngine:
 
     def build(self, lock: Lock, context: WriteContext) -> str:
         """Build the rendered Dockerfile; see `base.Engine`. The same lock gives the same digest each time."""
-        with self._home.scratch("context") as folder:
+        with self._host.home.scratch("context") as folder:
             inside = folder / "context"
             inside.mkdir()
             context(inside)
@@ -89,7 +88,7 @@ class PodmanEngine:
 
     def runner(self, digest: str) -> PodmanRunner:
         """Return what runs programs in an image for the self-test."""
-        return PodmanRunner(self._program, self._home, digest)
+        return PodmanRunner(self._program, self._host, digest)
 
     def load(self, archive: Iterator[bytes]) -> None:
         """Take in an image archive."""
@@ -164,13 +163,13 @@ class PodmanImages:
 class PodmanRunner:
     """Runs programs in one image as the self-test needs it: no network, no capability, nothing writable."""
 
-    def __init__(self, program: str, home: Home, digest: str) -> None:
-        self._program, self._home = program, home
+    def __init__(self, program: str, host: Host, digest: str) -> None:
+        self._program, self._host = program, host
         self.digest = digest
 
     def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
         """Run to the end; see `selftest.Runner`."""
-        with self._home.scratch("podman") as folder:
+        with self._host.home.scratch("podman") as folder:
             container = folder / "container"
             command = [
                 *(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Literal
 from urllib.parse import quote
 
-from ..errors import StorageError
+from ..errors import HostError, StorageError
 from .console import Console
 from .removal import remove_tree
 
@@ -42,12 +42,20 @@ class Home:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Home:
-        """``REPROBUILD_HOME``, else ``XDG_DATA_HOME/reprobuild``, else ``~/.local/share/reprobuild``."""
+        """``REPROBUILD_HOME``, else ``XDG_DATA_HOME/reprobuild``, else ``~/.local/share/reprobuild``.
+
+        Raises `HostError` where the user has no home directory.
+        """
         own, data = environ.get("REPROBUILD_HOME"), environ.get("XDG_DATA_HOME", "")
-        if own:
-            return cls(Path(own).expanduser().absolute())
-        # The XDG specification tells to ignore a relative path.
-        base = Path(data) if data.startswith("/") else Path("~/.local/share").expanduser()
+        try:
+            if own:
+                return cls(Path(own).expanduser().absolute())
+            # The XDG specification says to ignore a relative path.
+            base = Path(data) if data.startswith("/") else Path("~/.local/share").expanduser()
+        except RuntimeError as error:
+            raise HostError(
+                f"no home directory: {error}", hint="set REPROBUILD_HOME to an absolute path, or set HOME"
+            ) from None
         return cls(base / "reprobuild")
 
     def folder(self, name: Folder) -> Path:

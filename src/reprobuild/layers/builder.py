@@ -17,8 +17,8 @@ from typing import IO
 
 from ..errors import BuildError
 from ..fetch.store import Store
-from ..host.console import Console
-from ..host.home import Home, storage_errors
+from ..host.home import storage_errors
+from ..host.host import Host
 from ..lock.model import Lock
 from ..oci.documents import file_manifest
 from ..oci.tar_writer import LayerWriter, Record, parents, write_tar
@@ -44,42 +44,42 @@ class BuiltLayer:
     cached: Cached
 
 
-def build_layers(lock: Lock, store: Store, home: Home, console: Console) -> tuple[BuiltLayer, ...]:
+def build_layers(lock: Lock, store: Store, host: Host) -> tuple[BuiltLayer, ...]:
     """Return the layers of a lock's image, lowest first. All that is locked must be in the store.
 
     Raises `BuildError`, `HostError`, `StorageError`; what was finished by then stays in the cache.
     """
-    with home.scratch("layers") as scratch:
-        builder = _Builder(lock, store, home, console, scratch)
+    with host.home.scratch("layers") as scratch:
+        builder = _Builder(lock, store, host, scratch)
         return builder.build()
 
 
-def write_debian_tar(lock: Lock, store: Store, home: Home, console: Console, target: Path) -> None:
+def write_debian_tar(lock: Lock, store: Store, host: Host, target: Path) -> None:
     """Write the Debian layer of a lock as a plain tar file, the whole of it or nothing."""
-    with home.scratch("layers") as scratch:
-        cached = _Builder(lock, store, home, console, scratch).system()[-1]
-    write_tar([LayerCache(home).blob(cached.layer.digest)], target)
+    with host.home.scratch("layers") as scratch:
+        cached = _Builder(lock, store, host, scratch).system()[-1]
+    write_tar([LayerCache(host.home).blob(cached.layer.digest)], target)
 
 
-def debian_records(lock: Lock, store: Store, home: Home, console: Console) -> tuple[Record, ...]:
+def debian_records(lock: Lock, store: Store, host: Host) -> tuple[Record, ...]:
     """Return all paths of the Debian layer of a lock, made where it is not in the cache."""
-    with home.scratch("layers") as scratch:
-        return _Builder(lock, store, home, console, scratch).system()[-1].records
+    with host.home.scratch("layers") as scratch:
+        return _Builder(lock, store, host, scratch).system()[-1].records
 
 
-def write_conda_tar(lock: Lock, store: Store, home: Home, console: Console, target: Path) -> None:
+def write_conda_tar(lock: Lock, store: Store, host: Host, target: Path) -> None:
     """Write the linked conda packages of a lock, with their bytecode, as a plain tar file."""
-    with home.scratch("layers") as scratch:
-        built = _Builder(lock, store, home, console, scratch).build()
+    with host.home.scratch("layers") as scratch:
+        built = _Builder(lock, store, host, scratch).build()
     kinds = [layer.kind for layer in plan(lock)]
     wanted = [y.cached for y, kind in zip(built, kinds, strict=False) if kind in ("conda", "environment")]
-    write_tar([LayerCache(home).blob(cached.layer.digest) for cached in wanted], target)
+    write_tar([LayerCache(host.home).blob(cached.layer.digest) for cached in wanted], target)
 
 
 class _Builder:
-    def __init__(self, lock: Lock, store: Store, home: Home, console: Console, scratch: Path) -> None:
-        self._lock, self._store, self._home, self._console = lock, store, home, console
-        self._cache = LayerCache(home)
+    def __init__(self, lock: Lock, store: Store, host: Host, scratch: Path) -> None:
+        self._lock, self._store, self._host = lock, store, host
+        self._cache = LayerCache(host.home)
         self._scratch = scratch
         self._workshop = scratch / "workshop"
         with storage_errors(scratch):
@@ -93,7 +93,9 @@ class _Builder:
         missing = [layer for layer in plans if layer.key not in done]
         if missing:
             text = f"{len(missing)} of {len(plans) + 1} layers to build"
-            self._console.step(text if len(missing) < len(plans) else f"building {len(plans) + 1} layers")
+            self._host.console.step(
+                text if len(missing) < len(plans) else f"building {len(plans) + 1} layers"
+            )
             done |= self._build_missing(plans, missing, files)
         layers = [BuiltLayer(layer.title, done[layer.key]) for layer in plans]
         return (*layers, self._own_layer(layers))
@@ -106,7 +108,7 @@ class _Builder:
         total = sum(files.size(package) for layer in wheels for package in layer.packages)
         done: dict[str, Cached] = {}
         with ExitStack() as stack:
-            advance = stack.enter_context(self._console.progress("layers", total))
+            advance = stack.enter_context(self._host.console.progress("layers", total))
             pool = stack.enter_context(_workers(self._stop))
             opened = [(layer, stack.enter_context(self._blob(layer.key))) for layer in wheels]
             written = [pool.submit(self._write_files, layer, out, files, advance) for layer, out in opened]
@@ -134,9 +136,9 @@ class _Builder:
                     if found:
                         owners = {r.path: r.owner for cached in found for r in cached.records}
                         below = self._unpacked(found)
-                        write_on_top(self._lock, self._store, below, self._home, writer, owners=owners)
+                        write_on_top(self._lock, self._store, below, self._host.home, writer, owners=owners)
                     else:
-                        write_debian(self._lock, self._store, self._home, writer)
+                        write_debian(self._lock, self._store, self._host.home, writer)
                     cached = self._put(layer.key, out, writer, [p.sha256 for p in self._lock.debian])
             found.append(cached)
         return found
@@ -144,7 +146,7 @@ class _Builder:
     def _unpacked(self, below: Sequence[Cached]) -> list[Path]:
         def one(cached: Cached) -> Path:
             blob, diff_id = self._cache.blob(cached.layer.digest), cached.layer.diff_id
-            return roots.unpack(self._home, self._console, blob, diff_id, lambda _: None)
+            return roots.unpack(self._host, blob, diff_id, lambda _: None)
 
         return [one(cached) for cached in below]
 
@@ -162,7 +164,7 @@ class _Builder:
                 return layer.key, self._put(layer.key, out, writer, [p.sha256 for p in layer.conda])
 
         if wanted:
-            prefix = link(self._lock, self._store, self._scratch, self._console)
+            prefix = link(self._lock, self._store, self._scratch, self._host.console)
             done |= dict(pool.map(write, wanted))
         found = [done.get(layer.key) or self._cache.get(layer.key) for layer in layers]
         return [cached for cached in found if cached is not None]

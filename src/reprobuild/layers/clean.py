@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from ..fetch.store import Store
-from ..host.console import Console
-from ..host.home import Home
+from ..host.host import Host
 from ..oci.store import ImageStore
 from . import roots
 from .cache import LayerCache
 
 
-def clean_home(home: Home, console: Console, *, everything: bool) -> int:
+def clean_home(host: Host, *, everything: bool) -> int:
     """Remove candidates, and the layers and artifacts that no image needs; return the bytes freed.
 
     Unpacked layers in use by a run stay. ``everything``: also the named images, and all else. Waits for a
     build that goes on. Raises `StorageError`.
     """
-    with home.lock("build", console):
-        home.sweep()
-        images, store = ImageStore(home, console), Store(home)
+    with host.home.lock("build", host.console):
+        host.home.sweep()
+        images, store = ImageStore(host), Store(host.home)
         if everything:
             images.reset()
         else:
             images.drop_unnamed()
         wanted = {diff for image in images.images() for _, diff in images.layers(image.digest)}
-        freed = roots.remove_unused(home, wanted)
-        needed, layers = LayerCache(home).keep_only(images.used_blobs())
+        freed = roots.remove_unused(host.home, wanted)
+        needed, layers = LayerCache(host.home).keep_only(images.used_blobs())
         freed += layers + store.remove_partials()
         for sha256, size in store.sizes().items():
             if sha256 not in needed:

@@ -16,8 +16,8 @@ import zstandard
 
 from ..errors import ImageError
 from ..host import process
-from ..host.console import Console
 from ..host.home import Home, raise_if_full, storage_errors
+from ..host.host import Host
 from ..host.removal import remove_tree
 from ..oci.file_tree import layer_of
 
@@ -27,17 +27,17 @@ OPAQUE = ("trusted" if os.geteuid() == 0 else "user") + ".overlay.opaque"
 _CHUNK = 1 << 20
 
 
-def unpack(home: Home, console: Console, blob: Path, diff_id: str, advance: Callable[[int], None]) -> Path:
+def unpack(host: Host, blob: Path, diff_id: str, advance: Callable[[int], None]) -> Path:
     """Return the folder of a layer, unpacked and verified against ``diff_id`` when it is not there yet.
 
     As an ordinary user all files belong to that user, who is root in the sandbox. ``advance`` gets the
     blob's bytes as they are read. Raises `ImageError` when the blob is damaged.
     """
     name = diff_id.removeprefix("sha256:")
-    final = home.folder("roots") / name
+    final = host.home.folder("roots") / name
     if final.is_dir():
         return final
-    with home.lock(f"root-{name[:16]}", console), home.scratch("root") as scratch:
+    with host.home.lock(f"root-{name[:16]}", host.console), host.home.scratch("root") as scratch:
         if final.is_dir():
             return final
         root = scratch / "root"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ImageError
-from ..host.console import Console
-from ..host.home import Home, atomic_write, make_folders, storage_errors
+from ..host.home import atomic_write, make_folders, storage_errors
+from ..host.host import Host
 from .documents import MANIFEST_TYPE, ImageDocuments, sha256
 from .stream import Member, layout_members
 
@@ -66,9 +66,9 @@ def image_name(text: str) -> str:
 class ImageStore:
     """The images of a `Home`."""
 
-    def __init__(self, home: Home, console: Console) -> None:
-        self._home, self._console = home, console
-        self.folder = home.folder("oci")
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.folder = host.home.folder("oci")
         self._blobs = self.folder / "blobs" / "sha256"
         make_folders(self._blobs)
 
@@ -225,7 +225,7 @@ class ImageStore:
         return entries
 
     def _change(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
-        with self._home.lock("images", self._console), storage_errors(self.folder):
+        with self._host.home.lock("images", self._host.console), storage_errors(self.folder):
             entries = change(self._entries())
             entries.sort(key=lambda e: (e["digest"], e.get("annotations", {}).get(NAME, "")))
             if not (self.folder / "oci-layout").exists():

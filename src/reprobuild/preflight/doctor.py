@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..engines.choice import taker
@@ -18,6 +18,7 @@ from ..fetch.scheduler import UNPACKED
 from ..host import namespaces, process, sandbox
 from ..host.console import Console
 from ..host.home import Home, free_bytes, size_text
+from ..host.host import Host
 from ..lock.model import Lock
 from ..net.index_settings import ca_bundle
 from .requirements import Needs, needs_of
@@ -45,7 +46,7 @@ class Driver:
     """Name and compute capability."""
 
 
-def examine(lock: Lock | None, home: Home) -> tuple[Finding, ...]:
+def examine(lock: Lock | None, host: Host) -> tuple[Finding, ...]:
     """Look at all that a build and a run need: of any image, or a lock's.
 
     Changes nothing and asks no network.
@@ -56,16 +57,16 @@ def examine(lock: Lock | None, home: Home) -> tuple[Finding, ...]:
         _tried("mmdebstrap", lambda: process.require("mmdebstrap", "to install Debian packages")),
         _tried("apt", lambda: process.require("apt-get", "to resolve Debian packages")),
         _tried("certificates", lambda: ca_bundle() or "the system's"),
-        _disk(lock, home),
-        *(_engine(name) for name in ("docker", "podman")),
+        _disk(lock, host.home),
+        *(_engine(name, host) for name in ("docker", "podman")),
     ]
     needs = None if lock is None else needs_of(lock)
     return (*found, *_said(needs), *examine_gpus(needs))
 
 
-def examine_for(needs: Needs, home: Home) -> tuple[Finding, ...]:
+def examine_for(needs: Needs, host: Host) -> tuple[Finding, ...]:
     """Look at what the run of an image takes that is built already. Changes nothing and asks no network."""
-    found = [_disk(None, home), *(_engine(name) for name in ("docker", "podman"))]
+    found = [_disk(None, host.home), *(_engine(name, host) for name in ("docker", "podman"))]
     return (*found, *_said(needs), *examine_gpus(needs))
 
 
@@ -142,10 +143,10 @@ def _said(needs: Needs | None) -> list[Finding]:
     return [Finding("needs", good=None, text="; ".join(parts))]
 
 
-def _engine(name: Literal["docker", "podman"]) -> Finding:
+def _engine(name: Literal["docker", "podman"], host: Host) -> Finding:
     """Whether an engine answers; none is needed, since the embedded one builds too."""
     try:
-        taker(name, Home.from_environment(), Console(quiet=True))
+        taker(name, replace(host, console=Console(quiet=True)))
     except HostError as error:
         return Finding(name, good=None, text=error.message)
     return Finding(name, good=True, text="answers")

@@ -12,8 +12,7 @@ from typing import Any
 from ..errors import RegistryError, RequestError, ResolveError
 from ..fetch.base_layers import fetch_base, registry_of
 from ..fetch.store import Store
-from ..host.console import Console
-from ..host.home import Home
+from ..host.host import Host
 from ..lock.base_image import MEDIA_TYPES, Base, BaseLayer
 from ..lock.model import MACHINES, Lock
 from ..oci.documents import sha256
@@ -27,9 +26,7 @@ _UNDATED = datetime(1990, 1, 1, tzinfo=UTC)
 """An image that says that it is older has a time stamp that was set, as reproducible builds do."""
 
 
-def resolve_base(
-    request: Request, architecture: str, *, existing: Lock | None, console: Console
-) -> Base | None:
+def resolve_base(request: Request, architecture: str, *, existing: Lock | None, host: Host) -> Base | None:
     """Return the base image of a request, as its registry has it today; None where it names none.
 
     That of ``existing`` stays where it is of the same name. Its layers are in the store afterwards. Raises
@@ -44,12 +41,12 @@ def resolve_base(
         assert existing is not None
         same = ("python", "conda")
         if all(getattr(existing.request, key) == getattr(request, key) for key in same):
-            _check(before, request, console)
+            _check(before, request, host)
             return before
         pinned = before.index or before.manifests[f"linux/{architecture}"]
         reference = replace(reference, digest=pinned)
     try:
-        found = _read(reference, request, f"linux/{architecture}", console)
+        found = _read(reference, request, f"linux/{architecture}", host)
         # What a registry says is held to the form that a lock has.
         Base.from_dict(found.to_dict(), request.base_image)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -59,14 +56,14 @@ def resolve_base(
         ) from None
     except RequestError as error:
         raise ResolveError(f"{error.message}; no lock can say so", hint="take another base") from None
-    _check(found, request, console)
+    _check(found, request, host)
     return found
 
 
-def dpkg_status(base: Base, console: Console) -> str:
+def dpkg_status(base: Base, host: Host) -> str:
     """Return dpkg's list of the packages that a base image has."""
-    store = Store(Home.from_environment())
-    fetch_base(base.image, base.layers, store, console)
+    store = Store(host.home)
+    fetch_base(base.image, base.layers, store, host.console)
     tree = read_layers((store.path(y.sha256) for y in base.layers), STATUS.__eq__)
     if STATUS not in tree.kept:
         raise ResolveError(
@@ -76,9 +73,9 @@ def dpkg_status(base: Base, console: Console) -> str:
     return tree.kept[STATUS].decode("utf-8", "replace")
 
 
-def _read(reference: Reference, request: Request, platform: str, console: Console) -> Base:
+def _read(reference: Reference, request: Request, platform: str, host: Host) -> Base:
     name = str(Reference.parse(request.base_image or ""))
-    console.step(f"reading the base image {name}")
+    host.console.step(f"reading the base image {name}")
     registry = registry_of(reference)
     top = registry.read_manifest(reference.wanted)
     manifests = {platform: sha256(top)}
@@ -99,8 +96,8 @@ def _read(reference: Reference, request: Request, platform: str, console: Consol
     if section.get("OnBuild"):
         raise ResolveError(f"{name} has ONBUILD steps, which a locked image cannot run")
     layers = _layers(document, config, name)
-    store = Store(Home.from_environment())
-    fetch_base(name, layers, store, console)
+    store = Store(host.home)
+    fetch_base(name, layers, store, host.console)
     env = dict(line.split("=", 1) for line in section.get("Env") or () if "=" in line)
     tree = read_layers((store.path(y.sha256) for y in layers), wanted(request.python))
     content = Content(tree.files, tree.kept, name)
@@ -171,7 +168,7 @@ def _json(data: bytes, name: str) -> dict[str, Any]:
     return found
 
 
-def _check(base: Base, request: Request, console: Console) -> None:
+def _check(base: Base, request: Request, host: Host) -> None:
     """Refuse what would spoil an image, and say what a user has to know."""
     if base.cuda:
         some = ", ".join(base.cuda[:3]) + (f" and {len(base.cuda) - 3} more" if len(base.cuda) > 3 else "")
@@ -181,7 +178,7 @@ def _check(base: Base, request: Request, console: Console) -> None:
                 f"{text}; torch's wheels bring theirs, and with two copies it is open which one is loaded",
                 hint="take a base without CUDA, or set base.allow-cuda = true (--allow-cuda)",
             )
-        console.warn(text)
+        host.console.warn(text)
     spoiled = sorted(set(FORBIDDEN) & base.env.keys())
     if spoiled:
         raise ResolveError(
@@ -199,15 +196,15 @@ def _check(base: Base, request: Request, console: Console) -> None:
             hint="leave the request's apt packages out, or take a base of Debian",
         )
     if request.as_of is not None:
-        _check_date(base, request.as_of, console)
+        _check_date(base, request.as_of, host)
 
 
-def _check_date(base: Base, as_of: date, console: Console) -> None:
+def _check_date(base: Base, as_of: date, host: Host) -> None:
     made: datetime | None = None
     with suppress(ValueError):
         made = datetime.fromisoformat(base.created[:19]).replace(tzinfo=UTC)
     if made is None or made < _UNDATED:
-        console.warn(f"{base.image} says not when it was made, so as-of {as_of} does not date it")
+        host.console.warn(f"{base.image} says not when it was made, so as-of {as_of} does not date it")
     elif made.date() > as_of:
         raise ResolveError(
             f"{base.image} was made on {made.date()}, after as-of {as_of}",

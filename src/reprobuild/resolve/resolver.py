@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ..errors import ResolveError
-from ..host.console import Console
+from ..host.host import Host
 from ..lock.model import CondaPackage, Lock, PythonPackage
 from ..net.debian_mirrors import architecture
 from ..net.index_settings import find_links
@@ -51,7 +51,7 @@ class Upgrade:
 
 
 def resolve_platforms(
-    request: Request, *, existing: Sequence[Lock], upgrade: Upgrade, console: Console
+    request: Request, *, existing: Sequence[Lock], upgrade: Upgrade, host: Host
 ) -> tuple[Lock, ...]:
     """Return the locks of a request, one a platform: see `resolve`.
 
@@ -64,7 +64,7 @@ def resolve_platforms(
         before = next((lock for lock in existing if lock.platform == platform), None)
         try:
             lock = resolve(
-                request, platform=platform, existing=before, like=found, upgrade=upgrade, console=console
+                request, platform=platform, existing=before, like=found, upgrade=upgrade, host=host
             )
         except ResolveError as error:
             if len(request.platforms) < 2:
@@ -84,7 +84,7 @@ def resolve(
     existing: Lock | None,
     like: Sequence[Lock] = (),
     upgrade: Upgrade,
-    console: Console,
+    host: Host,
 ) -> Lock:
     """Return the lock of a request for a platform, by default this machine's.
 
@@ -97,15 +97,15 @@ def resolve(
     if existing is not None and (upgrade.everything or existing.platform != f"linux/{machine}"):
         existing = None
     moved = request.base_image in upgrade.packages
-    base = resolve_base(request, machine, existing=None if moved else existing, console=console)
+    base = resolve_base(request, machine, existing=None if moved else existing, host=host)
     # uv would take the name for a package's.
     upgrade = replace(upgrade, packages=tuple(p for p in upgrade.packages if p != request.base_image))
     under = f"Debian {request.suite}" if base is None else str(request.base_image)
     of = f" for {platform}" if len(request.platforms) > 1 else ""
-    console.step(f"resolving {under} and the Python packages{of}")
+    host.console.step(f"resolving {under} and the Python packages{of}")
     system = System(request, machine, base)
     with new_session() as http, ThreadPoolExecutor(1, "apt") as pool:
-        apt = pool.submit(system.packages, existing, upgrade.names, console)
+        apt = pool.submit(system.packages, existing, upgrade.names, host)
         scan = TorchScan(http, request.as_of)
         # The Python packages hang on the version of the release's C library, which apt takes seconds to tell.
         # They are resolved meanwhile for the one that it most likely is, and again where it is another.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ..host.console import Console
+from ..host.host import Host
 from ..lock.base_image import Base
 from ..lock.model import DebianPackage, Lock
 from ..request.model import Request
@@ -25,7 +25,7 @@ class System:
     """The image underneath, when the request names one."""
 
     def packages(
-        self, existing: Lock | None, upgrade: Collection[str], console: Console
+        self, existing: Lock | None, upgrade: Collection[str], host: Host
     ) -> tuple[DebianPackage, ...]:
         """Return the Debian packages. Versions in ``existing`` stay but those in ``upgrade``."""
         request, base = self.request, self.base
@@ -38,8 +38,8 @@ class System:
             if wanted == self._wanted(existing.request) and len(keep) == len(existing.debian):
                 return tuple(existing.debian)
         if base is not None:
-            wanted = replace(wanted, installed=dpkg_status(base, console))
-        return resolve_debian(wanted, keep=keep, console=console)
+            wanted = replace(wanted, installed=dpkg_status(base, host))
+        return resolve_debian(wanted, keep=keep, console=host.console)
 
     def glibc(self, packages: Sequence[DebianPackage]) -> tuple[int, int]:
         """Return the version of the C library: of Debian's packages, else of the base."""

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..host import process
-from ..host.console import Console
-from ..host.home import Home, atomic_write, make_folders
+from ..host.home import atomic_write, make_folders
+from ..host.host import Host
 from ..oci.file_tree import layer_of
 from .compare import Difference
 from .find import members_of
@@ -21,25 +21,25 @@ _BARE = "--exclude-directory-metadata=yes"
 """Times and owners are those of the copies that it looks at."""
 
 
-def diffoscope(found: Sequence[Difference], images: tuple[str, str], home: Home, console: Console) -> str:
+def diffoscope(found: Sequence[Difference], images: tuple[str, str], host: Host) -> str:
     """Return diffoscope's account of the first files whose content differs; empty without diffoscope."""
     program = process.which("diffoscope")
     changed = [each for each in found if each.kind == "content"][:_FILES]
     if program is None or not changed:
         return ""
-    console.step("asking diffoscope what differs inside them")
+    host.console.step("asking diffoscope what differs inside them")
     hashes = ({d.path[1:]: d.first for d in changed}, {d.path[1:]: d.second for d in changed})
-    with home.scratch("compare") as folder:
+    with host.home.scratch("compare") as folder:
         for name, image, wanted in zip("ab", images, hashes, strict=True):
             make_folders(folder / name)
-            _extract(image, wanted, folder / name, home, console)
+            _extract(image, wanted, folder / name, host)
         command = [program, "--text", "-", "--no-progress", _BARE, str(folder / "a"), str(folder / "b")]
         return process.run(command, check=False).stdout.decode("utf-8", "replace").replace(f"{folder}/", "")
 
 
-def _extract(image: str, wanted: Mapping[str, str], folder: Path, home: Home, console: Console) -> None:
+def _extract(image: str, wanted: Mapping[str, str], folder: Path, host: Host) -> None:
     """Write some files of an image below a folder, by path and sha256, from whatever layer has them."""
-    with members_of(image, home, console) as (members, _):
+    with members_of(image, host) as (members, _):
         for member in members:
             if member.file is None or (stream := layer_of(member.file)) is None:
                 continue

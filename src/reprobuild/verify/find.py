@@ -14,8 +14,7 @@ from ..engines.choice import choose
 from ..engines.embedded import OciEngine
 from ..engines.protocols import Engine, EngineName
 from ..errors import HostError, ImageError
-from ..host.console import Console
-from ..host.home import Home
+from ..host.host import Host
 from ..host.process import tail
 from ..oci.file_tree import ImageTree, read_tree
 from ..oci.store import NAME, Image
@@ -34,7 +33,7 @@ class Kept:
     image: Image
 
 
-def find_image(text: str, home: Home, console: Console) -> Kept:
+def find_image(text: str, host: Host) -> Kept:
     """Return the image of ``docker:NAME``, ``podman:NAME``, ``oci:NAME``, or of a name alone.
 
     A name alone, or a digest, is looked for in the embedded store, then in Docker and in Podman where they
@@ -43,39 +42,41 @@ def find_image(text: str, home: Home, console: Console) -> Kept:
     prefix, _, rest = text.partition(":")
     for named in _ENGINES:
         if prefix == named and rest:
-            engine = choose(named, home, console)
+            engine = choose(named, host)
             return Kept(engine, engine.images.find(rest))
-    own = OciEngine(home, console)
+    own = OciEngine(host)
     try:
         return Kept(own, own.images.find(text))
     except ImageError as error:
         nowhere = error
     for other in _ENGINES[1:]:
         try:
-            engine = choose(other, home, console)
+            engine = choose(other, host)
             return Kept(engine, engine.images.find(text))
         except (HostError, ImageError):
             continue
     raise nowhere
 
 
-def base_manifest(tree: ImageTree, kept: Kept | None, home: Home, console: Console) -> bytes | None:
+def base_manifest(tree: ImageTree, kept: Kept | None, host: Host) -> bytes | None:
     """Return the manifest of files of the image that one starts from, out of that image itself.
 
     That is an image of the embedded store with the same lock, else one below it in its own engine. None where
     neither is here.
     """
-    labels, own = tree.config.get("Labels") or {}, OciEngine(home, console)
+    labels, own = tree.config.get("Labels") or {}, OciEngine(host)
     same = (LABEL + "lock", LABEL + "version")
     for image in own.images.images():
         if image.names and all(image.labels.get(name) == labels.get(name) for name in same):
-            return _manifest(Kept(own, image), console)
+            return _manifest(Kept(own, image), host)
     below = kept.engine.images.base_of(kept.image) if kept is not None else None
-    return _manifest(Kept(kept.engine, below), console) if kept is not None and below is not None else None
+    return _manifest(Kept(kept.engine, below), host) if kept is not None and below is not None else None
 
 
-def _manifest(kept: Kept, console: Console) -> bytes:
-    console.step(f"files are held against the manifest of {kept.image.digest[:19]} of {kept.engine.kind}")
+def _manifest(kept: Kept, host: Host) -> bytes:
+    host.console.step(
+        f"files are held against the manifest of {kept.image.digest[:19]} of {kept.engine.kind}"
+    )
     command = ["/bin/cat", f"{HOME}/manifest.tsv"]
     done = kept.engine.runner(kept.image.digest).run(command, timeout=120, gpu=False)
     if done.returncode != 0:
@@ -88,14 +89,14 @@ def is_file(text: str) -> bool:
     return Path(text.partition("#")[0]).exists()
 
 
-def tree_of(text: str, home: Home, console: Console, *, keep: Collection[str] = ()) -> ImageTree:
+def tree_of(text: str, host: Host, *, keep: Collection[str] = ()) -> ImageTree:
     """Return the files of an image: see `find_image`, or a path of an archive or layout (``#NAME``)."""
-    with members_of(text, home, console) as (found, name):
+    with members_of(text, host) as (found, name):
         return read_tree(found, text, name, keep=keep)
 
 
 @contextmanager
-def members_of(text: str, home: Home, console: Console) -> Iterator[tuple[Iterator[Member], str | None]]:
+def members_of(text: str, host: Host) -> Iterator[tuple[Iterator[Member], str | None]]:
     """Give the members of an image's archive, and the name of the image in it where it may hold several."""
     place, _, name = text.partition("#")
     path = Path(place)
@@ -108,8 +109,8 @@ def members_of(text: str, home: Home, console: Console) -> Iterator[tuple[Iterat
         except tarfile.ReadError as error:
             raise ImageError(f"{path}: not an image archive: {error}") from None
     else:
-        kept = find_image(text, home, console)
-        console.step(f"reading {kept.image.digest[:19]} of {kept.engine.kind}")
+        kept = find_image(text, host)
+        host.console.step(f"reading {kept.image.digest[:19]} of {kept.engine.kind}")
         with kept.engine.images.opened(kept.image.digest) as found:
             yield found, None
 
