@@ -199,11 +199,13 @@ def test_no_registry_and_no_path_of_a_machine_is_named() -> None:
     assert not found
 
 
-def test_the_command_line_alone_makes_the_host() -> None:
-    made = {"Home.from_environment", "Console", "Host"}
-    for path in MODULES:
-        calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
-        found = {ast.unparse(call.func) for call in calls} & made
-        # doctor asks each engine without its talk
-        allowed = {"Console"} if part_of(path) == "preflight" else made if part_of(path) == "cli" else set()
-        assert found <= allowed, path
+def test_no_test_module_is_imported() -> None:
+    # What two of them need is in tests/support.
+    tests = sorted((TOP / "tests").rglob("*.py"))
+    found = {
+        (path.name, name)
+        for path in tests
+        for name, _ in names_in(path)
+        if name.partition(".")[0] in {other.stem for other in tests if other.stem.startswith("test_")}
+    }
+    assert not found

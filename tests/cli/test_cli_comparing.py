@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from test_lock_model import LOCK
 
 from conftest import GOLDEN
+from support.locks import LOCK
 
 if TYPE_CHECKING:
     from support.commands import Call

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_selftest_run import FAILED, Script, a_check, a_report, printing
 
 from conftest import GOLDEN
 from reprobuild import pipeline
@@ -20,6 +19,7 @@ from reprobuild.host.sandbox import Bind
 from reprobuild.lock.model import Lock
 from reprobuild.oci.documents import documents
 from reprobuild.render.image_config import image_config
+from support.reports import FAILED, Script, a_check, a_report, printing
 
 if TYPE_CHECKING:
     from support.commands import Call  # pytest itself imports the plugin

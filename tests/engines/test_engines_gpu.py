@@ -11,7 +11,6 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from test_selftest_run import a_report
 
 from conftest import needs
 from reprobuild.engines import embedded
@@ -24,6 +23,7 @@ from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.host.sandbox import Bind, Device
 from reprobuild.selftest.run import Gpu, run_selftest
+from support.reports import a_report
 from support.small_root import small_image
 
 CONSOLE = Console(quiet=True)

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_selftest_run import DIGEST, FAILED, a_check, a_report
 
 import reprobuild
 from reprobuild.engines.tag import tag
 from reprobuild.errors import SelfTestError
 from reprobuild.selftest.report import SelfTestReport
+from support.reports import DIGEST, FAILED, a_check, a_report
 
 NAME = "team/torch:1"
 STATUSES = ["passed", "failed", "inconclusive", "not-run"]

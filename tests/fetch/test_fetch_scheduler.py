@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import random
@@ -25,36 +24,13 @@ from reprobuild.fetch.scheduler import FROM_LARGEST, FROM_SMALLEST, MOST_FAILURE
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
-from reprobuild.lock.model import DebianPackage, Lock, PythonPackage, Wheel
-from reprobuild.request.model import Request
+from reprobuild.lock.model import Lock
 from support.disk import tiny_disk
+from support.fetching import QUICK, Meter, check, lock_of, sha256
 from support.server import Server, ca_file, serve
 
-QUICK = Patience(pause=0.001, connect=2, silence=5)
 BIG = random.Random(1).randbytes(3 * CHUNK + 12_345)
 SMALL = b"a small wheel"
-
-
-class Meter(Console):
-    """A console that keeps what it is told, and adds up the bar's steps."""
-
-    def __init__(self) -> None:
-        super().__init__(quiet=True)
-        self.heard: list[str] = []
-        self.total = self.done = 0
-        self._lock = threading.Lock()
-
-    def step(self, text: str) -> None:
-        self.heard.append(text)
-
-    @contextmanager
-    def progress(self, title: str, total: int) -> Iterator[Callable[[int], None]]:
-        self.total = total
-        yield self._advance
-
-    def _advance(self, amount: int) -> None:
-        with self._lock:
-            self.done += amount
 
 
 @pytest.fixture(autouse=True)
@@ -84,47 +60,6 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture(scope="module")
 def ca() -> trustme.CA:
     return trustme.CA()
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def lock_of(wheels: Mapping[str, bytes], debs: Mapping[str, bytes] | None = None) -> Lock:
-    """Lock these bytes: wheels by address, Debian packages by name."""
-    return Lock(
-        request=Request(name="cpu", cuda="cpu"),
-        platform="linux/amd64",
-        epoch=0,
-        python=[
-            PythonPackage(
-                name=f"p{i}",
-                version="1",
-                wheel=Wheel(filename=url.rpartition("/")[2], url=url, sha256=sha256(data), size=len(data)),
-            )
-            for i, (url, data) in enumerate(wheels.items())
-        ],
-        debian=[
-            DebianPackage(
-                name=name,
-                version="1",
-                architecture="amd64",
-                archive="debian",
-                path=f"pool/main/{name}_1_amd64.deb",
-                sha256=sha256(data),
-                size=len(data),
-            )
-            for name, data in (debs or {}).items()
-        ],
-        variables={},
-    )
-
-
-def check(store: Store, *bodies: bytes) -> None:
-    """Assert that the store has these and nothing besides."""
-    expected = {store.path(sha256(body)): body for body in bodies}
-    found = {path: path.read_bytes() for path in store.root.rglob("*") if path.is_file()}
-    assert expected == found
 
 
 def fails(lock: Lock, store: Store, patience: Patience = QUICK) -> FetchError:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_lock_model import LOCK
 
 from reprobuild.errors import BuildError
 from reprobuild.fetch.store import Store
@@ -18,6 +17,7 @@ from reprobuild.host.home import Home
 from reprobuild.layers.conda import link
 from reprobuild.lock.model import CondaPackage, Lock
 from support.channel import Channel
+from support.locks import LOCK
 
 Put = Callable[..., CondaPackage]
 

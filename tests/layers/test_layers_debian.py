@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import zstandard
-from test_lock_model import LOCK
 
 from reprobuild.errors import BuildError, HostError
 from reprobuild.fetch.store import Store
@@ -19,6 +18,7 @@ from reprobuild.host import process
 from reprobuild.host.home import Home
 from reprobuild.layers.debian import normalise, write_debian
 from reprobuild.oci.tar_writer import MTIME, LayerWriter
+from support.locks import LOCK
 
 Entry = tuple[str, bytes, dict[str, object], bytes]
 

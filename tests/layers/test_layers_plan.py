@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_lock_model import LOCK, locks
 
 from reprobuild.layers import plan as module
 from reprobuild.layers.plan import MOST_WHEEL_LAYERS, LayerPlan, place, plan, with_losers
 from reprobuild.lock.model import Lock, PythonPackage
+from support.locks import LOCK
+from support.strategies import locks
 from support.wheels import package
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import tomli_w
-from test_lock_model import LOCK as PLAIN
 
 from reprobuild.errors import LockError, RenderError
 from reprobuild.layers.plan import plan
@@ -18,6 +17,7 @@ from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
 from reprobuild.render.dockerfile import render
 from reprobuild.render.image_config import image_config
+from support.locks import LOCK as PLAIN
 
 MANIFEST = "sha256:" + "a" * 64
 BASE = Base(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_lock_model import LOCK
 
 from reprobuild.lock.diff import Change, diff, meaning_of_conda, meaning_of_debian, meaning_of_python
 from reprobuild.lock.model import CondaPackage
+from support.locks import LOCK
 from support.resolving import debian
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
-from test_lock_model import LOCK
 
 from conftest import GOLDEN
 from reprobuild.lock.exports import Form, export
 from reprobuild.lock.model import Lock
 from support.index import Index
+from support.locks import LOCK
 
 if TYPE_CHECKING:
     from support.commands import Call

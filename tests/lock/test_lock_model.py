@@ -1,8 +1,7 @@
-"""The lock: lockfile.py (values, dump, digest) and lockparse.py (text → lock), as one."""
+"""The lock: model.py (values, dump, digest) and reader.py (text → lock), as one."""
 
 from __future__ import annotations
 
-import hashlib
 import random
 import tomllib
 from collections.abc import Callable, Mapping
@@ -18,76 +17,14 @@ import tomli_w
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from packaging.pylock import Pylock
-from test_request_model import requests
 
 from conftest import GOLDEN
 from reprobuild.errors import LockError
-from reprobuild.lock.model import DebianPackage, Lock, PythonPackage, Wheel
+from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
 from reprobuild.request.model import Request
-from reprobuild.request.profiles import variables
-
-TEXT = (GOLDEN / "pylock.torch-cu121.toml").read_text()
-LOCK = parse_lock(TEXT, "golden")
-SMALL = replace(
-    LOCK,
-    python=[p for p in LOCK.python if p.name in ("torch", "numpy", "pip")],
-    debian=[p for p in LOCK.debian if p.name in ("libc6", "python3.11")],
-)
-"""Of the same shape as the golden one, for the many examples of a property test."""
-SMALL_TEXT = SMALL.dump()
-
-hashes = st.binary(max_size=4).map(lambda data: hashlib.sha256(data).hexdigest())
-sizes = st.integers(1, 2**40)
-FOLDERS = ["https://packages.example.org/", "http://h.example.org:8080/x%20y/", "file:///srv/"]
-names = st.from_regex(r"[a-z][a-z0-9]{0,5}(-[a-z0-9]{1,3})?", fullmatch=True)
-versions = st.sampled_from(["1", "1.0", "2.4.1", "1.0.post1", "1!2.0", "2.0+cu121", "3.0rc1", "2024.9.0"])
-times = st.datetimes(
-    datetime(1970, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)  # noqa: DTZ001 -- bounds must be naive
-).map(lambda time: time.replace(microsecond=0))  # fmt: skip
-
-
-@st.composite
-def pythons(draw: st.DrawFn, name: str) -> PythonPackage:
-    version = draw(versions)
-    filename = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
-    wheel = Wheel(
-        filename=filename,
-        url=draw(st.sampled_from(FOLDERS)) + filename,
-        sha256=draw(hashes),
-        size=draw(sizes),
-        uploaded=draw(st.none() | times),
-    )  # fmt: skip
-    return PythonPackage(name=name, version=version, wheel=wheel)
-
-
-@st.composite
-def debs(draw: st.DrawFn, name: str) -> DebianPackage:
-    version = draw(st.sampled_from(["1.0", "1:2.3-4+deb12u1", "2.36-9~x", "3.11.2-6+b8"]))
-    return DebianPackage(
-        name=name,
-        version=version,
-        architecture=draw(st.sampled_from(["amd64", "all"])),
-        archive=draw(st.sampled_from(["debian", "debian-security"])),
-        path=f"pool/main/{name[0]}/{name}_{version.partition(':')[2] or version}.deb",
-        sha256=draw(hashes),
-        size=draw(sizes),
-    )
-
-
-@st.composite
-def locks(draw: st.DrawFn) -> Lock:
-    request = draw(requests)
-    python = {*draw(st.sets(names, max_size=4)), "torch", "numpy", "pip"}
-    debian = {*draw(st.sets(st.sampled_from(["git", "libc6", "g++", "bash"]))), f"python{request.python}"}
-    return Lock(
-        request=request,
-        platform=draw(st.sampled_from(["linux/amd64", "linux/arm64"])),
-        epoch=draw(st.integers(0, 2**33 - 1)),
-        python=[draw(pythons(name)) for name in draw(st.permutations(sorted(python)))],
-        debian=[draw(debs(name)) for name in draw(st.permutations(sorted(debian)))],
-        variables={**variables(request), "X": draw(st.text(st.characters(categories=["L", "N", "P"])))},
-    )
+from support.locks import LOCK, SMALL, SMALL_TEXT, TEXT
+from support.strategies import hashes, locks, sizes
 
 
 def test_the_golden_lock_is_canonical(golden: Callable[[Path, bytes], None]) -> None:

@@ -13,14 +13,14 @@ import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.pylock import PackageWheel, Pylock
-from test_lock_model import FOLDERS, LOCK, SMALL, debs, names, pythons
-from test_request_model import requests
 
 from reprobuild.errors import LockError
 from reprobuild.lock.model import MACHINES, Lock, PythonPackage
 from reprobuild.lock.platforms import digest_of, dump_locks, parse_locks
 from reprobuild.lock.reader import parse_lock
 from reprobuild.resolve.target import Target
+from support.locks import LOCK, SMALL
+from support.strategies import FOLDERS, debs, names, pythons, requests
 
 BOTH = ("linux/amd64", "linux/arm64")
 TAGS = (

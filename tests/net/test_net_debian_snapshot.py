@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_fetch_scheduler import QUICK, Meter, check, lock_of
 
 from reprobuild.errors import FetchError, HostError
 from reprobuild.fetch.scheduler import fetch
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.lock.model import Lock
+from support.fetching import QUICK, Meter, check, lock_of
 from support.server import Server, serve
 
 DEB = b"a deb"

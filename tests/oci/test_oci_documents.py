@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import zstandard
-from test_lock_model import LOCK
 
 from conftest import GOLDEN
 from reprobuild.in_image import manifest as program
@@ -18,6 +17,7 @@ from reprobuild.oci.documents import MANIFEST_ROOTS, documents, file_manifest, s
 from reprobuild.oci.tar_writer import Layer, LayerWriter, Record
 from reprobuild.render import own_files
 from reprobuild.render.image_config import image_config
+from support.locks import LOCK
 
 LAYERS = [
     ("Debian", Layer(diff_id=sha256(b"tar 1"), digest=sha256(b"blob 1"), size=11, unpacked=101)),

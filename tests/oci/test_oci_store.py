@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_lock_model import LOCK
 
 from conftest import needs
 from reprobuild.errors import ImageError
@@ -21,6 +20,7 @@ from reprobuild.host.host import Host
 from reprobuild.oci.documents import documents
 from reprobuild.oci.store import ImageStore, image_name, lowest_below
 from reprobuild.render.image_config import image_config
+from support.locks import LOCK
 from support.small_root import layer_of, small_image
 
 CONSOLE = Console(quiet=True)

@@ -17,7 +17,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
-from test_lock_model import LOCK, SMALL, locks
 
 from conftest import GOLDEN, needs
 from reprobuild import assets
@@ -28,6 +27,8 @@ from reprobuild.render import filters
 from reprobuild.render.dockerfile import DebianRoot, render, render_self_contained
 from reprobuild.render.image_config import image_config
 from reprobuild.render.own_files import image_files
+from support.locks import LOCK, SMALL
+from support.strategies import locks
 
 TOP = Path(__file__).resolve().parents[2]
 

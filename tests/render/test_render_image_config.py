@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from test_lock_model import LOCK, locks
 
 from reprobuild import __version__
 from reprobuild.lock.model import Lock
 from reprobuild.render.image_config import default_image_name, image_config
+from support.locks import LOCK
+from support.strategies import locks
 
 
 def test_labels_name_the_lock_and_the_stack() -> None:

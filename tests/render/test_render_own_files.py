@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from packaging.requirements import Requirement
-from test_lock_model import LOCK
 
 from reprobuild.lock.reader import parse_lock
 from reprobuild.oci.documents import MANIFEST_ROOTS
 from reprobuild.render import own_files
+from support.locks import LOCK
 
 SOURCE = Path(own_files.__file__).parents[1] / "in_image"
 

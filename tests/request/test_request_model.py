@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reprobuild.errors import RequestError
 from reprobuild.request.model import Request, default_name
+from support.strategies import requests
 
 FULL = """
 name = "a-b2"
@@ -137,35 +138,6 @@ def test_an_unknown_key_s_hint_lists_the_known_ones() -> None:
     with pytest.raises(RequestError) as error:
         Request.parse("cuda = '12.1'\n[base]\nsuite = 'x'", "a.toml")
     assert error.value.hint == "known here: debian, image, allow-cuda"
-
-
-requests = st.builds(
-    Request.from_dict,
-    st.fixed_dictionaries(
-        {"cuda": st.one_of(st.just("cpu"), st.from_regex(r"[1-9][0-9]?\.[0-9]", fullmatch=True))},
-        optional={
-            "name": st.from_regex(r"[a-z0-9]{1,4}(-[a-z0-9]{1,4}){0,2}", fullmatch=True),
-            "python": st.sampled_from(["3.11", "3.12", "3.13"]),
-            "torch": st.sampled_from(["2.4.1", "2.13.0", "2.4", "v2.4.1", "2.5.0rc1", "1!2.0+cu121"]),
-            "packages": st.lists(
-                st.sampled_from(["numpy<2", "pandas", "a[b,c]>=1;python_version>'3'", "x~=1.0"])
-            ),
-            "apt": st.lists(st.sampled_from(["git", "curl", "g++", "libc6"])),
-            "as-of": st.dates(),
-            "index": st.just("pytorch"),
-            "base": st.fixed_dictionaries({}, optional={"debian": st.sampled_from(["bookworm", "trixie"])}),
-            "determinism": st.fixed_dictionaries(
-                {},
-                optional={
-                    "profile": st.sampled_from(["strict", "portable"]),
-                    "seed": st.integers(0, 2**32 - 1),
-                    "threads": st.integers(1, 1024),
-                },
-            ),
-        },
-    ),
-    st.just("generated"),
-)
 
 
 @given(requests)

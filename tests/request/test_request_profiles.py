@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import given
-from test_request_model import requests
 
 from reprobuild.request.model import Request
 from reprobuild.request.profiles import FORBIDDEN, HOME, SITE_PREFIX, surroundings, variables
+from support.strategies import requests
 
 STRICT = Request(name="a", cuda="12.1")
 

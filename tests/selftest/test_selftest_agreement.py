@@ -2,44 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import struct
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_selftest_run import a_check, a_report, parse
 
 from reprobuild.selftest.agreement import compare, ulp
-from reprobuild.selftest.report import SelfTestReport
-
-OTHER = "c" * 64
-CPU = {
-    "model": "Some CPU",
-    "kind": "family 25 model 17 stepping 1",
-    "machine": "x86_64",
-    "capability": "AVX2",
-    "threads": 1,
-    "mkl_cbwr": "AUTO",
-    "onednn_max_cpu_isa": None,
-}
-GPU = {"name": "Some GPU", "sm_count": 108, "driver": "550.54"}
-VERSIONS = {"python": "3.11.2", "torch": "2.4.1+cu121", "numpy": "1.26.4", "cuda": "12.1", "cudnn": 90100}
-
-
-def floats(*values: float) -> dict[str, str]:
-    return {"type": "float32", "data": base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode()}
-
-
-def report(*checks: dict[str, Any], cpu: Any = None, gpu: Any = None, versions: Any = None) -> SelfTestReport:
-    scope = {"cpu": {**CPU, **(cpu or {})}, "gpu": {**GPU, **(gpu or {})}}
-    return parse(a_report(*checks, scope=scope, versions={**VERSIONS, **(versions or {})}))
-
-
-def with_bits(bits: str, **changes: Any) -> dict[str, Any]:
-    return a_check(results={"output": bits}, fingerprint=bits, **changes)
-
+from support.reports import OTHER, a_check, floats, report, with_bits
 
 ONE, TWO = with_bits("b" * 64), with_bits(OTHER)
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from test_selftest_agreement import OTHER, floats, report, with_bits
-from test_selftest_run import HASH, a_check
-
 from reprobuild.selftest.fleet import Fleet, Machine, fleet
+from support.reports import HASH, OTHER, a_check, floats, report, with_bits
 
 AMD: dict[str, Any] = {"model": "AMD"}
 

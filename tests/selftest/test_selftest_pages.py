@@ -7,13 +7,11 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from test_selftest_agreement import OTHER, floats, report, with_bits
-from test_selftest_cost import NOT, a_cost, costs, parse
-from test_selftest_run import HASH
 
 from reprobuild.selftest.fleet import Fleet, Machine, fleet
 from reprobuild.selftest.pages import COLOURS, cost_plot, fleet_page
 from support.browser import browse, colours, dom
+from support.reports import HASH, NOT_MEASURED, OTHER, a_cost, costs, floats, parse_cost, report, with_bits
 
 HOSTILE = "<script>alert(1)</script>&\"'"
 
@@ -68,7 +66,7 @@ def test_the_browser_shows_that_all_agree(tmp_path: Path) -> None:
 
 
 def test_the_plot_of_costs_has_a_bar_for_each_that_was_measured(tmp_path: Path) -> None:
-    plot = cost_plot(parse(costs(a_cost(), a_cost(name="matmul", ratio=1.0), NOT)))
+    plot = cost_plot(parse_cost(costs(a_cost(), a_cost(name="matmul", ratio=1.0), NOT_MEASURED)))
     root = ET.fromstring(plot)
     bars = root.findall(".//{*}rect[@class='bar']")
     assert [bar.get("width") for bar in bars] == ["620.0", "310.0"]
@@ -84,7 +82,7 @@ def test_the_plot_of_costs_has_a_bar_for_each_that_was_measured(tmp_path: Path) 
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_plot_of_little_is_a_plot(count: int) -> None:
-    ET.fromstring(cost_plot(parse(costs(NOT, *[a_cost()] * count))))
+    ET.fromstring(cost_plot(parse_cost(costs(NOT_MEASURED, *[a_cost()] * count))))
 
 
 def _rgb(colour: str) -> tuple[int, int, int]:

@@ -3,91 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from reprobuild.errors import HostError, SelfTestError
-from reprobuild.host import process
 from reprobuild.in_image import selftest as program
 from reprobuild.request.profiles import FORBIDDEN
 from reprobuild.selftest.report import SCHEMA, Difference, SelfTestReport
 from reprobuild.selftest.run import PROGRAM, run_selftest
-
-DIGEST = "sha256:" + "a" * 64
-HASH = "b" * 64
-
-
-@dataclass
-class Script:
-    """A runner whose container is a Python process with other code in it."""
-
-    code: str
-    missing: str | None = "there is no GPU here"
-    digest: str = DIGEST
-    calls: list[tuple[tuple[str, ...], bool]] = field(default_factory=list)
-
-    def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
-        self.calls.append((tuple(argv), gpu))
-        return process.run([sys.executable, "-c", self.code], timeout=timeout, check=False)
-
-    def gpu_missing(self) -> str | None:
-        return self.missing
-
-
-def a_check(**changes: Any) -> dict[str, Any]:
-    return {
-        "name": "conv2d",
-        "proves": "A convolution repeats",
-        "compares": ["within", "across"],
-        "device": "cpu",
-        "status": "passed",
-        "reason": "",
-        "detail": [],
-        "results": {"output": HASH},
-        "values": {"output": {"type": "float32", "data": "AACAPw=="}},
-        "notes": [],
-        "scope": "kind",
-        "fingerprint": HASH,
-        "seconds": 0.25,
-        "traceback": "",
-        **changes,
-    }
-
-
-def a_report(*checks: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    listed = list(checks) or [a_check()]
-    return {
-        "schema": SCHEMA,
-        "mode": "battery",
-        "verdict": "failed" if any(check["status"] == "failed" for check in listed) else "passed",
-        "versions": {"torch": "2.4.1+cu121", "cuda": "12.1"},
-        "scope": {"cpu": {"model": "Some CPU", "capability": "AVX2", "threads": 1}, "gpu": None},
-        "gpu": {"tested": False, "reason": "asked for the CPU only"},
-        "checks": listed,
-        "seconds": 6.5,
-        "peak_memory_bytes": 400_000_000,
-        **changes,
-    }
-
-
-FAILED = a_check(
-    status="failed",
-    reason="two processes differ",
-    detail=[{"what": "output", "expected": "c" * 64, "got": "d" * 64}],
-)
-
-
-def printing(table: object, status: int = 0) -> str:
-    return f"import sys; print({json.dumps(table)!r}); sys.exit({status})"
-
-
-def parse(table: object) -> SelfTestReport:
-    return SelfTestReport.parse(json.dumps(table).encode(), digest=DIGEST)
-
+from support.reports import DIGEST, FAILED, HASH, Script, a_check, a_report, parse_report, printing
 
 # --- run_selftest ---
 
@@ -191,11 +116,11 @@ def test_a_required_gpu_that_is_missing_is_the_hosts_fault_and_starts_nothing() 
 
 def test_a_report_keeps_all_that_it_was_read_from() -> None:
     table = a_report(a_check(), FAILED, a_check(name="control", status="inconclusive", reason="saw nothing"))
-    report = parse(table)
+    report = parse_report(table)
     again = json.loads(json.dumps(report.to_dict()))
     assert again.pop("image") == DIGEST
     assert again == table
-    assert parse(again) == report
+    assert parse_report(again) == report
     assert SelfTestReport.parse_kept(json.dumps(report.to_dict()).encode()) == report
 
 
@@ -231,7 +156,7 @@ def test_a_report_keeps_all_that_it_was_read_from() -> None:
 )
 def test_a_report_that_is_not_whole_is_refused_by_place(table: object, place: str) -> None:
     with pytest.raises(SelfTestError) as caught:
-        parse(table)
+        parse_report(table)
     assert place in caught.value.message
 
 
@@ -241,7 +166,7 @@ def test_the_summary_says_what_was_checked_and_why_the_rest_was_not() -> None:
         a_check(name="control", status="inconclusive", reason="one core"),
         a_check(name="one-cuda-copy", status="not-run", reason="no CUDA"),
     ]
-    assert parse(a_report(*checks)).summary() == [
+    assert parse_report(a_report(*checks)).summary() == [
         ("tested", "passed in 6.5 s on Some CPU, AVX2, 1 thread"),
         ("checked", "on CPU: conv2d"),
         ("unsure", "control: one core"),
@@ -256,7 +181,7 @@ def test_the_summary_names_the_gpu_and_what_failed() -> None:
         "gpu": {"name": "G", "driver": "550.1"},
     }
     tested = a_report(FAILED, a_check(device="cuda"), scope=scope, gpu={"tested": True, "reason": ""})
-    assert parse(tested).summary() == [
+    assert parse_report(tested).summary() == [
         ("tested", "FAILED in 6.5 s on C, AVX2, 4 threads"),
         ("failed", "on CPU: conv2d"),
         ("GPU", "tested on G, driver 550.1: conv2d"),

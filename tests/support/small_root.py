@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from test_lock_model import LOCK
-
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
@@ -20,6 +18,7 @@ from reprobuild.oci.documents import documents
 from reprobuild.oci.store import ImageStore
 from reprobuild.oci.tar_writer import Layer, LayerWriter
 from reprobuild.render.image_config import image_config
+from support.locks import LOCK
 
 PROGRAMS = ("bash", "cat", "chmod", "env", "id", "ls", "mkdir", "mount", "sh", "sleep", "tty")
 

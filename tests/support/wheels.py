@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
-from test_lock_model import LOCK
 
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.lock.model import Lock, PythonPackage, Wheel
+from support.locks import LOCK
 
 FILE = stat.S_IFREG | 0o644
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from test_lock_model import LOCK
 
 from reprobuild.errors import ImageError
 from reprobuild.oci.documents import file_manifest
@@ -16,6 +15,7 @@ from reprobuild.render.image_config import image_config
 from reprobuild.render.own_files import constraints
 from reprobuild.verify.check import check_tree
 from reprobuild.verify.compare import Difference
+from support.locks import LOCK
 
 SITE = "opt/venv/lib/python3.11/site-packages"
 CUDA = f"{SITE}/nvidia/cuda_runtime/lib/libcudart.so.12"
