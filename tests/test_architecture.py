@@ -117,6 +117,15 @@ def test_every_part_has_a_floor() -> None:
     assert {part_of(path) for path in MODULES} - {"__main__"} == set(FLOOR)
 
 
+def test_the_map_in_the_docs_is_this_order() -> None:
+    page = (TOP / "docs" / "architecture.md").read_text()
+    block = page.partition("## Module map")[2].partition("```text\n")[2].partition("```")[0]
+    drawn = re.findall(r"^  ([a-z_]+)(/|\.py) ", block, re.MULTILINE)
+    assert [name for name, _ in drawn] == [p for floor in FLOORS for p in floor if p != "reprobuild"]
+    for name, end in drawn:
+        assert (PACKAGE / f"{name}{end}").exists()
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_go_down(path: Path) -> None:
     mine = part_of(path)

@@ -21,7 +21,15 @@ pytestmark = pytest.mark.real  # hatchling and the dependencies come from the us
 
 TOP = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
-SHIPPED = (".gitignore", "CHANGELOG.md", "Dockerfile", "LICENSE", "README.md", "pyproject.toml")
+SHIPPED = (
+    ".gitignore",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Dockerfile",
+    "LICENSE",
+    "README.md",
+    "pyproject.toml",
+)
 
 
 def files(*folders: str) -> set[str]:
@@ -83,7 +91,7 @@ def test_the_sdist_holds_the_tree(built: Path) -> None:
     top = f"reprobuild-{PROJECT['version']}/"
     with tarfile.open(built / f"{top[:-1]}.tar.gz") as archive:
         names = {member.name.removeprefix(top) for member in archive if member.isfile()}
-    assert names == {*files("src", "templates", "tests", "envs"), *SHIPPED, "PKG-INFO"}
+    assert names == {*files("src", "templates", "tests", "envs", "docs"), *SHIPPED, "PKG-INFO"}
 
 
 def test_the_wheel_holds_the_package_and_the_templates(built: Path) -> None:

@@ -1,9 +1,10 @@
-"""The README says what the program does: compared both ways."""
+"""The README and the pages of docs/ say what the program does: compared both ways."""
 
 from __future__ import annotations
 
 import inspect
 import re
+import shlex
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -25,15 +26,20 @@ from reprobuild.request.model import Request
 from reprobuild.request.profiles import surroundings, variables
 
 TOP = Path(__file__).resolve().parents[1]
-TEXT = (TOP / "README.md").read_text()
+PAGES = {
+    str(path.relative_to(TOP)): path.read_text()
+    for path in (*TOP.glob("*.md"), *sorted((TOP / "docs").glob("*.md")))
+}
+"""Every page by its path from the top."""
+README, COMMANDS, REQUESTS = (PAGES[name] for name in ("README.md", "docs/commands.md", "docs/requests.md"))
 FLAGS = "Flags that make a request"
 OPTION = re.compile(r"(?<![\w-])--?[a-z][a-z-]*")
 
 
-def section(title: str) -> str:
-    """The text below a heading, up to the next of its level or above."""
-    found = re.search(rf"^(##+) {re.escape(title)}\n(.*?)(?=^##|\Z)", TEXT, re.MULTILINE | re.DOTALL)
-    assert found is not None, f"the README has no section {title!r}"
+def section(page: str, title: str) -> str:
+    """The text below a heading of a page, up to the next heading."""
+    found = re.search(rf"^(##+) {re.escape(title)}\n(.*?)(?=^##|\Z)", PAGES[page], re.MULTILINE | re.DOTALL)
+    assert found is not None, f"{page} has no section {title!r}"
     return found[2]
 
 
@@ -45,35 +51,58 @@ def table(text: str) -> Iterator[list[str]]:
             yield cells
 
 
-def rows(title: str) -> dict[str, list[str]]:
-    return {cells[0].strip("`"): cells[1:] for cells in list(table(section(title)))[1:]}
+def rows(page: str, title: str) -> dict[str, list[str]]:
+    return {cells[0].strip("`"): cells[1:] for cells in list(table(section(page, title)))[1:]}
 
 
-def documented(title: str) -> set[str]:
-    return {option for cells in table(section(title)) for option in OPTION.findall(cells[0])}
+def options(text: str) -> set[str]:
+    """The options in the first column of the tables in some text."""
+    return {option for cells in table(text) for option in OPTION.findall(cells[0])}
+
+
+def documented(command: str) -> set[str]:
+    return options(section("docs/commands.md", command))
+
+
+def flags() -> set[str]:
+    return options(section("docs/requests.md", FLAGS))
+
+
+def shell_blocks(text: str) -> str:
+    return "".join(re.findall(r"^ *```sh\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL))
 
 
 def has(command: click.Command) -> set[str]:
-    options = [p for p in command.params if isinstance(p, click.Option)]
-    return {name for option in options for name in (*option.opts, *option.secondary_opts)}
+    mine = [p for p in command.params if isinstance(p, click.Option)]
+    return {name for option in mine for name in (*option.opts, *option.secondary_opts)}
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 200
 
 
 def test_every_command_has_its_section_and_no_other() -> None:
-    titles = re.findall(r"^### reprobuild ([a-z]+)$", TEXT, re.MULTILINE)
+    titles = re.findall(r"^### reprobuild ([a-z]+)$", COMMANDS, re.MULTILINE)
     assert sorted(titles) == sorted(cli.commands)
+    listed = [
+        name
+        for cells in table(section("README.md", "Commands"))
+        for name in re.findall(r"^\[([a-z]+)\]\(docs/commands\.md#reprobuild-\1\)$", cells[0])
+    ]
+    assert sorted(listed) == sorted(cli.commands)
 
 
 @pytest.mark.parametrize("name", sorted(cli.commands))
-def test_every_option_stands_in_help_and_readme(name: str) -> None:
-    mine = section(f"reprobuild {name}")
+def test_every_option_is_in_help_and_in_the_commands_page(name: str) -> None:
+    mine = section("docs/commands.md", f"reprobuild {name}")
     shown = CliRunner().invoke(cli, [name, "--help"]).output.partition("Options:")[2]
     in_help = set(OPTION.findall(re.sub(r"(?<=\S) {2,}.*", "", shown))) - {"-h", "--help"}
     assert in_help == has(cli.commands[name])
-    in_readme = documented(f"reprobuild {name}")
-    if "the flags that make a request" in mine:
-        assert not in_readme & documented(FLAGS)
-        in_readme |= documented(FLAGS)
-    assert in_readme == in_help
+    in_page = documented(f"reprobuild {name}")
+    if "[the flags that make a request]" in mine:
+        assert not in_page & flags()
+        in_page |= flags()
+    assert in_page == in_help
 
 
 def test_the_options_before_a_command() -> None:
@@ -81,27 +110,43 @@ def test_the_options_before_a_command() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(cli.commands))
-def test_every_command_has_an_example_that_parses(name: str) -> None:
-    [block] = re.findall(r"^```sh\n(.*?)^```", section(f"reprobuild {name}"), re.MULTILINE | re.DOTALL)
-    examples = [line for line in block.splitlines() if line.startswith(f"reprobuild {name}")]
-    assert examples
-    for line in examples:
-        words = re.split(r" && | > ", line)[0].split()[2:]
-        cli.commands[name].make_context(name, words)
+def test_every_command_has_examples(name: str) -> None:
+    lines = shell_blocks(section("docs/commands.md", f"reprobuild {name}")).splitlines()
+    assert [line for line in lines if line.startswith(f"reprobuild {name}")]
 
 
-def test_every_line_that_calls_the_program_names_a_command() -> None:
-    blocks = "".join(re.findall(r"^```sh\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL))
-    called = re.findall(r"(?:^|bin/|&& )reprobuild (?:-v )?([a-z]+)", blocks, re.MULTILINE)
-    called += re.findall(r"`reprobuild (?:-v )?([a-z]+)", TEXT)
-    assert set(called) == set(cli.commands)
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_every_example_parses(page: str) -> None:
+    for line in shell_blocks(PAGES[page]).splitlines():
+        for call in re.split(r" && ", re.sub(r" +#.*", "", line)):
+            found = re.fullmatch(
+                r"(?:\S*bin/)?reprobuild ((?:-[vq] )?)([a-z]+) ?(.*?)(?: > .*)?", call.strip()
+            )
+            if found:
+                command = cli.commands[found[2]]
+                command.make_context(found[2], shlex.split(found[3]))
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_every_command_that_a_page_names_exists(page: str) -> None:
+    called = re.findall(r"`reprobuild (?:-[vq] )?([a-z]+)", PAGES[page])
+    assert set(called) <= set(cli.commands)
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_every_option_that_a_page_names_after_a_command_exists(page: str) -> None:
+    for name, words in re.findall(r"`reprobuild ([a-z]+) ([^`]*)`", PAGES[page]):
+        if name != "run":  # what follows its image belongs to another program
+            assert set(OPTION.findall(words)) <= has(cli.commands[name]), words
 
 
 def test_exit_statuses() -> None:
     kinds = [k for k in vars(errors).values() if inspect.isclass(k) and issubclass(k, ReprobuildError)]
     expected = {str(kind.exit_code): f"`{kind.__name__}`" for kind in kinds if kind is not ReprobuildError}
-    assert {status: cells[0] for status, cells in rows("Exit status").items() if cells[0]} == expected
-    assert rows("Exit status").keys() - expected.keys() == {"0", "1", "2", "130"}
+    assert {
+        status: cells[0] for status, cells in rows("docs/errors.md", "Exit status").items() if cells[0]
+    } == expected
+    assert rows("docs/errors.md", "Exit status").keys() - expected.keys() == {"0", "1", "2", "130"}
 
 
 def test_keys_of_a_request() -> None:
@@ -110,7 +155,7 @@ def test_keys_of_a_request() -> None:
         "conda",
         "determinism",
     }
-    found = rows("Requests")
+    found = rows("docs/requests.md", "Keys")
     assert set(found) == keys
     defaults = Request.from_dict({"cuda": "12.1"}, "").to_dict()
     flat = defaults | {f"{k}.{sub}": v for k in ("base", "determinism") for sub, v in defaults[k].items()}
@@ -126,12 +171,14 @@ def test_variables_of_the_profiles() -> None:
     )
     cells = {
         name: (cells[0].strip("`"), cells[1].strip("`"))
-        for name, cells in rows("Variables").items()
+        for name, cells in rows("docs/image-contents.md", "Variables").items()
         if len(cells) == 3
     }
     assert cells == {name: (strict.get(name, ""), portable[name]) for name in portable}
     others = {
-        name: cells[0] for name, cells in rows("Variables").items() if len(cells) == 1 and name != "Variable"
+        name: cells[0]
+        for name, cells in rows("docs/image-contents.md", "Variables").items()
+        if len(cells) == 1 and name != "Variable"
     }
     assert set(others) == set(surroundings())
     for name in others.keys() - {"PATH"}:
@@ -140,25 +187,47 @@ def test_variables_of_the_profiles() -> None:
 
 def test_dependencies() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
-    assert sorted(rows("Why each dependency")) == sorted(Requirement(d).name for d in project["dependencies"])
+    assert sorted(rows("docs/architecture.md", "Why each dependency")) == sorted(
+        Requirement(d).name for d in project["dependencies"]
+    )
 
 
 def test_names_and_versions_in_the_examples() -> None:
     lock = parse_lock((GOLDEN / "pylock.torch-cu121.toml").read_text(), "golden")
-    assert default_image_name(lock) in section("What you get")
+    assert default_image_name(lock) in section("README.md", "What you get")
     for name in ("cuda", "cudnn", "nccl"):
-        assert lock.stack[name] in section("What you get")
+        assert lock.stack[name] in section("README.md", "What you get")
 
 
-def test_links_lead_somewhere() -> None:
-    titles = [title.lower().replace(" ", "-") for title in re.findall(r"^##+ (.*)$", TEXT, re.MULTILINE)]
-    assert set(re.findall(r"\]\(#(.*?)\)", TEXT)) <= set(titles)
-    for path in ("envs/torch-cu121.toml", "src/reprobuild/pipeline.py", ".ci/run", "Dockerfile"):
-        assert (TOP / path).exists()
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    prose = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def links(page: str) -> list[str]:
+    return re.findall(r"\]\(([^)\s]+)\)", PAGES[page])
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_links_lead_somewhere(page: str) -> None:
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        if path.startswith("https://"):
+            continue
+        target = (TOP / page).parent / path if path else TOP / page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(PAGES[str(target.resolve().relative_to(TOP))]), link
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    assert PAGES.keys() - {"README.md"} <= {link.partition("#")[0] for link in links("README.md")}
 
 
 def command(title: str) -> str:
-    found = re.search(rf"^<!-- {title} -->\n```sh\n(.*)\n```$", TEXT, re.MULTILINE)
+    found = re.search(rf"^<!-- {title} -->\n```sh\n(.*)\n```$", README, re.MULTILINE)
     assert found is not None
     return found[1]
 

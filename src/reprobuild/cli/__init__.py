@@ -65,7 +65,7 @@ for command in (command for group in _GROUPS for command in group.COMMANDS):
 
 
 def main() -> None:
-    """Run the command line; exits with 0, or with the code of what went wrong (README, "Exit status")."""
+    """Run the command line; exits with 0, or with the code of what went wrong (docs/errors.md)."""
     _open_standard_streams()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # not so under nohup
