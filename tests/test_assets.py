@@ -27,8 +27,8 @@ def test_templates_are_found_in_an_installed_wheel(tmp_path: Path, monkeypatch: 
 
 
 def test_files_of_the_image_are_given_as_bytes() -> None:
-    expected = (TOP / "src" / "reprobuild" / "in_image" / "selftest.py").read_bytes()
-    assert assets.in_image("selftest.py") == expected
+    expected = (TOP / "src" / "reprobuild" / "in_image" / "manifest.py").read_bytes()
+    assert assets.in_image("manifest.py") == expected
 
 
 @pytest.mark.parametrize("find", [assets.template, assets.in_image])

@@ -84,7 +84,7 @@ def renders_the_dockerfile(program: Path, folder: Path) -> None:
     run([program, "render", lock, "--no-artifacts", "-o", "context"], folder, env)
     assert (folder / "context/Dockerfile").read_bytes() == (TOP / "Dockerfile").read_bytes()
     selftest = (folder / "context").rglob("selftest.py")
-    assert [p.read_bytes() for p in selftest] == [(TOP / "src/reprobuild/in_image/selftest.py").read_bytes()]
+    assert [p.read_bytes() for p in selftest] == [(GOLDEN / "selftest.py").read_bytes()]
 
 
 def test_the_sdist_holds_the_tree(built: Path) -> None:

@@ -9,9 +9,10 @@ import re
 from pathlib import Path
 
 import pytest
-from torch_python import FILES, image_environment, make_venv, run
+from torch_python import FILES, image_environment, make_venv, program_of, run
 
-from reprobuild.in_image.selftest import CHECKS, GOLDEN
+import reprobuild.in_image.selftest.command_line  # noqa: F401 -- the checks are registered
+from reprobuild.in_image.selftest.registry import CHECKS, GOLDEN
 from reprobuild.selftest.report import SelfTestReport
 
 FILE = FILES / "golden.json"
@@ -27,7 +28,7 @@ OTHER_KINDS = [
 def results(python: Path, **env: str) -> tuple[str, dict[str, dict[str, str]]]:
     """Return the release of torch, and the golden checks' results by name."""
     options = ["--json", "--device", "cpu", "--only", *NAMES]
-    done = run(python, FILES / "selftest.py", *options, env=image_environment(**env))
+    done = run(python, program_of(python), *options, env=image_environment(**env))
     report = SelfTestReport.parse(done.stdout.encode(), digest="")
     release = report.versions["torch"].partition("+")[0]
     return release, {check.name: dict(check.results) for check in report.checks if check.results}
@@ -75,7 +76,7 @@ if "--child" in sys.orig_argv:
 """
     files = {"zz_patch.pth": "import zz_patch", "zz_patch.py": patch}
     python = make_venv(tmp_path / "venv", torch=True, files=files)
-    done = run(python, FILES / "selftest.py", "--json", "--device", "cpu", "--only", *NAMES)
+    done = run(python, program_of(python), "--json", "--device", "cpu", "--only", *NAMES)
     report = SelfTestReport.parse(done.stdout.encode(), digest="")
     if any(check.status == "not-run" for check in report.checks):
         pytest.skip(report.checks[-1].reason)

@@ -13,13 +13,26 @@ from pathlib import Path
 import pytest
 
 from reprobuild import in_image
+from reprobuild.render.program import selftest_program
 from reprobuild.request import profiles
 from reprobuild.request.model import Request
 
 VARIABLE = "REPROBUILD_TEST_TORCH_PYTHON"
 _ASKED = os.environ.get(VARIABLE)  # at import: conftest.py takes all such variables away
 FILES = Path(in_image.__file__).parent
-PROGRAM = FILES / "selftest.py"
+
+
+def write_program(folder: Path) -> Path:
+    """Write the self-test and its golden values into a folder, as they lie in an image; return its path."""
+    shutil.copy(FILES / "golden.json", folder)
+    program = folder / "selftest.py"
+    program.write_bytes(selftest_program())
+    return program
+
+
+def program_of(python: Path) -> Path:
+    """Return the self-test beside an environment of `make_venv`."""
+    return python.parents[1] / "selftest.py"
 
 
 @functools.cache
@@ -46,7 +59,7 @@ def need_torch() -> Path:
 def make_venv(
     folder: Path, *, torch: bool, hook: bool = True, files: Mapping[str, str] | None = None
 ) -> Path:
-    """Make a virtual environment and return its interpreter.
+    """Make a virtual environment, the self-test in its folder, and return its interpreter.
 
     ``torch``: the one that was found, by a path; ``hook``: reprobuild's, as in an image; ``files``: more
     files, by name, in its site-packages.
@@ -59,6 +72,7 @@ def make_venv(
     if hook:
         for name in ("reprobuild_hook.py", "reprobuild.pth"):
             shutil.copy(FILES / name, site / name)
+    write_program(folder)
     for name, text in (files or {}).items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_text(text)

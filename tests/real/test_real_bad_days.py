@@ -160,16 +160,18 @@ def test_an_image_that_fails_its_test_gets_no_name(
     in_image = copy / "reprobuild" / "in_image"
     match sabotage:
         case "threads":
-            text = (copy / "reprobuild" / "image_config.py").read_text()
+            text = (copy / "reprobuild" / "render" / "image_config.py").read_text()
             changed = text.replace("**lock.variables", "**lock.variables, 'OMP_NUM_THREADS': 'two'")
             assert changed != text
-            (copy / "reprobuild" / "image_config.py").write_text(changed)
+            (copy / "reprobuild" / "render" / "image_config.py").write_text(changed)
         case "hook":
             (in_image / "reprobuild.pth").write_text("")
         case "crash":
-            (in_image / "selftest.py").write_text("import os; os.kill(os.getpid(), 11)")
+            (in_image / "selftest/outcomes.py").write_text('"""A."""\nimport os\nos.kill(os.getpid(), 11)\n')
         case "rubbish":
-            (in_image / "selftest.py").write_text("print('all is well')")
+            (in_image / "selftest/outcomes.py").write_text(
+                '"""A."""\nprint("all is well")\nraise SystemExit\n'
+            )
     _, err = bench.run("image", bench.lock, status=SelfTestError.exit_code, env={"PYTHONPATH": str(copy)})
     assert check in err
     images = bench.images()

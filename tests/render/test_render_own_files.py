@@ -8,6 +8,7 @@ from packaging.requirements import Requirement
 from reprobuild.lock.reader import parse_lock
 from reprobuild.oci.documents import MANIFEST_ROOTS
 from reprobuild.render import own_files
+from reprobuild.render.program import selftest_program
 from support.locks import LOCK
 
 SOURCE = Path(own_files.__file__).parents[1] / "in_image"
@@ -24,7 +25,8 @@ def test_each_file_is_there_with_its_bytes_and_mode() -> None:
         "/opt/venv/lib/python3.11/site-packages/reprobuild_hook.py",
     ]
     assert {mode for _, mode in files.values()} == {0o644}
-    for path in (list(files)[1], *list(files)[3:]):
+    assert files["/opt/reprobuild/selftest.py"][0] == selftest_program()
+    for path in (list(files)[1], *list(files)[4:]):
         assert files[path][0] == (SOURCE / path.rpartition("/")[2]).read_bytes()
     assert parse_lock(files["/opt/reprobuild/pylock.toml"][0].decode(), "image") == LOCK
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reprobuild.errors import HostError, SelfTestError
-from reprobuild.in_image import selftest as program
+from reprobuild.in_image.selftest import machine, settings
 from reprobuild.request.profiles import FORBIDDEN
 from reprobuild.selftest.report import SCHEMA, Difference, SelfTestReport
 from reprobuild.selftest.run import PROGRAM, run_selftest
@@ -192,5 +192,5 @@ def test_the_summary_names_the_gpu_and_what_failed() -> None:
 
 
 def test_the_program_and_the_host_agree_on_the_schema_and_the_forbidden_variables() -> None:
-    assert program.SCHEMA == SCHEMA
-    assert program.FORBIDDEN == FORBIDDEN
+    assert machine.SCHEMA == SCHEMA
+    assert settings.FORBIDDEN == FORBIDDEN

@@ -1,4 +1,4 @@
-"""What determinism costs, as ``in_image/selftest.py --cost`` measured it. Pure."""
+"""What determinism costs, as ``in_image/selftest --cost`` measured it. Pure."""
 
 from __future__ import annotations
 

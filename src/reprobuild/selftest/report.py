@@ -1,4 +1,4 @@
-"""What the self-test reports: read from the JSON of ``in_image/selftest.py``, every field checked. Pure.
+"""What the self-test reports: read from the JSON of ``in_image/selftest``, every field checked. Pure.
 
 An image that fails a check is no error here: its report says so, and tag.py takes none that does. A report
 that cannot be read in full is a `SelfTestError`.
@@ -85,7 +85,7 @@ class SelfTestReport:
 
     @classmethod
     def parse(cls, data: bytes, *, digest: str) -> SelfTestReport:
-        """Read the JSON of in_image/selftest.py. Raises `SelfTestError` that names the place in it."""
+        """Read the JSON of the program. Raises `SelfTestError` that names the place in it."""
         return cls._of(load(data), digest)
 
     @classmethod

@@ -1,7 +1,7 @@
 """Run the self-test inside an image and read what it reports.
 
-The program itself is ``in_image/selftest.py``, whose docstring describes the report; report.py reads it. No
-report, or one that cannot be read in full, is a `SelfTestError`.
+The program itself is ``in_image/selftest``, whose command_line.py describes the report; report.py reads it.
+No report, or one that cannot be read in full, is a `SelfTestError`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ are compared with the values in golden.json, beside this file, by torch's versio
 The plain battery takes seconds. ``--full`` adds what takes longer, ``--prove`` runs the controls alone, each
 of which has to see nondeterminism come and go here, and ``--cost`` measures what determinism costs.
 
-A check is one function below `check`; its docstring says what it proves. It takes the device ("cpu" or
+A check is one function below ``@check``; its docstring says what it proves. It takes the device ("cpu" or
 "cuda") and returns its results by name (tensors, arrays, bytes, or values with a telling repr), or None. It
 raises `Failed` with what differed, `Inconclusive` or `NotRun` with the reason; any other exception, and the
 death of the process, is a failure with its traceback.
@@ -82,44 +82,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-SCHEMA = 2
-TRIES = 50  # of a control, before it says that it saw nothing
-REPEATS = 10  # of a control, with determinism on
-KEPT = 32  # values of each float result that the report holds
 
-FORBIDDEN = (
-    "PYTORCH_TUNABLEOP_ENABLED",
-    "PYTORCH_TUNABLEOP_TUNING",
-    "TORCHINDUCTOR_MAX_AUTOTUNE",
-    "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM",
-    "TORCHINDUCTOR_MAX_AUTOTUNE_POINTWISE",
-    "TORCHINDUCTOR_USE_FAST_MATH",
-    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-    "TORCH_BLAS_PREFER_CUBLASLT",
-    "TORCH_CUDNN_USE_HEURISTIC_MODE_B",
-    "TORCH_CUDNN_V8_API_DISABLED",
-    "TORCH_LINALG_PREFER_CUSOLVER",
-    "TORCH_MKLDNN_MATMUL_MIN_DIM",
-    "TORCH_MKLDNN_MATMUL_MIN_SIZE",
-)
-"""Variables that change an algorithm or its numbers. A test holds this equal to determinism.py's."""
-
-
-class _Lazy:
-    """A module that is imported at its first use, so that the parent, --list and --help never pay for it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, attribute: str) -> Any:
-        return getattr(importlib.import_module(self._name), attribute)
-
-
-torch: Any = _Lazy("torch")
-np: Any = _Lazy("numpy")
-
-
-# --- What a check is -------------------------------------------------------------------------------------
+# --- outcomes ---------------------------------------------------------------------------------------------
+# What a check may say: its results, or why there are none.
 
 Results = Mapping[str, Any] | None
 
@@ -140,19 +105,6 @@ class NotRun(Exception):  # noqa: N818 -- an outcome
     """The check does not apply to this machine or this build of torch."""
 
 
-@dataclass(frozen=True)
-class Check:
-    """A check as `check` registered it; ``run`` takes the device."""
-
-    name: str
-    proves: str
-    compares: tuple[str, ...]
-    devices: tuple[str, ...]
-    run: Callable[[str], Results]
-    part: str = "battery"
-    anywhere: bool = False
-
-
 @dataclass
 class Outcome:
     """What one interpreter saw of one check on one device."""
@@ -167,9 +119,6 @@ class Outcome:
     traceback: str = ""
 
 
-CHECKS: dict[str, Check] = {}
-SETTING, WITHIN, ACROSS, GOLDEN, CONTROL = "setting", "within", "across", "golden", "control"
-BOTH = ("cpu", "cuda")
 NOTES: list[str] = []  # of the check that is being run
 
 
@@ -179,25 +128,78 @@ def note(text: str) -> None:
         NOTES.append(text)
 
 
+# --- registry ---------------------------------------------------------------------------------------------
+# The checks by name, as their modules register them.
+
+@dataclass(frozen=True)
+class Check:
+    """A check as `check` registered it; ``run`` takes the device."""
+
+    name: str
+    proves: str
+    compares: tuple[str, ...]
+    devices: tuple[str, ...]
+    run: Callable[[str], Results]
+    part: str = "battery"
+    anywhere: bool = False
+    order: int = 0
+
+
+CHECKS: dict[str, Check] = {}
+SETTING, WITHIN, ACROSS, GOLDEN, CONTROL = "setting", "within", "across", "golden", "control"
+BOTH = ("cpu", "cuda")
+
+
 def check(
-    *compares: str, devices: tuple[str, ...] = ("cpu",), part: str = "battery", anywhere: bool = False
+    *compares: str,
+    order: int,
+    devices: tuple[str, ...] = ("cpu",),
+    part: str = "battery",
+    anywhere: bool = False,
 ) -> Callable[[Callable[[str], Results]], Callable[[str], Results]]:
     """Register a function as a check: its name with dashes, and what its docstring says that it proves.
 
-    Checks run in the order of this file. ``part``: "battery", "full" or "prove". ``anywhere``: its results on
-    the CPU hang on the versions alone, as those of a golden check do.
+    ``order``: checks run in the order of this number, which is unique. ``part``: "battery", "full" or
+    "prove". ``anywhere``: its results on the CPU depend on the versions alone, as those of a golden check do.
     """
 
     def register(function: Callable[[str], Results]) -> Callable[[str], Results]:
         name = function.__name__.replace("_", "-")
         proves = (function.__doc__ or name).rstrip(".")
-        CHECKS[name] = Check(name, proves, compares, devices, function, part, anywhere or GOLDEN in compares)
+        CHECKS[name] = Check(
+            name, proves, compares, devices, function, part, anywhere or GOLDEN in compares, order
+        )
         return function
 
     return register
 
 
-# --- Exact inputs, exact comparisons ---------------------------------------------------------------------
+def in_order() -> list[Check]:
+    """Return all checks in the order in which they run."""
+    return sorted(CHECKS.values(), key=lambda each: each.order)
+
+
+# --- libraries --------------------------------------------------------------------------------------------
+# torch and NumPy, imported at their first use.
+
+class _Lazy:
+    """A module that is imported at its first use, so that the parent, --list and --help never pay for it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self._name), attribute)
+
+
+torch: Any = _Lazy("torch")
+np: Any = _Lazy("numpy")
+
+
+# --- exact ------------------------------------------------------------------------------------------------
+# Exact inputs, exact comparisons.
+
+KEPT = 32  # values of each float result that the report holds
 
 
 def numbers(*shape: int, salt: int = 0, dtype: str = "float32", device: str = "cpu") -> Any:
@@ -310,6 +312,9 @@ def must_repeat(run: Callable[[], Any], times: int) -> None:
             raise Failed("it differs from run to run", [line for line in lines if line])
 
 
+# --- gradients --------------------------------------------------------------------------------------------
+# Outputs together with their gradients.
+
 def with_gradients(function: Callable[..., Any], *inputs: Any) -> dict[str, Any]:
     """Return the output of a function of tensors, and the gradient of each; the output's own is `numbers`."""
     inputs = tuple(value.detach().requires_grad_() for value in inputs)
@@ -337,6 +342,9 @@ def module_with_gradients(module: Any, *inputs: Any) -> dict[str, Any]:
     gradients = torch.autograd.grad(output, [first, *parameters.values()], grad_outputs=seed)
     return {"output": output, **dict(zip(("input", *parameters), gradients, strict=True))}
 
+
+# --- flags ------------------------------------------------------------------------------------------------
+# torch's deterministic flag and its version.
 
 def set_flag(*, on: bool) -> None:
     """Set torch's deterministic flag by the call that costs nothing, else by the public one (1.25 s)."""
@@ -366,10 +374,465 @@ def version() -> tuple[int, int]:
     return int(major), int(minor)
 
 
-# --- Settings in effect ----------------------------------------------------------------------------------
+# --- machine ----------------------------------------------------------------------------------------------
+# The versions and the kind of machine that results belong to.
+
+SCHEMA = 2
 
 
-@check(SETTING)
+def gpu_missing() -> str:
+    """Return why CUDA cannot be tested here, or nothing when it can."""
+    if torch.version.cuda is None:
+        return "this build of torch has no CUDA"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of a missing driver; the reason is in the report
+        if torch.cuda.is_available():
+            return ""
+    return "no GPU is visible here, or its driver is too old for this torch"
+
+
+def cpu_scope() -> dict[str, Any]:
+    """Return what decides the bits of results on the CPU, beside the versions."""
+    try:
+        text = Path("/proc/cpuinfo").read_text("utf-8").split("\n\n")[0]
+    except OSError:
+        text = ""
+    info = dict(re.findall(r"^([^\t\n]+?)\s*: *(.*)$", text, re.MULTILINE))
+    kind = [info.get(key, "?") for key in ("cpu family", "model", "stepping")]
+    return {
+        "model": info.get("model name", platform.machine()),
+        "kind": "family {} model {} stepping {}".format(*kind),
+        "machine": platform.machine(),
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "cores": len(os.sched_getaffinity(0)),
+        "mkl_cbwr": os.environ.get("MKL_CBWR"),
+        "onednn_max_cpu_isa": os.environ.get("ONEDNN_MAX_CPU_ISA"),
+    }
+
+
+def gpu_scope() -> dict[str, Any]:
+    """Return what decides the bits of results on the GPU, beside the versions; driver: null when unknown."""
+    properties = torch.cuda.get_device_properties(0)
+    driver = None
+    with contextlib.suppress(OSError):
+        driver = Path("/sys/module/nvidia/version").read_text("utf-8").strip()
+    return {
+        "name": properties.name,
+        "capability": f"{properties.major}.{properties.minor}",
+        "sm_count": properties.multi_processor_count,
+        "memory_bytes": properties.total_memory,
+        "driver": driver,
+    }
+
+
+def facts(gpu_reason: str) -> dict[str, Any]:
+    """Return versions, scope and gpu of a report; ``gpu_reason``: why no GPU is tested, or nothing."""
+    return {
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "cuda": torch.version.cuda,
+            "cudnn": torch.backends.cudnn.version() if torch.version.cuda else None,
+        },
+        "scope": {"cpu": cpu_scope(), "gpu": None if gpu_reason else gpu_scope()},
+        "gpu": {"tested": not gpu_reason, "reason": gpu_reason},
+    }
+
+
+# --- operations -------------------------------------------------------------------------------------------
+# Operations whose results have to repeat.
+
+def convolution(device: str, kind: str, size: Sequence[int], **options: Any) -> dict[str, Any]:
+    """Return output and gradients of torch.nn.KIND from 8 to 16 channels, a batch of 8, a kernel of 3."""
+    module = filled(getattr(torch.nn, kind)(8, 16, 3, **options), device)
+    return module_with_gradients(module, numbers(8, 8, *size, device=device))
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=300)
+def conv1d(device: str) -> Results:
+    """A convolution repeats, 1-D, forward and backward."""
+    return convolution(device, "Conv1d", [512])
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=305)
+def conv2d(device: str) -> Results:
+    """A convolution repeats, 2-D, forward and backward."""
+    return convolution(device, "Conv2d", [48, 48], padding=1)
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=310)
+def conv3d(device: str) -> Results:
+    """A convolution repeats, 3-D, forward and backward."""
+    return convolution(device, "Conv3d", [10, 12, 12])
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=315)
+def conv_transposed(device: str) -> Results:
+    """A transposed convolution repeats, forward and backward."""
+    return convolution(device, "ConvTranspose2d", [24, 24], stride=2)
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=320)
+def depthwise_batchnorm(device: str) -> Results:
+    """Depthwise convolution and batch norm repeat, forward and backward."""
+    layers = torch.nn.Conv2d(16, 16, 3, groups=16), torch.nn.BatchNorm2d(16), torch.nn.ReLU()
+    return module_with_gradients(
+        filled(torch.nn.Sequential(*layers), device), numbers(8, 16, 32, 32, device=device)
+    )
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=325)
+def matmul(device: str) -> Results:
+    """A product of matrices repeats, forward and backward, also in bfloat16 and float64."""
+    results = {}
+    for dtype in ("float32", "float64", "bfloat16"):
+        a, b = (numbers(192, 192, salt=salt, dtype=dtype, device=device) for salt in (1, 2))
+        results.update({f"{dtype} {k}": v for k, v in with_gradients(torch.matmul, a, b).items()})
+    results["mv"] = torch.mv(numbers(500, 700, device=device), numbers(700, salt=1, device=device))
+    return results
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=330)
+def bmm(device: str) -> Results:
+    """A batch of products repeats, forward and backward, also baddbmm."""
+    a, b, c = (numbers(8, 96, 96, salt=salt, device=device) for salt in (1, 2, 3))
+    added = with_gradients(torch.baddbmm, c, a, b)
+    return {**with_gradients(torch.bmm, a, b), **{f"baddbmm {name}": value for name, value in added.items()}}
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=335)
+def bmm_sparse(device: str) -> Results:
+    """A product of a sparse and a dense batch repeats."""
+    dense = numbers(4, 128, 128, salt=1)
+    sparse = torch.where(dense.abs() > 0.8, dense, torch.zeros(())).to_sparse().to(device)
+    return {"output": torch.bmm(sparse, numbers(4, 128, 64, salt=2, device=device))}
+
+
+def accumulated(device: str, how: Callable[[Any, Any, Any], Any]) -> Results:
+    """Return 100,000 rows of 8 added up in 1,000 slots by ``how(slots, index, rows)``, with gradients."""
+    rows, index = numbers(100_000, 8, device=device), indices(100_000, 1000, salt=3, device=device)
+    return with_gradients(
+        lambda slots, rows: how(slots, index, rows), numbers(1000, 8, salt=1, device=device), rows
+    )
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=340)
+def index_add(device: str) -> Results:
+    """index_add repeats when many rows go to one place."""
+    return accumulated(device, lambda slots, index, rows: slots.index_add(0, index, rows))
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=345)
+def scatter_add(device: str) -> Results:
+    """scatter_add repeats when many values go to one place."""
+    return accumulated(
+        device, lambda slots, index, rows: slots.scatter_add(0, index[:, None].expand(-1, 8), rows)
+    )
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=350)
+def index_put(device: str) -> Results:
+    """index_put that accumulates repeats when many rows go to one place."""
+    return accumulated(device, lambda slots, index, rows: slots.index_put((index,), rows, accumulate=True))
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=355)
+def embedding(device: str) -> Results:
+    """The gradient of an embedding repeats when words recur."""
+    words = indices(20_000, 500, device=device)
+    return with_gradients(
+        lambda table: torch.nn.functional.embedding(words, table), numbers(500, 32, device=device)
+    )
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=360)
+def lstm(device: str) -> Results:
+    """An LSTM repeats, forward and backward."""
+    # Without dropout: cuDNN's is known to vary within a process (pytorch/pytorch#90168).
+    return module_with_gradients(
+        filled(torch.nn.LSTM(32, 48, num_layers=2), device), numbers(24, 8, 32, device=device)
+    )
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=365)
+def gru(device: str) -> Results:
+    """A GRU repeats, forward and backward."""
+    return module_with_gradients(filled(torch.nn.GRU(32, 48), device), numbers(24, 8, 32, device=device))
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=370)
+def layer_norm(device: str) -> Results:
+    """Layer norm repeats, forward and backward."""
+    return module_with_gradients(filled(torch.nn.LayerNorm(512), device), numbers(256, 512, device=device))
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=375)
+def softmax(device: str) -> Results:
+    """Softmax repeats, forward and backward."""
+    return with_gradients(lambda x: torch.softmax(x * 8, dim=-1), numbers(256, 1000, device=device))
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=380)
+def sums(device: str) -> Results:
+    """Sums and means of a million values repeat."""
+    x, wide = numbers(1_000_000, device=device), numbers(300_000, dtype="float64", device=device)
+    return {
+        "sum": x.sum(),
+        "mean": x.mean(),
+        "norm": x.norm(),
+        "float64 sum": wide.sum(),
+        "rows": x.view(1000, -1).sum(0),
+    }
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=385)
+def attention(device: str) -> Results:
+    """Scaled dot product attention repeats, each backend that there is."""
+    module, function = (
+        importlib.import_module("torch.nn.attention"),
+        torch.nn.functional.scaled_dot_product_attention,
+    )
+    results = {}
+    for backend in ("MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"):
+        # On CUDA the flash and cuDNN kernels take half precision only.
+        half = device == "cuda" and backend in ("FLASH_ATTENTION", "CUDNN_ATTENTION")
+        dtype = "float16" if half else "float32"
+        inputs = [numbers(2, 4, 96, 32, salt=salt, dtype=dtype, device=device) for salt in (1, 2, 3)]
+        kind = getattr(module.SDPBackend, backend, None)
+        if kind is None:
+            continue
+        try:
+            with module.sdpa_kernel(kind), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # it warns why a backend does not do
+                found = with_gradients(function, *inputs)
+        except RuntimeError:
+            if backend == "MATH":  # the only one that every device has
+                raise
+            continue
+        results.update({f"{backend} {name}": value for name, value in found.items()})
+    note("backends: " + ", ".join(sorted({name.split()[0] for name in results})))
+    return results
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=390)
+def svd_lowrank(device: str) -> Results:
+    """svd_lowrank, which draws random numbers, repeats after a seed."""
+    torch.manual_seed(7)
+    u, s, v = torch.svd_lowrank(numbers(200, 100, device=device), q=6)
+    return {"u": u, "s": s, "v": v}
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=395)
+def decompositions(device: str) -> Results:
+    """Decompositions of matrices repeat: eigh, svd, solve."""
+    a = numbers(96, 96, dtype="float64", device=device)
+    values, vectors = torch.linalg.eigh(a + a.T)
+    u, s, v = torch.linalg.svd(a)
+    solved = torch.linalg.solve(a, numbers(96, 4, salt=1, dtype="float64", device=device))
+    return {"eigenvalues": values, "eigenvectors": vectors, "u": u, "s": s, "v": v, "solve": solved}
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=400)
+def fft(device: str) -> Results:
+    """Fourier transforms repeat."""
+    grid = numbers(8, 64, 60, device=device)
+    return {
+        "rfft": torch.fft.rfft(numbers(4, 4099, device=device)),
+        "fft2": torch.view_as_real(torch.fft.fft2(grid)),
+    }
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=405)
+def elementwise(device: str) -> Results:
+    """Functions of single values repeat."""
+    x = numbers(20_000, device=device)
+    names = ("exp", "sin", "cos", "tanh", "erf", "sigmoid")
+    return {**{name: getattr(torch, name)(x * 4) for name in names}, "log": torch.log(x.abs() + 1e-3)}
+
+
+# --- data -------------------------------------------------------------------------------------------------
+# Data loaders and samplers: the same order, the same random numbers.
+
+class Draws:
+    """A data set of 16 items: the index, a number from torch, NumPy and random, and whether the flag is on.
+
+    With ``held``, a numpy Generator of its own draws in NumPy's place.
+    """
+
+    def __init__(self, *, held: bool = False) -> None:
+        self.rng = np.random.default_rng(11) if held else None
+
+    def __len__(self) -> int:  # noqa: D105 -- the class says what it is
+        return 16
+
+    def __getitem__(self, index: int) -> tuple[int, float, float, float, bool]:  # noqa: D105 -- likewise
+        own = np.random.rand() if self.rng is None else self.rng.random()
+        on = bool(torch.are_deterministic_algorithms_enabled())
+        return index, torch.rand((), dtype=torch.float64).item(), own, random.random(), on  # noqa: S311
+
+
+def reseed_held(_: int) -> None:
+    """Give a worker's copy of the data set's Generator a seed of its own; a worker_init_fn."""
+    info = torch.utils.data.get_worker_info()
+    info.dataset.rng = np.random.default_rng(info.seed)
+
+
+def loaded(workers: int, start: str | None = None, data: Any = None, **options: Any) -> dict[str, Any]:
+    """Return an epoch of `Draws`, shuffled, after one seed; ``start``: "fork" or "spawn"."""
+    torch.manual_seed(11)
+    np.random.seed(11)
+    random.seed(11)
+    loader = torch.utils.data.DataLoader(
+        data or Draws(),
+        batch_size=4,
+        shuffle=True,
+        num_workers=workers,
+        multiprocessing_context=start if workers else None,
+        **options,
+    )
+    columns = [torch.cat(column) for column in zip(*loader, strict=True)]
+    if len(columns[1].unique()) != len(columns[1]):
+        raise Failed("two items got the same random number from torch")
+    must_be(
+        "torch.are_deterministic_algorithms_enabled() in workers", got=bool(columns[4].all()), expected=True
+    )
+    return dict(zip(("order", "torch", "numpy", "random"), columns, strict=False))
+
+
+def loaded_both(workers: int, start: str | None = None) -> Results:
+    """Return an epoch without and one with a Generator of its own; another seed gives another order."""
+    own = loaded(workers, start, generator=torch.Generator().manual_seed(5))
+    other = loaded(workers, start, generator=torch.Generator().manual_seed(6)) if start != "spawn" else None
+    if other:
+        must_differ("a DataLoader's order with another Generator", own["order"], other["order"])
+    plain = loaded(workers, start)
+    return {**plain, **{f"generator {name}": value for name, value in own.items()}}
+
+
+@check(WITHIN, ACROSS, anywhere=True, order=600)
+def dataloader(_: str) -> Results:
+    """A DataLoader repeats: order and transforms, in the process itself, with and without a generator."""
+    return loaded_both(0)
+
+
+@check(WITHIN, ACROSS, anywhere=True, order=605)
+def dataloader_workers(_: str) -> Results:
+    """A DataLoader repeats: order and transforms, in two forked workers, with and without a generator."""
+    return loaded_both(2, "fork")
+
+
+@check(ACROSS, part="full", anywhere=True, order=610)
+def dataloader_spawn(_: str) -> Results:
+    """A DataLoader repeats: order and transforms, in two spawned workers, with and without a generator."""
+    return loaded_both(2, "spawn")
+
+
+@check(WITHIN, ACROSS, anywhere=True, order=615)
+def dataloader_held(_: str) -> Results:
+    """A numpy Generator that a data set holds is copied into each worker, and a worker_init_fn mends that."""
+    copied = loaded(2, "fork", Draws(held=True))["numpy"]
+    distinct = len(copied.unique())
+    if distinct == len(copied):
+        raise Failed("the workers' copies of a Generator draw different numbers: the known trap was not seen")
+    note(
+        f"a numpy Generator held by a data set gives {distinct} distinct numbers to {len(copied)} items,"
+        " since each worker has the same copy; seed it in a worker_init_fn"
+    )
+    mended = loaded(2, "fork", Draws(held=True), worker_init_fn=reseed_held)["numpy"]
+    if len(mended.unique()) != len(mended):
+        raise Failed("two items got the same random number, though each worker's Generator has its own seed")
+    return {"copied": copied, "mended": mended}
+
+
+@check(WITHIN, ACROSS, anywhere=True, order=620)
+def distributed_sampler(_: str) -> Results:
+    """DistributedSampler's order follows from seed and epoch; without set_epoch it never changes."""
+    results: dict[str, Any] = {}
+    for rank in range(2):
+        sampler = torch.utils.data.DistributedSampler(range(64), num_replicas=2, rank=rank, seed=3)
+        first, again = list(sampler), list(sampler)
+        must_be("an epoch without set_epoch", got=again, expected=first)
+        sampler.set_epoch(1)
+        second = list(sampler)
+        must_differ("DistributedSampler's order in the next epoch, after set_epoch", first, second)
+        results |= {f"rank {rank} epoch 0": first, f"rank {rank} epoch 1": second}
+    must_be(
+        "samples of the two ranks",
+        got=sorted(results["rank 0 epoch 1"] + results["rank 1 epoch 1"]),
+        expected=list(range(64)),
+    )
+    return results
+
+
+# --- training ---------------------------------------------------------------------------------------------
+# Training of a small network.
+
+def train(device: str, optimizer: str, options: Mapping[str, Any], steps: int = 20) -> dict[str, Any]:
+    """Return the losses and the last parameters of a small CNN after some steps on 16 images of 12 x 12."""
+    nn = torch.nn
+    layers = (
+        nn.Conv2d(1, 8, 3),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(200, 10),
+    )
+    model = filled(nn.Sequential(*layers), device)
+    images, labels = numbers(16, 1, 12, 12, device=device), indices(16, 10, device=device)
+    stepper = getattr(torch.optim, optimizer)(model.parameters(), **options)
+    losses = []
+    for _ in range(steps):
+        stepper.zero_grad()
+        loss = nn.functional.cross_entropy(model(images), labels)
+        loss.backward()
+        stepper.step()
+        losses.append(loss.detach())
+    return {"losses": torch.stack(losses), **dict(model.named_parameters())}
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=700)
+def train_sgd(device: str) -> Results:
+    """Twenty steps of training with SGD repeat: losses and parameters."""
+    return train(device, "SGD", {"lr": 0.1})
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=705)
+def train_momentum(device: str) -> Results:
+    """Twenty steps of training with momentum repeat: losses and parameters."""
+    return train(device, "SGD", {"lr": 0.05, "momentum": 0.9})
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=710)
+def train_adamw(device: str) -> Results:
+    """Twenty steps of training with AdamW repeat: losses and parameters."""
+    return train(device, "AdamW", {"lr": 0.01})
+
+
+# --- settings ---------------------------------------------------------------------------------------------
+# The settings that have to be in effect.
+
+FORBIDDEN = (
+    "PYTORCH_TUNABLEOP_ENABLED",
+    "PYTORCH_TUNABLEOP_TUNING",
+    "TORCHINDUCTOR_MAX_AUTOTUNE",
+    "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM",
+    "TORCHINDUCTOR_MAX_AUTOTUNE_POINTWISE",
+    "TORCHINDUCTOR_USE_FAST_MATH",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "TORCH_BLAS_PREFER_CUBLASLT",
+    "TORCH_CUDNN_USE_HEURISTIC_MODE_B",
+    "TORCH_CUDNN_V8_API_DISABLED",
+    "TORCH_LINALG_PREFER_CUSOLVER",
+    "TORCH_MKLDNN_MATMUL_MIN_DIM",
+    "TORCH_MKLDNN_MATMUL_MIN_SIZE",
+)
+"""Variables that change an algorithm or its numbers. A test holds this equal to determinism.py's."""
+
+
+@check(SETTING, order=0)
 def imports(_: str) -> Results:
     """torch and numpy can be imported."""
     importlib.import_module("numpy")
@@ -377,7 +840,7 @@ def imports(_: str) -> Results:
     return None
 
 
-@check(SETTING)
+@check(SETTING, order=10)
 def setting_seed(_: str) -> Results:
     """The seed of the request reaches torch, NumPy and random at the start of a process."""
     text = os.environ.get("REPROBUILD_SEED")
@@ -393,6 +856,257 @@ def setting_seed(_: str) -> Results:
     )
     return None
 
+
+@check(SETTING, order=100)
+def setting_deterministic(_: str) -> Results:
+    """Deterministic algorithms are on in torch, and what has none raises rather than warns."""
+    on = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    must_be("torch.are_deterministic_algorithms_enabled()", got=on, expected=True)
+    must_be("torch.is_deterministic_algorithms_warn_only_enabled()", got=warns, expected=False)
+    return None
+
+
+@check(SETTING, order=105)
+def setting_cudnn(_: str) -> Results:
+    """cuDNN takes deterministic algorithms, and does not choose them by a race."""
+    must_be("torch.backends.cudnn.deterministic", got=torch.backends.cudnn.deterministic, expected=True)
+    must_be("torch.backends.cudnn.benchmark", got=torch.backends.cudnn.benchmark, expected=False)
+    return None
+
+
+@check(SETTING, order=110)
+def setting_tf32(_: str) -> Results:
+    """float32 products keep all their bits: TF32 is off in cuBLAS and cuDNN."""
+    for what, backend in (("cudnn", torch.backends.cudnn), ("cuda.matmul", torch.backends.cuda.matmul)):
+        try:
+            got = backend.allow_tf32
+        except RuntimeError:  # torch 2.9 and later, where a program has used the new names
+            got = backend.fp32_precision == "tf32"
+        must_be(f"torch.backends.{what}.allow_tf32", got=got, expected=False)
+    must_be("NVIDIA_TF32_OVERRIDE", got=os.environ.get("NVIDIA_TF32_OVERRIDE", "not set"), expected="0")
+    return None
+
+
+@check(SETTING, devices=BOTH, order=115)
+def precision(device: str) -> Results:
+    """float32 products and convolutions have the precision of float32, by comparison with float64."""
+    # Rounding the factors to TF32's 10 bits gives 3e-4 here, to bfloat16 3e-3; float32 itself at most 1e-6.
+    for what, function, shape in (
+        ("matmul", torch.matmul, (256, 256)),
+        ("conv2d", torch.nn.functional.conv2d, (16, 16, 9, 9)),
+    ):
+        a, b = (numbers(*shape, salt=salt, dtype="float64") for salt in (1, 2))
+        exact = function(a, b)
+        got = function(a.float().to(device), b.float().to(device)).cpu().double()
+        error = ((got - exact).norm() / exact.norm()).item()
+        if error > 3e-5:
+            detail = {"what": f"relative error of {what}", "expected": "below 3e-05", "got": f"{error:.3g}"}
+            raise Failed(f"{what} in float32 is not precise: TF32 or bfloat16 is in use", [detail])
+    return None
+
+
+@check(SETTING, order=120)
+def setting_threads(_: str) -> Results:
+    """The number of threads is fixed, and is the one in effect (more than the cores are not given)."""
+    text = os.environ.get("OMP_NUM_THREADS", "")
+    if not text.isdecimal():
+        raise Failed("OMP_NUM_THREADS is not set: results depend on the number of cores")
+    for name in ("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        must_be(name, got=os.environ.get(name, "not set"), expected=text)
+    for name in ("OMP_DYNAMIC", "MKL_DYNAMIC"):
+        must_be(name, got=os.environ.get(name, "").upper(), expected="FALSE")
+    must_be("torch.get_num_threads()", got=torch.get_num_threads(), expected=int(text))
+    return None
+
+
+@check(SETTING, order=125)
+def setting_hash_seed(_: str) -> Results:
+    """The hash seed of Python is fixed."""
+    if not os.environ.get("PYTHONHASHSEED", "").isdecimal():
+        raise Failed("PYTHONHASHSEED is not set to a number: the order of sets changes with every process")
+    must_be("sys.flags.ignore_environment", got=sys.flags.ignore_environment, expected=0)
+    return None
+
+
+@check(SETTING, order=130)
+def setting_cublas_workspace(_: str) -> Results:
+    """cuBLAS has a workspace of a fixed size (torch up to 2.9 refuses to run without)."""
+    got = os.environ.get("CUBLAS_WORKSPACE_CONFIG", "not set")
+    must_be("CUBLAS_WORKSPACE_CONFIG", got=got, expected=":16:8" if got == ":16:8" else ":4096:8")
+    return None
+
+
+@check(SETTING, devices=("cuda",), order=135)
+def cublas_refuses(_: str) -> Results:
+    """torch refuses a product on the GPU when cuBLAS has no fixed workspace."""
+    if version() >= (2, 10):  # pytorch/pytorch#161749
+        raise NotRun("torch 2.10 and later run without a fixed workspace; see setting-cublas-workspace")
+    code = (
+        "import torch; torch.use_deterministic_algorithms(True);"
+        "a = torch.ones(64, 64, device='cuda'); print((a @ a).cpu())"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "CUBLAS_WORKSPACE_CONFIG"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        raise Failed("a product without CUBLAS_WORKSPACE_CONFIG gave a result: the flag is not enforced")
+    if "CUBLAS_WORKSPACE_CONFIG" not in done.stderr:
+        raise RuntimeError(done.stderr)
+    return None
+
+
+@check(SETTING, order=140)
+def setting_profile(_: str) -> Results:
+    """The variables of the other libraries that change numbers are set as the profile says."""
+    expected = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "TORCHINDUCTOR_DETERMINISTIC": "1"}
+    if os.environ.get("REPROBUILD_PROFILE") == "portable":
+        expected |= {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+        must_be("torch's CPU capability", got=torch.backends.cpu.get_cpu_capability(), expected="AVX2")
+    else:
+        expected["MKL_CBWR"] = "AUTO"
+    for name, value in expected.items():
+        must_be(name, got=os.environ.get(name, "not set"), expected=value)
+    return None
+
+
+@check(SETTING, order=145)
+def setting_forbidden(_: str) -> Results:
+    """No variable is set that changes an algorithm or its numbers."""
+    found = [name for name in FORBIDDEN if name in os.environ]
+    if found:
+        lines = [{"what": name, "expected": "not set", "got": os.environ[name]} for name in found]
+        raise Failed(f"set: {', '.join(found)}", lines)
+    return None
+
+
+@check(SETTING, devices=BOTH, order=150)
+def setting_kept(device: str) -> Results:
+    """A convolution and a step of training leave the settings as they were, and as they have to be."""
+
+    def state() -> tuple[object, ...]:
+        cudnn = torch.backends.cudnn
+        flags = torch.are_deterministic_algorithms_enabled(), cudnn.deterministic, cudnn.benchmark
+        return *flags, torch.get_num_threads(), torch.get_float32_matmul_precision()
+
+    before = state()
+    conv2d(device)
+    train(device, "SGD", {"lr": 0.1}, steps=1)
+    must_be("flag, cuDNN's flags, threads, precision", got=state(), expected=before)
+    # A convolution before this one may have changed them already.
+    wanted = {"deterministic algorithms": True, "cudnn.deterministic": True, "cudnn.benchmark": False}
+    for (what, expected), got in zip(wanted.items(), before, strict=False):
+        must_be(f"{what} after a convolution", got=got, expected=expected)
+    return None
+
+
+# --- installed --------------------------------------------------------------------------------------------
+# What is installed and loaded: versions, files, CUDA's libraries.
+
+@check(SETTING, order=155)
+def setting_versions(_: str) -> Results:
+    """Installed packages have the versions of the image's constraints."""
+    constraints = Path(__file__).with_name("constraints.txt")
+    if not constraints.exists():
+        raise NotRun(f"there is no {constraints}")
+    metadata = importlib.import_module("importlib.metadata")
+    lines = []
+    for name, wanted in re.findall(
+        r"^([\w.-]+) *== *([^\s;#]+)", constraints.read_text("utf-8"), re.MULTILINE
+    ):
+        try:
+            got = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            got = "not installed"
+        # "2.4.1.*" is a package of conda's, whose builds may call themselves 2.4.1.post303 to pip, and whose
+        # names are not all known to pip.
+        conda = wanted.endswith(".*")
+        if conda and (got == "not installed" or re.match(re.escape(wanted[:-2]) + "(?![0-9])", got)):
+            continue
+        if got != wanted:
+            lines.append({"what": name, "expected": wanted, "got": got})
+    if lines:
+        raise Failed(f"other versions: {', '.join(line['what'] for line in lines)}", lines)
+    return None
+
+
+def changed_files(wanted: Callable[[str], bool]) -> Results:
+    """Compare files with the manifest of the image, those whose path is wanted; raises `Failed`, `NotRun`."""
+    manifest = Path(__file__).with_name("manifest.tsv")
+    if not manifest.exists():
+        raise NotRun(f"there is no {manifest}")
+    lines, count = [], 0
+    for line in manifest.read_text("utf-8", "surrogateescape").splitlines():
+        kind, _, content, path = line.split("\t")
+        if kind != "file" or not wanted(path):
+            continue
+        count += 1
+        try:
+            with open(path, "rb") as file:  # noqa: PTH123 -- faster at 10,000 files
+                got = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            got = error.strerror or "cannot be read"
+        if got != content:
+            lines.append({"what": path, "expected": content, "got": got})
+    if lines:
+        raise Failed(f"{len(lines)} of {count} files are not those that were locked", lines[:20])
+    note(f"{count} files")
+    return None
+
+
+@check(SETTING, order=160)
+def setting_files(_: str) -> Results:
+    """The Python files of torch and NumPy are those of the image's manifest."""
+    inside = re.compile(r".*/site-packages/(torch|numpy)/.*\.pyc?")
+    return changed_files(lambda path: inside.fullmatch(path) is not None)
+
+
+@check(SETTING, part="full", order=165)
+def setting_files_all(_: str) -> Results:
+    """All files of the environment are those of the image's manifest."""
+    return changed_files(lambda path: path.startswith(sys.prefix + "/"))
+
+
+# torch's own copies have a hash in their names: libcudart-9335f6a2.so.12.
+CUDA_LIBRARY = re.compile(
+    r"lib(cudart|cublas|cublasLt|cudnn\w*|cufft|cufile|cupti|curand|cusolver|cusolverMg|cusparse|cusparseLt|nccl"
+    r"|nvJitLink|nvrtc|nvrtc-builtins|nvshmem_host)(?:-[0-9a-f]{8})?\.so(?:\.[0-9.]+)?"
+)
+
+
+@check(SETTING, order=170)
+def one_cuda_copy(_: str) -> Results:
+    """The process holds one copy of each CUDA library, all from one place."""
+    lines = Path("/proc/self/maps").read_text("utf-8", "replace").splitlines()
+    paths = {line.split(None, 5)[5] for line in lines if "/" in line}
+    copies: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        match = CUDA_LIBRARY.fullmatch(Path(path).name)
+        if match:
+            copies.setdefault(match[1], []).append(path)
+    if not copies:
+        raise NotRun("this build of torch loads no CUDA library")
+    twice = {name: found for name, found in copies.items() if len(found) > 1}
+    if twice:
+        detail = [
+            {"what": name, "expected": "one copy", "got": " ".join(found)} for name, found in twice.items()
+        ]
+        raise Failed(f"loaded twice: {', '.join(twice)}", detail)
+    inside = {name: found[0].startswith(sys.prefix + "/") for name, found in copies.items()}
+    if len(set(inside.values())) > 1:
+        strays = [copies[name][0] for name in inside if not inside[name]]
+        raise Failed(f"not from {sys.prefix}: {', '.join(strays)}")
+    cudnn = getattr(torch._C, "_cudnn", None)
+    if cudnn is not None:
+        # torch's own rule (torch/backends/cudnn/__init__.py): a wheel may ask for a later minor version than
+        # the one that it is compiled with, such as 9.10 with 9.8.
+        compiled, running = cudnn.getCompileVersion(), cudnn.getRuntimeVersion()
+        fits = running[0] == compiled[0] and running >= compiled
+        must_be(f"cuDNN {running} fits torch, which is compiled with {compiled}", got=fits, expected=True)
+    return None
+
+
+# --- ranks ------------------------------------------------------------------------------------------------
+# Training on two ranks.
 
 def rank_work(sending: Any, rank: int, backend: str, place: str) -> None:
     """Send what one of two ranks has after 5 steps: its order of samples, losses, gradients, parameters."""
@@ -478,7 +1192,7 @@ def two_ranks(backend: str, start: str) -> Results:
 
 # This early because its two processes are forked (an import of torch each would take seconds), which is safe
 # only while torch has not started threads.
-@check(ACROSS)
+@check(ACROSS, order=20)
 def ranks_gloo(_: str) -> Results:
     """Training on two ranks with gloo repeats: order, losses, gradients and parameters, equal on both."""
     if not (torch.distributed.is_available() and torch.distributed.is_gloo_available()):
@@ -489,7 +1203,7 @@ def ranks_gloo(_: str) -> Results:
     return two_ranks("gloo", "fork")
 
 
-@check(ACROSS, devices=("cuda",))
+@check(ACROSS, devices=("cuda",), order=30)
 def ranks_nccl(_: str) -> Results:
     """Training on two GPUs with NCCL repeats: order, losses, gradients and parameters, equal on both."""
     if torch.cuda.device_count() < 2:
@@ -497,253 +1211,8 @@ def ranks_nccl(_: str) -> Results:
     return two_ranks("nccl", "spawn")
 
 
-@check(SETTING)
-def setting_deterministic(_: str) -> Results:
-    """Deterministic algorithms are on in torch, and what has none raises rather than warns."""
-    on = torch.are_deterministic_algorithms_enabled()
-    warns = torch.is_deterministic_algorithms_warn_only_enabled()
-    must_be("torch.are_deterministic_algorithms_enabled()", got=on, expected=True)
-    must_be("torch.is_deterministic_algorithms_warn_only_enabled()", got=warns, expected=False)
-    return None
-
-
-@check(SETTING)
-def setting_cudnn(_: str) -> Results:
-    """cuDNN takes deterministic algorithms, and does not choose them by a race."""
-    must_be("torch.backends.cudnn.deterministic", got=torch.backends.cudnn.deterministic, expected=True)
-    must_be("torch.backends.cudnn.benchmark", got=torch.backends.cudnn.benchmark, expected=False)
-    return None
-
-
-@check(SETTING)
-def setting_tf32(_: str) -> Results:
-    """float32 products keep all their bits: TF32 is off in cuBLAS and cuDNN."""
-    for what, backend in (("cudnn", torch.backends.cudnn), ("cuda.matmul", torch.backends.cuda.matmul)):
-        try:
-            got = backend.allow_tf32
-        except RuntimeError:  # torch 2.9 and later, where a program has used the new names
-            got = backend.fp32_precision == "tf32"
-        must_be(f"torch.backends.{what}.allow_tf32", got=got, expected=False)
-    must_be("NVIDIA_TF32_OVERRIDE", got=os.environ.get("NVIDIA_TF32_OVERRIDE", "not set"), expected="0")
-    return None
-
-
-@check(SETTING, devices=BOTH)
-def precision(device: str) -> Results:
-    """float32 products and convolutions have the precision of float32, by comparison with float64."""
-    # Rounding the factors to TF32's 10 bits gives 3e-4 here, to bfloat16 3e-3; float32 itself at most 1e-6.
-    for what, function, shape in (
-        ("matmul", torch.matmul, (256, 256)),
-        ("conv2d", torch.nn.functional.conv2d, (16, 16, 9, 9)),
-    ):
-        a, b = (numbers(*shape, salt=salt, dtype="float64") for salt in (1, 2))
-        exact = function(a, b)
-        got = function(a.float().to(device), b.float().to(device)).cpu().double()
-        error = ((got - exact).norm() / exact.norm()).item()
-        if error > 3e-5:
-            detail = {"what": f"relative error of {what}", "expected": "below 3e-05", "got": f"{error:.3g}"}
-            raise Failed(f"{what} in float32 is not precise: TF32 or bfloat16 is in use", [detail])
-    return None
-
-
-@check(SETTING)
-def setting_threads(_: str) -> Results:
-    """The number of threads is fixed, and is the one in effect (more than the cores are not given)."""
-    text = os.environ.get("OMP_NUM_THREADS", "")
-    if not text.isdecimal():
-        raise Failed("OMP_NUM_THREADS is not set: results depend on the number of cores")
-    for name in ("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        must_be(name, got=os.environ.get(name, "not set"), expected=text)
-    for name in ("OMP_DYNAMIC", "MKL_DYNAMIC"):
-        must_be(name, got=os.environ.get(name, "").upper(), expected="FALSE")
-    must_be("torch.get_num_threads()", got=torch.get_num_threads(), expected=int(text))
-    return None
-
-
-@check(SETTING)
-def setting_hash_seed(_: str) -> Results:
-    """The hash seed of Python is fixed."""
-    if not os.environ.get("PYTHONHASHSEED", "").isdecimal():
-        raise Failed("PYTHONHASHSEED is not set to a number: the order of sets changes with every process")
-    must_be("sys.flags.ignore_environment", got=sys.flags.ignore_environment, expected=0)
-    return None
-
-
-@check(SETTING)
-def setting_cublas_workspace(_: str) -> Results:
-    """cuBLAS has a workspace of a fixed size (torch up to 2.9 refuses to run without)."""
-    got = os.environ.get("CUBLAS_WORKSPACE_CONFIG", "not set")
-    must_be("CUBLAS_WORKSPACE_CONFIG", got=got, expected=":16:8" if got == ":16:8" else ":4096:8")
-    return None
-
-
-@check(SETTING, devices=("cuda",))
-def cublas_refuses(_: str) -> Results:
-    """torch refuses a product on the GPU when cuBLAS has no fixed workspace."""
-    if version() >= (2, 10):  # pytorch/pytorch#161749
-        raise NotRun("torch 2.10 and later run without a fixed workspace; see setting-cublas-workspace")
-    code = (
-        "import torch; torch.use_deterministic_algorithms(True);"
-        "a = torch.ones(64, 64, device='cuda'); print((a @ a).cpu())"
-    )
-    env = {name: value for name, value in os.environ.items() if name != "CUBLAS_WORKSPACE_CONFIG"}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        raise Failed("a product without CUBLAS_WORKSPACE_CONFIG gave a result: the flag is not enforced")
-    if "CUBLAS_WORKSPACE_CONFIG" not in done.stderr:
-        raise RuntimeError(done.stderr)
-    return None
-
-
-@check(SETTING)
-def setting_profile(_: str) -> Results:
-    """The variables of the other libraries that change numbers are set as the profile says."""
-    expected = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "TORCHINDUCTOR_DETERMINISTIC": "1"}
-    if os.environ.get("REPROBUILD_PROFILE") == "portable":
-        expected |= {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
-        must_be("torch's CPU capability", got=torch.backends.cpu.get_cpu_capability(), expected="AVX2")
-    else:
-        expected["MKL_CBWR"] = "AUTO"
-    for name, value in expected.items():
-        must_be(name, got=os.environ.get(name, "not set"), expected=value)
-    return None
-
-
-@check(SETTING)
-def setting_forbidden(_: str) -> Results:
-    """No variable is set that changes an algorithm or its numbers."""
-    found = [name for name in FORBIDDEN if name in os.environ]
-    if found:
-        lines = [{"what": name, "expected": "not set", "got": os.environ[name]} for name in found]
-        raise Failed(f"set: {', '.join(found)}", lines)
-    return None
-
-
-@check(SETTING, devices=BOTH)
-def setting_kept(device: str) -> Results:
-    """A convolution and a step of training leave the settings as they were, and as they have to be."""
-
-    def state() -> tuple[object, ...]:
-        cudnn = torch.backends.cudnn
-        flags = torch.are_deterministic_algorithms_enabled(), cudnn.deterministic, cudnn.benchmark
-        return *flags, torch.get_num_threads(), torch.get_float32_matmul_precision()
-
-    before = state()
-    conv2d(device)
-    train(device, "SGD", {"lr": 0.1}, steps=1)
-    must_be("flag, cuDNN's flags, threads, precision", got=state(), expected=before)
-    # A convolution before this one may have changed them already.
-    wanted = {"deterministic algorithms": True, "cudnn.deterministic": True, "cudnn.benchmark": False}
-    for (what, expected), got in zip(wanted.items(), before, strict=False):
-        must_be(f"{what} after a convolution", got=got, expected=expected)
-    return None
-
-
-@check(SETTING)
-def setting_versions(_: str) -> Results:
-    """Installed packages have the versions of the image's constraints."""
-    constraints = Path(__file__).with_name("constraints.txt")
-    if not constraints.exists():
-        raise NotRun(f"there is no {constraints}")
-    metadata = importlib.import_module("importlib.metadata")
-    lines = []
-    for name, wanted in re.findall(
-        r"^([\w.-]+) *== *([^\s;#]+)", constraints.read_text("utf-8"), re.MULTILINE
-    ):
-        try:
-            got = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            got = "not installed"
-        # "2.4.1.*" is a package of conda's, whose builds may call themselves 2.4.1.post303 to pip, and whose
-        # names are not all known to pip.
-        conda = wanted.endswith(".*")
-        if conda and (got == "not installed" or re.match(re.escape(wanted[:-2]) + "(?![0-9])", got)):
-            continue
-        if got != wanted:
-            lines.append({"what": name, "expected": wanted, "got": got})
-    if lines:
-        raise Failed(f"other versions: {', '.join(line['what'] for line in lines)}", lines)
-    return None
-
-
-def changed_files(wanted: Callable[[str], bool]) -> Results:
-    """Compare files with the manifest of the image, those whose path is wanted; raises `Failed`, `NotRun`."""
-    manifest = Path(__file__).with_name("manifest.tsv")
-    if not manifest.exists():
-        raise NotRun(f"there is no {manifest}")
-    lines, count = [], 0
-    for line in manifest.read_text("utf-8", "surrogateescape").splitlines():
-        kind, _, content, path = line.split("\t")
-        if kind != "file" or not wanted(path):
-            continue
-        count += 1
-        try:
-            with open(path, "rb") as file:  # noqa: PTH123 -- faster at 10,000 files
-                got = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            got = error.strerror or "cannot be read"
-        if got != content:
-            lines.append({"what": path, "expected": content, "got": got})
-    if lines:
-        raise Failed(f"{len(lines)} of {count} files are not those that were locked", lines[:20])
-    note(f"{count} files")
-    return None
-
-
-@check(SETTING)
-def setting_files(_: str) -> Results:
-    """The Python files of torch and NumPy are those of the image's manifest."""
-    inside = re.compile(r".*/site-packages/(torch|numpy)/.*\.pyc?")
-    return changed_files(lambda path: inside.fullmatch(path) is not None)
-
-
-@check(SETTING, part="full")
-def setting_files_all(_: str) -> Results:
-    """All files of the environment are those of the image's manifest."""
-    return changed_files(lambda path: path.startswith(sys.prefix + "/"))
-
-
-# torch's own copies have a hash in their names: libcudart-9335f6a2.so.12.
-CUDA_LIBRARY = re.compile(
-    r"lib(cudart|cublas|cublasLt|cudnn\w*|cufft|cufile|cupti|curand|cusolver|cusolverMg|cusparse|cusparseLt|nccl"
-    r"|nvJitLink|nvrtc|nvrtc-builtins|nvshmem_host)(?:-[0-9a-f]{8})?\.so(?:\.[0-9.]+)?"
-)
-
-
-@check(SETTING)
-def one_cuda_copy(_: str) -> Results:
-    """The process holds one copy of each CUDA library, all from one place."""
-    lines = Path("/proc/self/maps").read_text("utf-8", "replace").splitlines()
-    paths = {line.split(None, 5)[5] for line in lines if "/" in line}
-    copies: dict[str, list[str]] = {}
-    for path in sorted(paths):
-        match = CUDA_LIBRARY.fullmatch(Path(path).name)
-        if match:
-            copies.setdefault(match[1], []).append(path)
-    if not copies:
-        raise NotRun("this build of torch loads no CUDA library")
-    twice = {name: found for name, found in copies.items() if len(found) > 1}
-    if twice:
-        detail = [
-            {"what": name, "expected": "one copy", "got": " ".join(found)} for name, found in twice.items()
-        ]
-        raise Failed(f"loaded twice: {', '.join(twice)}", detail)
-    inside = {name: found[0].startswith(sys.prefix + "/") for name, found in copies.items()}
-    if len(set(inside.values())) > 1:
-        strays = [copies[name][0] for name in inside if not inside[name]]
-        raise Failed(f"not from {sys.prefix}: {', '.join(strays)}")
-    cudnn = getattr(torch._C, "_cudnn", None)
-    if cudnn is not None:
-        # torch's own rule (torch/backends/cudnn/__init__.py): a wheel may ask for a later minor version than
-        # the one that it is compiled with, such as 9.10 with 9.8.
-        compiled, running = cudnn.getCompileVersion(), cudnn.getRuntimeVersion()
-        fits = running[0] == compiled[0] and running >= compiled
-        must_be(f"cuDNN {running} fits torch, which is compiled with {compiled}", got=fits, expected=True)
-    return None
-
-
-# --- Seeds -----------------------------------------------------------------------------------------------
-
+# --- seeds ------------------------------------------------------------------------------------------------
+# Random numbers follow from their seeds.
 
 def torch_draws(device: str, generator: Any = None) -> dict[str, Any]:
     """Return a thousand numbers of each kind from torch's generator of the device, or from another."""
@@ -777,7 +1246,7 @@ def check_seeding(
     return first
 
 
-@check(WITHIN, ACROSS, devices=BOTH)
+@check(WITHIN, ACROSS, devices=BOTH, order=200)
 def torch_seed(device: str) -> Results:
     """torch's numbers follow from manual_seed, also a Generator's own."""
     places = [f"cuda:{i}" for i in range(torch.cuda.device_count())] if device == "cuda" else [device]
@@ -793,7 +1262,7 @@ def torch_seed(device: str) -> Results:
     return {**results, **{f"Generator {name}": value for name, value in draws.items()}, "dropout": dropout}
 
 
-@check(WITHIN, ACROSS, anywhere=True)
+@check(WITHIN, ACROSS, anywhere=True, order=205)
 def python_seed(_: str) -> Results:
     """Python's random numbers follow from random.seed."""
 
@@ -804,7 +1273,7 @@ def python_seed(_: str) -> Results:
     return check_seeding("random", random.seed, random.seed, draw)  # type: ignore[no-any-return]
 
 
-@check(WITHIN, ACROSS)
+@check(WITHIN, ACROSS, order=210)
 def numpy_seed(_: str) -> Results:
     """NumPy's numbers follow from numpy.random.seed and default_rng."""
 
@@ -825,7 +1294,7 @@ def numpy_seed(_: str) -> Results:
     return {**results, **{f"default_rng {name}": value for name, value in own.items()}}
 
 
-@check(ACROSS, anywhere=True)
+@check(ACROSS, anywhere=True, order=215)
 def hash_seed(_: str) -> Results:
     """Two interpreters give a set of words one order."""
     code = "print(list({str(i) for i in range(50)}))"
@@ -835,216 +1304,8 @@ def hash_seed(_: str) -> Results:
     return {"set": list({f"word {i}" for i in range(50)}), "hash": hash("reprobuild")}
 
 
-# --- Operations ------------------------------------------------------------------------------------------
-
-
-def convolution(device: str, kind: str, size: Sequence[int], **options: Any) -> dict[str, Any]:
-    """Return output and gradients of torch.nn.KIND from 8 to 16 channels, a batch of 8, a kernel of 3."""
-    module = filled(getattr(torch.nn, kind)(8, 16, 3, **options), device)
-    return module_with_gradients(module, numbers(8, 8, *size, device=device))
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def conv1d(device: str) -> Results:
-    """A convolution repeats, 1-D, forward and backward."""
-    return convolution(device, "Conv1d", [512])
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def conv2d(device: str) -> Results:
-    """A convolution repeats, 2-D, forward and backward."""
-    return convolution(device, "Conv2d", [48, 48], padding=1)
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def conv3d(device: str) -> Results:
-    """A convolution repeats, 3-D, forward and backward."""
-    return convolution(device, "Conv3d", [10, 12, 12])
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def conv_transposed(device: str) -> Results:
-    """A transposed convolution repeats, forward and backward."""
-    return convolution(device, "ConvTranspose2d", [24, 24], stride=2)
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def depthwise_batchnorm(device: str) -> Results:
-    """Depthwise convolution and batch norm repeat, forward and backward."""
-    layers = torch.nn.Conv2d(16, 16, 3, groups=16), torch.nn.BatchNorm2d(16), torch.nn.ReLU()
-    return module_with_gradients(
-        filled(torch.nn.Sequential(*layers), device), numbers(8, 16, 32, 32, device=device)
-    )
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def matmul(device: str) -> Results:
-    """A product of matrices repeats, forward and backward, also in bfloat16 and float64."""
-    results = {}
-    for dtype in ("float32", "float64", "bfloat16"):
-        a, b = (numbers(192, 192, salt=salt, dtype=dtype, device=device) for salt in (1, 2))
-        results.update({f"{dtype} {k}": v for k, v in with_gradients(torch.matmul, a, b).items()})
-    results["mv"] = torch.mv(numbers(500, 700, device=device), numbers(700, salt=1, device=device))
-    return results
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def bmm(device: str) -> Results:
-    """A batch of products repeats, forward and backward, also baddbmm."""
-    a, b, c = (numbers(8, 96, 96, salt=salt, device=device) for salt in (1, 2, 3))
-    added = with_gradients(torch.baddbmm, c, a, b)
-    return {**with_gradients(torch.bmm, a, b), **{f"baddbmm {name}": value for name, value in added.items()}}
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def bmm_sparse(device: str) -> Results:
-    """A product of a sparse and a dense batch repeats."""
-    dense = numbers(4, 128, 128, salt=1)
-    sparse = torch.where(dense.abs() > 0.8, dense, torch.zeros(())).to_sparse().to(device)
-    return {"output": torch.bmm(sparse, numbers(4, 128, 64, salt=2, device=device))}
-
-
-def accumulated(device: str, how: Callable[[Any, Any, Any], Any]) -> Results:
-    """Return 100,000 rows of 8 added up in 1,000 slots by ``how(slots, index, rows)``, with gradients."""
-    rows, index = numbers(100_000, 8, device=device), indices(100_000, 1000, salt=3, device=device)
-    return with_gradients(
-        lambda slots, rows: how(slots, index, rows), numbers(1000, 8, salt=1, device=device), rows
-    )
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def index_add(device: str) -> Results:
-    """index_add repeats when many rows go to one place."""
-    return accumulated(device, lambda slots, index, rows: slots.index_add(0, index, rows))
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def scatter_add(device: str) -> Results:
-    """scatter_add repeats when many values go to one place."""
-    return accumulated(
-        device, lambda slots, index, rows: slots.scatter_add(0, index[:, None].expand(-1, 8), rows)
-    )
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def index_put(device: str) -> Results:
-    """index_put that accumulates repeats when many rows go to one place."""
-    return accumulated(device, lambda slots, index, rows: slots.index_put((index,), rows, accumulate=True))
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def embedding(device: str) -> Results:
-    """The gradient of an embedding repeats when words recur."""
-    words = indices(20_000, 500, device=device)
-    return with_gradients(
-        lambda table: torch.nn.functional.embedding(words, table), numbers(500, 32, device=device)
-    )
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def lstm(device: str) -> Results:
-    """An LSTM repeats, forward and backward."""
-    # Without dropout: cuDNN's is known to vary within a process (pytorch/pytorch#90168).
-    return module_with_gradients(
-        filled(torch.nn.LSTM(32, 48, num_layers=2), device), numbers(24, 8, 32, device=device)
-    )
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def gru(device: str) -> Results:
-    """A GRU repeats, forward and backward."""
-    return module_with_gradients(filled(torch.nn.GRU(32, 48), device), numbers(24, 8, 32, device=device))
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def layer_norm(device: str) -> Results:
-    """Layer norm repeats, forward and backward."""
-    return module_with_gradients(filled(torch.nn.LayerNorm(512), device), numbers(256, 512, device=device))
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def softmax(device: str) -> Results:
-    """Softmax repeats, forward and backward."""
-    return with_gradients(lambda x: torch.softmax(x * 8, dim=-1), numbers(256, 1000, device=device))
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def sums(device: str) -> Results:
-    """Sums and means of a million values repeat."""
-    x, wide = numbers(1_000_000, device=device), numbers(300_000, dtype="float64", device=device)
-    return {
-        "sum": x.sum(),
-        "mean": x.mean(),
-        "norm": x.norm(),
-        "float64 sum": wide.sum(),
-        "rows": x.view(1000, -1).sum(0),
-    }
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def attention(device: str) -> Results:
-    """Scaled dot product attention repeats, each backend that there is."""
-    module, function = (
-        importlib.import_module("torch.nn.attention"),
-        torch.nn.functional.scaled_dot_product_attention,
-    )
-    results = {}
-    for backend in ("MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"):
-        # On CUDA the flash and cuDNN kernels take half precision only.
-        half = device == "cuda" and backend in ("FLASH_ATTENTION", "CUDNN_ATTENTION")
-        dtype = "float16" if half else "float32"
-        inputs = [numbers(2, 4, 96, 32, salt=salt, dtype=dtype, device=device) for salt in (1, 2, 3)]
-        kind = getattr(module.SDPBackend, backend, None)
-        if kind is None:
-            continue
-        try:
-            with module.sdpa_kernel(kind), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # it warns why a backend does not do
-                found = with_gradients(function, *inputs)
-        except RuntimeError:
-            if backend == "MATH":  # the only one that every device has
-                raise
-            continue
-        results.update({f"{backend} {name}": value for name, value in found.items()})
-    note("backends: " + ", ".join(sorted({name.split()[0] for name in results})))
-    return results
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def svd_lowrank(device: str) -> Results:
-    """svd_lowrank, which draws random numbers, repeats after a seed."""
-    torch.manual_seed(7)
-    u, s, v = torch.svd_lowrank(numbers(200, 100, device=device), q=6)
-    return {"u": u, "s": s, "v": v}
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def decompositions(device: str) -> Results:
-    """Decompositions of matrices repeat: eigh, svd, solve."""
-    a = numbers(96, 96, dtype="float64", device=device)
-    values, vectors = torch.linalg.eigh(a + a.T)
-    u, s, v = torch.linalg.svd(a)
-    solved = torch.linalg.solve(a, numbers(96, 4, salt=1, dtype="float64", device=device))
-    return {"eigenvalues": values, "eigenvectors": vectors, "u": u, "s": s, "v": v, "solve": solved}
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def fft(device: str) -> Results:
-    """Fourier transforms repeat."""
-    grid = numbers(8, 64, 60, device=device)
-    return {
-        "rfft": torch.fft.rfft(numbers(4, 4099, device=device)),
-        "fft2": torch.view_as_real(torch.fft.fft2(grid)),
-    }
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def elementwise(device: str) -> Results:
-    """Functions of single values repeat."""
-    x = numbers(20_000, device=device)
-    names = ("exp", "sin", "cos", "tanh", "erf", "sigmoid")
-    return {**{name: getattr(torch, name)(x * 4) for name in names}, "log": torch.log(x.abs() + 1e-3)}
-
+# --- cases ------------------------------------------------------------------------------------------------
+# Operations that have had no deterministic algorithm in some version of torch.
 
 def cases() -> dict[str, tuple[str, str, Callable[[str], Any]]]:  # noqa: C901 -- a table
     """Return operations that have had no deterministic algorithm in some version of torch.
@@ -1165,6 +1426,12 @@ def cases() -> dict[str, tuple[str, str, Callable[[str], Any]]]:  # noqa: C901 -
     }  # fmt: skip
 
 
+# --- documented -------------------------------------------------------------------------------------------
+# What torch's documentation says of such operations, and what they do.
+
+REPEATS = 10  # of a control, with determinism on
+
+
 def documented(name: str, word: str, device: str) -> str:
     """Return what the installed torch's documentation says of an operation on a device, with the flag on.
 
@@ -1198,7 +1465,7 @@ def observed(operation: Callable[[str], Any], device: str) -> str:
     return "repeats"
 
 
-@check(SETTING, devices=BOTH)
+@check(SETTING, devices=BOTH, order=440)
 def raises(device: str) -> Results:
     """What lacks a deterministic algorithm raises or repeats; notes say where the documentation errs."""
     seen: dict[str, str] = {}
@@ -1222,6 +1489,9 @@ def raises(device: str) -> Results:
     return {label: how.encode() for label, how in seen.items()}
 
 
+# --- compilation ------------------------------------------------------------------------------------------
+# torch.compile.
+
 def toolchain_missing(device: str) -> str:
     """Return what torch.compile lacks here, or nothing."""
     if not any(map(shutil.which, (os.environ.get("CXX", "g++"), "g++", "clang++"))):
@@ -1233,7 +1503,7 @@ def toolchain_missing(device: str) -> str:
     return ""
 
 
-@check(WITHIN, ACROSS, devices=BOTH, part="full")
+@check(WITHIN, ACROSS, devices=BOTH, part="full", order=450)
 def compiled(device: str) -> Results:
     """torch.compile of a small model repeats in two processes with empty caches, forward and backward."""
     missing = toolchain_missing(device)
@@ -1258,10 +1528,10 @@ def _restore(name: str, value: str | None) -> None:
         os.environ[name] = value
 
 
-# --- Golden values ---------------------------------------------------------------------------------------
+# --- golden -----------------------------------------------------------------------------------------------
+# Results that are the same on every machine.
 
-
-@check(WITHIN, ACROSS, GOLDEN)
+@check(WITHIN, ACROSS, GOLDEN, order=500)
 def golden_streams(_: str) -> Results:
     """Random numbers after a seed are those that this torch gives on every machine."""
     torch.manual_seed(20240915)
@@ -1292,7 +1562,7 @@ def golden_streams(_: str) -> Results:
     return results
 
 
-@check(WITHIN, ACROSS, GOLDEN)
+@check(WITHIN, ACROSS, GOLDEN, order=505)
 def golden_arithmetic(_: str) -> Results:
     """Integer and exactly rounded operations, and sums of a fixed order, give the same everywhere."""
     a, b = numbers(1000, 8), numbers(1000, 8, salt=1)
@@ -1320,163 +1590,31 @@ def golden_arithmetic(_: str) -> Results:
     return {**results, "embedding backward": found["gradient0"]}
 
 
-# --- Data and training -----------------------------------------------------------------------------------
+def compare_golden(name: str, results: Mapping[str, str]) -> None:
+    """Compare a check's results with the values kept for this version of torch.
 
-
-class Draws:
-    """A data set of 16 items: the index, a number from torch, NumPy and random, and whether the flag is on.
-
-    With ``held``, a numpy Generator of its own draws in NumPy's place.
+    Raises `Failed` where they differ, `NotRun` where there are none.
     """
-
-    def __init__(self, *, held: bool = False) -> None:
-        self.rng = np.random.default_rng(11) if held else None
-
-    def __len__(self) -> int:  # noqa: D105 -- the class says what it is
-        return 16
-
-    def __getitem__(self, index: int) -> tuple[int, float, float, float, bool]:  # noqa: D105 -- likewise
-        own = np.random.rand() if self.rng is None else self.rng.random()
-        on = bool(torch.are_deterministic_algorithms_enabled())
-        return index, torch.rand((), dtype=torch.float64).item(), own, random.random(), on  # noqa: S311
-
-
-def reseed_held(_: int) -> None:
-    """Give a worker's copy of the data set's Generator a seed of its own; a worker_init_fn."""
-    info = torch.utils.data.get_worker_info()
-    info.dataset.rng = np.random.default_rng(info.seed)
+    path, release = Path(__file__).with_name("golden.json"), torch.__version__.partition("+")[0]
+    if not path.exists():
+        raise NotRun(f"there are no golden values: no {path.name} beside the self-test")
+    place = f"torch {release} on {platform.machine()}"
+    golden = json.loads(path.read_text("utf-8")).get(place, {}).get(name)
+    if golden is None:
+        raise NotRun(f"no golden values are kept for {place}")
+    lines = [
+        {"what": what, "expected": golden.get(what, "none"), "got": results.get(what, "none")}
+        for what in {**golden, **results}
+        if golden.get(what) != results.get(what)
+    ]
+    if lines:
+        raise Failed(f"not the numbers of {place}, which are the same on every machine", lines)
 
 
-def loaded(workers: int, start: str | None = None, data: Any = None, **options: Any) -> dict[str, Any]:
-    """Return an epoch of `Draws`, shuffled, after one seed; ``start``: "fork" or "spawn"."""
-    torch.manual_seed(11)
-    np.random.seed(11)
-    random.seed(11)
-    loader = torch.utils.data.DataLoader(
-        data or Draws(),
-        batch_size=4,
-        shuffle=True,
-        num_workers=workers,
-        multiprocessing_context=start if workers else None,
-        **options,
-    )
-    columns = [torch.cat(column) for column in zip(*loader, strict=True)]
-    if len(columns[1].unique()) != len(columns[1]):
-        raise Failed("two items got the same random number from torch")
-    must_be(
-        "torch.are_deterministic_algorithms_enabled() in workers", got=bool(columns[4].all()), expected=True
-    )
-    return dict(zip(("order", "torch", "numpy", "random"), columns, strict=False))
+# --- controls ---------------------------------------------------------------------------------------------
+# Controls: nondeterminism that must be seen.
 
-
-def loaded_both(workers: int, start: str | None = None) -> Results:
-    """Return an epoch without and one with a Generator of its own; another seed gives another order."""
-    own = loaded(workers, start, generator=torch.Generator().manual_seed(5))
-    other = loaded(workers, start, generator=torch.Generator().manual_seed(6)) if start != "spawn" else None
-    if other:
-        must_differ("a DataLoader's order with another Generator", own["order"], other["order"])
-    plain = loaded(workers, start)
-    return {**plain, **{f"generator {name}": value for name, value in own.items()}}
-
-
-@check(WITHIN, ACROSS, anywhere=True)
-def dataloader(_: str) -> Results:
-    """A DataLoader repeats: order and transforms, in the process itself, with and without a generator."""
-    return loaded_both(0)
-
-
-@check(WITHIN, ACROSS, anywhere=True)
-def dataloader_workers(_: str) -> Results:
-    """A DataLoader repeats: order and transforms, in two forked workers, with and without a generator."""
-    return loaded_both(2, "fork")
-
-
-@check(ACROSS, part="full", anywhere=True)
-def dataloader_spawn(_: str) -> Results:
-    """A DataLoader repeats: order and transforms, in two spawned workers, with and without a generator."""
-    return loaded_both(2, "spawn")
-
-
-@check(WITHIN, ACROSS, anywhere=True)
-def dataloader_held(_: str) -> Results:
-    """A numpy Generator that a data set holds is copied into each worker, and a worker_init_fn mends that."""
-    copied = loaded(2, "fork", Draws(held=True))["numpy"]
-    distinct = len(copied.unique())
-    if distinct == len(copied):
-        raise Failed("the workers' copies of a Generator draw different numbers: the known trap was not seen")
-    note(
-        f"a numpy Generator held by a data set gives {distinct} distinct numbers to {len(copied)} items,"
-        " since each worker has the same copy; seed it in a worker_init_fn"
-    )
-    mended = loaded(2, "fork", Draws(held=True), worker_init_fn=reseed_held)["numpy"]
-    if len(mended.unique()) != len(mended):
-        raise Failed("two items got the same random number, though each worker's Generator has its own seed")
-    return {"copied": copied, "mended": mended}
-
-
-@check(WITHIN, ACROSS, anywhere=True)
-def distributed_sampler(_: str) -> Results:
-    """DistributedSampler's order follows from seed and epoch; without set_epoch it never changes."""
-    results: dict[str, Any] = {}
-    for rank in range(2):
-        sampler = torch.utils.data.DistributedSampler(range(64), num_replicas=2, rank=rank, seed=3)
-        first, again = list(sampler), list(sampler)
-        must_be("an epoch without set_epoch", got=again, expected=first)
-        sampler.set_epoch(1)
-        second = list(sampler)
-        must_differ("DistributedSampler's order in the next epoch, after set_epoch", first, second)
-        results |= {f"rank {rank} epoch 0": first, f"rank {rank} epoch 1": second}
-    must_be(
-        "samples of the two ranks",
-        got=sorted(results["rank 0 epoch 1"] + results["rank 1 epoch 1"]),
-        expected=list(range(64)),
-    )
-    return results
-
-
-def train(device: str, optimizer: str, options: Mapping[str, Any], steps: int = 20) -> dict[str, Any]:
-    """Return the losses and the last parameters of a small CNN after some steps on 16 images of 12 x 12."""
-    nn = torch.nn
-    layers = (
-        nn.Conv2d(1, 8, 3),
-        nn.BatchNorm2d(8),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(200, 10),
-    )
-    model = filled(nn.Sequential(*layers), device)
-    images, labels = numbers(16, 1, 12, 12, device=device), indices(16, 10, device=device)
-    stepper = getattr(torch.optim, optimizer)(model.parameters(), **options)
-    losses = []
-    for _ in range(steps):
-        stepper.zero_grad()
-        loss = nn.functional.cross_entropy(model(images), labels)
-        loss.backward()
-        stepper.step()
-        losses.append(loss.detach())
-    return {"losses": torch.stack(losses), **dict(model.named_parameters())}
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def train_sgd(device: str) -> Results:
-    """Twenty steps of training with SGD repeat: losses and parameters."""
-    return train(device, "SGD", {"lr": 0.1})
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def train_momentum(device: str) -> Results:
-    """Twenty steps of training with momentum repeat: losses and parameters."""
-    return train(device, "SGD", {"lr": 0.05, "momentum": 0.9})
-
-
-@check(WITHIN, ACROSS, devices=BOTH)
-def train_adamw(device: str) -> Results:
-    """Twenty steps of training with AdamW repeat: losses and parameters."""
-    return train(device, "AdamW", {"lr": 0.01})
-
-
-# --- Controls: nondeterminism that must be seen --------------------------------------------------------
+TRIES = 50  # of a control, before it says that it saw nothing
 
 
 def prove(on: Callable[[], Any], off: Callable[[], Any], repeats: int = REPEATS) -> None:
@@ -1519,7 +1657,7 @@ def prove_seed(seed: Callable[..., Any], draw: Callable[[], Any], repeats: int =
     prove(lambda: (seed(7), draw())[1:], lambda: (seed(), draw())[1:], repeats)
 
 
-@check(CONTROL, devices=BOTH)
+@check(CONTROL, devices=BOTH, order=800)
 def control(device: str) -> Results:
     """This test can see nondeterminism here: there with the flag off, gone with it on."""
     # The 1-D form, index_add and scatter_add are stable on the CPU even with the flag off.
@@ -1534,13 +1672,13 @@ def control(device: str) -> Results:
     return None
 
 
-@check(CONTROL, part="prove")
+@check(CONTROL, part="prove", order=805)
 def prove_index_put(device: str) -> Results:
     """index_put_ that accumulates 200,000 rows of 8 in 1,000 slots races without the flag."""
     return control(device)
 
 
-@check(CONTROL, part="prove", devices=BOTH)
+@check(CONTROL, part="prove", devices=BOTH, order=810)
 def prove_indexing(device: str) -> Results:
     """The gradient of w[idx], a million rows from a thousand, races without the flag."""
     weights, index = numbers(1000, 4, device=device), indices(1_000_000, 1000, device=device)
@@ -1548,7 +1686,7 @@ def prove_indexing(device: str) -> Results:
     return None
 
 
-@check(CONTROL, part="prove", devices=("cuda",))
+@check(CONTROL, part="prove", devices=("cuda",), order=815)
 def prove_index_add(device: str) -> Results:
     """index_add_ of a million values in a hundred slots races without the flag."""
     values, index = numbers(1_000_000, device=device), indices(1_000_000, 100, device=device)
@@ -1556,7 +1694,7 @@ def prove_index_add(device: str) -> Results:
     return None
 
 
-@check(CONTROL, part="prove", devices=("cuda",))
+@check(CONTROL, part="prove", devices=("cuda",), order=820)
 def prove_scatter_add(device: str) -> Results:
     """scatter_add_ of a million values in a thousand slots races without the flag."""
     values, index = numbers(1_000_000, device=device), indices(1_000_000, 1000, device=device)
@@ -1564,7 +1702,7 @@ def prove_scatter_add(device: str) -> Results:
     return None
 
 
-@check(CONTROL, part="prove", devices=("cuda",))
+@check(CONTROL, part="prove", devices=("cuda",), order=825)
 def prove_embedding(device: str) -> Results:
     """The gradient of an embedding, a million words of a thousand, races without the flag."""
     table, words = numbers(1000, 16, device=device), indices(1_000_000, 1000, device=device)
@@ -1572,7 +1710,7 @@ def prove_embedding(device: str) -> Results:
     return None
 
 
-@check(CONTROL, part="prove", devices=("cuda",))
+@check(CONTROL, part="prove", devices=("cuda",), order=830)
 def prove_grid_sample(device: str) -> Results:
     """The gradient of grid_sample races without the flag, and is refused with it."""
     image, grid = numbers(4, 3, 32, 32, device=device), numbers(4, 256, 256, 2, salt=1, device=device)
@@ -1581,7 +1719,7 @@ def prove_grid_sample(device: str) -> Results:
     return None
 
 
-@check(CONTROL, part="prove", devices=("cuda",))
+@check(CONTROL, part="prove", devices=("cuda",), order=835)
 def prove_cumsum(device: str) -> Results:
     """A cumulative sum of four million values races without the flag."""
     values = numbers(4_000_000, device=device)
@@ -1589,7 +1727,7 @@ def prove_cumsum(device: str) -> Results:
     return None
 
 
-@check(CONTROL, part="prove", devices=BOTH)
+@check(CONTROL, part="prove", devices=BOTH, order=840)
 def prove_torch_seed(device: str) -> Results:
     """torch's numbers change without a seed and repeat with one."""
 
@@ -1600,21 +1738,21 @@ def prove_torch_seed(device: str) -> Results:
     return None
 
 
-@check(CONTROL, part="prove")
+@check(CONTROL, part="prove", order=845)
 def prove_python_seed(_: str) -> Results:
     """The numbers of random change without a seed and repeat with one."""
     prove_seed(random.seed, lambda: [random.random() for _ in range(100)])  # noqa: S311 -- no secret
     return None
 
 
-@check(CONTROL, part="prove")
+@check(CONTROL, part="prove", order=850)
 def prove_numpy_seed(_: str) -> Results:
     """NumPy's numbers change without a seed and repeat with one."""
     prove_seed(np.random.seed, lambda: np.random.rand(100))
     return None
 
 
-@check(CONTROL, part="prove")
+@check(CONTROL, part="prove", order=855)
 def prove_hash_seed(_: str) -> Results:
     """The order of a set of 50 words changes with the process without PYTHONHASHSEED and repeats with it."""
 
@@ -1629,7 +1767,7 @@ def prove_hash_seed(_: str) -> Results:
     return None
 
 
-@check(CONTROL, part="prove")
+@check(CONTROL, part="prove", order=860)
 def prove_workers(_: str) -> Results:
     """The numbers of a DataLoader's two workers change without a seed and repeat with one."""
 
@@ -1646,8 +1784,8 @@ def prove_workers(_: str) -> Results:
     return None
 
 
-# --- Cost ------------------------------------------------------------------------------------------------
-
+# --- cost -------------------------------------------------------------------------------------------------
+# What determinism costs.
 
 def workloads(device: str) -> dict[str, Callable[[], Any]]:
     """Return operations by name, their inputs made beforehand; the size is for some milliseconds on a CPU."""
@@ -1757,8 +1895,8 @@ def cost_report(device: str) -> dict[str, Any]:
     }
 
 
-# --- The child: one interpreter that runs the checks -----------------------------------------------------
-
+# --- child ------------------------------------------------------------------------------------------------
+# The child: one interpreter that runs the checks.
 
 def execute(checked: Check, device: str) -> Outcome:
     """Run one check; whatever it raises becomes the outcome."""
@@ -1792,88 +1930,6 @@ def execute(checked: Check, device: str) -> Outcome:
     return outcome
 
 
-def compare_golden(name: str, results: Mapping[str, str]) -> None:
-    """Compare a check's results with the values kept for this version of torch.
-
-    Raises `Failed` where they differ, `NotRun` where there are none.
-    """
-    path, release = Path(__file__).with_name("golden.json"), torch.__version__.partition("+")[0]
-    if not path.exists():
-        raise NotRun(f"there are no golden values: no {path.name} beside the self-test")
-    place = f"torch {release} on {platform.machine()}"
-    golden = json.loads(path.read_text("utf-8")).get(place, {}).get(name)
-    if golden is None:
-        raise NotRun(f"no golden values are kept for {place}")
-    lines = [
-        {"what": what, "expected": golden.get(what, "none"), "got": results.get(what, "none")}
-        for what in {**golden, **results}
-        if golden.get(what) != results.get(what)
-    ]
-    if lines:
-        raise Failed(f"not the numbers of {place}, which are the same on every machine", lines)
-
-
-def gpu_missing() -> str:
-    """Return why CUDA cannot be tested here, or nothing when it can."""
-    if torch.version.cuda is None:
-        return "this build of torch has no CUDA"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of a missing driver; the reason is in the report
-        if torch.cuda.is_available():
-            return ""
-    return "no GPU is visible here, or its driver is too old for this torch"
-
-
-def cpu_scope() -> dict[str, Any]:
-    """Return what decides the bits of results on the CPU, beside the versions."""
-    try:
-        text = Path("/proc/cpuinfo").read_text("utf-8").split("\n\n")[0]
-    except OSError:
-        text = ""
-    info = dict(re.findall(r"^([^\t\n]+?)\s*: *(.*)$", text, re.MULTILINE))
-    kind = [info.get(key, "?") for key in ("cpu family", "model", "stepping")]
-    return {
-        "model": info.get("model name", platform.machine()),
-        "kind": "family {} model {} stepping {}".format(*kind),
-        "machine": platform.machine(),
-        "capability": torch.backends.cpu.get_cpu_capability(),
-        "threads": torch.get_num_threads(),
-        "cores": len(os.sched_getaffinity(0)),
-        "mkl_cbwr": os.environ.get("MKL_CBWR"),
-        "onednn_max_cpu_isa": os.environ.get("ONEDNN_MAX_CPU_ISA"),
-    }
-
-
-def gpu_scope() -> dict[str, Any]:
-    """Return what decides the bits of results on the GPU, beside the versions; driver: null when unknown."""
-    properties = torch.cuda.get_device_properties(0)
-    driver = None
-    with contextlib.suppress(OSError):
-        driver = Path("/sys/module/nvidia/version").read_text("utf-8").strip()
-    return {
-        "name": properties.name,
-        "capability": f"{properties.major}.{properties.minor}",
-        "sm_count": properties.multi_processor_count,
-        "memory_bytes": properties.total_memory,
-        "driver": driver,
-    }
-
-
-def facts(gpu_reason: str) -> dict[str, Any]:
-    """Return versions, scope and gpu of a report; ``gpu_reason``: why no GPU is tested, or nothing."""
-    return {
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-            "cuda": torch.version.cuda,
-            "cudnn": torch.backends.cudnn.version() if torch.version.cuda else None,
-        },
-        "scope": {"cpu": cpu_scope(), "gpu": None if gpu_reason else gpu_scope()},
-        "gpu": {"tested": not gpu_reason, "reason": gpu_reason},
-    }
-
-
 def child(report: Any, names: Sequence[str], device: str) -> None:
     """Run the checks and write each outcome as a line of JSON to ``report``, a text file."""
 
@@ -1896,8 +1952,8 @@ def child(report: Any, names: Sequence[str], device: str) -> None:
     say(done=True, peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
-# --- The parent: two interpreters, one report ------------------------------------------------------------
-
+# --- parent -----------------------------------------------------------------------------------------------
+# The parent: two interpreters, one report.
 
 class Interpreter:
     """A fresh interpreter that runs `child`; its messages are gathered by a thread."""
@@ -2042,6 +2098,9 @@ def entry(checked: Check, device: str, outcome: Outcome) -> dict[str, Any]:
     }
 
 
+# --- text -------------------------------------------------------------------------------------------------
+# Reports as lines for a person.
+
 def cost_text(report: Mapping[str, Any]) -> str:
     """Return the report of ``--cost`` as lines for a person."""
     lines = [f"{'device':6} {'operation':22} {'on':>10} {'off':>10} {'on/off':>7}"]
@@ -2071,6 +2130,8 @@ def text_of(report: Mapping[str, Any]) -> str:
     return "\n".join([*lines, f"{report['verdict']} in {report['seconds']} s", ""])
 
 
+# --- command_line -----------------------------------------------------------------------------------------
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit status."""
     parser = argparse.ArgumentParser(
@@ -2084,21 +2145,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mode.add_argument("--full", action="store_true", help="also what takes longer")
     mode.add_argument("--prove", action="store_true", help="the controls: see nondeterminism come and go")
     mode.add_argument("--cost", action="store_true", help="what determinism costs")
-    parser.add_argument("--only", nargs="+", metavar="NAME", choices=CHECKS, help="run these checks only")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="NAME",
+        choices=CHECKS,
+        help="run these checks only",
+    )
     parser.add_argument("--list", action="store_true", help="list the checks and end")
     parser.add_argument("--time-limit", type=float, default=240.0, metavar="SECONDS", help="default: 240")
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     kind = "prove" if options.prove else "full" if options.full else "battery"
     if options.list:
-        listed = [c for c in CHECKS.values() if options.only is None or c.name in options.only]
+        listed = [c for c in in_order() if options.only is None or c.name in options.only]
         sys.stdout.writelines(
             f"{c.name:24} {c.part:8} {','.join(c.devices):9} {'+'.join(c.compares):21} {c.proves}\n"
             for c in listed
         )
         return 0
     parts = {"battery": {"battery"}, "full": {"battery", "full"}, "prove": {"prove"}}[kind]
-    names = [c.name for c in CHECKS.values() if (c.name in options.only if options.only else c.part in parts)]
+    names = [c.name for c in in_order() if (c.name in options.only if options.only else c.part in parts)]
     names = ["imports", *(name for name in names if name != "imports")]
     if options.child is not None:
         with os.fdopen(options.child, "w", encoding="utf-8") as report:
@@ -2115,7 +2182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Without this, the death of process 1 by SIGTERM would leave the two interpreters behind on a host.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     whole = kind == "battery" and not options.only
-    left_out = [c.name for c in CHECKS.values() if whole and c.part == "full"]
+    left_out = [c.name for c in in_order() if whole and c.part == "full"]
     result = report_of(names, options.device, options.time_limit, kind, left_out)
     sys.stdout.write(json.dumps(result, indent=1) + "\n" if options.json else text_of(result))
     sys.stdout.flush()

@@ -1,0 +1,76 @@
+"""The versions and the kind of machine that results belong to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+from .libraries import np, torch
+
+SCHEMA = 2
+
+
+def gpu_missing() -> str:
+    """Return why CUDA cannot be tested here, or nothing when it can."""
+    if torch.version.cuda is None:
+        return "this build of torch has no CUDA"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of a missing driver; the reason is in the report
+        if torch.cuda.is_available():
+            return ""
+    return "no GPU is visible here, or its driver is too old for this torch"
+
+
+def cpu_scope() -> dict[str, Any]:
+    """Return what decides the bits of results on the CPU, beside the versions."""
+    try:
+        text = Path("/proc/cpuinfo").read_text("utf-8").split("\n\n")[0]
+    except OSError:
+        text = ""
+    info = dict(re.findall(r"^([^\t\n]+?)\s*: *(.*)$", text, re.MULTILINE))
+    kind = [info.get(key, "?") for key in ("cpu family", "model", "stepping")]
+    return {
+        "model": info.get("model name", platform.machine()),
+        "kind": "family {} model {} stepping {}".format(*kind),
+        "machine": platform.machine(),
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "cores": len(os.sched_getaffinity(0)),
+        "mkl_cbwr": os.environ.get("MKL_CBWR"),
+        "onednn_max_cpu_isa": os.environ.get("ONEDNN_MAX_CPU_ISA"),
+    }
+
+
+def gpu_scope() -> dict[str, Any]:
+    """Return what decides the bits of results on the GPU, beside the versions; driver: null when unknown."""
+    properties = torch.cuda.get_device_properties(0)
+    driver = None
+    with contextlib.suppress(OSError):
+        driver = Path("/sys/module/nvidia/version").read_text("utf-8").strip()
+    return {
+        "name": properties.name,
+        "capability": f"{properties.major}.{properties.minor}",
+        "sm_count": properties.multi_processor_count,
+        "memory_bytes": properties.total_memory,
+        "driver": driver,
+    }
+
+
+def facts(gpu_reason: str) -> dict[str, Any]:
+    """Return versions, scope and gpu of a report; ``gpu_reason``: why no GPU is tested, or nothing."""
+    return {
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "cuda": torch.version.cuda,
+            "cudnn": torch.backends.cudnn.version() if torch.version.cuda else None,
+        },
+        "scope": {"cpu": cpu_scope(), "gpu": None if gpu_reason else gpu_scope()},
+        "gpu": {"tested": not gpu_reason, "reason": gpu_reason},
+    }

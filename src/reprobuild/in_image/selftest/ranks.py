@@ -1,0 +1,125 @@
+"""Training on two ranks."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import tempfile
+import time
+import traceback
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from .exact import difference, indices, numbers
+from .gradients import filled
+from .libraries import torch
+from .outcomes import Failed, NotRun, Results
+from .registry import ACROSS, check
+
+
+def rank_work(sending: Any, rank: int, backend: str, place: str) -> None:
+    """Send what one of two ranks has after 5 steps: its order of samples, losses, gradients, parameters."""
+    distributed, nn = torch.distributed, torch.nn
+    # Without it gloo asks for the address of the host's name, which a container without a network has not.
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    device = "cpu" if backend == "gloo" else f"cuda:{rank}"
+    distributed.init_process_group(
+        backend,
+        init_method=f"file://{place}",
+        rank=rank,
+        world_size=2,
+        timeout=timedelta(seconds=60),
+    )
+    layers = nn.Linear(48, 64), nn.ReLU(), nn.Linear(64, 10)
+    model = filled(nn.Sequential(*layers), device)
+    parallel = nn.parallel.DistributedDataParallel(model)
+    sampler = torch.utils.data.DistributedSampler(range(40), num_replicas=2, rank=rank, seed=3)
+    images, labels = numbers(40, 48, device=device), indices(40, 10, device=device)
+    order = torch.tensor(list(sampler))
+    stepper = torch.optim.SGD(parallel.parameters(), lr=0.1)
+    losses = []
+    for mine in order.to(device).split(4):
+        stepper.zero_grad()
+        loss = nn.functional.cross_entropy(parallel(images[mine]), labels[mine])
+        loss.backward()
+        stepper.step()
+        losses.append(loss.detach())
+    found = {"order": order, "losses": torch.stack(losses)}
+    for name, parameter in model.named_parameters():
+        found |= {f"parameter {name}": parameter, f"gradient {name}": parameter.grad}
+    # As arrays, which go through a pipe without shared memory.
+    sending.send({name: value.detach().cpu().numpy() for name, value in found.items()})
+    # Until the parent ends it: when a process group is taken apart, its threads and the interpreter's
+    # lock can wait for each other (seen with gloo in torch 2.13).
+    signal.pause()
+
+
+def rank_main(sending: Any, rank: int, backend: str, place: str) -> None:
+    """Run one rank; send its results, or the traceback of what went wrong."""
+    try:
+        rank_work(sending, rank, backend, place)
+    except Exception:  # noqa: BLE001 -- the parent raises it
+        sending.send(traceback.format_exc())
+
+
+def two_ranks(backend: str, start: str) -> Results:
+    """Train on two ranks, started by "fork" or "spawn"; their gradients and parameters must agree."""
+    context: Any = multiprocessing.get_context(start)
+    if start == "fork":
+        # What DistributedDataParallel and the optimizer import, once here rather than once in each rank.
+        importlib.import_module("torch._dynamo")
+    processes, ends, answers = [], [], list[dict[str, Any]]()
+    with tempfile.TemporaryDirectory() as folder:
+        for rank in range(2):
+            receiving, sending = context.Pipe(duplex=False)
+            ends.append(receiving)
+            arguments = (sending, rank, backend, f"{folder}/rendezvous")
+            processes.append(context.Process(target=rank_main, args=arguments, daemon=True))
+        try:
+            for process in processes:
+                process.start()
+            limit = time.monotonic() + 90
+            for rank, (end, process) in enumerate(zip(ends, processes, strict=True)):
+                multiprocessing.connection.wait([end, process.sentinel], max(0, limit - time.monotonic()))
+                answer = end.recv() if end.poll() else "it ended, or gave no answer within 90 s"
+                if not isinstance(answer, dict):
+                    raise RuntimeError(f"rank {rank}: {answer}")  # noqa: TRY004 -- no bug of the caller
+                answers.append(answer)
+        finally:
+            for process in processes:
+                if process.pid is not None:
+                    process.kill()
+                    process.join()
+    first, second = answers
+    pairs = [difference(name, first[name], second[name]) for name in first if name[0] in "pg"]
+    if any(pairs):
+        raise Failed("two ranks differ", [pair for pair in pairs if pair])
+    if set(first["order"]) & set(second["order"]):
+        raise Failed("two ranks got the same samples")
+    return {**first, "order of rank 1": second["order"], "losses of rank 1": second["losses"]}
+
+
+# This early because its two processes are forked (an import of torch each would take seconds), which is safe
+# only while torch has not started threads.
+@check(ACROSS, order=20)
+def ranks_gloo(_: str) -> Results:
+    """Training on two ranks with gloo repeats: order, losses, gradients and parameters, equal on both."""
+    if not (torch.distributed.is_available() and torch.distributed.is_gloo_available()):
+        raise NotRun("this build of torch has no gloo")
+    with contextlib.suppress(OSError):
+        if not int(Path("/sys/class/net/lo/flags").read_text("ascii"), 16) & 1:
+            raise NotRun("the loopback interface is down here, and gloo needs it")
+    return two_ranks("gloo", "fork")
+
+
+@check(ACROSS, devices=("cuda",), order=30)
+def ranks_nccl(_: str) -> Results:
+    """Training on two GPUs with NCCL repeats: order, losses, gradients and parameters, equal on both."""
+    if torch.cuda.device_count() < 2:
+        raise NotRun("there is one GPU here; NCCL is tested with two")
+    return two_ranks("nccl", "spawn")

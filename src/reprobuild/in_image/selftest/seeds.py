@@ -1,0 +1,105 @@
+"""Random numbers follow from their seeds."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .exact import must_differ, numbers
+from .libraries import np, torch
+from .outcomes import Results
+from .registry import ACROSS, BOTH, WITHIN, check
+
+
+def torch_draws(device: str, generator: Any = None) -> dict[str, Any]:
+    """Return a thousand numbers of each kind from torch's generator of the device, or from another."""
+    options = {"device": device, "generator": generator}
+    weights = numbers(1000, device=device).abs()
+    return {
+        "rand": torch.rand(1000, **options),
+        "randn": torch.randn(1000, **options),
+        "randint": torch.randint(0, 1000, (1000,), **options),
+        "randperm": torch.randperm(1000, **options),
+        "bernoulli": torch.bernoulli(weights, generator=generator),
+        "multinomial": torch.multinomial(weights, 100, generator=generator),
+    }
+
+
+def check_seeding(
+    name: str, seed: Callable[[int], Any], unseed: Callable[[], Any], draw: Callable[[], Any]
+) -> Any:
+    """Return what ``draw`` gives after one seed; another seed and no seed must each give something else."""
+
+    def drawn(start: Callable[..., Any], *arguments: int) -> dict[str, Any]:
+        start(*arguments)
+        return dict(draw())
+
+    first = drawn(seed, 20240915)
+    for what, value in drawn(seed, 20240916).items():
+        must_differ(f"{name}: {what} after another seed", first[what], value)
+    unseeded = drawn(unseed)
+    for what, value in drawn(unseed).items():
+        must_differ(f"{name}: {what} in two runs without a seed", unseeded[what], value)
+    return first
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=200)
+def torch_seed(device: str) -> Results:
+    """torch's numbers follow from manual_seed, also a Generator's own."""
+    places = [f"cuda:{i}" for i in range(torch.cuda.device_count())] if device == "cuda" else [device]
+
+    def draw() -> dict[str, Any]:
+        return {f"{name} on {at}": value for at in places for name, value in torch_draws(at).items()}
+
+    results = check_seeding("torch", torch.manual_seed, torch.seed, draw)
+    own = torch.Generator(device)
+    draws = check_seeding("torch.Generator", own.manual_seed, own.seed, lambda: torch_draws(device, own))
+    torch.manual_seed(20240915)
+    dropout = torch.nn.functional.dropout(numbers(1000, device=device))
+    return {**results, **{f"Generator {name}": value for name, value in draws.items()}, "dropout": dropout}
+
+
+@check(WITHIN, ACROSS, anywhere=True, order=205)
+def python_seed(_: str) -> Results:
+    """Python's random numbers follow from random.seed."""
+
+    def draw() -> dict[str, Any]:
+        order = random.sample(range(100), 100)
+        return {"random": [random.random() for _ in range(100)], "sample": order, "gauss": random.gauss()}  # noqa: S311
+
+    return check_seeding("random", random.seed, random.seed, draw)  # type: ignore[no-any-return]
+
+
+@check(WITHIN, ACROSS, order=210)
+def numpy_seed(_: str) -> Results:
+    """NumPy's numbers follow from numpy.random.seed and default_rng."""
+
+    def draw_global() -> dict[str, Any]:
+        return {"rand": np.random.rand(100), "normal": np.random.standard_normal(100)}
+
+    results = check_seeding("numpy.random", np.random.seed, np.random.seed, draw_global)
+    held = {"rng": np.random.default_rng(0)}
+
+    def draw_own() -> dict[str, Any]:
+        rng = held["rng"]
+        return {"random": rng.random(100), "normal": rng.standard_normal(100), "order": rng.permutation(100)}
+
+    def start(*seed: int) -> None:
+        held["rng"] = np.random.default_rng(*seed)
+
+    own = check_seeding("default_rng", start, start, draw_own)
+    return {**results, **{f"default_rng {name}": value for name, value in own.items()}}
+
+
+@check(ACROSS, anywhere=True, order=215)
+def hash_seed(_: str) -> Results:
+    """Two interpreters give a set of words one order."""
+    code = "print(list({str(i) for i in range(50)}))"
+    changing = {**os.environ, "PYTHONHASHSEED": "random"}
+    orders = [subprocess.check_output([sys.executable, "-S", "-c", code], env=changing) for _ in range(2)]
+    must_differ("a set's order under PYTHONHASHSEED=random", *orders)
+    return {"set": list({f"word {i}" for i in range(50)}), "hash": hash("reprobuild")}

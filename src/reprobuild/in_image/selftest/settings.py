@@ -1,0 +1,201 @@
+"""The settings that have to be in effect."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import random
+import subprocess
+import sys
+
+from .exact import must_be, numbers
+from .flags import version
+from .libraries import np, torch
+from .operations import conv2d
+from .outcomes import Failed, NotRun, Results
+from .registry import BOTH, SETTING, check
+from .training import train
+
+FORBIDDEN = (
+    "PYTORCH_TUNABLEOP_ENABLED",
+    "PYTORCH_TUNABLEOP_TUNING",
+    "TORCHINDUCTOR_MAX_AUTOTUNE",
+    "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM",
+    "TORCHINDUCTOR_MAX_AUTOTUNE_POINTWISE",
+    "TORCHINDUCTOR_USE_FAST_MATH",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "TORCH_BLAS_PREFER_CUBLASLT",
+    "TORCH_CUDNN_USE_HEURISTIC_MODE_B",
+    "TORCH_CUDNN_V8_API_DISABLED",
+    "TORCH_LINALG_PREFER_CUSOLVER",
+    "TORCH_MKLDNN_MATMUL_MIN_DIM",
+    "TORCH_MKLDNN_MATMUL_MIN_SIZE",
+)
+"""Variables that change an algorithm or its numbers. A test holds this equal to determinism.py's."""
+
+
+@check(SETTING, order=0)
+def imports(_: str) -> Results:
+    """torch and numpy can be imported."""
+    importlib.import_module("numpy")
+    importlib.import_module("torch")
+    return None
+
+
+@check(SETTING, order=10)
+def setting_seed(_: str) -> Results:
+    """The seed of the request reaches torch, NumPy and random at the start of a process."""
+    text = os.environ.get("REPROBUILD_SEED")
+    if not text:
+        raise NotRun("no seed is baked in: REPROBUILD_SEED is not set")
+    # The first of the checks that could draw a number, so the states are those of the start.
+    must_be("torch.initial_seed()", got=torch.initial_seed(), expected=int(text))
+    seeded = random.getstate() == random.Random(int(text)).getstate()  # noqa: S311 -- no secret
+    must_be("random is in the state that the seed gives", got=seeded, expected=True)
+    state, expected = np.random.get_state()[1], np.random.RandomState(int(text)).get_state()[1]
+    must_be(
+        "numpy.random is in the state that the seed gives", got=bool((state == expected).all()), expected=True
+    )
+    return None
+
+
+@check(SETTING, order=100)
+def setting_deterministic(_: str) -> Results:
+    """Deterministic algorithms are on in torch, and what has none raises rather than warns."""
+    on = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    must_be("torch.are_deterministic_algorithms_enabled()", got=on, expected=True)
+    must_be("torch.is_deterministic_algorithms_warn_only_enabled()", got=warns, expected=False)
+    return None
+
+
+@check(SETTING, order=105)
+def setting_cudnn(_: str) -> Results:
+    """cuDNN takes deterministic algorithms, and does not choose them by a race."""
+    must_be("torch.backends.cudnn.deterministic", got=torch.backends.cudnn.deterministic, expected=True)
+    must_be("torch.backends.cudnn.benchmark", got=torch.backends.cudnn.benchmark, expected=False)
+    return None
+
+
+@check(SETTING, order=110)
+def setting_tf32(_: str) -> Results:
+    """float32 products keep all their bits: TF32 is off in cuBLAS and cuDNN."""
+    for what, backend in (("cudnn", torch.backends.cudnn), ("cuda.matmul", torch.backends.cuda.matmul)):
+        try:
+            got = backend.allow_tf32
+        except RuntimeError:  # torch 2.9 and later, where a program has used the new names
+            got = backend.fp32_precision == "tf32"
+        must_be(f"torch.backends.{what}.allow_tf32", got=got, expected=False)
+    must_be("NVIDIA_TF32_OVERRIDE", got=os.environ.get("NVIDIA_TF32_OVERRIDE", "not set"), expected="0")
+    return None
+
+
+@check(SETTING, devices=BOTH, order=115)
+def precision(device: str) -> Results:
+    """float32 products and convolutions have the precision of float32, by comparison with float64."""
+    # Rounding the factors to TF32's 10 bits gives 3e-4 here, to bfloat16 3e-3; float32 itself at most 1e-6.
+    for what, function, shape in (
+        ("matmul", torch.matmul, (256, 256)),
+        ("conv2d", torch.nn.functional.conv2d, (16, 16, 9, 9)),
+    ):
+        a, b = (numbers(*shape, salt=salt, dtype="float64") for salt in (1, 2))
+        exact = function(a, b)
+        got = function(a.float().to(device), b.float().to(device)).cpu().double()
+        error = ((got - exact).norm() / exact.norm()).item()
+        if error > 3e-5:
+            detail = {"what": f"relative error of {what}", "expected": "below 3e-05", "got": f"{error:.3g}"}
+            raise Failed(f"{what} in float32 is not precise: TF32 or bfloat16 is in use", [detail])
+    return None
+
+
+@check(SETTING, order=120)
+def setting_threads(_: str) -> Results:
+    """The number of threads is fixed, and is the one in effect (more than the cores are not given)."""
+    text = os.environ.get("OMP_NUM_THREADS", "")
+    if not text.isdecimal():
+        raise Failed("OMP_NUM_THREADS is not set: results depend on the number of cores")
+    for name in ("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        must_be(name, got=os.environ.get(name, "not set"), expected=text)
+    for name in ("OMP_DYNAMIC", "MKL_DYNAMIC"):
+        must_be(name, got=os.environ.get(name, "").upper(), expected="FALSE")
+    must_be("torch.get_num_threads()", got=torch.get_num_threads(), expected=int(text))
+    return None
+
+
+@check(SETTING, order=125)
+def setting_hash_seed(_: str) -> Results:
+    """The hash seed of Python is fixed."""
+    if not os.environ.get("PYTHONHASHSEED", "").isdecimal():
+        raise Failed("PYTHONHASHSEED is not set to a number: the order of sets changes with every process")
+    must_be("sys.flags.ignore_environment", got=sys.flags.ignore_environment, expected=0)
+    return None
+
+
+@check(SETTING, order=130)
+def setting_cublas_workspace(_: str) -> Results:
+    """cuBLAS has a workspace of a fixed size (torch up to 2.9 refuses to run without)."""
+    got = os.environ.get("CUBLAS_WORKSPACE_CONFIG", "not set")
+    must_be("CUBLAS_WORKSPACE_CONFIG", got=got, expected=":16:8" if got == ":16:8" else ":4096:8")
+    return None
+
+
+@check(SETTING, devices=("cuda",), order=135)
+def cublas_refuses(_: str) -> Results:
+    """torch refuses a product on the GPU when cuBLAS has no fixed workspace."""
+    if version() >= (2, 10):  # pytorch/pytorch#161749
+        raise NotRun("torch 2.10 and later run without a fixed workspace; see setting-cublas-workspace")
+    code = (
+        "import torch; torch.use_deterministic_algorithms(True);"
+        "a = torch.ones(64, 64, device='cuda'); print((a @ a).cpu())"
+    )
+    env = {name: value for name, value in os.environ.items() if name != "CUBLAS_WORKSPACE_CONFIG"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        raise Failed("a product without CUBLAS_WORKSPACE_CONFIG gave a result: the flag is not enforced")
+    if "CUBLAS_WORKSPACE_CONFIG" not in done.stderr:
+        raise RuntimeError(done.stderr)
+    return None
+
+
+@check(SETTING, order=140)
+def setting_profile(_: str) -> Results:
+    """The variables of the other libraries that change numbers are set as the profile says."""
+    expected = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "TORCHINDUCTOR_DETERMINISTIC": "1"}
+    if os.environ.get("REPROBUILD_PROFILE") == "portable":
+        expected |= {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+        must_be("torch's CPU capability", got=torch.backends.cpu.get_cpu_capability(), expected="AVX2")
+    else:
+        expected["MKL_CBWR"] = "AUTO"
+    for name, value in expected.items():
+        must_be(name, got=os.environ.get(name, "not set"), expected=value)
+    return None
+
+
+@check(SETTING, order=145)
+def setting_forbidden(_: str) -> Results:
+    """No variable is set that changes an algorithm or its numbers."""
+    found = [name for name in FORBIDDEN if name in os.environ]
+    if found:
+        lines = [{"what": name, "expected": "not set", "got": os.environ[name]} for name in found]
+        raise Failed(f"set: {', '.join(found)}", lines)
+    return None
+
+
+@check(SETTING, devices=BOTH, order=150)
+def setting_kept(device: str) -> Results:
+    """A convolution and a step of training leave the settings as they were, and as they have to be."""
+
+    def state() -> tuple[object, ...]:
+        cudnn = torch.backends.cudnn
+        flags = torch.are_deterministic_algorithms_enabled(), cudnn.deterministic, cudnn.benchmark
+        return *flags, torch.get_num_threads(), torch.get_float32_matmul_precision()
+
+    before = state()
+    conv2d(device)
+    train(device, "SGD", {"lr": 0.1}, steps=1)
+    must_be("flag, cuDNN's flags, threads, precision", got=state(), expected=before)
+    # A convolution before this one may have changed them already.
+    wanted = {"deterministic algorithms": True, "cudnn.deterministic": True, "cudnn.benchmark": False}
+    for (what, expected), got in zip(wanted.items(), before, strict=False):
+        must_be(f"{what} after a convolution", got=got, expected=expected)
+    return None
