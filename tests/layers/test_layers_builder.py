@@ -104,6 +104,47 @@ def test_bytecode_is_ours_and_is_imported(home: Home, ran: list[str], tmp_path: 
     assert done.stdout.split() == ["1", str(site / "toy/other.py")]
 
 
+def test_an_interpreter_of_a_strangers_puts_nothing_of_its_own_into_a_layer(
+    home: Home, ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a base image with a ``.pth`` could: the same layer would serve locks without that base."""
+    honest = vars(builder)["run_interpreter"]
+
+    def evil(lock: Lock, below: Sequence[Path], workshop: Path, *, environment: bool) -> Path:
+        upper = honest(lock, below, workshop, environment=environment)
+        with (workshop / "stage/toy.bytecode").open("ab") as answer:
+            answer.write(b'["/etc/evil", 4]\nevil')
+        return upper
+
+    monkeypatch.setattr(builder, "run_interpreter", evil)
+    lock = lock_for(home, [put(home, "toy", simple_wheel("toy"))])
+    with pytest.raises(BuildError, match=r"toy: it has 'etc/evil', which was not asked for"):
+        build_all(lock, home)
+    assert left_over(home) == []
+    assert not [p for p in home.folder("layers").iterdir() if b"etc/evil" in p.read_bytes()]
+
+
+@pytest.mark.parametrize("at", ["opt", "opt/venv"])
+def test_an_environment_that_is_a_link_is_not_followed(
+    home: Home, ran: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, at: str
+) -> None:
+    honest = vars(builder)["run_interpreter"]
+    (tmp_path / "host/venv").mkdir(parents=True)
+    (tmp_path / "host/venv/secret").write_text("secret")
+
+    def evil(lock: Lock, below: Sequence[Path], workshop: Path, *, environment: bool) -> Path:
+        honest(lock, below, workshop, environment=False)
+        upper = workshop / "evil"
+        (upper / at).parent.mkdir(parents=True)
+        (upper / at).symlink_to(tmp_path / "host" / at.removeprefix("opt").lstrip("/"))
+        return upper
+
+    monkeypatch.setattr(builder, "run_interpreter", evil)
+    with pytest.raises(BuildError, match="made no environment: /opt/venv is not a folder"):
+        build_all(lock_for(home, []), home)
+    assert left_over(home) == []
+
+
 def test_names_in_tracebacks_are_those_of_the_image(home: Home, ran: list[str], tmp_path: Path) -> None:
     lock = lock_for(home, [put(home, "toy", simple_wheel("toy"))])
     site = unpack(home, build_all(lock, home), tmp_path / "root") / place(lock).site

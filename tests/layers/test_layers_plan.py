@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 from reprobuild.layers import plan as module
 from reprobuild.layers.plan import MOST_WHEEL_LAYERS, LayerPlan, place, plan, with_losers
-from reprobuild.lock.model import Lock, PythonPackage
+from reprobuild.lock.base_image import Base, BaseLayer
+from reprobuild.lock.model import CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
 from support.locks import LOCK
 from support.strategies import locks
 from support.wheels import package
@@ -105,19 +107,167 @@ def test_what_no_file_depends_on_changes_no_key(what: str, change: dict[str, Any
     assert changed(LOCK, replace(LOCK, **change)) == set()
 
 
-def test_another_interpreter_changes_all_layers() -> None:
-    debian = [replace(p, version="9") if p.name == "python3.11-minimal" else p for p in LOCK.debian]
+def test_what_is_beneath_is_in_the_key() -> None:
+    """A program of the image compiles, so whatever it runs in could change what it makes."""
+    debian = [replace(p, sha256="1" * 64) if p.name == "libc6" else p for p in LOCK.debian]
     assert changed(LOCK, replace(LOCK, debian=debian)) == set(keys(LOCK))
 
 
-def test_another_debian_package_changes_only_debian() -> None:
-    debian = [replace(p, sha256="1" * 64) if p.name == "libc6" else p for p in LOCK.debian]
-    assert changed(LOCK, replace(LOCK, debian=debian)) == {"debian"}
-
-
 def test_another_pip_changes_what_it_would_write() -> None:
-    python = [replace(p, version="1") if p.name == "pip" else p for p in LOCK.python]
+    """Its source does, not only its version: another wheel of pip 26.0 must not reach the next lock."""
+    python = [
+        replace(p, wheel=replace(p.wheel, sha256="1" * 64)) if p.name == "pip" else p for p in LOCK.python
+    ]
     assert changed(LOCK, replace(LOCK, python=python)) == set(keys(LOCK)) - {"debian", "environment"}
+
+
+BASE_LAYERS = tuple(
+    BaseLayer(
+        digest=f"sha256:{sha256(f'blob {n}')}",
+        size=100 + n,
+        media_type="application/vnd.oci.image.layer.v1.tar+gzip",
+        diff_id=f"sha256:{sha256(f'tar {n}')}",
+    )
+    for n in range(2)
+)
+ON_BASE = replace(
+    LOCK,
+    base=Base(
+        image="registry.example/team/base:1",
+        index=None,
+        manifests={"linux/amd64": f"sha256:{sha256('manifest')}"},
+        config=f"sha256:{sha256('config')}",
+        created="2024-01-01T00:00:00Z",
+        system="Debian GNU/Linux 12 (bookworm)",
+        suite="bookworm",
+        glibc="2.36",
+        python="/usr/local/bin/python3.11",
+        python_version="3.11.9",
+        cuda=(),
+        env={"A": "b"},
+        layers=BASE_LAYERS,
+    ),
+)
+CONDA = CondaPackage(
+    name="numpy",
+    version="1.26.4",
+    build="py311_0",
+    subdir="linux-64",
+    url="https://conda.example/forge/linux-64/numpy-1.26.4-py311_0.conda",
+    sha256=sha256("conda"),
+    md5=None,
+    size=9,
+    depends=("python >=3.11",),
+)
+WITH_CONDA = replace(LOCK, conda=(CONDA, replace(CONDA, name="pip", sha256=sha256("conda's pip"))))
+
+NONE: frozenset[str] = frozenset()
+WHEELS = frozenset({"wheels"})
+ABOVE = WHEELS | {"environment"}
+FROM_CONDA = ABOVE | {"conda"}
+FROM_DEBIAN = ABOVE | {"debian"}
+FROM_BASE = FROM_DEBIAN | {"base"}
+REACHES: dict[type, dict[str, frozenset[str]]] = {
+    # Field → the kinds of layers whose bytes can differ with it.
+    Lock: {
+        "request": ABOVE,  # by its Python
+        "platform": FROM_DEBIAN | FROM_CONDA,
+        "epoch": NONE,
+        "python": WHEELS,
+        "debian": FROM_DEBIAN,
+        "variables": NONE,
+        "conda": FROM_CONDA,
+        "architectures": NONE,
+        "base": FROM_BASE,
+    },
+    PythonPackage: {"name": WHEELS, "version": WHEELS, "wheel": WHEELS},
+    # Address and size are held when it is fetched, and stand in no layer but reprobuild's own.
+    Wheel: {"filename": WHEELS, "url": NONE, "sha256": WHEELS, "size": NONE, "uploaded": NONE},
+    DebianPackage: {
+        **dict.fromkeys(("name", "version", "architecture", "path", "sha256"), FROM_DEBIAN),
+        **dict.fromkeys(("archive", "size"), NONE),
+    },
+    CondaPackage: {
+        **dict.fromkeys(("name", "version", "build", "subdir", "url", "sha256"), FROM_CONDA),
+        **dict.fromkeys(("md5", "size", "depends", "uploaded", "constrains"), NONE),
+    },
+    BaseLayer: {
+        **dict.fromkeys(("digest", "media_type", "diff_id"), FROM_BASE),
+        "size": NONE,
+    },
+    Base: {
+        **dict.fromkeys(("image", "index", "manifests", "config", "created", "system"), NONE),
+        **dict.fromkeys(("glibc", "python_version", "cuda", "env"), NONE),
+        "suite": FROM_DEBIAN,
+        "python": ABOVE,
+        "layers": FROM_BASE,
+    },
+}
+"""Of every field of a lock. A new one is to be decided on here."""
+
+
+def other(value: Any) -> Any:
+    """Return another value of the same form."""
+    if isinstance(value, str) and re.fullmatch(r"(sha256:)?[0-9a-f]{64}", value):
+        return value[:-64] + sha256(value)
+    return f"{value}9" if isinstance(value, str) else value + 1 if isinstance(value, int) else ("x",)
+
+
+@pytest.mark.parametrize("kind", REACHES, ids=lambda kind: kind.__name__)
+def test_every_field_is_decided_on(kind: type) -> None:
+    assert {field.name for field in fields(kind)} == set(REACHES[kind])
+
+
+def variants(kind: type, name: str) -> list[tuple[Lock, Lock]]:
+    """Return pairs of locks that differ in one field of one thing."""
+
+    def one(thing: Any) -> Any:
+        return replace(thing, **{name: other(getattr(thing, name))})
+
+    base = ON_BASE.base
+    assert base is not None
+    if kind is Base:
+        return [(ON_BASE, replace(ON_BASE, base=one(base)))]
+    if kind is BaseLayer:
+        layers = (one(BASE_LAYERS[0]), BASE_LAYERS[1])
+        return [(ON_BASE, replace(ON_BASE, base=replace(base, layers=layers)))]
+    if kind is CondaPackage:
+        return [(WITH_CONDA, replace(WITH_CONDA, conda=(one(CONDA), WITH_CONDA.conda[1])))]
+    if kind is DebianPackage:
+        return [(LOCK, replace(LOCK, debian=[one(LOCK.debian[0]), *LOCK.debian[1:]]))]
+    picked = LOCK.python[0]
+    changed_ = one(picked) if kind is PythonPackage else replace(picked, wheel=one(picked.wheel))
+    return [(LOCK, replace(LOCK, python=[changed_, *LOCK.python[1:]]))]
+
+
+FIELDS = [
+    (kind, name)
+    for kind, names in REACHES.items()
+    for name in names
+    if kind is not Lock and name not in ("wheel", "layers", "manifests", "env", "uploaded")
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), FIELDS, ids=lambda value: getattr(value, "__name__", value))
+def test_locks_that_differ_in_a_field_that_reaches_a_layer_share_no_such_layer(kind: type, name: str) -> None:
+    for before, after in variants(kind, name):
+        touched = {what.partition(" ")[0] for what in changed(before, after)}
+        there = {layer.kind for layer in plan(before)}
+        assert touched == REACHES[kind][name] & there
+
+
+def test_another_python_or_platform_shares_no_layer_that_depends_on_it() -> None:
+    other_python = replace(LOCK, request=replace(LOCK.request, python="3.12"))
+    assert changed(LOCK, other_python) >= set(keys(LOCK)) - {"debian"}
+    assert changed(LOCK, replace(LOCK, platform="linux/arm64")) == set(keys(LOCK))
+
+
+def test_a_base_is_in_the_key_of_all_that_its_programs_make() -> None:
+    """Also where Debian brings the Python: it runs with the base's libraries and files."""
+    base = ON_BASE.base
+    assert base is not None
+    without_python = replace(ON_BASE, base=replace(base, python="", python_version=""))
+    assert set(keys(LOCK).values()).isdisjoint(keys(without_python).values())
 
 
 def test_another_format_changes_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -182,9 +182,10 @@ class _Builder:
         environment = next((layer for layer in missing if layer.kind == "environment"), None)
         stage = self._workshop / "stage"
         system = sum(layer.kind in ("base", "debian") for layer in plan(self._lock))
+        sent: Mapping[str, int] = {}
         if environment is not None and self._lock.conda:
             with storage_errors(self._workshop):
-                stage_sources(folders[system:], place(self._lock).site, stage)
+                sent = stage_sources(folders[system:], place(self._lock).site, stage)
         upper = run_interpreter(self._lock, folders, self._workshop, environment=environment is not None)
 
         def close(item: tuple[tuple[LayerPlan, IO[bytes]], WheelLayer]) -> tuple[str, Cached]:
@@ -199,7 +200,7 @@ class _Builder:
             with self._blob(environment.key) as out:
                 writer = LayerWriter(out)
                 if self._lock.conda:
-                    write_bytecode(stage, writer)
+                    write_bytecode(stage, sent, place(self._lock).python, writer)
                 else:
                     write_environment(upper, writer)
                 done[environment.key] = self._put(environment.key, out, writer)

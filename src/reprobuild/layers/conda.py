@@ -10,9 +10,10 @@ import asyncio
 import json
 import os
 import shutil
+import stat
 import tarfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from packaging.utils import canonicalize_name
 
 from ..errors import BuildError
 from ..fetch.store import Store
+from ..host import leftovers
 from ..host.console import Console
 from ..host.home import storage_errors
 from ..lock.model import CondaPackage, Lock
@@ -120,22 +122,43 @@ def write_packages(prefix: Path, packages: Sequence[CondaPackage], out: LayerWri
         _write(f"{top}/{path}", what, out)
 
 
-def stage_sources(roots: Sequence[Path], site: str, stage: Path) -> None:
-    """Lay aside the modules of some layers that have no bytecode yet, in the compiler's stage."""
+def stage_sources(roots: Sequence[Path], site: str, stage: Path) -> Mapping[str, int]:
+    """Lay aside the modules of some layers that have no bytecode yet, in the compiler's stage.
+
+    Returns the bytes of each by its path in the image, without a leading slash. Links are not followed.
+    """
     found: dict[str, Path] = {}
     for root in roots:
-        for source in (root / site).rglob("*.py"):
-            compiled = source.parent.glob(f"__pycache__/{source.stem}.cpython-*.pyc")
-            if source.is_file() and not any(compiled):
-                found[source.relative_to(root).as_posix()] = source
-    with (stage / f"{STAGE}{bytecode_stream.SOURCES}").open("wb") as archive:
-        for path, source in sorted(found.items()):
-            bytecode_stream.add(archive, path, source.read_bytes())
+        top = leftovers.folder(root, site)
+        if top is None:
+            continue
+        paths = {path for path, status in leftovers.walk(top) if stat.S_ISREG(status.st_mode)}
+        compiled = {_source_of(path) for path in paths if path.endswith(".pyc")}
+        found |= {f"{site}/{p}": root for p in paths if p.endswith(".py") and p not in compiled}
+    sources = bytecode_stream.Sources((stage / f"{STAGE}{bytecode_stream.SOURCES}").open("wb"))
+    try:
+        for path, root in sorted(found.items()):
+            with leftovers.opened(root, path) as file:
+                sources.add(path, file.read())
+    finally:
+        sources.close()
+    return sources.sizes
 
 
-def write_bytecode(stage: Path, out: LayerWriter) -> None:
-    """Write what the compiler has left in the stage, and the mark by which conda knows a prefix."""
-    compiled = bytecode_stream.Bytecode([stage / f"{STAGE}{bytecode_stream.BYTECODE}"])
+def _source_of(compiled: str) -> str:
+    """Return the source of ``a/__pycache__/b.cpython-311.pyc``: ``a/b.py``; nothing for what is elsewhere."""
+    folder, _, name = compiled.rpartition("/")
+    if folder.rpartition("/")[2] != "__pycache__":
+        return ""
+    return f"{folder.removesuffix('__pycache__')}{name.partition('.cpython-')[0]}.py"
+
+
+def write_bytecode(stage: Path, sent: Mapping[str, int], version: str, out: LayerWriter) -> None:
+    """Write what the compiler has left in the stage, and the mark by which conda knows a prefix.
+
+    ``sent`` is what `stage_sources` returned, ``version`` that of Python (``3.11``). Raises `BuildError`.
+    """
+    compiled = bytecode_stream.Bytecode(stage, {STAGE: sent}, version)
     history = f"{SITE_PREFIX.lstrip('/')}/conda-meta/history"
     paths = sorted([*compiled.paths(), history])
     for folder in parents(paths):

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 from .. import assets
 from ..errors import BuildError
-from ..host import process, sandbox
+from ..host import leftovers, process, sandbox
 from ..host.home import storage_errors
 from ..lock.model import Lock
 from ..oci.tar_writer import LayerWriter, parents
 from ..request.profiles import SITE_PREFIX
 
 _MOUNT = "/mnt"
+_MOST_SECONDS = 3600
+"""For compiling all packages; a hundred times what the largest images take on two processors."""
+_LARGEST = 1 << 26
+"""Bytes of a file of the environment's skeleton; the interpreter itself may be copied into it."""
 
 
 def run_interpreter(lock: Lock, below: Sequence[Path], workshop: Path, *, environment: bool) -> Path:
@@ -30,16 +34,26 @@ def run_interpreter(lock: Lock, below: Sequence[Path], workshop: Path, *, enviro
         (workshop / "bytecode.py").write_bytes(assets.in_image("bytecode.py"))
         bundle = workshop / "bundle"
         bundle.mkdir()
-    script = f"umask 022; {python} {_MOUNT}/bytecode.py --stage {_MOUNT}/stage"
+    # -I -S: nothing that a base image has put in the way of its Python is run at its start.
+    script = f"umask 022; {python} -I -S -B {_MOUNT}/bytecode.py --stage {_MOUNT}/stage"
     if environment and not lock.conda:
-        script += f" && {python} -m venv --without-pip {SITE_PREFIX}"
+        script += f" && {python} -I -m venv --without-pip {SITE_PREFIX}"
     task = sandbox.Task(
         argv=["/bin/sh", "-c", script],
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"},
-        binds=[sandbox.Bind(source=workshop, destination=_MOUNT, writable=True)],
+        binds=[
+            sandbox.Bind(source=workshop / "bytecode.py", destination=f"{_MOUNT}/bytecode.py"),
+            sandbox.Bind(source=workshop / "stage", destination=f"{_MOUNT}/stage", writable=True),
+        ],
         writable=True,
     )
-    done = sandbox.run(bundle, below, task)
+    try:
+        done = sandbox.run(bundle, below, task, timeout=_MOST_SECONDS)
+    except process.ProcessTimeout as stopped:
+        raise BuildError(
+            f"the image's interpreter had not compiled the packages after {stopped.seconds:g} s",
+            hint="run again with -v; where a base image brings the interpreter, try another base",
+        ) from None
     if done.returncode != 0:
         raise BuildError(
             f"the image's interpreter could not compile the packages: {process.tail(done.stderr)}",
@@ -49,19 +63,28 @@ def run_interpreter(lock: Lock, below: Sequence[Path], workshop: Path, *, enviro
 
 
 def write_environment(upper: Path, out: LayerWriter) -> None:
-    """Write the environment that `run_interpreter` has left in the run's upper folder."""
+    """Write the environment that `run_interpreter` has left in the run's upper folder.
+
+    Raises `BuildError` where something else than folders, files and links is in it.
+    """
     top = SITE_PREFIX.lstrip("/")
-    root = upper / top
-    paths = [p.relative_to(upper).as_posix() for p in root.rglob("*")]
+    root = leftovers.folder(upper, top)
+    if root is None:
+        raise BuildError(
+            f"the image's interpreter made no environment: {SITE_PREFIX} is not a folder",
+            hint="run again with -v; where a base image brings the interpreter, try another base",
+        )
     for folder in parents([top]):
         out.folder(folder)
-    for path in sorted([top, *paths]):
-        source = upper / path
-        if source.is_symlink():
-            out.link(path, str(source.readlink()))
-        elif source.is_dir():
+    out.folder(top)
+    for path, found in sorted((f"{top}/{path}", found) for path, found in leftovers.walk(root)):
+        if stat.S_ISLNK(found.st_mode):
+            out.link(path, str((upper / path).readlink()))
+        elif stat.S_ISDIR(found.st_mode):
             out.folder(path)
         else:
-            content = source.read_bytes()
-            mode = 0o755 if os.access(source, os.X_OK) else 0o644
-            out.file(path, mode, len(content), [content])
+            with leftovers.opened(upper, path) as file:
+                content = file.read(_LARGEST + 1)
+            if len(content) > _LARGEST:
+                raise BuildError(f"the image's interpreter made /{path} larger than {_LARGEST} bytes")
+            out.file(path, 0o755 if found.st_mode & 0o111 else 0o644, len(content), [content])

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Literal, TypeVar
 
+from .. import assets
 from ..lock.base_image import BaseLayer
 from ..lock.model import CondaPackage, DebianPackage, Lock, PythonPackage
 from ..oci.tar_writer import FORMAT
@@ -45,21 +46,22 @@ class LayerPlan:
 
 def plan(lock: Lock) -> tuple[LayerPlan, ...]:
     """Return the layers below reprobuild's own, lowest first."""
-    interpreter = [_name(p) for p in lock.debian if f"python{lock.request.python}" in p.name]
-    # Linked as a whole, since what one package puts where can depend on the others.
-    linked: list[Any] = (
-        [version("py-rattler"), *([p.filename, p.sha256] for p in lock.conda)] if lock.conda else []
-    )
     base = lock.base.layers if lock.base is not None else ()
-    digests = [y.digest for y in base]
-    interpreter = [*interpreter, *linked, *(digests if lock.base and lock.base.python else ())]
+    blobs = [[y.digest, y.diff_id, y.media_type] for y in base]
+    debian = [lock.suite, [_debian(p) for p in lock.debian]]
+    # Linked as a whole, since what one package puts where can depend on the others.
+    linked = [version("py-rattler"), *map(_conda, lock.conda)] if lock.conda else []
+    # A program of the image makes the environment and the bytecode: all that it runs in can change them.
+    compiler = hashlib.sha256(assets.in_image("bytecode.py")).hexdigest()
+    python = [SITE_PREFIX, lock.platform, lock.request.python, lock.interpreter]
+    made = [python, compiler, blobs, debian, linked]
     layers = [
         LayerPlan(
             kind="base",
             title=f"layer {n} of {lock.base.image if lock.base else ''}",
             base=layer,
             # All below it too: the list of its paths is that of the whole.
-            key=_key("base", digests[:n], len(base)),
+            key=_key("base", blobs[:n], len(base)),
         )
         for n, layer in enumerate(base, 1)
     ]
@@ -68,7 +70,7 @@ def plan(lock: Lock) -> tuple[LayerPlan, ...]:
             LayerPlan(
                 kind="debian",
                 title=f"Debian {lock.suite}, {len(lock.debian)} packages",
-                key=_key("debian", lock.suite, lock.platform, *digests, [_name(p) for p in lock.debian]),
+                key=_key("debian", lock.platform, blobs, debian),
             )
         )
     most = MOST_WHEEL_LAYERS - MOST_CONDA_LAYERS if lock.conda else MOST_WHEEL_LAYERS
@@ -81,16 +83,16 @@ def plan(lock: Lock) -> tuple[LayerPlan, ...]:
         LayerPlan(
             kind="environment",
             title=f"{SITE_PREFIX} for Python {lock.request.python}",
-            key=_key("environment", SITE_PREFIX, lock.platform, interpreter),
+            key=_key("environment", made),
         )
     )
-    # pip decides how scripts read, and the interpreter what the bytecode is.
-    common = [SITE_PREFIX, interpreter, lock.version_of("pip")]
+    # pip's own source says how the scripts of entry points read.
+    pip = [_wheel(p) for p in lock.python if p.name == "pip"]
     for group in _groups(lock.python, most, lambda p: p.wheel.size):
-        names = [[p.name, p.wheel.filename, p.wheel.sha256] for p in group]
+        wheels = [_wheel(p) for p in group]
         title = _title([f"{p.name} {p.version}" for p in group])
         layers.append(
-            LayerPlan(kind="wheels", title=title, packages=group, key=_key("wheels", common, names))
+            LayerPlan(kind="wheels", title=title, packages=group, key=_key("wheels", made, pip, wheels))
         )
     return tuple(layers)
 
@@ -134,8 +136,17 @@ def _rank(name: str) -> int:
     return {"triton": 1, "torch": 2, "libtorch": 2, "pytorch": 2}.get(name, 3)
 
 
-def _name(package: DebianPackage) -> list[str]:
-    return [package.name, package.version, package.sha256]
+def _debian(package: DebianPackage) -> list[str]:
+    return [package.name, package.version, package.architecture, package.filename, package.sha256]
+
+
+def _conda(package: CondaPackage) -> list[str]:
+    # All of this stands in the package's file below conda-meta.
+    return [package.name, package.version, package.build, package.subdir, package.url, package.sha256]
+
+
+def _wheel(package: PythonPackage) -> list[str]:
+    return [package.name, package.version, package.wheel.filename, package.wheel.sha256]
 
 
 def _key(*parts: Any) -> str:

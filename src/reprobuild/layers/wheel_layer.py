@@ -27,7 +27,7 @@ class WheelLayer:
         self.writer = LayerWriter(out)
         self._stage = stage
         self._place = place
-        self._sources: dict[str, IO[bytes]] = {}
+        self._sources: dict[str, bytecode_stream.Sources] = {}
         self._tag = f".cpython-{place.python.replace('.', '')}.pyc"
         self._folders: set[str] = set()
 
@@ -47,7 +47,8 @@ class WheelLayer:
         try:
             for package in packages:
                 open_wheels[package.name] = wheel(package).open("rb")
-                self._sources[package.name] = self._archive(package.name, bytecode_stream.SOURCES).open("wb")
+                archive = self._stage / f"{package.name}{bytecode_stream.SOURCES}"
+                self._sources[package.name] = bytecode_stream.Sources(archive.open("wb"))
             last = ""
             for path, name in paths:
                 if path == last or _compiled_again(path, by_name[name], self._tag):
@@ -56,14 +57,18 @@ class WheelLayer:
                 self._make_folders(path)
                 self._write_one(path, by_name[name][path], name, open_wheels[name], advance)
         finally:
-            for file in (*open_wheels.values(), *self._sources.values()):
-                file.close()
+            for wheel_file in open_wheels.values():
+                wheel_file.close()
+            for sources in self._sources.values():
+                sources.close()
 
     def write_bytecode(self, packages: list[PythonPackage]) -> None:
-        """Write what the compiler has left beside the Python files of the packages, sorted by path."""
-        compiled = bytecode_stream.Bytecode(
-            self._archive(package.name, bytecode_stream.BYTECODE) for package in packages
-        )
+        """Write what the compiler has left for the Python files of the packages, sorted by path.
+
+        Raises `BuildError` where it is anything else than their bytecode.
+        """
+        sent = {package.name: self._sources[package.name].sizes for package in packages}
+        compiled = bytecode_stream.Bytecode(self._stage, sent, self._place.python)
         for path in compiled.paths():
             self._make_folders(path)
             content = compiled.read(path)
@@ -81,10 +86,10 @@ class WheelLayer:
             case Generated(content, mode):
                 self.writer.file(path, mode, len(content), [content])
                 if self._to_compile(path):
-                    bytecode_stream.add(self._sources[package], path, content)
+                    self._sources[package].add(path, content)
             case Member(info, mode) if self._to_compile(path):
                 content = b"".join(chunks(wheel, info))
-                bytecode_stream.add(self._sources[package], path, content)
+                self._sources[package].add(path, content)
                 self.writer.file(path, mode, info.file_size, [content])
                 advance(len(content))
             case Member(info, mode):
@@ -92,9 +97,6 @@ class WheelLayer:
 
     def _to_compile(self, path: str) -> bool:
         return path.endswith(".py") and path.startswith(f"{self._place.site}/")
-
-    def _archive(self, package: str, suffix: str) -> Path:
-        return self._stage / f"{package}{suffix}"
 
     def _make_folders(self, path: str) -> None:
         for folder in parents([path]):

@@ -1,0 +1,91 @@
+"""Reads what a stranger's program has left in a folder, once it has ended.
+
+Such a folder may hold links to files of this machine, and pipes that never answer. Nothing here follows a
+link, and only regular files are opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from ..errors import BuildError
+
+MOST_PATHS = 2_000_000
+"""More than ten times as many as the largest images have."""
+
+
+def walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Give each path below a folder, relative to it, with what ``lstat`` says of it, in no order.
+
+    Raises `BuildError` for a folder that is a link, or holds more than `MOST_PATHS`.
+    """
+    if not stat.S_ISDIR(root.lstat().st_mode):
+        raise BuildError(f"{root.name}: expected a folder, found something else in its place")
+    todo, count = [""], 0
+    while todo:
+        top = todo.pop()
+        with os.scandir(root / top) as entries:
+            for entry in entries:
+                count += 1
+                if count > MOST_PATHS:
+                    raise BuildError(f"{root.name}: holds more than {MOST_PATHS} files")
+                path = f"{top}/{entry.name}" if top else entry.name
+                found = entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(found.st_mode):
+                    todo.append(path)
+                yield path, found
+
+
+def folder(root: Path, path: str) -> Path | None:
+    """Return a folder below another, by its relative path; None where there is none.
+
+    A link on the way to it, or at its end, is none.
+    """
+    found = root
+    for part in path.split("/"):
+        found /= part
+        if not os.path.lexists(found) or not stat.S_ISDIR(found.lstat().st_mode):
+            return None
+    return found
+
+
+def opened(root: Path, path: str) -> IO[bytes]:
+    """Open a regular file below a folder, by its relative path; no link is followed on the way to it.
+
+    Raises `BuildError` for anything else, `FileNotFoundError` where there is nothing.
+    """
+    *folders, name = path.split("/")
+    held = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        for part in folders:
+            below = _open(part, held, os.O_DIRECTORY, path)
+            os.close(held)
+            held = below
+        # A pipe without a writer would be waited for.
+        file = _open(name, held, os.O_NONBLOCK, path)
+    finally:
+        os.close(held)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise _refused(path)
+    return os.fdopen(file, "rb")
+
+
+def _open(name: str, folder: int, flags: int, path: str) -> int:
+    if name in ("", ".", ".."):
+        raise _refused(path)
+    try:
+        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENXIO):
+            raise _refused(path) from None
+        raise
+
+
+def _refused(path: str) -> BuildError:
+    return BuildError(f"{path!r}: not a regular file below the folder it should be in")
