@@ -111,7 +111,7 @@ def test_an_interpreter_of_a_strangers_puts_nothing_of_its_own_into_a_layer(
     honest = vars(builder)["run_interpreter"]
 
     def evil(lock: Lock, below: Sequence[Path], workshop: Path, *, environment: bool) -> Path:
-        upper = honest(lock, below, workshop, environment=environment)
+        upper: Path = honest(lock, below, workshop, environment=environment)
         with (workshop / "stage/toy.bytecode").open("ab") as answer:
             answer.write(b'["/etc/evil", 4]\nevil')
         return upper
