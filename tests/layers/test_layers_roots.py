@@ -211,7 +211,9 @@ def test_what_a_layer_hides_is_hidden(home: Home) -> None:
 @pytest.mark.parametrize("kind", ["plain", "gzip", "zstd"])
 def test_layers_of_other_tools(home: Home, kind: str) -> None:
     content = layer(
-        "usr/", Entry(path="usr/tool", content=b"tool", mode=0o755), Entry(path="dev/null", kind=b"3")
+        "usr/",
+        Entry(path="usr/tool", content=b"tool", mode=0o755),
+        Entry(path="dev/null", kind=b"3", device=(1, 3)),
     )
     blob = home.folder("tmp") / "blob"
     blob.write_bytes(PACK[kind](content))

@@ -26,6 +26,7 @@ class Entry:
     mode: int = 0o644
     uid: int = 0
     mtime: int = 0
+    device: tuple[int, int] = (0, 0)
 
 
 def layer(*entries: Entry | str) -> bytes:
@@ -37,6 +38,7 @@ def layer(*entries: Entry | str) -> bytes:
             info = tarfile.TarInfo(entry.path)
             info.type, info.linkname, info.mode = entry.kind, entry.target, entry.mode
             info.uid, info.mtime, info.size = entry.uid, entry.mtime, len(entry.content)
+            info.devmajor, info.devminor = entry.device
             tar.addfile(info, io.BytesIO(entry.content))
     return out.getvalue()
 

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import fcntl
-import gzip
 import hashlib
 import os
-import stat
-import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import zstandard
-
 from ..errors import ImageError
-from ..host import process
-from ..host.home import Home, raise_if_full, storage_errors
+from ..host.home import Home, storage_errors
 from ..host.host import Host
 from ..host.removal import remove_tree
 from ..oci.file_tree import layer_of
+from ..oci.tar_fields import LayerRefused
+from ..oci.tar_reader import Reader
+from .unpack import unpack_entries
 
 OPAQUE = ("trusted" if os.geteuid() == 0 else "user") + ".overlay.opaque"
 """The mark of a folder that hides what is below; an ordinary user's mounts have another (see sandbox.py)."""
-
-_CHUNK = 1 << 20
 
 
 def unpack(host: Host, blob: Path, diff_id: str, advance: Callable[[int], None]) -> Path:
@@ -91,51 +86,32 @@ def remove_unused(home: Home, wanted: Collection[str]) -> int:
 
 
 def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
-    tar = process.require("tar", "to unpack layers")
-    owner = "--same-owner" if os.geteuid() == 0 else "--no-same-owner"
-    command = [tar, "--extract", "--numeric-owner", owner, "--preserve-permissions", "--directory", str(root)]
-    # Devices, which an ordinary user cannot make; a container gets a /dev of its own.
-    command += ["--anchored", "--exclude=dev/*", "--exclude=./dev/*"]
     content = hashlib.sha256()
-
-    def feed(write: Callable[[bytes], object]) -> None:
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
         with blob.open("rb") as file:
             stream = layer_of(file)
             if stream is None:
-                raise _damaged(blob, "it is no layer")
+                raise _damaged(blob, "it is not a layer")
             position = 0
-            while chunk := stream.read(_CHUNK):
+
+            def seen(chunk: bytes) -> None:
+                nonlocal position
                 content.update(chunk)
-                write(chunk)
                 advance(file.tell() - position)
                 position = file.tell()
 
-    try:
-        # For folders that no entry names, which other tools leave out.
-        process.feed(command, feed, umask=0o022)
-    except process.ProcessFailed as failed:
-        raise_if_full(failed.tail, root)
-        raise _damaged(blob, failed.tail) from None
-    except (zstandard.ZstdError, gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise _damaged(blob, str(error)) from None
-    _hide(root)
+            unpack_entries(Reader(stream, seen), descriptor, owners=os.geteuid() == 0, opaque=OPAQUE)
+    except LayerRefused as refused:
+        raise _damaged(blob, str(refused)) from None
+    finally:
+        os.close(descriptor)
     return "sha256:" + content.hexdigest()
-
-
-def _hide(root: Path) -> None:
-    """Turn what a layer says to be gone (image-spec, layer.md) into overlayfs's form of it."""
-    for mark in sorted(root.rglob(".wh.*")):
-        mark.unlink()
-        target = mark.with_name(mark.name.removeprefix(".wh."))
-        if mark.name == ".wh..wh..opq" or target.is_dir():
-            folder = mark.parent if mark.name == ".wh..wh..opq" else target
-            os.setxattr(folder, OPAQUE, b"y")
-        elif not mark.name.startswith(".wh..wh.") and not os.path.lexists(target):
-            os.mknod(target, stat.S_IFCHR, os.makedev(0, 0))
 
 
 def _damaged(blob: Path, reason: str) -> ImageError:
     return ImageError(
         f"{blob.name[:19]}…: the layer cannot be unpacked: {reason}",
-        hint="`reprobuild clean --all` empties the stores; the next run builds them again",
+        hint="of a base image: use another one; of an image that was built here: `reprobuild clean --all`"
+        " empties the stores, and the next run builds it again",
     )

@@ -10,8 +10,6 @@ import gzip
 import hashlib
 import json
 import posixpath
-import tarfile
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
@@ -22,11 +20,14 @@ import zstandard
 
 from ..errors import ImageError
 from .store import NAME
-from .stream import CHUNK, Member
+from .stream import Member
+from .tar_fields import LayerRefused
+from .tar_reader import Entry, Reader
 from .tar_writer import Record
 
 _HIDES, _OPAQUE = ".wh.", ".wh..wh..opq"
-_BROKEN = (tarfile.TarError, zstandard.ZstdError, EOFError, gzip.BadGzipFile, zlib.error)
+MOST_KEPT = 64 << 20
+"""Bytes of a file whose content is looked at; a Python with all its modules built in has about 30 MB."""
 _DOCUMENT = 64 << 20
 """No JSON of an image is longer; a layer that starts with a brace is none either."""
 
@@ -92,8 +93,10 @@ def read_tree(
         config, names = _choose(documents, where, name)
         order = [layers[links.get(each, each)] for each in names]
         section = documents[links.get(config, config)].get("config") or {}
-    except _BROKEN as error:
-        raise ImageError(f"{where}: a layer is damaged: {error}", hint="write the archive anew") from None
+    except LayerRefused as refused:
+        raise ImageError(
+            f"{where}: a layer cannot be read: {refused}", hint="write the archive again"
+        ) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ImageError(f"{where}: not an image archive: {type(error).__name__} {error}") from None
     files = _laid_over(order)
@@ -158,12 +161,11 @@ def read_layers(blobs: Iterable[Path], keep: Callable[[str], bool]) -> ImageTree
     for blob in blobs:
         try:
             with blob.open("rb") as file:
-                stream = layer_of(file)
-                if stream is None:
-                    raise ImageError(f"{blob.name[:12]} is no layer of an image")
-                layers.append(_read_layer(stream, keep, contents))
-        except (*_BROKEN, ValueError, KeyError) as error:
-            raise ImageError(f"{blob.name[:12]}: the layer is damaged: {error}") from None
+                layers.append(_read_layer(layer_of(file), keep, contents))
+        except LayerRefused as refused:
+            raise ImageError(
+                f"layer sha256:{blob.name[:12]}… cannot be used: {refused}", hint="use another base image"
+            ) from None
     try:
         files = _laid_over(layers)
     except KeyError as error:
@@ -172,53 +174,62 @@ def read_layers(blobs: Iterable[Path], keep: Callable[[str], bool]) -> ImageTree
     return ImageTree(files, {}, kept)
 
 
-def _read_layer(stream: IO[bytes], keep: Callable[[str], bool], contents: dict[str, bytes]) -> _Layer:
+def _read_layer(stream: IO[bytes] | None, keep: Callable[[str], bool], contents: dict[str, bytes]) -> _Layer:
+    if stream is None:
+        raise LayerRefused("it is not a layer of an image")
     layer = _Layer()
-    with tarfile.open(fileobj=stream, mode="r|", bufsize=CHUNK) as tar:
-        for member in tar:
-            _read_entry(tar, member, layer, keep, contents)
+    reader = Reader(stream)
+    for entry in reader:
+        _read_entry(reader, entry, layer, keep, contents)
     return layer
 
 
 def _read_entry(
-    tar: tarfile.TarFile,
-    member: tarfile.TarInfo,
+    reader: Reader,
+    entry: Entry,
     layer: _Layer,
     keep: Callable[[str], bool],
     contents: dict[str, bytes],
 ) -> None:
-    path = member.name.removeprefix("./").strip("/")
+    path = entry.path
     folder, _, base = path.rpartition("/")
-    owner, mode = f"{member.uid}:{member.gid}", member.mode & 0o7777
-    if path in ("", "."):
+    owner, mode = f"{entry.uid}:{entry.gid}", entry.mode
+    if not path:
         return  # the root itself, which builders do not carry over
     if base == _OPAQUE:
         layer.emptied.append(folder)
     elif base.startswith(_HIDES):
         layer.gone.append(posixpath.join(folder, base.removeprefix(_HIDES)))
-    elif member.islnk():
-        layer.links.append((path, member.linkname.removeprefix("./").strip("/")))
-    elif member.isfile():
-        digest, kept = _content(tar, member, keep=keep(path))
+    elif entry.kind == "hardlink":
+        layer.links.append((path, entry.target))
+    elif entry.kind == "file":
+        digest, kept = _content(reader, entry, keep=keep(path))
         contents |= {digest: kept} if keep(path) else {}
         layer.entries[path] = Record(path, "file", mode, digest, owner)
-    elif member.isdir():
+    elif entry.kind == "dir":
         layer.entries[path] = Record(path, "dir", mode, "-", owner)
-    elif member.issym():
-        layer.entries[path] = Record(path, "link", 0o777, member.linkname, owner)
+    elif entry.kind == "link":
+        layer.entries[path] = Record(path, "link", 0o777, entry.target, owner)
     else:
-        what = f"{member.type.decode()} {member.devmajor}:{member.devminor}"
-        layer.entries[path] = Record(path, "other", mode, what, owner)
+        layer.entries[path] = Record(path, "other", mode, _what(entry), owner)
 
 
-def _content(tar: tarfile.TarFile, member: tarfile.TarInfo, *, keep: bool) -> tuple[str, bytes]:
-    file = tar.extractfile(member)
-    assert file is not None
-    content, kept = hashlib.sha256(), b""
-    while chunk := file.read(CHUNK):
+def _what(entry: Entry) -> str:
+    """Return type and numbers as the tar's header has them."""
+    return f"6 {entry.device}" if entry.kind == "fifo" else f"3 {entry.device}"
+
+
+def _content(reader: Reader, entry: Entry, *, keep: bool) -> tuple[str, bytes]:
+    if keep and entry.size > MOST_KEPT:
+        raise LayerRefused(
+            f"{entry.path!r} has {entry.size:,} bytes; at most {MOST_KEPT:,} of it are looked at"
+        )
+    content, kept = hashlib.sha256(), list[bytes]()
+    for chunk in reader.content():
         content.update(chunk)
-        kept += chunk if keep else b""
-    return content.hexdigest(), kept
+        if keep:
+            kept.append(chunk)
+    return content.hexdigest(), b"".join(kept)
 
 
 def _laid_over(layers: Iterable[_Layer]) -> Mapping[str, Record]:

@@ -1,0 +1,120 @@
+"""The fields of a tar's headers, in every form that tools write; what none of them writes is refused."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+MOST_FOLDERS = 256
+"""Parts of an entry's path."""
+
+MOST_PATH, MOST_NAME = 4095, 255
+"""Bytes of a path and of each part of it (Linux, path_resolution(7))."""
+
+MOST_ID = (1 << 32) - 2
+"""The highest number of a user or group (Linux, credentials(7))."""
+
+_DEVICES = {
+    "dev/null": (1, 3),
+    "dev/zero": (1, 5),
+    "dev/full": (1, 7),
+    "dev/random": (1, 8),
+    "dev/urandom": (1, 9),
+    "dev/tty": (5, 0),
+    "dev/console": (5, 1),
+    "dev/ptmx": (5, 2),
+}
+"""The default devices of the OCI runtime specification (config-linux.md) with their numbers (Linux,
+admin-guide/devices.txt). A runtime mounts its own over them, so a layer may list them."""
+
+_OCTAL = re.compile(rb"[0-7]*")
+_DECIMAL = re.compile(r"[0-9]{1,20}")
+_TIME = re.compile(r"-?[0-9]{1,20}(\.[0-9]{0,20})?")
+
+
+class LayerRefused(Exception):  # noqa: N818 -- callers turn it into one of errors.py
+    """A layer is damaged, or contains what no layer may; the text says what."""
+
+
+def clean_path(name: str) -> str:
+    """Return a name without a leading slash and parts that mean nothing; empty for the root.
+
+    Raises `LayerRefused` for one that leads upwards, or is longer than Linux takes.
+    """
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise LayerRefused(f"{name[:80]!r} leads out of the layer")
+    if "\0" in name:
+        raise LayerRefused(f"{name[:80]!r} has a NUL byte in it")
+    lengths = [len(part.encode("utf-8", "surrogateescape")) for part in parts]
+    if (
+        len(parts) > MOST_FOLDERS
+        or sum(lengths) + len(parts) > MOST_PATH
+        or max(lengths, default=0) > MOST_NAME
+    ):
+        raise LayerRefused(f"{name[:80]!r}… is too long for a path")
+    return "/".join(parts)
+
+
+def default_device(block: bytes, path: str) -> str:
+    """Return the numbers of a device node, as ``1:3``. Raises `LayerRefused` for any but the default ones."""
+    major, minor = number(block[329:337], "device number"), number(block[337:345], "device number")
+    kind = "c" if block[156:157] == b"3" else "b"
+    if kind != "c" or _DEVICES.get(path) != (major, minor):
+        raise LayerRefused(
+            f"{path!r} is a device node ({kind} {major}:{minor}), which would reach the host's hardware"
+        )
+    return f"{major}:{minor}"
+
+
+def pax_records(data: bytes) -> dict[str, str]:
+    """Return the records of a PAX header (POSIX.1-2017, pax, "Extended Header")."""
+    found: dict[str, str] = {}
+    position = 0
+    while position < len(data):
+        head, space, _ = data[position : position + 8].partition(b" ")
+        length = int(head) if space and re.fullmatch(rb"[1-9][0-9]*", head) else 0
+        record = data[position + len(head) + 1 : position + length]
+        key, equals, value = record.partition(b"=")
+        if not equals or not record.endswith(b"\n") or position + length > len(data):
+            raise LayerRefused("a PAX header is damaged")
+        found[text(key, whole=True)] = text(value[:-1], whole=True)
+        position += length
+    return found
+
+
+def text(field: bytes, *, whole: bool = False) -> str:
+    """Return a text, up to its first NUL byte unless ``whole``; what is not UTF-8 becomes surrogates."""
+    return (field if whole else field.partition(b"\0")[0]).decode("utf-8", "surrogateescape")
+
+
+def number(field: bytes, what: str) -> int:
+    """Return a number of a header: octal digits, or in GNU's form a sign bit and a binary one."""
+    if field[0] == 0x80:
+        return int.from_bytes(field[1:], "big")
+    if field[0] == 0xFF and what == "mtime":
+        return -1  # before 1970
+    digits = field.partition(b"\0")[0].strip(b" ")
+    if not _OCTAL.fullmatch(digits):
+        raise LayerRefused(f"a header is damaged: {what} is {field!r}")
+    return int(digits or b"0", 8)
+
+
+def pax_number(pax: Mapping[str, str], key: str, shown: str) -> int:
+    """Return a number of a PAX header; ``shown`` is the entry, for the message."""
+    if not _DECIMAL.fullmatch(pax[key]):
+        raise LayerRefused(f"{shown}: {key} is {pax[key][:40]!r}")
+    return int(pax[key])
+
+
+def pax_time(value: str, shown: str) -> int:
+    """Return a time of a PAX header in whole seconds; see `clamped`."""
+    if not _TIME.fullmatch(value):
+        raise LayerRefused(f"{shown}: mtime is {value[:40]!r}")
+    return clamped(math.floor(float(value)))
+
+
+def clamped(seconds: int) -> int:
+    """Return a time that every file system takes; 0 in place of any other."""
+    return seconds if 0 <= seconds < 1 << 33 else 0

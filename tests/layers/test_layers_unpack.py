@@ -1,0 +1,186 @@
+"""A stranger's layer becomes a folder, and nothing outside that folder is touched, read or followed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import stat
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reprobuild.layers.roots import OPAQUE
+from reprobuild.layers.unpack import unpack_entries
+from reprobuild.oci.tar_fields import LayerRefused
+from reprobuild.oci.tar_reader import Reader
+from support.images import Entry, layer
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+FOLDER, LINK, HARD = tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
+
+
+def unpack(root: Path, *entries: Entry | str, owners: bool = False) -> Path:
+    root.mkdir(exist_ok=True)
+    descriptor = os.open(root, os.O_RDONLY)
+    try:
+        unpack_entries(Reader(io.BytesIO(layer(*entries))), descriptor, owners=owners, opaque=OPAQUE)
+    finally:
+        os.close(descriptor)
+    return root
+
+
+def state(folder: Path) -> dict[str, object]:
+    """All that an attack could change, or read the time of, in a folder."""
+    found: dict[str, object] = {}
+    for path in (folder, *sorted(folder.rglob("*"))):
+        status = path.lstat()
+        content = path.read_bytes() if stat.S_ISREG(status.st_mode) else None
+        marks = os.listxattr(path, follow_symlinks=False)
+        found[str(path)] = (
+            status.st_mode,
+            status.st_uid,
+            status.st_mtime_ns,
+            status.st_nlink,
+            marks,
+            content,
+        )
+    return found
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Path]:
+    """A folder of the host; the test fails where it has changed."""
+    folder = tmp_path / "host"
+    (folder / "keys").mkdir(parents=True)
+    (folder / "keys/id_rsa").write_text("secret")
+    (folder / "keys/id_rsa").chmod(0o600)
+    before = state(folder)
+    yield folder
+    assert state(folder) == before
+
+
+@pytest.mark.parametrize("owners", [False, pytest.param(True, marks=AS_ROOT)])
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        # A whiteout behind a link set an extended attribute on the host's folder.
+        ((("l", LINK, "{host}"), ("l/.wh.keys", b"0", "")), "'l' is no folder"),
+        ((("l", LINK, "{host}/keys"), ("l/.wh..wh..opq", b"0", "")), "'l' is no folder"),
+        ((("l", LINK, "{host}"), ("l/new", b"0", "")), "'l' is no folder"),
+        ((("l", LINK, "{host}"), ("l/keys", FOLDER, "")), "'l' is no folder"),
+        ((("l", LINK, "{host}"), ("x", HARD, "l/keys/id_rsa")), "'l' is no folder"),
+        ((("l", LINK, "{host}"), ("l/keys/id_rsa", HARD, "l")), "'l' is no folder"),
+        ((("d", FOLDER, ""), ("d", LINK, "{host}"), ("d/new", b"0", "")), "'d' is no folder"),
+        ((("d/x", b"0", ""), ("d", LINK, "{host}"), ("d/y", b"0", "")), "'d' is no folder"),
+        ((("x", HARD, "{host}/keys/id_rsa"),), "is no folder"),
+        ((("d", FOLDER, ""), ("x", HARD, "d")), "is a hard link to 'd', which is no file of it"),
+        ((("x", HARD, "nothing"),), "is a hard link to 'nothing'"),
+        ((("f", b"0", ""), ("f/x", b"0", "")), "'f' is no folder"),
+        ((("p", tarfile.FIFOTYPE, ""), ("p/x", b"0", "")), "'p' is no folder"),
+        ((("a/.wh.", b"0", ""),), "removes nothing that has a name"),
+        (((".wh..", b"0", ""),), "removes nothing that has a name"),
+        (((".wh...", b"0", ""),), "removes nothing that has a name"),
+        (((".wh.x", FOLDER, ""), (".wh.x/y", b"0", "")), "removes a file, and has others in it"),
+        ((("x", LINK, "n" * 4096),), "links to something that is no path"),
+    ],
+)
+def test_a_layer_that_reaches_out_is_refused(
+    tmp_path: Path, host: Path, names: tuple[tuple[str, bytes, str], ...], reason: str, owners: bool
+) -> None:
+    entries = [Entry(path=p, kind=kind, target=t.format(host=host), mode=0o777) for p, kind, t in names]
+    with pytest.raises(LayerRefused, match=reason):
+        unpack(tmp_path / "root", *entries, owners=owners)
+
+
+def test_a_link_to_the_host_is_a_link_and_no_more(tmp_path: Path, host: Path) -> None:
+    link = Entry(path="l", kind=LINK, target=str(host / "keys/id_rsa"), mode=0o666, mtime=5)
+    root = unpack(tmp_path / "root", link, Entry(path="m", kind=HARD, target="l"))
+    assert (root / "m").readlink() == host / "keys/id_rsa"
+    assert (root / "l").lstat().st_mtime == 5
+
+
+def test_what_comes_later_replaces_what_was_there(tmp_path: Path, host: Path) -> None:
+    root = unpack(
+        tmp_path / "root",
+        Entry(path="a", kind=LINK, target=str(host)),
+        Entry(path="a", kind=FOLDER, mode=0o750),
+        Entry(path="a/b/c", content=b"1"),
+        Entry(path="a/b", content=b"2"),
+        Entry(path="d/e/f", content=b"3"),
+        Entry(path="d", kind=LINK, target="a"),
+        Entry(path="l", kind=LINK, target=str(host / "keys/id_rsa")),
+        Entry(path="l", content=b"4"),
+    )
+    assert (root / "a/b").read_bytes() == b"2"
+    assert stat.S_IMODE((root / "a").stat().st_mode) == 0o750
+    assert (root / "d").readlink() == Path("a")
+    assert not (root / "l").is_symlink()
+    assert (root / "l").read_bytes() == b"4"
+
+
+def test_rights_and_times_of_folders_hold(tmp_path: Path) -> None:
+    """Also of those that shut out their owner, who still has to fill them."""
+    folder = Entry(path="shut", kind=FOLDER, mode=0o000, mtime=7)
+    root = unpack(tmp_path / "root", folder, Entry(path="shut/in/x", content=b"x", mtime=9), "open/")
+    assert stat.S_IMODE((root / "shut").stat().st_mode) == 0
+    assert (root / "shut").stat().st_mtime == 7
+    (root / "shut").chmod(0o700)
+    assert (root / "shut/in/x").stat().st_mtime == 9
+    assert stat.S_IMODE((root / "shut/in").stat().st_mode) == 0o755
+
+
+def test_setuid_files_keep_their_bit(tmp_path: Path) -> None:
+    root = unpack(tmp_path / "root", Entry(path="su", content=b"x", mode=0o4755))
+    assert stat.S_IMODE((root / "su").stat().st_mode) == 0o4755
+
+
+@AS_ROOT
+def test_owners(tmp_path: Path) -> None:
+    entries = [Entry(path="d", kind=FOLDER, uid=8), Entry(path="d/x", mode=0o4755, uid=5)]
+    root = unpack(tmp_path / "root", *entries, Entry(path="l", kind=LINK, target="/", uid=6), owners=True)
+    assert [(root / p).lstat().st_uid for p in ("d", "d/x", "l")] == [8, 5, 6]
+    assert stat.S_IMODE((root / "d/x").stat().st_mode) == 0o4755  # chown takes the bit away
+
+
+def test_marks_become_those_of_overlayfs(tmp_path: Path) -> None:
+    entries = [".wh.gone", "d/", "d/.wh..wh..opq", "e/x", ".wh.e", "f", ".wh.f", ".wh..wh.plnk", ".wh.g/"]
+    root = unpack(tmp_path / "root", *entries)
+    assert sorted(p.name for p in root.rglob("*")) == ["d", "e", "f", "g", "gone", "x"]
+    for name in ("gone", "g"):
+        status = (root / name).lstat()
+        assert (stat.S_ISCHR(status.st_mode), status.st_rdev) == (True, 0)
+    assert [os.listxattr(root / name) for name in "de"] == [[OPAQUE], [OPAQUE]]
+
+
+def test_names_do_not_depend_on_the_locale(tmp_path: Path) -> None:
+    root = unpack(tmp_path / "root", Entry(path="é\udcff", content=b"x"))
+    assert [os.fsencode(p.name) for p in root.iterdir()] == [b"\xc3\xa9\xff"]
+
+
+names = st.sampled_from(
+    ["a", "b", "a/b", "b/a", "a/b/c", ".wh.a", "a/.wh.b", "a/.wh..wh..opq", "..", "/", "./a//b"]
+)
+kinds = st.sampled_from([tarfile.REGTYPE, FOLDER, LINK, HARD, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.lists(
+        st.tuples(names, kinds, st.sampled_from(["a", "b", "a/b", "..", "{host}", "{host}/keys/id_rsa"]))
+    )
+)
+def test_no_layer_reaches_out(
+    tmp_path_factory: pytest.TempPathFactory, host: Path, drawn: list[tuple[str, bytes, str]]
+) -> None:
+    root = tmp_path_factory.mktemp("root")
+    before = state(host)
+    entries = [Entry(path=p, kind=kind, target=t.format(host=host), mode=0o755) for p, kind, t in drawn]
+    with contextlib.suppress(LayerRefused):
+        unpack(root, *entries)
+    assert state(host) == before
+    assert all(path.lstat().st_dev == root.stat().st_dev for path in root.rglob("*"))
