@@ -104,12 +104,12 @@ def make_image(lock: Lock, name: str | None, gpu: Gpu, host: Host, *, engine: En
     with host.home.lock("build", host.console):
         fetch(lock, store, host.console)
         digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, host))
-        report = test_image(engine, digest, gpu, host, mode="battery")
+        report = selftest_image(engine, digest, gpu, host, mode="battery")
         tag(engine.images, digest, name, report)
     return Made(name, digest, report)
 
 
-def test_image(engine: Engine, digest: str, gpu: Gpu, host: Host, *, mode: Mode) -> SelfTestReport:
+def selftest_image(engine: Engine, digest: str, gpu: Gpu, host: Host, *, mode: Mode) -> SelfTestReport:
     """Run the self-test in an image and keep its report, one of each mode."""
     host.console.step(f"testing {digest[:19]} inside itself")
     report = run_selftest(engine.runner(digest), gpu=gpu, mode=mode)

@@ -26,10 +26,10 @@ _OURS = """
 import json, sys, time
 from reprobuild.request.model import Request
 from reprobuild.resolve.conda import resolve_conda
-from reprobuild.resolve.target import Target
+from reprobuild.resolve.target import TargetPython
 table = {"cuda": "12.1", "conda": {"channels": [sys.argv[1]], "packages": sys.argv[2:]}}
 request = Request.from_dict(table, "")
-target = Target("3.11", "amd64", (2, 36))
+target = TargetPython("3.11", "amd64", (2, 36))
 start = time.perf_counter()
 found = resolve_conda(request, request.conda, target, existing=None, upgrade=())
 seconds = time.perf_counter() - start

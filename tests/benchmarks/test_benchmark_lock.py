@@ -16,7 +16,7 @@ from reprobuild.host.console import Console
 from reprobuild.net.debian_mirrors import architecture
 from reprobuild.net.session import session
 from reprobuild.resolve.debian import DebianRequest, resolve_debian
-from reprobuild.resolve.target import Target, glibc_of
+from reprobuild.resolve.target import TargetPython, glibc_of
 from reprobuild.resolve.uv import ALWAYS, resolve_python
 from support.measuring import Printer, medians, watch
 
@@ -50,7 +50,7 @@ def test_cold_lock_against_uv_and_apt(
         monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / f"alone{number}"))
         wanted = DebianRequest(suite="bookworm", architecture=architecture(), python="3.11", apt=())
         debian = resolve_debian(wanted, keep={}, console=Console(quiet=True))
-        target = Target("3.11", architecture(), glibc_of(debian))
+        target = TargetPython("3.11", architecture(), glibc_of(debian))
         with session() as http:
             resolve_python(
                 ["torch==2.4.1", *ALWAYS], target, as_of=None, existing=None, upgrade=(), session=http

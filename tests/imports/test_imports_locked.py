@@ -118,12 +118,17 @@ def test_an_image_that_is_not_there(call: Call) -> None:
 class Here:
     """This machine's own Python, in the place of an image's."""
 
+    digest = ""
+
     def __init__(self, python: str = sys.executable) -> None:
         self.python = python
 
     def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> Completed:
         assert argv[0] == "python3"
         return run([self.python, *argv[1:]], timeout=timeout, check=False)
+
+    def gpu_missing(self) -> str | None:
+        return "none is asked for"
 
 
 def test_an_environment_is_asked_what_it_has(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import tomli_w
 
 from reprobuild.errors import LockError, RenderError
 from reprobuild.layers.plan import plan
-from reprobuild.lock.base_image import Base, BaseLayer
+from reprobuild.lock.base_image import BaseImage, BaseLayer
 from reprobuild.lock.diff import diff
 from reprobuild.lock.exports import cyclonedx, explicit
 from reprobuild.lock.model import Lock
@@ -20,7 +20,7 @@ from reprobuild.render.image_config import image_config
 from support.locks import LOCK as PLAIN
 
 MANIFEST = "sha256:" + "a" * 64
-BASE = Base(
+BASE = BaseImage(
     image="registry.example.org:5000/team/base:1",
     index="sha256:" + "b" * 64,
     manifests={"linux/amd64": MANIFEST, "linux/arm64": "sha256:" + "c" * 64},

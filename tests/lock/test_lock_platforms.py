@@ -18,7 +18,7 @@ from reprobuild.errors import LockError
 from reprobuild.lock.model import MACHINES, Lock, PythonPackage
 from reprobuild.lock.platforms import digest_of, dump_locks, parse_locks
 from reprobuild.lock.reader import parse_lock
-from reprobuild.resolve.target import Target
+from reprobuild.resolve.target import TargetPython
 from support.locks import LOCK, SMALL
 from support.strategies import FOLDERS, debs, names, pythons, requests
 
@@ -93,7 +93,7 @@ def test_there_and_back(locks: tuple[Lock, ...]) -> None:
 def test_an_installer_finds_the_files_of_its_platform(locks: tuple[Lock, ...]) -> None:
     pylock = Pylock.from_dict(tomllib.loads(dump_locks(locks)))
     for lock in locks:
-        target = Target(lock.request.python, lock.platform.partition("/")[2], (2, 36))
+        target = TargetPython(lock.request.python, lock.platform.partition("/")[2], (2, 36))
         environment: Any = {**target.markers, "platform_release": "", "platform_version": ""}
         selected = [
             file

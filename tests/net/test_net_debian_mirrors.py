@@ -8,7 +8,7 @@ from conftest import needs
 from reprobuild.errors import HostError
 from reprobuild.lock.model import DebianPackage
 from reprobuild.net import debian_mirrors as module
-from reprobuild.net.debian_mirrors import Source, archives, package_urls
+from reprobuild.net.debian_mirrors import Mirror, mirrors, package_urls
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
@@ -53,12 +53,12 @@ def test_deb822(apt: Apt) -> None:
         "Types: deb-src\nURIs: http://src.example/debian\nSuites: bookworm\nComponents: main\n",
     )
     suites = ("bookworm", "bookworm-updates")
-    assert archives("bookworm") == {
+    assert mirrors("bookworm") == {
         "debian": (
-            Source(url="http://m.example/debian", suites=suites, signed_by=KEYRING),
-            Source(url="http://n.example/debian", suites=suites, signed_by=KEYRING),
+            Mirror(url="http://m.example/debian", suites=suites, signed_by=KEYRING),
+            Mirror(url="http://n.example/debian", suites=suites, signed_by=KEYRING),
         ),
-        "debian-security": (Source(url="http://m.example/debian-security", suites=("bookworm-security",)),),
+        "debian-security": (Mirror(url="http://m.example/debian-security", suites=("bookworm-security",)),),
     }
 
 
@@ -70,9 +70,9 @@ def test_one_line_form(apt: Apt) -> None:
         "# deb http://old.example/debian bookworm main\n"
         "deb cdrom:[Debian 12]/ bookworm main\nrubbish\n",
     )
-    found = archives("bookworm")
+    found = mirrors("bookworm")
     assert found["debian"] == (
-        Source(url="http://m.example/debian", suites=("bookworm",), signed_by=KEYRING),
+        Mirror(url="http://m.example/debian", suites=("bookworm",), signed_by=KEYRING),
     )
     assert found["debian-security"][0].suites == ("bookworm-security",)
 
@@ -83,7 +83,7 @@ def test_other_makers_have_no_part(apt: Apt) -> None:
     apt.write("sources.list.d/b.list", "deb https://node.example/node_20.x nodistro main\n")
     apt.write("sources.list.d/c.list", "deb https://containers.example/debian bookworm stable\n")
     apt.write("sources.list.d/d.list.disabled", "deb http://disabled.example/debian bookworm main\n")
-    assert [source.url for sources in archives("bookworm").values() for source in sources] == [
+    assert [source.url for sources in mirrors("bookworm").values() for source in sources] == [
         "http://m.example/debian"
     ]
 
@@ -94,17 +94,17 @@ def test_another_release_from_the_same_mirrors(apt: Apt) -> None:
         "deb http://m.example/debian bookworm main\ndeb http://m.example/debian bookworm-updates main\n"
         "deb http://s.example/security bookworm-security main\n",
     )
-    found = archives("trixie")
-    assert found["debian"] == (Source(url="http://m.example/debian", suites=("trixie", "trixie-updates")),)
+    found = mirrors("trixie")
+    assert found["debian"] == (Mirror(url="http://m.example/debian", suites=("trixie", "trixie-updates")),)
     assert found["debian-security"][0].suites == ("trixie-security",)
-    assert archives("sid") == {"debian": (Source(url="http://m.example/debian", suites=("sid",)),)}
+    assert mirrors("sid") == {"debian": (Mirror(url="http://m.example/debian", suites=("sid",)),)}
 
 
 def test_on_another_distribution_its_mirrors_do_not_count(apt: Apt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_host_releases", set)
     apt.write("sources.list", "deb http://u.example/ubuntu jammy main\n")
     with pytest.raises(HostError, match="no mirror of Debian bookworm") as caught:
-        archives("bookworm")
+        mirrors("bookworm")
     assert "REPROBUILD_DEBIAN_MIRROR" in caught.value.hint
     assert "REPROBUILD_DEBIAN_SECURITY_MIRROR" in caught.value.hint
 
@@ -120,9 +120,9 @@ def test_mirror_list(apt: Apt, tmp_path: Path) -> None:
 
 def test_variables_outrank_apt(apt: Apt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPROBUILD_DEBIAN_MIRROR", "https://mine.example/debian/")
-    assert archives("trixie") == {
+    assert mirrors("trixie") == {
         "debian": (
-            Source(
+            Mirror(
                 url="https://mine.example/debian",
                 suites=("trixie", "trixie-updates"),
                 signed_by=KEYRING,
@@ -142,7 +142,7 @@ def test_without_apt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "which", lambda _: None)
     monkeypatch.setenv("APT_CONFIG", "a value of this test's own")
     with pytest.raises(HostError, match="no mirror of Debian bookworm"):
-        archives("bookworm")
+        mirrors("bookworm")
     monkeypatch.setenv("REPROBUILD_DEBIAN_MIRROR", "https://mine.example/debian")
     assert package_urls("bookworm", package())[0].startswith("https://mine.example/debian/pool/")
 
@@ -150,7 +150,7 @@ def test_without_apt(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_broken_settings(apt: Apt) -> None:
     apt.write("apt.conf", "no { sense")
     with pytest.raises(HostError, match="apt's settings cannot be read"):
-        archives("bookworm")
+        mirrors("bookworm")
 
 
 def test_machines(monkeypatch: pytest.MonkeyPatch) -> None:

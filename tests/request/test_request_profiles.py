@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 
 from reprobuild.request.model import Request
-from reprobuild.request.profiles import FORBIDDEN, HOME, SITE_PREFIX, surroundings, variables
+from reprobuild.request.profiles import FORBIDDEN, OWN_FOLDER, SITE_PREFIX, surroundings, variables
 from support.strategies import requests
 
 STRICT = Request(name="a", cuda="12.1")
@@ -65,4 +65,4 @@ def test_surroundings_put_the_environment_first_and_name_the_constraints() -> No
     found = surroundings()
     assert list(found) == sorted(found)
     assert found["PATH"].split(":")[0] == f"{SITE_PREFIX}/bin"
-    assert found["PIP_CONSTRAINT"] == found["UV_CONSTRAINT"] == f"{HOME}/constraints.txt"
+    assert found["PIP_CONSTRAINT"] == found["UV_CONSTRAINT"] == f"{OWN_FOLDER}/constraints.txt"

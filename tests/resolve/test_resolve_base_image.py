@@ -16,7 +16,7 @@ from reprobuild.errors import FetchError, RegistryError, ResolveError
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
-from reprobuild.lock.base_image import Base
+from reprobuild.lock.base_image import BaseImage
 from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
 from reprobuild.registry import client as registry_module
@@ -55,7 +55,7 @@ def team(host: str) -> Pusher:
     return Pusher(host, "team/base")
 
 
-def locked(image: str, **keys: Any) -> Base:
+def locked(image: str, **keys: Any) -> BaseImage:
     base = {"image": image, **keys.pop("base", {})}
     found = resolve_base(request(base=base, **keys), "amd64", existing=None, host=quiet_host())
     assert found is not None
@@ -83,7 +83,7 @@ def test_a_list_of_platforms(team: Pusher, form: Form) -> None:
         packed(below),
         packed(above),
     ]
-    assert Base.from_dict(found.to_dict(), "test") == found
+    assert BaseImage.from_dict(found.to_dict(), "test") == found
 
 
 def test_an_image_alone_and_one_by_its_digest(team: Pusher) -> None:

@@ -12,7 +12,7 @@ import requests
 from reprobuild.errors import ResolveError
 from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
-from reprobuild.resolve.gpu_targets import architectures
+from reprobuild.resolve.gpu_targets import gpu_targets
 from reprobuild.resolve.resolver import Upgrade, resolve
 from support.hosts import quiet_host
 from support.index import File, Index
@@ -48,7 +48,7 @@ def address(index: Index, file: File) -> str:
 
 def test_the_compiler_s_flags_are_read_and_little_else(family: Index, torch: File) -> None:
     with requests.Session() as session:
-        assert architectures(address(family, torch), session) == FOUND
+        assert gpu_targets(address(family, torch), session) == FOUND
     asked = family.asked(".whl")
     assert asked[0] == "HEAD"
     assert len(asked) <= 3
@@ -59,25 +59,25 @@ def test_a_wheel_on_this_machine(family: Index, torch: File, tmp_path: Path) -> 
     file.parent.mkdir()
     file.write_bytes(torch.body)
     with requests.Session() as session:
-        assert architectures(file.as_uri(), session) == FOUND
+        assert gpu_targets(file.as_uri(), session) == FOUND
 
 
 def test_where_nothing_is_told(family: Index, torch: File) -> None:
     other = next(f for f in family.files if f.name.startswith("torch-2.4.0"))
     with requests.Session() as session:
-        assert architectures(address(family, other), session) == ()
-        assert architectures(address(family, with_header(other, "#define NOTHING")), session) == ()
+        assert gpu_targets(address(family, other), session) == ()
+        assert gpu_targets(address(family, with_header(other, "#define NOTHING")), session) == ()
         torch.ranges = False
-        assert architectures(address(family, torch), session) == ()
+        assert gpu_targets(address(family, torch), session) == ()
         torch.head = 405
-        assert architectures(address(family, torch), session) == ()
+        assert gpu_targets(address(family, torch), session) == ()
         torch.head, torch.ranges, torch.body = 200, True, b"no zip file at all" * 1000
-        assert architectures(address(family, torch), session) == ()
+        assert gpu_targets(address(family, torch), session) == ()
 
 
 def test_a_way_that_breaks(family: Index, torch: File) -> None:
     with requests.Session() as session, pytest.raises(ResolveError, match=r"torch.whl cannot be read"):
-        architectures("http://127.0.0.1:9/torch.whl", session)
+        gpu_targets("http://127.0.0.1:9/torch.whl", session)
 
 
 def test_the_lock_holds_them(family: Index, apt: None, torch: File) -> None:
@@ -91,10 +91,10 @@ def test_the_lock_holds_them(family: Index, apt: None, torch: File) -> None:
         )
 
     found = lock()
-    assert found.architectures == FOUND
+    assert found.gpu_targets == FOUND
     assert parse_lock(found.dump(), "again") == found
     family.log.clear()
     assert lock(found) == found
     assert family.asked(".whl") == []
     torch.ranges = False
-    assert lock(found, upgrade=Upgrade(everything=True)).architectures == ()
+    assert lock(found, upgrade=Upgrade(everything=True)).gpu_targets == ()

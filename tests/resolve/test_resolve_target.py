@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from reprobuild.resolve.target import Target, glibc_here, glibc_of
+from reprobuild.resolve.target import TargetPython, glibc_here, glibc_of
 from support.resolving import debian
 
 
@@ -29,13 +29,13 @@ def wheels(*tags: str) -> list[str]:
 )
 def test_best(tags: list[str], best: str | None) -> None:
     expected = None if best is None else wheels(best)[0]
-    target = Target("3.11", "amd64", (2, 36))
+    target = TargetPython("3.11", "amd64", (2, 36))
     assert target.best(wheels(*tags)) == expected
     assert target.best(wheels(*reversed(tags))) == expected
 
 
 def test_names_that_are_no_wheels_are_passed_over() -> None:
-    assert Target("3.11", "amd64", (2, 36)).best(["a-1.0.tar.gz", "rubbish.whl"]) is None
+    assert TargetPython("3.11", "amd64", (2, 36)).best(["a-1.0.tar.gz", "rubbish.whl"]) is None
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_names_that_are_no_wheels_are_passed_over() -> None:
     ],
 )
 def test_uv_platform(architecture: str, glibc: tuple[int, int], platform: str) -> None:
-    assert Target("3.11", architecture, glibc).uv_platform == platform
+    assert TargetPython("3.11", architecture, glibc).uv_platform == platform
 
 
 def test_glibc_of() -> None:

@@ -8,14 +8,14 @@ from packaging.requirements import Requirement
 
 from reprobuild.errors import ResolveError
 from reprobuild.net.session import session
-from reprobuild.resolve.target import Target
+from reprobuild.resolve.target import TargetPython
 from reprobuild.resolve.torch import TorchScan, cuda_named
 from support.index import Index, serve_index
 from support.resolving import LINUX
 
 pytest_plugins = ["support.family"]
 
-TARGET = Target("3.11", "amd64", (2, 36))
+TARGET = TargetPython("3.11", "amd64", (2, 36))
 CU121 = "nvidia-cuda-runtime-cu12==12.1.105"
 
 

@@ -10,7 +10,7 @@ from reprobuild.errors import ResolveError
 from reprobuild.host import process
 from reprobuild.lock.model import Lock, PythonPackage
 from reprobuild.net.session import session
-from reprobuild.resolve.target import Target
+from reprobuild.resolve.target import TargetPython
 from reprobuild.resolve.uv import _read, resolve_python
 from support.index import Index, serve_index, wheel
 from support.resolving import LINUX, request
@@ -18,7 +18,7 @@ from support.server import serve
 
 pytest_plugins = ["support.family"]
 
-TARGET = Target("3.11", "amd64", (2, 36))
+TARGET = TargetPython("3.11", "amd64", (2, 36))
 
 
 def lock_of(python: Collection[PythonPackage]) -> Lock:
@@ -32,7 +32,7 @@ def resolve(
     as_of: date | None = None,
     existing: Collection[PythonPackage] = (),
     upgrade: Collection[str] | None = (),
-    target: Target = TARGET,
+    target: TargetPython = TARGET,
 ) -> dict[str, PythonPackage]:
     with session(retries=0) as http:
         found = resolve_python(

@@ -10,7 +10,7 @@ import pytest
 from reprobuild.errors import HostError, SelfTestError
 from reprobuild.in_image.selftest import machine, settings
 from reprobuild.request.profiles import FORBIDDEN
-from reprobuild.selftest.report import SCHEMA, Difference, SelfTestReport
+from reprobuild.selftest.report import SCHEMA, Mismatch, SelfTestReport
 from reprobuild.selftest.run import PROGRAM, run_selftest
 from support.reports import DIGEST, FAILED, HASH, Script, a_check, a_report, parse_report, printing
 
@@ -33,7 +33,7 @@ def test_a_failed_check_is_a_report_that_names_it_and_what_differed() -> None:
     report = run_selftest(Script(printing(a_report(a_check(name="bmm"), FAILED), status=1)), gpu="off")
     assert not report.passed
     assert [check.name for check in report.failed] == ["conv2d"]
-    assert report.failed[0].detail == (Difference(what="output", expected="c" * 64, got="d" * 64),)
+    assert report.failed[0].detail == (Mismatch(what="output", expected="c" * 64, got="d" * 64),)
     assert report.failures() == [
         "conv2d: two processes differ",
         f"  output: expected {'c' * 64}, got {'d' * 64}",

@@ -19,7 +19,7 @@ from reprobuild.oci.store import ImageStore
 
 @dataclass
 class AlteredImage:
-    """A `selftest.Runner` of an image with files added or replaced and variables set or (None) taken away."""
+    """A `selftest.run.Runner` of an image with files added or replaced, and variables set or (None) unset."""
 
     home: Home
     digest: str

@@ -8,13 +8,13 @@ import click
 
 from ..errors import DifferenceError, SelfTestError
 from ..host.host import Host
-from ..pipeline import test_image
+from ..pipeline import selftest_image
 from ..selftest.run import Gpu
 from ..verify.check import KEEP, check_tree
 from ..verify.compare import Difference
 from ..verify.compare import compare as compare_trees
 from ..verify.diffoscope import diffoscope
-from ..verify.find import base_manifest, find_image, is_file, tree_of
+from ..verify.find import find_image, is_file, parent_manifest, tree_of
 from .common import as_json, emit, gpu, table
 
 
@@ -71,8 +71,10 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
     kept = None if is_file(image) else find_image(image, host)
     place = image if kept is None else f"{kept.engine.kind}:{kept.image.digest}"
     tree = tree_of(place, host, keep=KEEP)
-    found = check_tree(tree, image, base_manifest(tree, kept, host))
-    report = None if kept is None else test_image(kept.engine, kept.image.digest, gpu, host, mode="battery")
+    found = check_tree(tree, image, parent_manifest(tree, kept, host))
+    report = (
+        None if kept is None else selftest_image(kept.engine, kept.image.digest, gpu, host, mode="battery")
+    )
     if json_:
         facts = {"image": image, "tree": tree.digest, "differences": [asdict(each) for each in found]}
         emit(facts | {"report": report and report.to_dict()})

@@ -12,7 +12,7 @@ from ..engines.embedded import OciEngine
 from ..errors import SelfTestError
 from ..host.home import atomic_write
 from ..host.host import Host
-from ..pipeline import test_image
+from ..pipeline import selftest_image
 from ..selftest.agreement import Agreement, compare
 from ..selftest.cost import CostReport
 from ..selftest.fleet import Fleet, Machine, fleet
@@ -85,7 +85,7 @@ def selftest(
         engine = OciEngine(host)
         kind: Mode = "full" if mode == "full" else "prove" if mode == "prove" else "battery"
         digest = engine.images.find(target).digest
-        report = test_image(engine, digest, gpu, host, mode=kind)
+        report = selftest_image(engine, digest, gpu, host, mode=kind)
         if earlier:
             _against(report, earlier, target, against, json_=json_)
         else:

@@ -74,7 +74,7 @@ class DockerEngine:
             find_builder(self._builder)  # asked for its errors, before gigabytes are fetched
 
     def build(self, lock: Lock, context: WriteContext) -> str:
-        """Build the rendered Dockerfile; see `base.Engine`. Names what an old Docker cannot do."""
+        """Build the rendered Dockerfile; see `protocols.Engine`. Names what an old Docker cannot do."""
         with self._host.home.scratch("context") as folder:
             context(folder)
             if has_buildx():
@@ -175,13 +175,13 @@ class DockerImages:
         )
 
     def name(self, digest: str, name: str) -> None:
-        """Give an image a name; see `base.Images`."""
+        """Give an image a name; see `protocols.Images`."""
         repository, _, tag = image_name(name).rpartition(":")
         with docker_errors("name an image"):
             self._client.api.tag(digest, repository, tag)
 
-    def base_of(self, image: Image) -> Image | None:
-        """Return the image that one starts from, told by its layers; see `base.Images`."""
+    def parent_of(self, image: Image) -> Image | None:
+        """Return the image that one starts from, told by its layers; see `protocols.Images`."""
         label = f"{LABEL}lock={image.labels.get(LABEL + 'lock', '')}"
         with docker_errors("look for an image"):
             found = {
@@ -193,7 +193,7 @@ class DockerImages:
 
     @contextmanager
     def opened(self, digest: str) -> Iterator[Iterator[Member]]:
-        """Give the members of the archive that ``docker save`` writes; see `base.Images`."""
+        """Give the members of the archive that ``docker save`` writes; see `protocols.Images`."""
         with docker_errors("save an image"):
             yield tar_members(self._client.api.get_image(digest))
 

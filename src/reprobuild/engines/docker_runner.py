@@ -32,7 +32,7 @@ class DockerRunner:
         self.digest = digest
 
     def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
-        """Run to the end; see `selftest.Runner`."""
+        """Run to the end; see `selftest.run.Runner`."""
         requests_ = self._device_requests() if gpu else None
         with docker_errors("run the self-test"):
             container = self._client.containers.create(

@@ -50,9 +50,9 @@ class OciEngine:
         image = documents(lock, image_config(lock), [(layer.title, layer.cached.layer) for layer in layers])
         return self.images.add(image)
 
-    def runner(self, digest: str) -> ImageRunner:
+    def runner(self, digest: str) -> OciRunner:
         """Return what runs programs in an image for the self-test."""
-        return ImageRunner(self._host, self.images, digest)
+        return OciRunner(self._host, self.images, digest)
 
     def run(
         self,
@@ -99,7 +99,7 @@ class OciEngine:
             yield layers
 
 
-class ImageRunner:
+class OciRunner:
     """Runs programs in one image as the self-test needs it: no network, no capability, nothing writable."""
 
     def __init__(self, host: Host, images: ImageStore, digest: str) -> None:
@@ -107,7 +107,7 @@ class ImageRunner:
         self.digest = digest
 
     def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
-        """Run to the end; see `selftest.Runner`."""
+        """Run to the end; see `selftest.run.Runner`."""
         config = self._images.config(self.digest)["config"]
         task = sandbox.Task(argv=argv, env=_environment(config), cwd=config["WorkingDir"])
         if gpu:

@@ -54,7 +54,7 @@ class PodmanEngine:
             require_gpu(gpu_missing())
 
     def build(self, lock: Lock, context: WriteContext) -> str:
-        """Build the rendered Dockerfile; see `base.Engine`. The same lock gives the same digest each time."""
+        """Build the rendered Dockerfile: the same lock gives the same digest; see `protocols.Engine`."""
         with self._host.home.scratch("context") as folder:
             inside = folder / "context"
             inside.mkdir()
@@ -129,14 +129,14 @@ class PodmanImages:
         )
 
     def name(self, digest: str, name: str) -> None:
-        """Give an image a name; see `base.Images`."""
+        """Give an image a name; see `protocols.Images`."""
         try:
             process.run([self._program, "tag", digest.removeprefix("sha256:"), image_name(name)])
         except process.ProcessFailed as failed:
             raise failures.refused("Podman", "name an image", failed.tail) from None
 
-    def base_of(self, image: Image) -> Image | None:
-        """Return the image that one starts from, told by its layers; see `base.Images`."""
+    def parent_of(self, image: Image) -> Image | None:
+        """Return the image that one starts from, told by its layers; see `protocols.Images`."""
         label = f"label={LABEL}lock={image.labels.get(LABEL + 'lock', '')}"
         listed = process.run([self._program, "images", "--quiet", "--no-trunc", "--filter", label]).stdout
         found = {digest: self._layers(digest) for digest in sorted({*listed.decode().split()})}
@@ -150,7 +150,7 @@ class PodmanImages:
 
     @contextmanager
     def opened(self, digest: str) -> Iterator[Iterator[Member]]:
-        """Give the members of the archive that ``podman save`` writes; see `base.Images`."""
+        """Give the members of the archive that ``podman save`` writes; see `protocols.Images`."""
         # oci-archive would be compressed anew, which takes minutes.
         command = [self._program, "save", "--format", "docker-archive", digest.removeprefix("sha256:")]
         try:
@@ -168,7 +168,7 @@ class PodmanRunner:
         self.digest = digest
 
     def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
-        """Run to the end; see `selftest.Runner`."""
+        """Run to the end; see `selftest.run.Runner`."""
         with self._host.home.scratch("podman") as folder:
             container = folder / "container"
             command = [

@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal, Protocol
 
 from ..errors import HostError
-from ..host.process import Completed
 from ..lock.model import Lock
 from ..oci.store import Image
 from ..oci.stream import Member
+from ..selftest.run import Runner
 
 EngineName = Literal["oci", "docker", "podman"]
 
@@ -28,20 +28,6 @@ def require_gpu(missing: str | None) -> None:
         raise HostError(f"--gpu require: {missing}", hint="leave --gpu out to test on the CPU alone")
 
 
-class ImageRunner(Protocol):
-    """Runs programs in one image, shut off: see `selftest.Runner`, whose contract this is."""
-
-    @property
-    def digest(self) -> str:
-        """What the engine knows the image by."""
-
-    def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> Completed:
-        """Run to the end; any exit status is returned."""
-
-    def gpu_missing(self) -> str | None:
-        """Return None when a GPU can be handed in, else the reason why not."""
-
-
 class Images(Protocol):
     """The images that an engine keeps."""
 
@@ -51,7 +37,7 @@ class Images(Protocol):
     def name(self, digest: str, name: str) -> None:
         """Give an image a name, taken from the image that had it. Only tag.py and transfer.py call this."""
 
-    def base_of(self, image: Image) -> Image | None:
+    def parent_of(self, image: Image) -> Image | None:
         """Return the image that one starts from and has its lock from, or None when it is not here."""
 
     def opened(self, digest: str) -> AbstractContextManager[Iterator[Member]]:
@@ -84,7 +70,7 @@ class Engine(Protocol):
         All that is locked must be in the store. An engine that makes layers itself asks for no context.
         """
 
-    def runner(self, digest: str) -> ImageRunner:
+    def runner(self, digest: str) -> Runner:
         """Return what runs programs in an image for the self-test."""
 
 

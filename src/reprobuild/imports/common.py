@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from ..errors import RequestError
 from ..net.debian_mirrors import architecture
-from ..resolve.target import Target
+from ..resolve.target import TargetPython
 from ..resolve.torch import cuda_of_version, is_cuda_package
 
 
@@ -23,7 +23,7 @@ from ..resolve.torch import cuda_of_version, is_cuda_package
 class Imported:
     """What a file asks for."""
 
-    source: str
+    origin: str
     """The file, for messages."""
     name: str
     """What to call the request; any text."""
@@ -52,7 +52,7 @@ class Wanted:
 
 def wanted_of(imported: Imported, python: str) -> Wanted:
     """Return what is asked for on this machine's kind and a Python minor version."""
-    markers = Target(python, architecture(), (2, 99)).markers
+    markers = TargetPython(python, architecture(), (2, 99)).markers
     torch: SpecifierSet | None = None
     cuda = imported.cuda
     packages = []

@@ -20,7 +20,7 @@ def read_conda(file: Path) -> Imported:
     if not is_conda_lock(file):
         found = read_environment(file, platform)
         return Imported(
-            source=str(file),
+            origin=str(file),
             name=found.name,
             requirements=tuple(requirement_of(text, str(file)) for text in found.pip),
             channels=found.channels,
@@ -33,7 +33,7 @@ def read_conda(file: Path) -> Imported:
     hashes = {f"conda:{entry.name}": frozenset({entry.sha256}) for entry in lock.conda}
     hashes |= {name: frozenset({sha256}) for name, _, sha256 in lock.pip}
     return Imported(
-        source=str(file),
+        origin=str(file),
         name=re.sub(r"[.-]?conda-lock$", "", file.stem) or file.absolute().parent.name,
         requirements=tuple(requirement_of(f"{name}=={version}", str(file)) for name, version, _ in lock.pip),
         hashes=hashes,

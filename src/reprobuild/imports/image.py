@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from .. import assets
 from ..errors import ImageError, RequestError
 from ..host import process
+from ..selftest.run import Runner
 from .common import Imported
 
 _SECONDS = 120.0
-
-
-class Runner(Protocol):
-    """What is needed of an engine: a program's run inside the image."""
-
-    def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
-        """See `selftest.Runner`."""
 
 
 def read_image(runner: Runner, image: str) -> Imported:
@@ -62,4 +55,4 @@ def parse_inventory(output: bytes, image: str) -> Imported:
     if cuda is not None and not re.fullmatch(r"cpu|[0-9]+\.[0-9]+", str(cuda)):
         raise ImageError(f"{image}: its torch names a strange CUDA: {cuda!r}")
     name = re.sub(r"^(oci|docker|podman):|@.*|:[^/:]*$", "", image).rpartition("/")[2]
-    return Imported(source=image, name=name, requirements=tuple(requirements), python=python, cuda=cuda)
+    return Imported(origin=image, name=name, requirements=tuple(requirements), python=python, cuda=cuda)

@@ -38,7 +38,7 @@ def read_pylock(text: str, where: str, name: str) -> Imported:
         if found:
             hashes.setdefault(package.name, set()).update(found)
     return Imported(
-        source=where,
+        origin=where,
         name=name or "pylock",
         requirements=tuple(_requirement(package) for package in lock.packages),
         hashes={package: frozenset(values) for package, values in sorted(hashes.items())},

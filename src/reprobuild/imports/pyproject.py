@@ -49,7 +49,7 @@ def read_pyproject(file: Path, extras: Sequence[str], groups: Sequence[str]) -> 
     except InvalidSpecifier as error:
         raise RequestError(f"{file}: project.requires-python: {error}") from None
     return Imported(
-        source=str(file),
+        origin=str(file),
         name=str(project.get("name") or file.absolute().parent.name),
         requirements=tuple(requirement_of(text, place) for text, place in found),
         python=python,

@@ -55,7 +55,7 @@ def request_table(imported: Imported, given: Mapping[str, Any], default_python: 
     cuda = given.get("cuda") or wanted.cuda
     if cuda is None:
         raise RequestError(
-            f"{imported.source}: does not say which CUDA PyTorch is for",
+            f"{imported.origin}: does not say which CUDA PyTorch is for",
             hint="give --cuda 12.1, or --cuda cpu",
         )
     table: dict[str, Any] = {"python": python, "cuda": cuda, "packages": list(wanted.packages)}

@@ -32,7 +32,7 @@ def read_requirements(file: Path) -> Imported:
     found = [*reader.requirements, *(c for c in reader.constraints if canonicalize_name(c.name) in asked)]
     name = re.sub(r"^requirements[-_.]?", "", file.stem) or file.stem
     return Imported(
-        source=str(file),
+        origin=str(file),
         name=name,
         requirements=tuple(found),
         hashes={package: frozenset(values) for package, values in sorted(reader.hashes.items())},

@@ -11,7 +11,7 @@ from ..errors import BuildError
 from ..fetch.store import Store
 from ..host import namespaces, process, sandbox
 from ..host.home import Home, storage_errors
-from ..lock.base_image import Base, BaseLayer
+from ..lock.base_image import BaseImage, BaseLayer
 from ..lock.model import Lock
 from ..oci.file_tree import read_layers
 from ..oci.tar_writer import Layer, LayerWriter
@@ -25,7 +25,7 @@ _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID"
 """What dpkg and the packages' own scripts need to set owners and modes."""
 
 
-def base_layers(base: Base, plans: Sequence[LayerPlan], store: Store, cache: LayerCache) -> list[Cached]:
+def base_layers(base: BaseImage, plans: Sequence[LayerPlan], store: Store, cache: LayerCache) -> list[Cached]:
     """Return the layers of a base image, taken over from the store, where all of them are.
 
     The last one has the paths of the whole, since what a layer hides is known only with those below.

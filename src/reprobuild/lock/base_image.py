@@ -48,7 +48,7 @@ class BaseLayer:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Base:
+class BaseImage:
     """The image underneath, as the registry had it when it was locked."""
 
     image: str
@@ -107,7 +107,7 @@ class Base:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], where: str) -> Base:
+    def from_dict(cls, data: Mapping[str, Any], where: str) -> BaseImage:
         """Check a table of a lock. Raises `RequestError` that names ``where`` and the key."""
         get = Table(data, "base.", where, _KEYS)
 

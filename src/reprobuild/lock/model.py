@@ -17,7 +17,7 @@ import tomli_w
 from ..errors import LockError
 from ..request.model import Request
 from ..request.profiles import SITE_PREFIX
-from .base_image import Base
+from .base_image import BaseImage
 
 FORMAT = 1
 """The version of ``[tool.reprobuild]``; a lock of another is refused."""
@@ -138,9 +138,9 @@ class Lock:
     debian: Sequence[DebianPackage]
     variables: Mapping[str, str]
     conda: Sequence[CondaPackage] = ()
-    architectures: Sequence[str] = ()
+    gpu_targets: Sequence[str] = ()
     """The GPUs that torch has code for, as CUDA writes them (``sm_80``); empty where that is not known."""
-    base: Base | None = None
+    base: BaseImage | None = None
     """The image underneath, where the request names one; ``debian`` then goes on top of it."""
 
     def __post_init__(self) -> None:
@@ -149,7 +149,7 @@ class Lock:
         set_(self, "python", tuple(sorted(self.python, key=lambda p: p.name)))
         set_(self, "conda", tuple(sorted(self.conda, key=lambda p: p.name)))
         set_(self, "debian", tuple(sorted(self.debian, key=lambda p: (p.name, p.architecture))))
-        set_(self, "architectures", tuple(self.architectures))
+        set_(self, "gpu_targets", tuple(self.gpu_targets))
         set_(self, "variables", dict(sorted(self.variables.items())))
 
     def dump(self) -> str:
@@ -239,7 +239,7 @@ class Lock:
                     "request": self.request.to_dict(),
                     "stack": dict(self.stack),
                     "variables": dict(self.variables),
-                    **({"architectures": list(self.architectures)} if self.architectures else {}),
+                    **({"architectures": list(self.gpu_targets)} if self.gpu_targets else {}),
                     **({"base": self.base.to_dict()} if self.base is not None else {}),
                     **({"conda": [_conda_table(p) for p in self.conda]} if self.conda else {}),
                     "debian": [

@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from ..errors import LockError, RequestError
 from ..request.model import Request
-from .base_image import Base
+from .base_image import BaseImage
 from .model import FORMAT, MACHINES, CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
 
 RENEW = "restore it from version control, or make it anew with `reprobuild lock --upgrade`"
@@ -27,7 +27,7 @@ _POOL_PATH = re.compile(r"pool/[A-Za-z0-9+.~_/-]+\.deb")
 _DEBIAN_VERSION = re.compile(r"[A-Za-z0-9.+~:-]+")
 _CONDA_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.(conda|tar\.bz2)")
 _CONDA_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*")
-_ARCHITECTURE = re.compile(r"(sm|compute)_[0-9]+[a-z]?")
+_GPU_TARGET = re.compile(r"(sm|compute)_[0-9]+[a-z]?")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -94,7 +94,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         raise _BadError(f"{place}.epoch: {epoch} is no time that a tar file can hold")
     try:
         request = Request.from_dict(_get(own, place, "request", dict), f"{place}.request")
-        base = Base.from_dict(_get(own, place, "base", dict), place) if "base" in own else None
+        base = BaseImage.from_dict(_get(own, place, "base", dict), place) if "base" in own else None
     except RequestError as error:
         raise _BadError(error.message) from None
     variables = _get(own, place, "variables", dict)
@@ -102,7 +102,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         if not _VARIABLE.fullmatch(key) or not isinstance(value, str) or not value.isprintable():
             raise _BadError(f"{place}.variables.{key}: not a variable name and one line of text")
     known = _get(own, place, "architectures", list) if "architectures" in own else []
-    if not all(isinstance(each, str) and _ARCHITECTURE.fullmatch(each) for each in known):
+    if not all(isinstance(each, str) and _GPU_TARGET.fullmatch(each) for each in known):
         raise _BadError(f"{place}.architectures: a list like ['sm_80', 'compute_90'] is needed")
     lock = Lock(
         request=request,
@@ -117,7 +117,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
             _conda(table, f"{place}.conda[{i}]")
             for i, table in enumerate(_get(own, place, "conda", list) if "conda" in own else [])
         ],
-        architectures=known,
+        gpu_targets=known,
         base=base,
     )
     _unique([p.name for p in lock.python], "packages")

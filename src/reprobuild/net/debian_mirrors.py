@@ -38,7 +38,7 @@ _SUITE = re.compile(r"([a-z]+)(|-updates|-security|/updates)/?")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Source:
+class Mirror:
     """One mirror of one archive. Only ``main`` is used of it, whatever else the user has enabled."""
 
     url: str
@@ -58,14 +58,14 @@ class _Entry:
     signed_by: str
 
 
-def archives(suite: str) -> dict[str, tuple[Source, ...]]:
+def mirrors(suite: str) -> dict[str, tuple[Mirror, ...]]:
     """Return the mirrors of ``debian`` and, where there are, of ``debian-security`` for a release.
 
     ``REPROBUILD_DEBIAN_MIRROR`` and ``REPROBUILD_DEBIAN_SECURITY_MIRROR`` outrank apt's files. On a Debian of
     another release its mirrors are taken with the names of the suites exchanged. Raises `HostError` when
     there is no mirror of ``debian``.
     """
-    found: dict[str, dict[str, Source]] = {MAIN: {}, SECURITY: {}}
+    found: dict[str, dict[str, Mirror]] = {MAIN: {}, SECURITY: {}}
     known = {suite} | _host_releases()
     for entry in _entries(os.environ.get("APT_CONFIG", "")):
         form = _SUITE.fullmatch(entry.suite)
@@ -78,13 +78,13 @@ def archives(suite: str) -> dict[str, tuple[Source, ...]]:
         if address:
             names = suites(key, suite)
             signed_by = next((s.signed_by for s in found[key].values()), "") or keyring()
-            found[key] = {"": Source(url=_root(address), suites=names, signed_by=signed_by, named=True)}
+            found[key] = {"": Mirror(url=_root(address), suites=names, signed_by=signed_by, named=True)}
     if not found[MAIN]:
         raise HostError(
             f"apt is set up with no mirror of Debian {suite}",
             hint=f"name one in the variable {OVERRIDES[MAIN]} (and {OVERRIDES[SECURITY]})",
         )
-    return {key: tuple(sources.values()) for key, sources in found.items() if sources}
+    return {key: tuple(mirrors.values()) for key, mirrors in found.items() if mirrors}
 
 
 def package_urls(suite: str, package: DebianPackage) -> tuple[str, ...]:
@@ -92,14 +92,14 @@ def package_urls(suite: str, package: DebianPackage) -> tuple[str, ...]:
 
     Raises `HostError` when no mirror of its archive is set up.
     """
-    sources = archives(suite).get(package.archive, ())
-    if not sources:
+    found = mirrors(suite).get(package.archive, ())
+    if not found:
         raise HostError(
             f"{package.filename} is of Debian's archive {package.archive}, of which apt has no mirror",
             hint=f"name one in the variable {OVERRIDES.get(package.archive, OVERRIDES[MAIN])}",
         )
     # apt quotes + and ~ too, and some mirrors in object stores need that of +.
-    return tuple(f"{source.url}/{quote(package.path, safe='/~')}" for source in sources)
+    return tuple(f"{mirror.url}/{quote(package.path, safe='/~')}" for mirror in found)
 
 
 def architecture() -> str:
@@ -114,7 +114,7 @@ def architecture() -> str:
     return names[machine]
 
 
-def _add(found: dict[str, dict[str, Source]], suite: str, ending: str, entry: _Entry) -> None:
+def _add(found: dict[str, dict[str, Mirror]], suite: str, ending: str, entry: _Entry) -> None:
     url = _root(entry.url)
     if ending in ("-security", "/updates"):
         key, wanted = SECURITY, suites(SECURITY, suite)
@@ -127,7 +127,7 @@ def _add(found: dict[str, dict[str, Source]], suite: str, ending: str, entry: _E
     # The release itself before its updates, in whatever order apt's files name them.
     names = tuple(sorted({*have, *wanted}, key=lambda name: (name != suite, name)))
     signed_by = (earlier.signed_by if earlier else "") or entry.signed_by
-    found[key][url] = Source(url=url, suites=names, signed_by=signed_by)
+    found[key][url] = Mirror(url=url, suites=names, signed_by=signed_by)
 
 
 def suites(key: str, suite: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ import requests
 
 from ..errors import HostError
 from ..lock.model import DebianPackage
-from .debian_mirrors import MAIN, SECURITY, Source, archives, keyring, suites
+from .debian_mirrors import MAIN, SECURITY, Mirror, keyring, mirrors, suites
 from .session import scrub, session
 
 log = logging.getLogger(__name__)
@@ -31,17 +31,17 @@ def address() -> str | None:
     return os.environ.get(VARIABLE, "").rstrip("/") or None
 
 
-def dated_sources(suite: str, day: date) -> dict[str, tuple[Source, ...]] | None:
+def dated_mirrors(suite: str, day: date) -> dict[str, tuple[Mirror, ...]] | None:
     """Return Debian's archives as they were when a day began (UTC); None where no snapshot is named."""
     root = address()
     if root is None:
         return None
-    found: dict[str, tuple[Source, ...]] = {}
+    found: dict[str, tuple[Mirror, ...]] = {}
     with suppress(HostError):  # a machine that is no Debian
-        found = archives(suite)
-    signed_by = next((s.signed_by for sources in found.values() for s in sources), "") or keyring()
+        found = mirrors(suite)
+    signed_by = next((each.signed_by for every in found.values() for each in every), "") or keyring()
     return {
-        key: (Source(url=_state(root, key, day), suites=suites(key, suite), signed_by=signed_by),)
+        key: (Mirror(url=_state(root, key, day), suites=suites(key, suite), signed_by=signed_by),)
         for key in (MAIN, SECURITY)
     }
 

@@ -89,7 +89,7 @@ class ImageStore:
         self._change(change)
         return image.digest
 
-    def base_of(self, image: Image) -> Image | None:  # noqa: ARG002 -- one contract for all engines
+    def parent_of(self, image: Image) -> Image | None:  # noqa: ARG002 -- one contract for all engines
         """Return None: all images here are reprobuild's own, and start from no other."""
         return None
 
@@ -152,7 +152,7 @@ class ImageStore:
 
     @contextmanager
     def opened(self, digest: str) -> Iterator[Iterator[Member]]:
-        """Give an image's blobs under their names in an OCI layout; see `base.Images`."""
+        """Give an image's blobs under their names in an OCI layout; see `protocols.Images`."""
         yield layout_members(self.folder, digest)
 
     def remove(self, reference: str) -> Image:

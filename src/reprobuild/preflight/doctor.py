@@ -139,7 +139,7 @@ def _said(needs: Needs | None) -> list[Finding]:
         return []
     parts = [f"CUDA {needs.cuda}"]
     parts += [f"driver {needs.driver} or newer"] if needs.driver else []
-    parts += [f"PyTorch has code for {', '.join(needs.architectures)}"] if needs.architectures else []
+    parts += [f"PyTorch has code for {', '.join(needs.gpu_targets)}"] if needs.gpu_targets else []
     return [Finding("needs", good=None, text="; ".join(parts))]
 
 

@@ -20,7 +20,7 @@ class Needs:
     """The CUDA version, like ``12.1``."""
     driver: str | None
     """The oldest driver; None where it is not known."""
-    architectures: Sequence[str]
+    gpu_targets: Sequence[str]
     """What torch has code for, as CUDA writes them; empty where it is not known."""
 
     def refusal_of_driver(self, version: str, cuda: str) -> str | None:
@@ -39,14 +39,14 @@ class Needs:
         Machine code runs on GPUs of its major version and a minor version not below its own; what is in the
         driver's language is compiled for any newer one.
         """
-        if not self.architectures:
+        if not self.gpu_targets:
             return None
         major, minor = (*_release(capability), 0)[:2]
-        if any(_runs(each, major, minor) for each in self.architectures):
+        if any(_runs(each, major, minor) for each in self.gpu_targets):
             return None
         return (
             f"{name} has compute capability {capability}, and the PyTorch of {self.name} has code for "
-            f"{', '.join(self.architectures)} only"
+            f"{', '.join(self.gpu_targets)} only"
         )
 
 
@@ -57,7 +57,7 @@ def needs_of(lock: Lock) -> Needs:
         name=lock.request.name,
         cuda=cuda,
         driver=None if cuda is None else oldest_driver(cuda),
-        architectures=() if cuda is None else lock.architectures,
+        gpu_targets=() if cuda is None else lock.gpu_targets,
     )
 
 
@@ -69,7 +69,7 @@ def needs_of_labels(labels: Mapping[str, str], name: str) -> Needs:
         name=name,
         cuda=cuda,
         driver=labels.get(LABEL + "driver"),
-        architectures=tuple(labels.get(LABEL + "architectures", "").split()),
+        gpu_targets=tuple(labels.get(LABEL + "architectures", "").split()),
     )
 
 

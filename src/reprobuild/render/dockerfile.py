@@ -1,6 +1,6 @@
 """lock → the Dockerfile and its context, as bytes. Pure: no clock, no network; reads only shipped templates.
 
-The context lacks what is too large to pass around: the wheels, which the caller links to where `Artifact`
+The context lacks what is too large to pass around: the wheels, which the caller links to where `ContextFile`
 says, and ``debian.tar``, the Debian root that it makes from the locked packages.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from .. import __version__, assets
 from ..errors import RenderError
 from ..lock.model import Lock
-from ..request.profiles import HOME, SITE_PREFIX
+from ..request.profiles import OWN_FOLDER, SITE_PREFIX
 from .filters import fill, image, minor, printable, sha256, word
 from .image_config import ImageConfig, default_image_name, image_config
 from .own_files import BUILD_FILES, MANIFEST_FOLDERS, ROOT_FILE, image_files
@@ -29,7 +29,7 @@ FOLDER = "reprobuild"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Artifact:
+class ContextFile:
     """A locked file and its place in the context, relative, with slashes."""
 
     path: str
@@ -42,7 +42,7 @@ class Rendered:
 
     files: Mapping[str, bytes]
     """Path in the context → content, sorted by path."""
-    artifacts: tuple[Artifact, ...]
+    artifacts: tuple[ContextFile, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,14 +83,14 @@ def render(lock: Lock) -> Rendered:
         digest=lock.digest,
         image=default_image_name(lock),
         venv=SITE_PREFIX,
-        home=HOME,
+        own_folder=OWN_FOLDER,
         config=_config(lock),
     )
     files["devcontainer.json"] = _devcontainer(lock)
     return Rendered(
         files={path: files[path] for path in sorted(files)},
         artifacts=tuple(
-            Artifact(path=f"wheels/{word(wheel.filename, 'wheel')}", sha256=sha256(wheel.sha256, "wheel"))
+            ContextFile(path=f"wheels/{word(wheel.filename, 'wheel')}", sha256=sha256(wheel.sha256, "wheel"))
             for wheel in (package.wheel for package in lock.python)
         ),
     )
@@ -168,7 +168,7 @@ def _dockerfile(lock: Lock, *, remote: Mapping[str, object] | None) -> bytes:
         debian=bool(lock.debian),
         python=_interpreter(lock),
         venv=SITE_PREFIX,
-        home=HOME,
+        own_folder=OWN_FOLDER,
         conda=bool(lock.conda),
         wheels=bool(lock.python),
         pip=next((package.wheel.filename for package in lock.python if package.name == "pip"), ""),

@@ -11,7 +11,7 @@ from packaging.version import Version
 from .. import __version__
 from ..lock.model import Lock
 from ..request.model import default_name
-from ..request.profiles import HOME, SITE_PREFIX, surroundings
+from ..request.profiles import OWN_FOLDER, SITE_PREFIX, surroundings
 
 LABEL = "dev.reprobuild."
 """The prefix of the labels that are reprobuild's own."""
@@ -74,13 +74,13 @@ def _labels(lock: Lock) -> Mapping[str, str]:
         LABEL + "version": __version__,
         LABEL + "lock": lock.digest,
         # From this file in the image the very same image can be built again.
-        LABEL + "source": f"{HOME}/pylock.toml",
+        LABEL + "source": f"{OWN_FOLDER}/pylock.toml",
         LABEL + "request": lock.request.digest,
         LABEL + "epoch": str(lock.epoch),
         LABEL + "profile": lock.request.profile,
     }
-    if lock.architectures:
-        labels[LABEL + "architectures"] = " ".join(lock.architectures)
+    if lock.gpu_targets:
+        labels[LABEL + "architectures"] = " ".join(lock.gpu_targets)
     if (driver := oldest_driver(lock.request.cuda)) is not None:
         labels[LABEL + "driver"] = driver
     labels |= {LABEL + "debian": lock.suite} if lock.suite else {}

@@ -13,10 +13,10 @@ from packaging.version import VERSION_PATTERN
 
 from .. import assets
 from ..lock.model import Lock
-from ..request.profiles import HOME, SITE_PREFIX
+from ..request.profiles import OWN_FOLDER, SITE_PREFIX
 from .program import selftest_program
 
-HOME_FILES = ("golden.json",)
+OWN_FILES = ("golden.json",)
 """The files of ``in_image/`` that go into ``/opt/reprobuild`` as they are; program.py makes the self-test."""
 
 SITE_FILES = ("reprobuild.pth", "reprobuild_hook.py")
@@ -45,11 +45,11 @@ def site_packages(lock: Lock) -> str:
 
 def image_files(lock: Lock) -> Mapping[str, tuple[bytes, int]]:
     """Return absolute path in the image → (content, mode), sorted by path."""
-    files = {f"{HOME}/{name}": assets.in_image(name) for name in HOME_FILES}
+    files = {f"{OWN_FOLDER}/{name}": assets.in_image(name) for name in OWN_FILES}
     files |= {f"{site_packages(lock)}/{name}": assets.in_image(name) for name in SITE_FILES}
-    files[f"{HOME}/selftest.py"] = selftest_program()
-    files[f"{HOME}/pylock.toml"] = lock.dump().encode()
-    files[f"{HOME}/constraints.txt"] = constraints(lock).encode()
+    files[f"{OWN_FOLDER}/selftest.py"] = selftest_program()
+    files[f"{OWN_FOLDER}/pylock.toml"] = lock.dump().encode()
+    files[f"{OWN_FOLDER}/constraints.txt"] = constraints(lock).encode()
     return {path: (files[path], MODE) for path in sorted(files)}
 
 

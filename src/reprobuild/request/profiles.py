@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from .model import Request
 
 SITE_PREFIX = "/opt/venv"
-HOME = "/opt/reprobuild"
+OWN_FOLDER = "/opt/reprobuild"
 
 FORBIDDEN = (
     "PYTORCH_TUNABLEOP_ENABLED",
@@ -81,7 +81,7 @@ def surroundings(*, conda: bool = False) -> Mapping[str, str]:
         "NVIDIA_VISIBLE_DEVICES": "all",
         "PATH": f"{SITE_PREFIX}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         # A derived `pip install` cannot swap a locked package silently.
-        "PIP_CONSTRAINT": f"{HOME}/constraints.txt",
-        "UV_CONSTRAINT": f"{HOME}/constraints.txt",
+        "PIP_CONSTRAINT": f"{OWN_FOLDER}/constraints.txt",
+        "UV_CONSTRAINT": f"{OWN_FOLDER}/constraints.txt",
         **({} if conda else {"VIRTUAL_ENV": SITE_PREFIX}),
     }

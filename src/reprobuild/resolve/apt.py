@@ -15,7 +15,7 @@ from debian.deb822 import Deb822
 from ..errors import ResolveError
 from ..host.process import Completed, ProcessTimeout, require, run
 from ..lock.model import DebianPackage
-from ..net.debian_mirrors import MAIN, OVERRIDES, Source, apt_config
+from ..net.debian_mirrors import MAIN, OVERRIDES, Mirror, apt_config
 from ..net.debian_snapshot import VARIABLE as SNAPSHOT
 from ..net.session import scrub, without_credentials
 
@@ -31,7 +31,7 @@ class Apt:
     """A private apt root below a folder; made with nothing but directories and a configuration.
 
     ``architecture`` is Debian's name of one; apt needs none of its programs. ``installed`` is dpkg's status
-    file of a system on which the packages go; empty: on nothing. ``dated``: the sources are a state of the
+    file of a system on which the packages go; empty: on nothing. ``dated``: the mirrors are a state of the
     past.
     """
 
@@ -39,7 +39,7 @@ class Apt:
         self,
         folder: Path,
         suite: str,
-        sources: Mapping[str, Sequence[Source]],
+        mirrors: Mapping[str, Sequence[Mirror]],
         *,
         architecture: str,
         installed: str,
@@ -48,12 +48,12 @@ class Apt:
         self._folder, self._suite, self._installed, self._dated = folder, suite, installed, dated
         self._get = require("apt-get", "to resolve Debian packages")
         self._cache = require("apt-cache", "to resolve Debian packages")
-        self._sources = {key: list(values) for key, values in sources.items()}
+        self._mirrors = {key: list(values) for key, values in mirrors.items()}
         self._architecture = architecture
         self._layout()
 
     def update(self) -> None:
-        """Download and verify the indexes, then drop each source that is no archive of Debian's."""
+        """Download and verify the indexes, then drop each mirror that is no archive of Debian's."""
         result = self._run([self._get, "update"])
         if result.returncode != 0:
             raise self._unread(legible(result))
@@ -89,9 +89,9 @@ class Apt:
         output = self._run([self._get, "indextargets", "--format", form, "Created-By: Packages"]).stdout
         origins = dict(line.rsplit("|", 1) for line in output.decode().splitlines())
         others = {url.rstrip("/") for url, origin in origins.items() if origin != "Debian"}
-        for key, values in self._sources.items():
-            self._sources[key] = [s for s in values if s.named or s.url not in others]
-        if not self._sources[MAIN]:
+        for key, values in self._mirrors.items():
+            self._mirrors[key] = [s for s in values if s.named or s.url not in others]
+        if not self._mirrors[MAIN]:
             raise ResolveError(
                 f"none of apt's sources of {self._suite} is an archive of Debian's",
                 hint=f"name a mirror of it in {OVERRIDES[MAIN]}",
@@ -155,9 +155,9 @@ class Apt:
         return tuple(found)
 
     def _package(self, filename: str, uri: str, records: Sequence[Deb822]) -> DebianPackage:
-        for key, values in self._sources.items():
-            for source in values:
-                root = without_credentials(source.url) + "/"
+        for key, values in self._mirrors.items():
+            for mirror in values:
+                root = without_credentials(mirror.url) + "/"
                 for record in records:
                     if uri == root + record["Filename"] and record.get("SHA256"):
                         return DebianPackage(
@@ -221,10 +221,10 @@ class Apt:
         # debian before debian-security whatever the host's order: a file that both have is then always
         # locked with the same path.
         stanzas = [
-            f"Types: deb\nURIs: {source.url}\nSuites: {' '.join(source.suites)}\nComponents: main\n"
-            + (f"Signed-By: {source.signed_by}\n" if source.signed_by else "")
-            for key in sorted(self._sources)
-            for source in self._sources[key]
+            f"Types: deb\nURIs: {mirror.url}\nSuites: {' '.join(mirror.suites)}\nComponents: main\n"
+            + (f"Signed-By: {mirror.signed_by}\n" if mirror.signed_by else "")
+            for key in sorted(self._mirrors)
+            for mirror in self._mirrors[key]
         ]
         self._write("sources/debian.sources", "\n".join(stanzas))
 

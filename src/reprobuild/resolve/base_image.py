@@ -13,7 +13,7 @@ from ..errors import RegistryError, RequestError, ResolveError
 from ..fetch.base_layers import fetch_base, registry_of
 from ..fetch.store import Store
 from ..host.host import Host
-from ..lock.base_image import MEDIA_TYPES, Base, BaseLayer
+from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer
 from ..lock.model import MACHINES, Lock
 from ..oci.documents import sha256
 from ..oci.file_tree import read_layers
@@ -26,7 +26,9 @@ _UNDATED = datetime(1990, 1, 1, tzinfo=UTC)
 """An image that says that it is older has a time stamp that was set, as reproducible builds do."""
 
 
-def resolve_base(request: Request, architecture: str, *, existing: Lock | None, host: Host) -> Base | None:
+def resolve_base(
+    request: Request, architecture: str, *, existing: Lock | None, host: Host
+) -> BaseImage | None:
     """Return the base image of a request, as its registry has it today; None where it names none.
 
     That of ``existing`` stays where it is of the same name. Its layers are in the store afterwards. Raises
@@ -48,7 +50,7 @@ def resolve_base(request: Request, architecture: str, *, existing: Lock | None, 
     try:
         found = _read(reference, request, f"linux/{architecture}", host)
         # What a registry says is held to the form that a lock has.
-        Base.from_dict(found.to_dict(), request.base_image)
+        BaseImage.from_dict(found.to_dict(), request.base_image)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise RegistryError(
             f"{request.base_image}: the registry's answer is no manifest: {type(error).__name__} {error}",
@@ -60,7 +62,7 @@ def resolve_base(request: Request, architecture: str, *, existing: Lock | None, 
     return found
 
 
-def dpkg_status(base: Base, host: Host) -> str:
+def dpkg_status(base: BaseImage, host: Host) -> str:
     """Return dpkg's list of the packages that a base image has."""
     store = Store(host.home)
     fetch_base(base.image, base.layers, store, host.console)
@@ -73,7 +75,7 @@ def dpkg_status(base: Base, host: Host) -> str:
     return tree.kept[STATUS].decode("utf-8", "replace")
 
 
-def _read(reference: Reference, request: Request, platform: str, host: Host) -> Base:
+def _read(reference: Reference, request: Request, platform: str, host: Host) -> BaseImage:
     name = str(Reference.parse(request.base_image or ""))
     host.console.step(f"reading the base image {name}")
     registry = registry_of(reference)
@@ -104,7 +106,7 @@ def _read(reference: Reference, request: Request, platform: str, host: Host) -> 
     glibc = content.glibc(platform)
     # Debian's own package brings what is missing; conda's Python needs none.
     python, version = ("", "") if request.conda else content.python(request.python, env.get("PATH", ""))
-    return Base(
+    return BaseImage(
         image=name,
         index=index,
         manifests=manifests,
@@ -168,7 +170,7 @@ def _json(data: bytes, name: str) -> dict[str, Any]:
     return found
 
 
-def _check(base: Base, request: Request, host: Host) -> None:
+def _check(base: BaseImage, request: Request, host: Host) -> None:
     """Refuse what would spoil an image, and say what a user has to know."""
     if base.cuda:
         some = ", ".join(base.cuda[:3]) + (f" and {len(base.cuda) - 3} more" if len(base.cuda) > 3 else "")
@@ -199,7 +201,7 @@ def _check(base: Base, request: Request, host: Host) -> None:
         _check_date(base, request.as_of, host)
 
 
-def _check_date(base: Base, as_of: date, host: Host) -> None:
+def _check_date(base: BaseImage, as_of: date, host: Host) -> None:
     made: datetime | None = None
     with suppress(ValueError):
         made = datetime.fromisoformat(base.created[:19]).replace(tzinfo=UTC)

@@ -9,7 +9,7 @@ from ..errors import ResolveError
 from ..lock.conda_lock import PLATFORMS
 from ..lock.model import CondaPackage, Lock, PythonPackage
 from ..request.model import Conda, Request
-from .target import Target
+from .target import TargetPython
 from .torch import cuda_of_version
 
 _TORCH = ("pytorch", "pytorch-gpu", "pytorch-cpu")
@@ -46,7 +46,7 @@ def check_wheels(conda: Sequence[CondaPackage], python: Sequence[PythonPackage])
 
 
 def resolve_conda(
-    request: Request, conda: Conda, target: Target, *, existing: Lock | None, upgrade: Collection[str]
+    request: Request, conda: Conda, target: TargetPython, *, existing: Lock | None, upgrade: Collection[str]
 ) -> tuple[CondaPackage, ...]:
     """Return the locked conda packages, Python among them.
 
@@ -65,7 +65,7 @@ def resolve_conda(
 
 
 def _solve(
-    request: Request, conda: Conda, target: Target, kept: Sequence[CondaPackage]
+    request: Request, conda: Conda, target: TargetPython, kept: Sequence[CondaPackage]
 ) -> tuple[CondaPackage, ...]:
     from .conda_solver import solve  # noqa: PLC0415 -- py-rattler, which most requests do not need
 

@@ -1,6 +1,6 @@
 """Debian packages through apt: a private root, the archive's signature verified, nothing installed.
 
-The host's own settings decide only where packages come from (mirrors, proxies, logins): its sources of other
+The host's own settings decide only where packages come from (mirrors, proxies, logins): its mirrors of other
 makers, pins, hooks and foreign architectures have no part, so that any machine finds the same packages.
 """
 
@@ -17,8 +17,8 @@ from pathlib import Path
 from ..errors import ResolveError
 from ..host.console import Console
 from ..lock.model import DebianPackage
-from ..net.debian_mirrors import MAIN, OVERRIDES, SECURITY, archives
-from ..net.debian_snapshot import VARIABLE, dated_sources
+from ..net.debian_mirrors import MAIN, OVERRIDES, SECURITY, mirrors
+from ..net.debian_snapshot import VARIABLE, dated_mirrors
 from .apt import Apt, legible
 
 BASE = ("apt", "ca-certificates")
@@ -51,9 +51,9 @@ def resolve_debian(
     `HostError` without apt or a mirror; `ResolveError` when the archive cannot be read or verified, or has
     not what is wanted.
     """
-    dated = None if wanted.as_of is None else dated_sources(wanted.suite, wanted.as_of)
-    sources = archives(wanted.suite) if dated is None else dated
-    if SECURITY not in sources:
+    dated = None if wanted.as_of is None else dated_mirrors(wanted.suite, wanted.as_of)
+    served = mirrors(wanted.suite) if dated is None else dated
+    if SECURITY not in served:
         console.warn(
             f"no mirror of {SECURITY} is set up, so the Debian packages lack security updates; "
             f"{OVERRIDES[SECURITY]} can name one"
@@ -62,7 +62,7 @@ def resolve_debian(
         apt = Apt(
             Path(folder),
             wanted.suite,
-            sources,
+            served,
             architecture=wanted.architecture,
             installed=wanted.installed,
             dated=dated is not None,

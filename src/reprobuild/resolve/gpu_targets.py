@@ -21,18 +21,19 @@ _HEADER = "torch/include/ATen/cuda/CUDAConfig.h"
 _CODE = re.compile(r"code=((?:sm|compute)_[0-9]+[a-z]?)")
 
 
-def architectures(url: str, session: requests.Session) -> tuple[str, ...]:
-    """Return those of the wheel at an address: ``sm_80`` is machine code, ``compute_90`` the driver compiles.
+def gpu_targets(url: str, session: requests.Session) -> tuple[str, ...]:
+    """Return the GPU targets of the torch wheel at an address, as in ``sm_80`` and ``compute_90``.
 
-    None where the wheel or its index does not tell. Raises `ResolveError` when the way breaks.
+    ``sm`` is machine code; ``compute`` the driver compiles. Empty where the wheel names none, or its server
+    does not serve parts of a file. Raises `ResolveError` where the server cannot be reached.
     """
     parts = urlsplit(url)
     try:
         if parts.scheme == "file":
-            with zipfile.ZipFile(Path(unquote(parts.path))) as archive:
-                return _named(archive)
-        with zipfile.ZipFile(ranged_file(url, session)) as archive:
-            return _named(archive)
+            with zipfile.ZipFile(Path(unquote(parts.path))) as wheel:
+                return _named(wheel)
+        with zipfile.ZipFile(ranged_file(url, session)) as wheel:
+            return _named(wheel)
     except (requests.ConnectionError, requests.Timeout) as error:
         raise ResolveError(
             f"{without_credentials(url)} cannot be read: {scrub(str(error))}", hint="try again"
@@ -41,10 +42,10 @@ def architectures(url: str, session: requests.Session) -> tuple[str, ...]:
         return ()
 
 
-def _named(archive: zipfile.ZipFile) -> tuple[str, ...]:
-    if _HEADER not in archive.namelist():
+def _named(wheel: zipfile.ZipFile) -> tuple[str, ...]:
+    if _HEADER not in wheel.namelist():
         return ()
-    found = set(_CODE.findall(archive.read(_HEADER).decode("utf-8", "replace")))
+    found = set(_CODE.findall(wheel.read(_HEADER).decode("utf-8", "replace")))
     return tuple(sorted(found, key=_order))
 
 

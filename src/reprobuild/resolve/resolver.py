@@ -24,10 +24,10 @@ from ..request.model import Request, flavour
 from ..request.profiles import variables
 from .base_image import resolve_base
 from .conda import check_wheels, resolve_conda, torch_from_conda
-from .gpu_targets import architectures
+from .gpu_targets import gpu_targets
 from .index_page import linked_files
 from .system import System
-from .target import Target
+from .target import TargetPython
 from .torch import TorchScan, cuda_of_version, is_cuda_package, start_of
 from .uv import ALWAYS, resolve_python
 
@@ -109,7 +109,7 @@ def resolve(
         scan = TorchScan(http, request.as_of)
         # The Python packages hang on the version of the release's C library, which apt takes seconds to tell.
         # They are resolved meanwhile for the one that it most likely is, and again where it is another.
-        likely = Target(request.python, machine, system.likely_glibc([existing, *like]))
+        likely = TargetPython(request.python, machine, system.likely_glibc([existing, *like]))
         found, refused = None, None
         try:
             found = _packages(request, existing, upgrade, scan, likely, like=like, session=http)
@@ -118,7 +118,7 @@ def resolve(
         # An unknown release or Python is the cause of which "no torch" is only the effect, so apt's errors
         # come first.
         debian = apt.result()
-        target = Target(request.python, machine, system.glibc(debian))
+        target = TargetPython(request.python, machine, system.glibc(debian))
         if target != likely:
             found = _packages(request, existing, upgrade, scan, target, like=like, session=http)
         elif refused is not None:
@@ -137,7 +137,7 @@ def resolve(
         debian=debian,
         variables=variables(request),
         conda=conda,
-        architectures=known,
+        gpu_targets=known,
         base=base,
     )
 
@@ -162,7 +162,7 @@ def _packages(
     existing: Lock | None,
     upgrade: Upgrade,
     scan: TorchScan,
-    target: Target,
+    target: TargetPython,
     *,
     like: Sequence[Lock],
     session: requests.Session,
@@ -177,7 +177,7 @@ def _packages(
     torch = None if torch_from_conda(conda) else _torch(request, existing, upgrade, scan, target)
     # Read while uv is at work: it is of the wheel that the scan has chosen.
     with ThreadPoolExecutor(1, "torch-header") as pool:
-        known = pool.submit(_architectures, torch, existing, scan, target, session)
+        known = pool.submit(_gpu_targets, torch, existing, scan, target, session)
         wheels = resolve_python(
             _wheels([_requirement(request, torch), *ALWAYS, *request.packages], provided),
             target,
@@ -191,20 +191,24 @@ def _packages(
     check_wheels(conda, wheels)
     if request.index is not None and request.cuda != "cpu":
         (own,) = (package for package in wheels if package.name == "torch")
-        return conda, wheels, architectures(own.wheel.url, session)
+        return conda, wheels, gpu_targets(own.wheel.url, session)
     return conda, wheels, known.result()
 
 
-def _architectures(
-    torch: Version | None, existing: Lock | None, scan: TorchScan, target: Target, session: requests.Session
+def _gpu_targets(
+    torch: Version | None,
+    existing: Lock | None,
+    scan: TorchScan,
+    target: TargetPython,
+    session: requests.Session,
 ) -> tuple[str, ...]:
     """Return the GPUs that a torch has code for; none for the CPU, and where conda brings it."""
     if torch is None:
         return ()
-    if existing is not None and existing.architectures and existing.distributions.get("torch") == str(torch):
-        return tuple(existing.architectures)
+    if existing is not None and existing.gpu_targets and existing.distributions.get("torch") == str(torch):
+        return tuple(existing.gpu_targets)
     release = next(iter(scan.releases(target, f"=={torch}")), None)
-    return () if release is None else architectures(release.package.url, session)
+    return () if release is None else gpu_targets(release.package.url, session)
 
 
 def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[str]:
@@ -224,7 +228,7 @@ def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[st
 
 
 def _torch(
-    request: Request, existing: Lock | None, upgrade: Upgrade, scan: TorchScan, target: Target
+    request: Request, existing: Lock | None, upgrade: Upgrade, scan: TorchScan, target: TargetPython
 ) -> Version | None:
     """Return the torch for the request's CUDA; None where it is uv that finds it."""
     if request.cuda == "cpu" or request.index is not None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..host.host import Host
-from ..lock.base_image import Base
+from ..lock.base_image import BaseImage
 from ..lock.model import DebianPackage, Lock
 from ..request.model import Request
 from .base_image import dpkg_status
@@ -21,7 +21,7 @@ class System:
     request: Request
     machine: str
     """Debian's name of the architecture."""
-    base: Base | None
+    base: BaseImage | None
     """The image underneath, when the request names one."""
 
     def packages(

@@ -20,7 +20,7 @@ _UV_GLIBCS = (17, 28, *range(31, 41))
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetPython:
     """A CPython minor version, a machine and the C library of the Debian release."""
 
     python: str

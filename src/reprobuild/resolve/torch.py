@@ -18,7 +18,7 @@ from packaging.version import Version
 
 from ..errors import ResolveError
 from . import index_page
-from .target import Target
+from .target import TargetPython
 from .wheel_metadata import requirements
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class TorchScan:
         self._requirements: dict[str, list[Requirement]] = {}
         self._lock = Lock()
 
-    def releases(self, target: Target, wanted: str = "", *, later: bool = False) -> list[Release]:
+    def releases(self, target: TargetPython, wanted: str = "", *, later: bool = False) -> list[Release]:
         """Return the releases with a wheel for the target, newest first.
 
         ``wanted`` is a specifier. Only an exact one lets yanked releases and pre-releases in. ``later``:
@@ -76,14 +76,14 @@ class TorchScan:
                 found.append(Release(version, wheels[version][best]))
         return found
 
-    def cuda_of(self, release: Release, target: Target) -> str | None:
+    def cuda_of(self, release: Release, target: TargetPython) -> str | None:
         """Return the CUDA minor version that a release requires; None where it names none."""
         name = release.package.filename
         if name not in self._requirements:
             self._requirements[name] = requirements(release.package, self._session)
         return cuda_named(self._requirements[name], target.markers)
 
-    def choose(self, cuda: str, wanted: str, prefer: str | None, target: Target) -> Version:
+    def choose(self, cuda: str, wanted: str, prefer: str | None, target: TargetPython) -> Version:
         """Return the newest torch for a CUDA that fits a specifier, or ``prefer`` where it still fits.
 
         Raises `ResolveError` when there is none; it lists what there is.
@@ -110,24 +110,28 @@ class TorchScan:
                 seen.setdefault(found, release.version)
         raise self._none(cuda, wanted, seen, target)
 
-    def _first_later(self, cuda: str, target: Target) -> Version | None:
+    def _first_later(self, cuda: str, target: TargetPython) -> Version | None:
         """Return the oldest torch for a CUDA among those after the date."""
         if self._until is None:
             return None
         later = self._cudas(self.releases(target, later=True), target)
         return min((release.version for release, found in later if found == cuda), default=None)
 
-    def _cudas(self, releases: Sequence[Release], target: Target) -> Iterator[tuple[Release, str | None]]:
+    def _cudas(
+        self, releases: Sequence[Release], target: TargetPython
+    ) -> Iterator[tuple[Release, str | None]]:
         with ThreadPoolExecutor(_AT_ONCE, "torch-metadata") as pool:
             for start in range(0, len(releases), _AT_ONCE):
                 group = releases[start : start + _AT_ONCE]
                 yield from zip(group, pool.map(lambda r: self.cuda_of(r, target), group), strict=True)
 
-    def _where(self, target: Target) -> str:
+    def _where(self, target: TargetPython) -> str:
         limit = "" if self._until is None else f" published by {self._until - timedelta(seconds=1):%Y-%m-%d}"
         return f"for Python {target.python} on {target.machine}{limit}"
 
-    def _none(self, cuda: str, wanted: str, seen: Mapping[str, Version], target: Target) -> ResolveError:
+    def _none(
+        self, cuda: str, wanted: str, seen: Mapping[str, Version], target: TargetPython
+    ) -> ResolveError:
         if wanted:
             built = f"is built for CUDA {', '.join(seen)}" if seen else "names no CUDA that it is built for"
             return ResolveError(

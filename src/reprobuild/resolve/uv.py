@@ -23,7 +23,7 @@ from ..host.process import Completed, ProcessTimeout, run
 from ..lock.model import Lock, PythonPackage, Wheel
 from ..net.index_settings import check_no_backend
 from ..net.session import scrub, uv_environment, without_credentials
-from .target import Target
+from .target import TargetPython
 from .torch import end_of
 from .uv_standins import write_standins
 
@@ -51,7 +51,7 @@ _DRAWING = re.compile("[\u2500-\u25ff\u00d7]")
 
 def resolve_python(
     requirements: Sequence[str],
-    target: Target,
+    target: TargetPython,
     *,
     as_of: date | None,
     existing: Lock | None,
@@ -107,7 +107,9 @@ def _given(folder: Path, provided: Mapping[str, str]) -> list[str]:
     return ["--constraint", "pins.txt", "--override", "rest.txt"]
 
 
-def _compile(requirements: Sequence[str], target: Target, arguments: list[str], output: Path) -> Completed:
+def _compile(
+    requirements: Sequence[str], target: TargetPython, arguments: list[str], output: Path
+) -> Completed:
     try:
         program = uv.find_uv_bin()
     except FileNotFoundError:
@@ -174,7 +176,7 @@ def _refusal(result: Completed, as_of: date | None, backend: str | None) -> Reso
 
 
 def _read(
-    text: str, target: Target, base: str, session: requests.Session, provided: Collection[str] = ()
+    text: str, target: TargetPython, base: str, session: requests.Session, provided: Collection[str] = ()
 ) -> tuple[PythonPackage, ...]:
     try:
         lock = Pylock.from_dict(tomllib.loads(text))
@@ -187,7 +189,7 @@ def _read(
         return tuple(pool.map(lambda pair: _locked(pair[0], pair[1], base, session), chosen))
 
 
-def _choose(package: Package, target: Target) -> tuple[Package, PackageWheel]:
+def _choose(package: Package, target: TargetPython) -> tuple[Package, PackageWheel]:
     wheels = {wheel.filename: wheel for wheel in package.wheels or ()}
     best = target.best(sorted(wheels))
     if best is None or package.version is None:

@@ -26,7 +26,7 @@ Scope = Literal["any", "kind"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Difference:
+class Mismatch:
     """What differed, by name, and both values or their sha256."""
 
     what: str
@@ -46,7 +46,7 @@ class CheckResult:
     status: Status
     reason: str
     """Why it is not ``passed``; else empty."""
-    detail: tuple[Difference, ...]
+    detail: tuple[Mismatch, ...]
     results: Mapping[str, str]
     """The sha256 of each result's shape, type and bytes."""
     values: Mapping[str, Mapping[str, str]]
@@ -282,7 +282,7 @@ def _check(value: object, where: str) -> CheckResult:
             **found,
             "compares": tuple(map(str, found["compares"])),
             "notes": tuple(map(str, found["notes"])),
-            "detail": tuple(Difference(**item) for item in detail),
+            "detail": tuple(Mismatch(**item) for item in detail),
         }
     )
 

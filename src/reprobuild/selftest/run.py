@@ -12,11 +12,11 @@ from typing import Literal, Protocol, TypeVar, assert_never
 
 from ..errors import HostError, SelfTestError
 from ..host import process
-from ..request.profiles import HOME, SITE_PREFIX
+from ..request.profiles import OWN_FOLDER, SITE_PREFIX
 from .cost import CostReport
 from .report import Mode, SelfTestReport
 
-PROGRAM = (f"{SITE_PREFIX}/bin/python", f"{HOME}/selftest.py")
+PROGRAM = (f"{SITE_PREFIX}/bin/python", f"{OWN_FOLDER}/selftest.py")
 
 Gpu = Literal["auto", "require", "off"]
 

@@ -19,10 +19,10 @@ from ..oci.file_tree import ImageTree
 from ..oci.tar_writer import Kind, Record
 from ..render.image_config import LABEL
 from ..render.own_files import constraints, site_packages
-from ..request.profiles import FORBIDDEN, HOME, SITE_PREFIX, surroundings
+from ..request.profiles import FORBIDDEN, OWN_FOLDER, SITE_PREFIX, surroundings
 from .compare import Difference, settings
 
-_HERE = HOME.lstrip("/")
+_HERE = OWN_FOLDER.lstrip("/")
 _LOCK, _MANIFEST = f"{_HERE}/pylock.toml", f"{_HERE}/manifest.tsv"
 KEEP = (_LOCK, _MANIFEST)
 """The files whose content `check_tree` needs."""
@@ -30,19 +30,19 @@ KEEP = (_LOCK, _MANIFEST)
 _KEPT = ("PIP_CONSTRAINT", "UV_CONSTRAINT", "VIRTUAL_ENV")
 
 
-def check_tree(tree: ImageTree, where: str, base: bytes | None = None) -> list[Difference]:
+def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> list[Difference]:
     """Return what departs from the lock, as (locked → found), by path. Needs the content of the `KEEP` files.
 
-    ``base`` is the manifest of the image that this one starts from; without it the image's own is believed.
+    ``parent`` is the manifest of the image that this one starts from; without it the image's own is believed.
     Raises `ImageError` when the image carries no lock of reprobuild's, or one that was edited.
     """
     lock = _lock(tree, where)
     if _MANIFEST not in tree.kept:
         raise ImageError(f"{where}: /{_MANIFEST} is missing, so its files cannot be checked")
     own = tree.kept[_MANIFEST]
-    named = _named(own if base is None else base, where)
+    named = _named(own if parent is None else parent, where)
     return [
-        *_rewritten(own, base),
+        *_rewritten(own, parent),
         *_changed(named, tree, lock),
         *_own(tree, lock),
         *_variables(tree, lock),
@@ -67,9 +67,9 @@ def _lock(tree: ImageTree, where: str) -> Lock:
     return lock
 
 
-def _rewritten(own: bytes, base: bytes | None) -> Iterator[Difference]:
-    if base is not None and base != own:
-        yield Difference(f"/{_MANIFEST}", "content", sha256(base)[7:], sha256(own)[7:])
+def _rewritten(own: bytes, parent: bytes | None) -> Iterator[Difference]:
+    if parent is not None and parent != own:
+        yield Difference(f"/{_MANIFEST}", "content", sha256(parent)[7:], sha256(own)[7:])
 
 
 def _named(manifest: bytes, where: str) -> Mapping[str, Record]:

@@ -20,7 +20,7 @@ from ..oci.file_tree import ImageTree, read_tree
 from ..oci.store import NAME, Image
 from ..oci.stream import Member, layout_members, members
 from ..render.image_config import LABEL
-from ..request.profiles import HOME
+from ..request.profiles import OWN_FOLDER
 
 _ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
@@ -58,7 +58,7 @@ def find_image(text: str, host: Host) -> Kept:
     raise nowhere
 
 
-def base_manifest(tree: ImageTree, kept: Kept | None, host: Host) -> bytes | None:
+def parent_manifest(tree: ImageTree, kept: Kept | None, host: Host) -> bytes | None:
     """Return the manifest of files of the image that one starts from, out of that image itself.
 
     That is an image of the embedded store with the same lock, else one below it in its own engine. None where
@@ -69,7 +69,7 @@ def base_manifest(tree: ImageTree, kept: Kept | None, host: Host) -> bytes | Non
     for image in own.images.images():
         if image.names and all(image.labels.get(name) == labels.get(name) for name in same):
             return _manifest(Kept(own, image), host)
-    below = kept.engine.images.base_of(kept.image) if kept is not None else None
+    below = kept.engine.images.parent_of(kept.image) if kept is not None else None
     return _manifest(Kept(kept.engine, below), host) if kept is not None and below is not None else None
 
 
@@ -77,7 +77,7 @@ def _manifest(kept: Kept, host: Host) -> bytes:
     host.console.step(
         f"files are held against the manifest of {kept.image.digest[:19]} of {kept.engine.kind}"
     )
-    command = ["/bin/cat", f"{HOME}/manifest.tsv"]
+    command = ["/bin/cat", f"{OWN_FOLDER}/manifest.tsv"]
     done = kept.engine.runner(kept.image.digest).run(command, timeout=120, gpu=False)
     if done.returncode != 0:
         raise ImageError(f"{kept.image.digest}: its manifest cannot be read: {tail(done.stderr)}")
