@@ -1,3 +1,268 @@
 """The order of the steps: an image gets its name last, and only when it has passed."""
 
 from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reprobuild import pipeline
+from reprobuild.engines import embedded
+from reprobuild.engines.embedded import OciEngine
+from reprobuild.errors import FetchError, HostError, LockError, ReprobuildError, ResolveError, SelfTestError
+from reprobuild.host import namespaces, process, sandbox
+from reprobuild.host.home import Home
+from reprobuild.host.host import Host
+from reprobuild.lock.model import Lock
+from reprobuild.lock.reader import parse_lock
+from reprobuild.oci.documents import documents
+from reprobuild.pipeline import check_host, lock_env, lock_of, make_image, write_context
+from reprobuild.render.image_config import image_config
+from reprobuild.request.model import Request
+from reprobuild.resolve.resolver import Upgrade
+from reprobuild.workspace import Env
+from support.hosts import quiet_host
+from support.locks import LOCK
+from support.reports import FAILED, Script, a_report, printing
+
+NAME = "reprobuild/torch:2.4.1-cu121-py311"
+
+Steps = list[str]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
+    """Stand in for what takes minutes; the image has documents and no layers. Returns what was done."""
+    done: Steps = []
+    monkeypatch.setattr(pipeline, "check_host", lambda _lock: done.append("check"))
+    monkeypatch.setattr(OciEngine, "check", lambda _, gpu: None)
+    monkeypatch.setattr(pipeline, "fetch", lambda *_: done.append("fetch"))
+
+    def build(engine: OciEngine, lock: Lock, context: object) -> str:
+        done.append("build")
+        return engine.images.add(documents(lock, image_config(lock), []))
+
+    monkeypatch.setattr(OciEngine, "build", build)
+    _container(printing(a_report()))(monkeypatch, done)
+    return done
+
+
+def _container(code: str) -> Callable[[pytest.MonkeyPatch, Steps], None]:
+    def put(monkeypatch: pytest.MonkeyPatch, done: Steps) -> None:
+        def runner(engine: OciEngine, digest: str) -> Script:
+            names = [name for image in engine.images.images() for name in image.names]
+            done.append("self-test" + (f" of {', '.join(names)}" if names else ""))
+            return Script(code, digest=digest)
+
+        monkeypatch.setattr(OciEngine, "runner", runner)
+
+    return put
+
+
+def names(home: Home) -> list[tuple[str, ...]]:
+    return [image.names for image in OciEngine(quiet_host(home)).images.images()]
+
+
+def test_the_name_comes_last(home: Home, steps: Steps) -> None:
+    made = make_image(LOCK, None, "auto", quiet_host(home))
+    # Had the image a name while it was tested, it would stand behind "self-test".
+    assert steps == ["check", "fetch", "build", "self-test"]
+    assert made.name == NAME
+    assert made.report.passed
+    assert made.report.digest == made.digest
+    assert names(home) == [(NAME,)]
+    kept = json.loads((home.folder("reports") / f"{made.digest[7:]}.json").read_text())
+    assert kept == json.loads(json.dumps(made.report.to_dict()))
+
+
+def test_the_name_that_was_asked_for(home: Home, steps: Steps) -> None:
+    assert make_image(LOCK, "team/x:1", "off", quiet_host(home)).name == "team/x:1"
+    assert names(home) == [("team/x:1",)]
+
+
+def test_a_failed_self_test_leaves_a_candidate_and_says_what_differed(
+    home: Home, steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _container(printing(a_report(FAILED), status=1))(monkeypatch, steps)
+    with pytest.raises(SelfTestError) as caught:
+        make_image(LOCK, None, "auto", quiet_host(home))
+    message = caught.value.message
+    assert f"the self-test failed (conv2d), so {NAME} is not given" in message
+    assert "conv2d: two processes differ" in message
+    assert f"output: expected {'c' * 64}, got {'d' * 64}" in message
+    assert names(home) == [()]
+    [image] = OciEngine(quiet_host(home)).images.images()
+    assert f"`reprobuild run {image.digest[:19]}`" in caught.value.hint
+    assert (home.folder("reports") / f"{image.digest[7:]}.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("import os; os._exit(139)", "crashed"),
+        ("print('rubbish')", "not JSON"),
+        ("pass", "no report"),
+        (printing(a_report(), status=1), "contradicts its exit status"),
+    ],
+)
+def test_a_self_test_that_breaks_gives_no_name(
+    code: str, words: str, home: Home, steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _container(code)(monkeypatch, steps)
+    with pytest.raises(SelfTestError, match=words):
+        make_image(LOCK, None, "auto", quiet_host(home))
+    assert names(home) == [()]
+    # The next run works.
+    _container(printing(a_report()))(monkeypatch, steps)
+    assert make_image(LOCK, None, "auto", quiet_host(home)).name == NAME
+
+
+def test_a_name_stays_where_it_was_when_the_new_image_fails(
+    home: Home, steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = make_image(LOCK, "team/x:1", "auto", quiet_host(home))
+    _container(printing(a_report(FAILED), status=1))(monkeypatch, steps)
+    monkeypatch.setattr("reprobuild.render.image_config.__version__", "9")  # another image
+    with pytest.raises(SelfTestError):
+        make_image(LOCK, "team/x:1", "auto", quiet_host(home))
+    assert OciEngine(quiet_host(home)).images.find("team/x:1").digest == old.digest
+
+
+@pytest.mark.parametrize("step", ["check_host", "fetch"])
+def test_what_fails_before_the_build_leaves_no_image(
+    step: str, home: Home, steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise FetchError("no")
+
+    monkeypatch.setattr(pipeline, step, fail)
+    with pytest.raises(FetchError):
+        make_image(LOCK, None, "auto", quiet_host(home))
+    assert "build" not in steps
+    assert names(home) == []
+
+
+# --- Locks ---
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Env:
+    return Env(LOCK.request, tmp_path / "envs" / "torch-cu121.toml")
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, lock: Lock | ReprobuildError) -> list[tuple[Lock, ...]]:
+    given: list[tuple[Lock, ...]] = []
+
+    def resolve(
+        request: Request, *, existing: tuple[Lock, ...], upgrade: Upgrade, host: Host
+    ) -> tuple[Lock, ...]:
+        given.append(existing)
+        if isinstance(lock, ReprobuildError):
+            raise lock
+        return (lock,)
+
+    monkeypatch.setattr(pipeline, "resolve_platforms", resolve)
+    return given
+
+
+def test_a_lock_is_made_once(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = answering(monkeypatch, LOCK)
+    assert lock_of(env, quiet_host()) == LOCK
+    assert lock_of(env, quiet_host()) == LOCK
+    assert given == [()]
+    assert sorted(path.name for path in env.file.parent.iterdir()) == [env.lock_file.name, env.file.name]
+    assert parse_lock(env.lock_file.read_text(), "") == LOCK
+
+
+def test_the_pins_of_the_lock_that_is_there_are_handed_on(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = answering(monkeypatch, LOCK)
+    lock_env(env, Upgrade(), quiet_host())
+    assert lock_env(env, Upgrade(packages=("numpy",)), quiet_host()) == ((LOCK,), (LOCK,))
+    assert given == [(), (LOCK,)]
+
+
+def test_what_cannot_be_resolved_changes_no_file(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, ResolveError("no"))
+    with pytest.raises(ResolveError):
+        lock_env(env, Upgrade(), quiet_host())
+    assert not env.file.parent.exists()
+
+
+def test_a_broken_lock_is_replaced_only_when_no_pin_is_to_stay(
+    env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(monkeypatch, LOCK)
+    lock_env(env, Upgrade(), quiet_host())
+    env.lock_file.write_text("broken")
+    for upgrade in (Upgrade(), Upgrade(packages=("numpy",))):
+        with pytest.raises(LockError):
+            lock_env(env, upgrade, quiet_host())
+    assert env.lock_file.read_text() == "broken"
+    assert lock_env(env, Upgrade(everything=True), quiet_host()) == ((LOCK,), ())
+
+
+# --- The machine ---
+
+
+@pytest.mark.parametrize("program", ["mmdebstrap", "unshare"])
+def test_a_missing_program_is_named_with_its_package(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    which = process.which
+    monkeypatch.setattr(
+        process, "which", lambda name: None if name == program else which(name) or "/bin/true"
+    )
+    with pytest.raises(HostError, match=f"{program} is not installed") as caught:
+        check_host(LOCK)
+    assert caught.value.hint.startswith("apt-get install -y ")
+
+
+def test_either_runtime_will_do(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    there: set[str] = set()
+    monkeypatch.setattr(namespaces, "check", lambda **_: None)
+    monkeypatch.setattr(
+        process, "which", lambda name: "/bin/true" if name in there or name not in sandbox.RUNTIMES else None
+    )
+    with pytest.raises(HostError, match="neither crun nor runc is installed"):
+        OciEngine(quiet_host(home)).check(gpu=False)
+    for name in sandbox.RUNTIMES:
+        there = {name}
+        OciEngine(quiet_host(home)).check(gpu=False)
+
+
+def test_an_ordinary_user_needs_newuidmap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(process, "which", lambda name: None if name == "newuidmap" else f"/usr/bin/{name}")
+    with pytest.raises(HostError, match="newuidmap") as caught:
+        check_host(LOCK)
+    assert caught.value.hint == "apt-get install -y uidmap"
+
+
+def test_a_gpu_that_is_required_is_looked_for_first(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "gpu_missing", lambda: "no NVIDIA GPU on this machine")
+    monkeypatch.setattr(pipeline, "fetch", lambda *_: pytest.fail("fetched"))
+    with pytest.raises(HostError, match="--gpu require: no NVIDIA GPU on this machine"):
+        make_image(LOCK, None, "require", quiet_host(home))
+
+
+# --- render ---
+
+
+def test_the_text_of_a_context_needs_neither_store_nor_programs(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "which", lambda _: None)
+    out = tmp_path / "a" / "b"
+    rendered = write_context(LOCK, out, artifacts=False, host=quiet_host(home))
+    written: dict[str, Any] = {
+        str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()
+    }
+    assert written == rendered.files
+    assert not home.root.exists()

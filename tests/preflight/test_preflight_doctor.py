@@ -1,3 +1,236 @@
 """What a machine is found to have, with a stand-in for nvidia-smi that prints what the real one does."""
 
 from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reprobuild import pipeline
+from reprobuild.engines.embedded import OciEngine
+from reprobuild.engines.gpu import GpuAccess
+from reprobuild.errors import FetchError, HostError, RegistryError
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.host.host import Host
+from reprobuild.lock.reader import parse_lock
+from reprobuild.pipeline import _check_gpus
+from reprobuild.preflight import doctor
+from reprobuild.preflight.doctor import Driver, examine, examine_for
+from reprobuild.preflight.requirements import needs_of, needs_of_labels
+from reprobuild.registry.client import Target
+from reprobuild.registry.push import push
+from reprobuild.render.image_config import image_config
+from reprobuild.selftest.run import Gpu
+from support.building import lock_for, no_context, without_debian
+from support.hosts import quiet_host
+from support.locks import LOCK
+from support.registry import gate_before, serve_registry
+from support.wheels import put, simple_wheel
+
+if TYPE_CHECKING:
+    from support.commands import Call
+
+pytest_plugins = ["support.commands"]
+
+SMI = """#!/bin/sh
+case "$*" in
+*query-gpu*) echo "NVIDIA A100-SXM4-40GB, 8.0"; echo "NVIDIA A100-SXM4-40GB, 8.0";;
+*) echo "| NVIDIA-SMI 550.54.14    Driver Version: 550.54.14    CUDA Version: CUDA |";;
+esac
+"""
+
+
+@pytest.fixture
+def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A driver that knows CUDA 12.4, and a GPU that can be handed in."""
+    program = tmp_path / "bin/nvidia-smi"
+    program.parent.mkdir()
+    program.write_text(SMI.replace("CUDA |", "12.4 |"))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(doctor, "gpu_access", lambda: GpuAccess(devices=()))
+    return program
+
+
+def test_the_driver_says_what_it_is(smi: Path) -> None:
+    a100 = ("NVIDIA A100-SXM4-40GB", "8.0")
+    assert doctor.driver() == Driver("550.54.14", "12.4", (a100, a100))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("#!/bin/sh\nexit 9\n", "exited with 9"), ("#!/bin/sh\n", "names no driver")]
+)
+def test_a_driver_that_is_broken(smi: Path, text: str, says: str) -> None:
+    smi.write_text(text)
+    found = doctor.driver()
+    assert isinstance(found, str)
+    assert says in found
+
+
+@pytest.mark.parametrize(
+    ("cuda", "old"), [("12.1", False), ("12.8", False), ("11.8", False), ("13.0", True), ("cpu", False)]
+)
+def test_a_driver_runs_its_own_major_version_and_those_before(cuda: str, old: bool) -> None:
+    lock = replace(LOCK, request=replace(LOCK.request, cuda=cuda))
+    assert (needs_of(lock).refusal_of_driver("550.54.14", "12.4") is not None) == old
+
+
+def test_a_driver_older_than_its_cuda_needs() -> None:
+    needs = needs_of(LOCK)
+    assert needs.driver == "525.60.13"
+    assert needs.refusal_of_driver("525.60.13", "12.0") is None
+    assert needs.refusal_of_driver("525.9", "12.0") == (
+        f"driver 525.9 knows CUDA up to 12.0, and {LOCK.request.name} is for CUDA 12.1, which takes driver "
+        "525.60.13 or newer"
+    )
+
+
+@pytest.mark.parametrize(
+    ("capability", "listed", "runs"),
+    [
+        ("8.0", "sm_80", True),
+        ("8.6", "sm_80", True),
+        ("8.0", "sm_86", False),
+        ("9.0", "sm_80 sm_86", False),
+        ("9.0", "sm_80 compute_80", True),
+        ("7.5", "sm_80 compute_80", False),
+        ("12.0", "sm_50 sm_90", False),
+        ("12.0", "sm_120", True),
+        ("9.0", "sm_90a", True),
+        ("10.0", "compute_90a", False),
+        ("10.3", "sm_100f", True),
+        ("5.2", "", True),
+    ],
+)
+def test_a_gpu_runs_the_code_that_is_for_it(capability: str, listed: str, runs: bool) -> None:
+    needs = needs_of(replace(LOCK, gpu_targets=listed.split()))
+    assert (needs.refusal_of_gpu("GPU", capability) is None) == runs
+    for_cpu = replace(LOCK, request=replace(LOCK.request, cuda="cpu"), gpu_targets=["sm_10"])
+    assert needs_of(for_cpu).refusal_of_gpu("GPU", capability) is None
+
+
+def test_labels_say_what_the_lock_says() -> None:
+    lock = replace(LOCK, gpu_targets=["sm_80", "compute_90"])
+    labels = image_config(lock).labels
+    assert labels["dev.reprobuild.architectures"] == "sm_80 compute_90"
+    assert labels["dev.reprobuild.driver"] == "525.60.13"
+    assert needs_of_labels(labels, lock.request.name) == needs_of(lock)
+    assert parse_lock(lock.dump(), "again") == lock
+
+
+def test_an_image_for_other_gpus(smi: Path, tmp_path: Path) -> None:
+    needs = needs_of(replace(LOCK, gpu_targets=("sm_50", "sm_90")))
+    found = {each.name: each for each in examine_for(needs, Host(Home(tmp_path), Console(quiet=True)))}
+    assert found["needs"].text == ("CUDA 12.1; driver 525.60.13 or newer; PyTorch has code for sm_50, sm_90")
+    assert "mmdebstrap" not in found
+    assert found["GPU"].good is False
+    assert found["GPU"].text == (
+        "NVIDIA A100-SXM4-40GB has compute capability 8.0, and the PyTorch of "
+        f"{LOCK.request.name} has code for sm_50, sm_90 only"
+    )
+    assert found["driver"].good
+
+
+def test_one_gpu_that_runs_it_is_enough(smi: Path, tmp_path: Path) -> None:
+    smi.write_text(smi.read_text().replace('"; echo "NVIDIA A100-SXM4-40GB, 8.0"', '"; echo "Old, 5.0"'))
+    found = {
+        each.name: each
+        for each in examine_for(needs_of(replace(LOCK, gpu_targets=("sm_80",))), quiet_host(Home(tmp_path)))
+    }
+    assert found["GPU"].good
+    assert found["GPU"].text.startswith("Old has compute capability 5.0")
+
+
+@pytest.mark.parametrize("gpu", ["auto", "require"])
+def test_what_will_not_run_is_said_before_the_download(
+    smi: Path, tmp_path: Path, gpu: Gpu, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock = replace(LOCK, gpu_targets=("sm_50",))
+    if gpu == "require":
+        with pytest.raises(HostError, match=r"--gpu require: NVIDIA A100.* sm_50 only"):
+            _check_gpus(lock, gpu, Host(Home(tmp_path), Console()))
+    else:
+        _check_gpus(lock, gpu, Host(Home(tmp_path), Console()))
+        assert "sm_50 only: the test on the GPU will fail" in capsys.readouterr().err
+    _check_gpus(lock, "off", Host(Home(tmp_path), Console()))
+    assert capsys.readouterr().err == ""
+    _check_gpus(LOCK, gpu, Host(Home(tmp_path), Console()))
+
+
+def test_an_image_is_not_fetched_before_that_is_said(
+    smi: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise FetchError("here the download begins")
+
+    monkeypatch.setattr(pipeline, "check_host", lambda _: None)
+    monkeypatch.setattr(pipeline, "fetch", stop)
+    Path("pylock.a.toml").write_text(replace(LOCK, gpu_targets=("sm_50",)).dump())
+    said = call("image", "pylock.a.toml")
+    assert said.status == FetchError.exit_code
+    assert said.err.index("sm_50 only: the test on the GPU will fail") < said.err.index("the download begins")
+
+
+# --- An image, before it is pulled ---
+
+
+def test_an_image_of_a_registry(
+    smi: Path, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_debian(monkeypatch)
+    home = Home(tmp_path / "home")
+    monkeypatch.setenv("REPROBUILD_HOME", str(home.root))
+    engine = OciEngine(Host(home, Console(quiet=True)))
+    lock = lock_for(home, [put(home, "torch", simple_wheel("torch"))])
+    lock = replace(lock, gpu_targets=("sm_50",), request=replace(lock.request, cuda="12.1"))
+    digest = engine.build(lock, no_context)
+    engine.images.name(digest, "team/x:1")
+    with serve_registry(tmp_path / "registry") as host, gate_before(host) as gate:
+        there = Target.parse(f"{host}/team/x:1")
+        push(engine.images, engine.images.find(digest), there, Console(), force=False)
+        said = call("doctor", f"{gate.host}/team/x:1")
+        asked = [line for line in gate.log if line.startswith("GET ") and "/blobs/" in line]
+        assert len(asked) == 1, "the configuration, and no layer"
+        missing = call("doctor", f"{gate.host}/team/x:2")
+        kept = (tmp_path / "registry").rglob("blobs/sha256/*/*/data")
+        (config,) = (
+            file for file in kept if file.read_bytes()[:1] == b"{" and b"rootfs" in file.read_bytes()
+        )
+        config.write_bytes(config.read_bytes() + b" ")
+        tampered = call("doctor", f"{gate.host}/team/x:1")
+    assert tampered.status == RegistryError.exit_code
+    assert "gives other bytes for the blob sha256:" in tampered.err
+    assert said.status == 7
+    assert "GPU     BAD: NVIDIA A100-SXM4-40GB has compute capability 8.0" in said.out
+    assert "to fetch" in said.out
+    assert (missing.status, "/team/x has no 2" in missing.err) == (RegistryError.exit_code, True)
+    assert call("doctor", "team/x:1").status == 7
+    assert call("doctor", "oci:team/x:1").status == 7
+
+
+def test_a_lock_needs_disk_and_a_driver(smi: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = replace(LOCK, request=replace(LOCK.request, cuda="13.0"))
+    monkeypatch.setattr(doctor, "free_bytes", lambda _: 10**9)
+    found = {each.name: each for each in examine(lock, Host(Home(tmp_path), Console(quiet=True)))}
+    assert found["disk"].good is False
+    assert "are needed" in found["disk"].text
+    assert found["driver"].good is False
+    assert found["driver"].text.startswith("driver 550.54.14 knows CUDA up to 12.4")
+    monkeypatch.setattr(doctor, "free_bytes", lambda _: 10**13)
+    found = {each.name: each for each in examine(LOCK, Host(Home(tmp_path), Console(quiet=True)))}
+    assert found["disk"].good
+    assert found["driver"].good
+    assert "compute capability 8.0" in found["GPU"].text
+
+
+def test_what_is_missing_is_the_exit_status(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere.pem")
+    said = call("doctor")
+    assert said.status == 7
+    assert "certificates  BAD: REQUESTS_CA_BUNDLE names /nowhere.pem" in said.out
+    assert "this machine lacks something: " in said.err
+    assert call("doctor", "envs/none.toml").status == 3
