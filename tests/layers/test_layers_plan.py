@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reprobuild.layers import plan as module
 from reprobuild.layers.plan import MOST_WHEEL_LAYERS, LayerPlan, place, plan, with_losers
-from reprobuild.lock.base_image import Base, BaseLayer
+from reprobuild.lock.base_image import BaseImage, BaseLayer
 from reprobuild.lock.model import CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
 from support.locks import LOCK
 from support.strategies import locks
@@ -132,7 +132,7 @@ BASE_LAYERS = tuple(
 )
 ON_BASE = replace(
     LOCK,
-    base=Base(
+    base=BaseImage(
         image="registry.example/team/base:1",
         index=None,
         manifests={"linux/amd64": f"sha256:{sha256('manifest')}"},
@@ -195,7 +195,7 @@ REACHES: dict[type, dict[str, frozenset[str]]] = {
         **dict.fromkeys(("digest", "media_type", "diff_id"), FROM_BASE),
         "size": NONE,
     },
-    Base: {
+    BaseImage: {
         **dict.fromkeys(("image", "index", "manifests", "config", "created", "system"), NONE),
         **dict.fromkeys(("glibc", "python_version", "cuda", "env"), NONE),
         "suite": FROM_DEBIAN,
@@ -226,7 +226,7 @@ def variants(kind: type, name: str) -> list[tuple[Lock, Lock]]:
 
     base = ON_BASE.base
     assert base is not None
-    if kind is Base:
+    if kind is BaseImage:
         return [(ON_BASE, replace(ON_BASE, base=one(base)))]
     if kind is BaseLayer:
         layers = (one(BASE_LAYERS[0]), BASE_LAYERS[1])
