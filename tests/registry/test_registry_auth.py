@@ -11,6 +11,8 @@ from reprobuild.registry.auth import OnlyAt
     ("url", "sent"),
     [
         ("https://r.example.org:5000/v2/x/blobs/1", True),
+        ("https://R.example.org:5000/v2/x/blobs/1", True),
+        ("http://r.example.org:5000/v2/x/blobs/1", False),
         ("https://r.example.org/v2/x/blobs/1", False),
         ("https://elsewhere.example.org/signed", False),
         ("https://r.example.org:5000@elsewhere.example.org/signed", False),
@@ -18,6 +20,6 @@ from reprobuild.registry.auth import OnlyAt
 )
 def test_a_password_goes_to_the_registry_alone(url: str, sent: bool) -> None:
     request = requests.Request(
-        "GET", url, auth=OnlyAt("r.example.org:5000", HTTPBasicAuth("u", "p"))
+        "GET", url, auth=OnlyAt("https://r.example.org:5000", HTTPBasicAuth("u", "p"))
     ).prepare()
     assert ("Authorization" in request.headers) is sent

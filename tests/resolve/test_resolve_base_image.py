@@ -257,7 +257,7 @@ class TestRefusals:
         digest = team.image([files()])
         path = tmp_path / f"registry/data/docker/registry/v2/blobs/sha256/{digest[7:9]}/{digest[7:]}/data"
         path.write_bytes(path.read_bytes() + b" ")
-        with pytest.raises(RegistryError, match=f"gives other bytes for {digest}"):
+        with pytest.raises(RegistryError, match=f"do not fit the digest {digest}"):
             locked(f"{team.name}@{digest}")
 
 

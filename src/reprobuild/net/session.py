@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 import requests
 import truststore
-from requests.adapters import HTTPAdapter
+import urllib3
 from requests.auth import AuthBase, HTTPBasicAuth
 from requests.utils import get_netrc_auth
 from urllib3.util import Retry
@@ -26,6 +26,7 @@ from .. import __version__
 from ..errors import HostError
 from ..host import process
 from .index_settings import Indexes, ca_bundle, client_certificate, find_links, indexes, proxy, uv_environment
+from .transport import Adapter
 
 __all__ = ["Indexes", "ScrubFilter", "indexes", "scrub", "session", "uv_environment", "without_credentials"]
 
@@ -51,8 +52,10 @@ def session(*, retries: int = 3, authorities: Iterable[Path] = ()) -> requests.S
     GET and HEAD are tried again ``retries`` times, with growing waits, when the connection breaks before an
     answer or the answer is 429 or 5xx; the last such answer is then returned. Every call has a time limit.
     The credentials of a configured index go to that scheme, host and port only, also over redirects; other
-    hosts get what netrc has for them. ``authorities`` are files of CA certificates to trust as well. Raises
-    `HostError` when a configured certificate file is no good.
+    hosts get what netrc has for them; a redirect from https to http gets none. An answer that is read whole
+    has at most `transport.LARGEST_PAGE` bytes, and a peer that stalls is a broken connection. ``authorities``
+    are files of CA certificates to trust as well. Raises `HostError` when a configured certificate file is no
+    good.
     """
     made = _Session()
     made.headers["User-Agent"] = f"reprobuild/{__version__}"
@@ -71,7 +74,7 @@ def session(*, retries: int = 3, authorities: Iterable[Path] = ()) -> requests.S
         except OSError as error:
             raise HostError(f"{file}: no CA certificate can be read: {error}", hint="correct it") from None
     for scheme in ("http://", "https://"):
-        made.mount(scheme, _Adapter(retry, context))
+        made.mount(scheme, Adapter(retry, context))
     if proxy():
         made.proxies = {"http": proxy(), "https": proxy()}
     return made
@@ -141,33 +144,26 @@ class _Session(requests.Session):
         """Give every call a time limit; requests has none."""
         if kwargs.get("timeout") is None:
             kwargs["timeout"] = (CONNECT_TIMEOUT, READ_TIMEOUT)
-        return super().request(*args, **kwargs)
+        try:
+            return super().request(*args, **kwargs)
+        except requests.RequestException:
+            raise
+        except (ValueError, urllib3.exceptions.HTTPError) as error:
+            # An address in a redirect that cannot be read raises what the parser of addresses raises.
+            raise requests.exceptions.InvalidURL(str(error)) from error
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
-        """Let requests drop the header where a redirect leaves the host, then add what the new host has."""
-        # types-requests has no types for it, hence the ignore.
-        super().rebuild_auth(prepared_request, response)  # type: ignore[no-untyped-call]
-        if "Authorization" not in prepared_request.headers and callable(self.auth):
+        """Give a redirect the credentials of where it leads, and none where it leaves TLS."""
+        headers, old, new = prepared_request.headers, response.url, prepared_request.url or ""
+        left_tls = old.startswith("https:") and not new.startswith("https:")
+        if left_tls or self.should_strip_auth(old, new):  # type: ignore[no-untyped-call]
+            headers.pop("Authorization", None)
+        if "Authorization" not in headers and callable(self.auth) and not left_tls:
             self.auth(prepared_request)
 
     def merge_environment_settings(self, *args: Any, **kwargs: Any) -> Any:
         """Leave the bundle to the adapter's context; requests would read it anew for every connection."""
         return {**super().merge_environment_settings(*args, **kwargs), "verify": True}
-
-
-class _Adapter(HTTPAdapter):
-    def __init__(self, retry: Retry, context: ssl.SSLContext) -> None:
-        self._context = context
-        super().__init__(pool_maxsize=32, max_retries=retry)
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
-
-    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
-        return super().proxy_manager_for(*args, ssl_context=self._context, **kwargs)
-
-    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """Add no CA of certifi's to the context's: it verifies, whatever requests would say here."""
 
 
 class _Auth(AuthBase):
@@ -180,12 +176,12 @@ class _Auth(AuthBase):
         parts = urlsplit(request.url or "")
         pair = _userinfo(parts) or self._of(parts) or get_netrc_auth(request.url or "")
         if pair is not None:
-            HTTPBasicAuth(*pair)(request)
+            basic_auth(*pair)(request)
         return request
 
     def _of(self, parts: SplitResult) -> tuple[str, str] | None:
         # Two indexes of one host may have a password each: that of the closest path is meant.
-        same = [known for known in self._known if known.origin == _origin(parts)]
+        same = [known for known in self._known if known.origin == origin(parts)]
         if not same:
             return None
         best = max(same, key=lambda known: _shared(known.path, parts.path))
@@ -202,7 +198,7 @@ def _credentials(urls: tuple[str, ...]) -> Iterator[_Credential]:
         parts = urlsplit(url)
         pair = _userinfo(parts)
         if pair is not None:
-            yield _Credential(_origin(parts), parts.path, *pair)
+            yield _Credential(origin(parts), parts.path, *pair)
 
 
 def _userinfo(parts: SplitResult) -> tuple[str, str] | None:
@@ -211,7 +207,13 @@ def _userinfo(parts: SplitResult) -> tuple[str, str] | None:
     return unquote(parts.username or ""), unquote(parts.password or "")
 
 
-def _origin(parts: SplitResult) -> tuple[str, str, int | None]:
+def basic_auth(user: str, password: str) -> HTTPBasicAuth:
+    """Return basic authentication in UTF-8, as uv and Docker send it; requests would take Latin-1."""
+    return HTTPBasicAuth(user.encode(), password.encode())
+
+
+def origin(parts: SplitResult) -> tuple[str, str, int | None]:
+    """Return scheme, host and port of an address: credentials for one are not for another."""
     return parts.scheme, (parts.hostname or "").lower(), parts.port or _DEFAULT_PORTS.get(parts.scheme)
 
 

@@ -16,6 +16,9 @@ from .tar_writer import Layer, Record
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 
+DOCUMENT_LIMIT = 4 << 20
+"""Bytes of a manifest, an index or a configuration, as in Podman (containers/image, internal/iolimits)."""
+
 MANIFEST_ROOTS = ("opt/venv", "usr")
 """The folders whose files the manifest of installed files names; ``in_image/manifest.py`` writes the same."""
 

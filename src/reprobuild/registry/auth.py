@@ -1,20 +1,32 @@
-"""What a registry wants to see of a client, and what it says when it refuses."""
+"""What a registry wants to see of a client: logins and tokens, and where they may go.
+
+As in Docker and containerd, the registry, whose TLS certificate has been verified, names the server that
+gives tokens, which may be on any host, and that server gets the login. Unlike them, reprobuild sends a login
+without TLS only from one loopback address to another. A login or token never follows a redirect to another
+scheme, host or port, and only the registry's own answer can ask for one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import IO
-from urllib.parse import urlsplit
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
 import requests
 
 from ..errors import RegistryError
+from ..net.session import basic_auth, origin
+from ..net.transport import read_whole
+from .credentials import Login
 
-CERTIFICATES = (Path("/etc/docker/certs.d"), Path("/etc/containers/certs.d"))
-"""Where Docker and Podman look for a registry's own CA: ``HOST:PORT/*.crt``."""
+TOKEN_LIMIT = 1 << 20
+"""Bytes of a token server's answer, as in Podman (containers/image, internal/iolimits)."""
 
-_CHUNK = 1 << 20
+_LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
+_CHALLENGE = re.compile(r"(?:^|,)\s*(basic|bearer)\s+", re.IGNORECASE)
+_FIELD = re.compile(r'(\w+)="([^"]*)"')
 
 
 class Nothing(requests.auth.AuthBase):
@@ -38,43 +50,141 @@ class Bearer(requests.auth.AuthBase):
 
 
 class OnlyAt(requests.auth.AuthBase):
-    """Credentials for one host: blobs may lie on another, which must see no password."""
+    """Credentials for one scheme, host and port.
 
-    def __init__(self, host: str, auth: requests.auth.AuthBase) -> None:
-        self._host, self._auth = host, auth
+    Where that answers 401, ``renew`` is asked for others, once a request. It gets the answer, sets ``auth``
+    and says whether it has something new.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        auth: requests.auth.AuthBase | None = None,
+        renew: Callable[[requests.Response], bool] = lambda _: False,
+    ) -> None:
+        self._origin = origin(urlsplit(root))
+        self._renew = renew
+        self.auth: requests.auth.AuthBase = auth or Nothing()
+
+    def is_for(self, url: str) -> bool:
+        """Whether an address is the registry's own."""
+        return origin(urlsplit(url)) == self._origin
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        """Add the credentials where the request goes to the host."""
-        at_home = urlsplit(request.url or "").netloc == self._host
-        return self._auth(request) if at_home else request
+        """Add the credentials where the request goes to the registry."""
+        if not self.is_for(request.url or ""):
+            return request
+        request.register_hook("response", self._answered)  # type: ignore[no-untyped-call]
+        return self.auth(request)
+
+    def _answered(self, answer: requests.Response, **how: Any) -> requests.Response:
+        request = answer.request
+        sent_again = request.body is None or isinstance(request.body, bytes)
+        if answer.status_code != 401 or not sent_again or not self.is_for(answer.url):
+            return answer
+        request.deregister_hook("response", self._answered)  # type: ignore[no-untyped-call]
+        read_whole(answer, TOKEN_LIMIT)  # gives its connection back
+        if not self._renew(answer):
+            return answer
+        again = request.copy()
+        again.headers.pop("Authorization", None)
+        found: requests.Response = answer.connection.send(self.auth(again), **how)
+        found.request = again
+        return found
 
 
-class Body:
-    """A file to send, whose length is known and whose bytes are counted; a broken way takes them back."""
+def is_loopback(host: str | None) -> bool:
+    """Whether a host, without its port, is this machine."""
+    return bool(_LOOPBACK.fullmatch((host or "").strip("[]")))
 
-    def __init__(self, file: IO[bytes], size: int, advance: Callable[[int], None]) -> None:
-        self._file, self._size, self._advance = file, size, advance
 
-    def __len__(self) -> int:
-        """Return the length."""
-        return self._size
+def challenge(answer: requests.Response) -> tuple[str, Mapping[str, str]]:
+    """Return what a 401 asks for, ``bearer`` before ``basic``, and its fields; an empty kind for neither."""
+    text = answer.headers.get("WWW-Authenticate", "")
+    starts = list(_CHALLENGE.finditer(text))
+    ends = [each.start() for each in starts[1:]] + [len(text)]
+    found = {
+        start[1].lower(): dict(_FIELD.findall(text[start.end() : end]))
+        for start, end in zip(starts, ends, strict=True)
+    }
+    for kind in ("bearer", "basic"):
+        if kind in found:
+            return kind, found[kind]
+    return "", {}
 
-    def __iter__(self) -> Iterator[bytes]:
-        """Give the bytes."""
-        while chunk := self._file.read(_CHUNK):
-            yield chunk
-            self._advance(len(chunk))
+
+def ask_token(
+    http: requests.Session, fields: Mapping[str, str], scope: str, login: Login | None, root: str
+) -> str:
+    """Ask the token server that a registry at ``root`` names (distribution, docs/spec/auth).
+
+    Raises `RegistryError`, and exceptions of requests where the server cannot be reached.
+    """
+    realm, host = fields.get("realm", ""), urlsplit(root).netloc
+    _check_realm(realm, root)
+    asked = {"service": fields.get("service", ""), "scope": scope}
+    if login is not None and login.is_token:
+        form = {"grant_type": "refresh_token", "refresh_token": login.password, "client_id": "reprobuild"}
+        # A redirect would take the token in the form to wherever it leads.
+        answer = http.post(realm, data={**asked, **form}, stream=True, allow_redirects=False)
+    else:
+        auth = Nothing() if login is None else basic_auth(login.user, login.password)
+        answer = http.get(realm, params=asked, auth=auth, stream=True)
+    content = read_whole(answer, TOKEN_LIMIT)
+    server = urlsplit(realm).netloc
+    if answer.status_code in (401, 403):
+        had = "refuses the login that is kept for" if login else "wants a login, and none is kept for"
+        raise RegistryError(
+            f"{server}, the token server of {host}, {had} {host}: {answer.status_code} {said(answer)}",
+            hint=f"`docker login {host}` or `podman login {host}`",
+        )
+    if answer.status_code != 200:
+        raise bad_answer(server, f"gives no token for {host}", answer)
+    try:
+        found = json.loads(content)
+        token = found.get("token") or found.get("access_token")
+    except (ValueError, RecursionError, AttributeError):
+        token = None
+    if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
+        raise RegistryError(f"{server}, the token server of {host}, gives an answer that holds no token")
+    return token
+
+
+def _check_realm(realm: str, root: str) -> None:
+    try:
+        parts: SplitResult | None = urlsplit(realm)
+    except ValueError:
+        parts = None
+    plain = root.startswith("http:") and parts is not None and is_loopback(parts.hostname)
+    if parts is None or not parts.hostname or parts.scheme not in ("https", "http"):
+        raise RegistryError(
+            f"{urlsplit(root).netloc} asks for a token, but names no server that gives one: {realm!r}"
+        )
+    if parts.scheme == "http" and not plain:
+        raise RegistryError(
+            f"{urlsplit(root).netloc} asks to send its login to {parts.scheme}://{parts.netloc}, without TLS",
+            hint="the registry's setting for its token server (realm) must be an https address",
+        )
 
 
 class StumbledError(Exception):
-    """An answer after which the same request may well succeed."""
+    """An answer after which the same request may well succeed, not before ``after`` seconds."""
 
-    def __init__(self, error: RegistryError) -> None:
+    def __init__(self, error: RegistryError, after: float = 0) -> None:
         super().__init__(error.message)
-        self.error = error
+        self.error, self.after = error, after
 
 
-def untrusted(host: str, error: Exception, certificates: Path) -> RegistryError:
+def bad_answer(host: str, what: str, answer: requests.Response) -> StumbledError | RegistryError:
+    """Return the error of an answer with a bad status: one to try again, or one for good."""
+    error = RegistryError(f"{host} {what}: {answer.status_code} {said(answer)}".rstrip())
+    if answer.status_code == 429 or answer.status_code >= 500:
+        wait = answer.headers.get("Retry-After", "")
+        return StumbledError(error, float(wait) if re.fullmatch(r"[0-9]{1,6}", wait) else 0)
+    return error
+
+
+def untrusted(host: str, error: Exception, certificates: object) -> RegistryError:
     """Return the error of a registry with which no TLS can be spoken; its own CA goes into a folder."""
     if "certificate" not in str(error).lower():
         return RegistryError(
@@ -87,8 +197,10 @@ def untrusted(host: str, error: Exception, certificates: Path) -> RegistryError:
 
 
 def said(answer: requests.Response) -> str:
-    """Return what a registry says of an error, in the specification's form or not."""
+    """Return what a registry says of an error, in the specification's form or not, cut to a few lines."""
     try:
-        return "; ".join(f"{e['code']}: {e.get('message', '')}" for e in answer.json()["errors"])
-    except (ValueError, KeyError, TypeError):
-        return answer.text[:200].strip() or answer.reason or ""
+        errors = json.loads(answer.content)["errors"]
+        text = "; ".join(f"{e['code']}: {e.get('message', '')}" for e in errors)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        text = answer.content[:800].decode("utf-8", "replace").strip()
+    return (text or answer.reason or "")[:400]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,24 +10,47 @@ from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import requests
-from requests.auth import HTTPBasicAuth
 
 from ..errors import ImageError, RegistryError
-from ..net.session import session
-from ..oci.documents import MANIFEST_TYPE, sha256
+from ..net.session import basic_auth, session
+from ..net.transport import TooLargeError, read_whole
+from ..oci.documents import DOCUMENT_LIMIT, MANIFEST_TYPE, sha256
 from ..oci.store import image_name
-from .auth import CERTIFICATES, Bearer, Body, Nothing, OnlyAt, StumbledError, said, untrusted
-from .credentials import Login, login_for
+from .auth import (
+    Bearer,
+    OnlyAt,
+    StumbledError,
+    ask_token,
+    bad_answer,
+    challenge,
+    is_loopback,
+    said,
+    untrusted,
+)
+from .credentials import login_for
+from .upload import Body, next_place
 
 T = TypeVar("T")
 
+CERTIFICATES = (Path("/etc/docker/certs.d"), Path("/etc/containers/certs.d"))
+"""Where Docker and Podman look for a registry's own CA: ``HOST:PORT/*.crt``."""
+
 _TRIES = 5
-_LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|\[::1\]")
+_LONGEST_PAUSE = 30.0
+_REDIRECTS = 5
 _ACCEPT = f"{MANIFEST_TYPE}, application/vnd.docker.distribution.manifest.v2+json"
 _ACCEPT_LISTS = (
     f"{_ACCEPT}, application/vnd.oci.image.index.v1+json, "
     "application/vnd.docker.distribution.manifest.list.v2+json"
 )
+_FINAL = (
+    requests.exceptions.TooManyRedirects,
+    requests.exceptions.InvalidURL,
+    requests.exceptions.InvalidSchema,
+    requests.exceptions.MissingSchema,
+    TooLargeError,
+)
+"""Failures that the same request would meet again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +73,7 @@ class Target:
             )
         if host == "docker.io":
             raise ImageError(
-                "docker.io is no registry's own host",
+                "docker.io is a short name, not the host of a registry",
                 hint="`reprobuild load IMAGE --into docker`, then `docker push`",
             )
         repository, _, tag = rest.rpartition(":")
@@ -63,75 +85,72 @@ class Target:
 
 
 class Registry:
-    """A repository of a registry. Calls try again when it stumbles. Raises `RegistryError`."""
+    """A repository of a registry. Every call is tried again while the registry stumbles.
+
+    Raises `RegistryError`, and no exception of a library.
+    """
 
     def __init__(self, target: Target, actions: str = "pull,push", *, wait: float = 0.5) -> None:
         self._target, self._actions, self._wait = target, actions, wait
         self._session = session(retries=0, authorities=_certificates(target.host))
         self._login = login_for(target.host, target.repository)
-        self._auth: requests.auth.AuthBase = Nothing()
+        self._root = ""
+        self._auth = OnlyAt(f"https://{target.host}")  # has nothing to give until `_reach`
         self._session.auth = self._auth
-        self._root = self._reach()
+        self._reach()
 
     def has_blob(self, digest: str) -> bool:
         """Whether the registry has a blob already."""
         return self._call("HEAD", f"blobs/{digest}", known=(200, 404)).status_code == 200
 
     def send_blob(self, digest: str, blob: Path, advance: Callable[[int], None]) -> None:
-        """Send a blob, from the start again where the way broke; the registry checks its digest."""
+        """Send a blob, from the start again where the connection broke; the registry checks its digest.
+
+        ``advance`` gets the bytes that were sent, and takes back those of an attempt that failed.
+        """
 
         def attempt() -> None:
             begun = self._once("POST", "blobs/uploads/", known=(202,))
-            place = urljoin(begun.url, begun.headers["Location"])
-            mark = "&" if "?" in place else "?"
-            with blob.open("rb") as file:
-                self._once(
-                    "PUT",
-                    f"{place}{mark}digest={digest}",
-                    known=(201,),
-                    body=Body(file, blob.stat().st_size, advance),
-                    headers={"Content-Type": "application/octet-stream"},
-                )
+            place = next_place(begun, self._root)
+            place = f"{place}{'&' if '?' in place else '?'}digest={digest}"
+            for _ in range(_REDIRECTS):
+                with blob.open("rb") as file, Body(file, blob.stat().st_size, advance) as body:
+                    sent = self._once(
+                        "PUT",
+                        place,
+                        known=(201, 307, 308),
+                        body=body,
+                        headers={"Content-Type": "application/octet-stream"},
+                    )
+                    if sent.status_code == 201:
+                        body.arrived = True
+                        return
+                    place = next_place(sent, self._root)
+            raise RegistryError(f"{self._target.host} redirects the upload of a blob in a circle")
 
         self._again(attempt)
 
     def manifest_digest(self) -> str | None:
         """Return the digest of the image that has the tag; None when there is none."""
-        found = self._call(
-            "HEAD", f"manifests/{self._target.tag}", known=(200, 404), headers={"Accept": _ACCEPT}
-        )
-        return found.headers.get("Docker-Content-Digest", "unknown") if found.status_code == 200 else None
+        tag = self._target.tag
+        found = self._call("HEAD", f"manifests/{tag}", known=(200, 404), headers={"Accept": _ACCEPT})
+        if found.status_code == 404:
+            return None
+        # The header may be missing (distribution-spec, "Pulling manifests").
+        return found.headers.get("Docker-Content-Digest") or sha256(self.read_manifest(tag))
 
     def read_manifest(self, wanted: str) -> bytes:
         """Return a manifest, or a list of them, by its tag or digest; the bytes fit the digest."""
-        found = self._call("GET", f"manifests/{wanted}", known=(200, 404), headers={"Accept": _ACCEPT_LISTS})
-        name = f"{self._target.host}/{self._target.repository}"
-        if found.status_code == 404:
-            raise RegistryError(f"{name} has no {wanted}: {said(found)}", hint="correct the name or the tag")
-        digest = wanted if ":" in wanted else found.headers.get("Docker-Content-Digest", "")
-        if digest.startswith("sha256:") and sha256(found.content) != digest:
-            raise RegistryError(
-                f"{name} gives other bytes for {wanted} than {digest}",
-                hint="someone on the way may change them; do not use it",
-            )
-        return found.content
+        return self._read(f"manifests/{wanted}", wanted, headers={"Accept": _ACCEPT_LISTS})
 
     def read_blob(self, digest: str) -> bytes:
         """Return a blob that is small, as a configuration is; the bytes fit the digest."""
-        session_, url = self.reader(digest)
-        content = session_.get(url).content
-        if sha256(content) != digest:
-            raise RegistryError(
-                f"{self._target.host}/{self._target.repository} gives other bytes for the blob {digest}",
-                hint="someone on the way may change them; do not use it",
-            )
-        return content
+        return self._read(f"blobs/{digest}", digest)
 
     def reader(self, digest: str) -> tuple[requests.Session, str]:
-        """Return a session with the credentials of this moment, and the address of a blob that is there."""
+        """Return the address of a blob that is there, and a session that keeps its login up to date."""
         if not self.has_blob(digest):
-            raise RegistryError(f"{self._target.host}/{self._target.repository} has no blob {digest}")
-        self._session.auth = OnlyAt(self._target.host, self._auth)
+            raise RegistryError(f"{self._name} has no blob {digest}")
         return self._session, f"{self._root}{self._target.repository}/blobs/{digest}"
 
     def send_manifest(self, manifest: bytes) -> None:
@@ -144,54 +163,68 @@ class Registry:
             headers={"Content-Type": MANIFEST_TYPE},
         )
 
-    def _reach(self) -> str:
-        """Return the API's address. Only a loopback address may speak without TLS, as with Docker."""
+    @property
+    def _name(self) -> str:
+        return f"{self._target.host}/{self._target.repository}"
+
+    def _read(self, path: str, wanted: str, **how: Any) -> bytes:
+        """Return a document that is read whole, held against its digest."""
+
+        def attempt() -> bytes:
+            found = self._once("GET", path, known=(200, 404), **how)
+            if found.status_code == 404:
+                raise RegistryError(
+                    f"{self._name} has no {wanted}: {said(found)}", hint="correct the name or the tag"
+                )
+            if ":" not in wanted and self._root.startswith("https:") and not found.url.startswith("https:"):
+                raise RegistryError(f"{self._name} redirects the tag {wanted} to {found.url}, without TLS")
+            digest = wanted if ":" in wanted else found.headers.get("Docker-Content-Digest", "")
+            if digest.startswith("sha256:") and sha256(found.content) != digest:
+                error = RegistryError(
+                    f"{self._name} gives bytes for {wanted} that do not fit the digest {digest}",
+                    hint="someone on the way may change them; do not use it",
+                )
+                # Without a length, an answer that broke off looks like one that ended.
+                raise error if "Content-Length" in found.headers else StumbledError(error)
+            return found.content
+
+        return self._again(attempt)
+
+    def _reach(self) -> None:
+        """Find the API's address, and log in. Only a loopback address may speak without TLS."""
         host = self._target.host
-        loopback = _LOOPBACK.fullmatch(host.rpartition(":")[0] or host)
-        root = f"{'http' if loopback and self._is_plain() else 'https'}://{host}/v2/"
-        answer = self._again(lambda: self._send("GET", root))
+        plain = is_loopback(urlsplit(f"//{host}").hostname) and self._is_plain()
+        self._root = f"{'http' if plain else 'https'}://{host}/v2/"
+        self._auth = OnlyAt(self._root, renew=self._log_in)
+        self._session.auth = self._auth
+        answer = self._again(lambda: self._send("GET", self._root))
         if answer.status_code == 404:
-            raise RegistryError(f"{host} is no registry: it has no /v2/")
-        if answer.status_code == 401:
-            self._log_in(answer)
-        elif answer.status_code >= 400:
+            raise RegistryError(f"{host} is not a registry: it has no /v2/")
+        # 401 without a login: what may be read by all is found out by the first real call.
+        if answer.status_code >= 400 and not (answer.status_code == 401 and challenge(answer)[0]):
             raise self._refusal("answer", answer)
-        return root
 
     def _is_plain(self) -> bool:
         """Whether the registry speaks HTTP; one that speaks TLS answers 400, or nothing that can be read."""
         try:
-            return self._session.get(f"http://{self._target.host}/v2/").status_code != 400
+            with self._session.get(f"http://{self._target.host}/v2/", stream=True) as answer:
+                return answer.status_code != 400
         except requests.exceptions.RequestException:
             return False
 
-    def _log_in(self, answer: requests.Response) -> None:
-        """Do as the registry asks (RFC 7235; distribution's token specification)."""
-        challenge = answer.headers.get("WWW-Authenticate", "")
-        kind, _, rest = challenge.partition(" ")
-        login = self._login
-        if kind.lower() == "basic":
-            self._auth = Nothing() if login is None else HTTPBasicAuth(login.user, login.password)
-        elif kind.lower() == "bearer":
-            fields = dict(re.findall(r'(\w+)="([^"]*)"', rest))
-            self._auth = Bearer(self._token(fields, login))
-
-    def _token(self, fields: Mapping[str, str], login: Login | None) -> str:
-        realm = fields.get("realm", "")
-        asked = {
-            "service": fields.get("service", ""),
-            "scope": f"repository:{self._target.repository}:{self._actions}",
-        }
-        if login is not None and login.is_token:
-            form = {**asked, "grant_type": "refresh_token", "refresh_token": login.password}
-            answer = self._session.post(realm, data={**form, "client_id": "reprobuild"})
-        else:
-            auth = Nothing() if login is None else HTTPBasicAuth(login.user, login.password)
-            answer = self._session.get(realm, params=asked, auth=auth)
-        if not answer.ok:
-            raise self._refusal("give a token", answer)
-        found: dict[str, Any] = answer.json()
-        return str(found.get("token") or found.get("access_token"))
+    def _log_in(self, answer: requests.Response) -> bool:
+        """Do as the registry's 401 asks (RFC 7235); return whether there is something new to show."""
+        kind, fields = challenge(answer)
+        if kind == "bearer":
+            scope = f"repository:{self._target.repository}:{self._actions}"
+            token = ask_token(self._session, fields, scope, self._login, self._root)
+            self._auth.auth = Bearer(token)
+            return True
+        if kind == "basic" and self._login is not None:
+            had = "Authorization" in answer.request.headers
+            self._auth.auth = basic_auth(self._login.user, self._login.password)
+            return not had
+        return False
 
     def _call(self, method: str, path: str, **how: Any) -> requests.Response:
         return self._again(lambda: self._once(method, path, **how))
@@ -205,11 +238,10 @@ class Registry:
         body: bytes | Body | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> requests.Response:
-        url = urljoin(f"{self._root}{self._target.repository}/", path)
-        answer = self._send(method, url, body, headers)
-        if answer.status_code == 401 and body is None:
-            self._log_in(answer)  # the token is too old, or did not cover this
-            answer = self._send(method, url, body, headers)
+        answer = self._send(method, urljoin(f"{self._root}{self._target.repository}/", path), body, headers)
+        streamed = isinstance(body, Body) and self._auth.is_for(answer.url)
+        if answer.status_code == 401 and streamed and self._log_in(answer):
+            raise StumbledError(self._refusal(f"take {self._target}", answer))
         if answer.status_code not in known:
             verb = "take" if method in ("PUT", "POST") or "push" in self._actions else "give"
             raise self._refusal(f"{verb} {self._target}", answer)
@@ -222,27 +254,34 @@ class Registry:
         body: bytes | Body | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> requests.Response:
-        # What is uploaded may go to another host, which signs its addresses and must see no password.
-        auth = self._auth if urlsplit(url).netloc == self._target.host else Nothing()
-        answer = self._session.request(method, url, data=body, headers=headers, auth=auth)
-        if answer.status_code == 429 or answer.status_code >= 500:
-            raise StumbledError(self._refusal("answer", answer))
+        answer = self._session.request(
+            method, url, data=body, headers=headers, stream=True, allow_redirects=body is None
+        )
+        read_whole(answer, DOCUMENT_LIMIT)
+        error = bad_answer(self._target.host, "stumbles", answer)
+        if isinstance(error, StumbledError):
+            raise error
         return answer
 
     def _again(self, attempt: Callable[[], T]) -> T:
         """Try a few times, with growing waits, while the registry or the way to it stumbles."""
         host = self._target.host
         for left in reversed(range(_TRIES)):
+            after = 0.0
             try:
                 return attempt()
             except StumbledError as stumbled:
-                problem = stumbled.error
+                problem, after = stumbled.error, stumbled.after
             except requests.exceptions.SSLError as error:
                 raise untrusted(host, error, CERTIFICATES[0]) from None
+            except _FINAL as error:
+                raise RegistryError(
+                    f"{host}: {error}", hint="look at the registry's settings; its answer cannot be followed"
+                ) from None
             except requests.exceptions.RequestException as error:
                 problem = RegistryError(f"{host}: the connection failed: {error}", hint="is it up? Try again")
             if left:
-                time.sleep(self._wait * 2 ** (_TRIES - 1 - left))
+                time.sleep(min(max(self._wait * 2 ** (_TRIES - 1 - left), after), _LONGEST_PAUSE))
         raise problem
 
     def _refusal(self, what: str, answer: requests.Response) -> RegistryError:

@@ -1,0 +1,156 @@
+"""What every peer is held to over HTTP: a minimum rate, and a limit of what is read whole.
+
+Both sit below requests, so that they hold for headers, redirects and proxies too, and for every caller.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import time
+from io import BufferedReader, RawIOBase
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.util import Retry
+
+SLOWEST = 1000
+"""Bytes a second. A peer that sends less, over `WINDOW`, has stalled."""
+
+WINDOW = 60.0
+"""Seconds of waiting for the peer over which `SLOWEST` is measured."""
+
+LARGEST_PAGE = 128 << 20
+"""Bytes, inflated, of an answer that is read whole. The largest pages of public indexes have about 40 MB."""
+
+_PIECE = 1 << 16
+
+
+class StalledError(TimeoutError):
+    """A peer sends so little that its answer would never end."""
+
+
+class TooLargeError(requests.RequestException):
+    """An answer that is read whole has more bytes than any honest one."""
+
+
+class Adapter(HTTPAdapter):
+    """Sends requests over connections that are verified by one context and keep to the limits above."""
+
+    def __init__(self, retry: Retry, context: ssl.SSLContext) -> None:
+        self._context = context
+        super().__init__(pool_maxsize=32, max_retries=retry)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """Make the pools of direct connections."""
+        super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = _POOLS
+
+    def proxy_manager_for(self, *args: Any, **kwargs: Any) -> Any:
+        """Make the pools of connections through a proxy."""
+        manager = super().proxy_manager_for(*args, ssl_context=self._context, **kwargs)
+        manager.pool_classes_by_scheme = _POOLS
+        return manager
+
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+        """Add no CA of certifi's to the context's: it verifies, whatever requests would say here."""
+
+    def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
+        """Return an answer that refuses to be read whole beyond a limit."""
+        answer = super().build_response(req, resp)
+        # requests has no place to name the class, and reads the bodies of redirects by itself.
+        answer.__class__ = _Answer
+        return answer
+
+
+def read_whole(answer: requests.Response, limit: int) -> bytes:
+    """Return the body of an answer that was asked for as a stream.
+
+    Raises `TooLargeError` above ``limit`` bytes, other exceptions of requests where the body breaks off.
+    """
+    if isinstance(answer, _Answer):
+        answer.limit = limit
+    with answer:
+        return answer.content
+
+
+class _Answer(requests.Response):
+    limit: int = LARGEST_PAGE
+
+    @property
+    def content(self) -> bytes:
+        content: bytes | bool | None = self._content  # False: not read yet
+        if not isinstance(content, bytes):
+            found = bytearray()
+            for piece in self.iter_content(_PIECE):
+                found += piece
+                if len(found) > self.limit:
+                    self.close()
+                    raise TooLargeError(
+                        f"the answer has more than {self.limit} bytes", response=self, request=self.request
+                    )
+            self._content = content = bytes(found)
+        return content
+
+
+class _PacedReader(RawIOBase):
+    """What a peer sends in answer to one request. Only the time spent waiting for it counts."""
+
+    def __init__(self, inner: RawIOBase) -> None:
+        self._inner = inner
+        self._begun = False
+        self._waited, self._arrived = 0.0, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._inner.fileno()
+
+    def close(self) -> None:
+        if not self.closed:
+            self._inner.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int | None:
+        start = time.monotonic()
+        count: int | None = self._inner.readinto(buffer)
+        if not self._begun:
+            # Until the first byte the time limit for silence counts alone: some pages are made on demand.
+            self._begun = True
+            return count
+        self._waited += time.monotonic() - start
+        self._arrived += count or 0
+        if self._waited >= WINDOW:
+            if self._arrived < SLOWEST * self._waited:
+                raise StalledError(f"less than {SLOWEST} bytes a second for {WINDOW:g} s")
+            self._waited, self._arrived = 0.0, 0
+        return count
+
+
+class _PacedResponse(http.client.HTTPResponse):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fp = BufferedReader(_PacedReader(self.fp.detach()))
+
+
+class _Connection(HTTPConnection):
+    response_class = _PacedResponse
+
+
+class _SecureConnection(HTTPSConnection):
+    response_class = _PacedResponse
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _SecureConnection
+
+
+_POOLS = {"http": _Pool, "https": _SecurePool}
