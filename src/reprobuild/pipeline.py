@@ -37,6 +37,7 @@ from .render.dockerfile import (
     render_self_contained,
 )
 from .render.image_config import default_image_name
+from .render.own_files import selftest_files
 from .resolve.resolver import Upgrade, resolve_platforms
 from .selftest.report import Mode, SelfTestReport
 from .selftest.run import Gpu, run_selftest
@@ -110,9 +111,9 @@ def make_image(lock: Lock, name: str | None, gpu: Gpu, host: Host, *, engine: En
 
 
 def selftest_image(engine: Engine, digest: str, gpu: Gpu, host: Host, *, mode: Mode) -> SelfTestReport:
-    """Run the self-test in an image and keep its report, one of each mode."""
+    """Run this reprobuild's self-test in an image and keep its report, one of each mode."""
     host.console.step(f"testing {digest[:19]} inside itself")
-    report = run_selftest(engine.runner(digest), gpu=gpu, mode=mode)
+    report = run_selftest(engine.runner(digest), program=selftest_files(), gpu=gpu, mode=mode)
     suffix = "" if mode == "battery" else f"-{mode}"
     atomic_write(
         host.home.folder("reports") / f"{digest[7:]}{suffix}.json",

@@ -188,6 +188,25 @@ def test_a_team_s_image_that_rewrites_the_manifest(
         assert f"of {'oci' if home == bench.home else site.kind}" in err
 
 
+def test_a_team_s_image_that_brings_its_own_judge(
+    bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path
+) -> None:
+    """It prints the last good report; it is named, and nothing of the image is run."""
+    report, _ = bench.run("check", f"{site.kind}:{NAME}", "--json", env=site.env)
+    (tmp_path / "report.json").write_text(json.dumps(json.loads(report)["report"]))
+    (tmp_path / "selftest.py").write_text(
+        "import pathlib; print(pathlib.Path(__file__).with_name('report.json').read_text())"
+    )
+    text = "COPY report.json selftest.py /opt/reprobuild/\nENV PYTHONPATH=/app\nRUN mkdir /app"
+    derive(site, tmp_path, "team/judge:1", f"{text} && touch /app/sitecustomize.py\n")
+    argv = ("check", f"{site.kind}:team/judge:1", "--json")
+    out, err = bench.run(*argv, status=DifferenceError.exit_code, env=site.env)
+    found = {(each["path"], each["kind"]) for each in json.loads(out)["differences"]}
+    assert found == {("/opt/reprobuild/selftest.py", "content"), ("/app/sitecustomize.py", "runs at start")}
+    assert json.loads(out)["report"] is None
+    assert "not those of this reprobuild" in err
+
+
 def test_images_that_are_not_ours(bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
     engine_build(site, tmp_path, "--tag", "strange/image:1")

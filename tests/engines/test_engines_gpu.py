@@ -22,6 +22,7 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.host.sandbox import Bind, Device
+from reprobuild.render.own_files import selftest_files
 from reprobuild.selftest.run import Gpu, run_selftest
 from support.reports import a_report
 from support.small_root import small_image
@@ -424,7 +425,7 @@ def test_the_self_test_gets_what_was_asked_for(
             module, "gpu_access", lambda: access if there else gpu_access([], Path("/nowhere"))
         )
     engine, digest = tested
-    assert run_selftest(engine.runner(digest), gpu=gpu).gpu_reason == reason
+    assert run_selftest(engine.runner(digest), program=selftest_files(), gpu=gpu).gpu_reason == reason
 
 
 @pytest.mark.real
@@ -435,4 +436,4 @@ def test_a_gpu_that_is_required_and_missing(
         monkeypatch.setattr(module, "gpu_access", lambda: gpu_access([], Path("/nowhere")))
     engine, digest = tested
     with pytest.raises(HostError, match="a GPU is required for the self-test, but there is none: no NVIDIA"):
-        run_selftest(engine.runner(digest), gpu="require")
+        run_selftest(engine.runner(digest), program=selftest_files(), gpu="require")

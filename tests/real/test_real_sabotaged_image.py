@@ -24,6 +24,7 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.oci.store import ImageStore
+from reprobuild.render.own_files import selftest_files
 from reprobuild.selftest.report import SelfTestReport
 from reprobuild.selftest.run import run_selftest
 from support.altered import AlteredImage
@@ -203,7 +204,7 @@ def image(home: Home, digest: str, tmp_path: Path) -> AlteredImage:
 
 def refused(image: AlteredImage) -> SelfTestReport:
     """Run the whole self-test; it must fail, and the image must get no name."""
-    report = run_selftest(image, gpu="off")
+    report = run_selftest(image, program=selftest_files(), gpu="off")
     assert not report.passed
     images = ImageStore(Host(image.home, CONSOLE))
     before = [each.names for each in images.images()]
@@ -278,7 +279,7 @@ def load() -> Iterator[None]:
 
 
 def test_the_clean_image_passes(image: AlteredImage) -> None:
-    report = run_selftest(image, gpu="off")
+    report = run_selftest(image, program=selftest_files(), gpu="off")
     assert report.failures() == []
     names = {check.name: check.status for check in report.checks}
     assert {names[check] for check in ("setting-files", "setting-versions", "golden-streams")} == {"passed"}
@@ -298,7 +299,7 @@ def test_the_clean_image_passes_twenty_times_under_load(image: AlteredImage) -> 
 def _twenty(image: AlteredImage) -> None:
     seconds, fingerprints = [], set()
     for _ in range(20):
-        report = run_selftest(image, gpu="off")
+        report = run_selftest(image, program=selftest_files(), gpu="off")
         assert report.failures() == []
         seconds.append(report.seconds)
         fingerprints.add(tuple(check.fingerprint for check in report.checks))

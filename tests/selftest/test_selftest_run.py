@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reprobuild.errors import HostError, SelfTestError
+from reprobuild.host import process
 from reprobuild.in_image.selftest import machine, settings
+from reprobuild.render.own_files import selftest_files
 from reprobuild.request.profiles import FORBIDDEN
 from reprobuild.selftest.report import SCHEMA, Mismatch, SelfTestReport
-from reprobuild.selftest.run import PROGRAM, run_selftest
+from reprobuild.selftest.run import PYTHON, command, run_selftest
 from support.reports import DIGEST, FAILED, HASH, Script, a_check, a_report, parse_report, printing
+
+PROGRAM = {"selftest.py": b"import sys; print(sys.argv[1:])"}
 
 # --- run_selftest ---
 
 
 def test_a_good_image_passes_and_is_named_by_its_digest() -> None:
     runner = Script(printing(a_report()))
-    report = run_selftest(runner, gpu="off")
+    report = run_selftest(runner, program=PROGRAM, gpu="off")
     assert report.passed
     assert report.digest == DIGEST
     assert report.gpu_reason == "turned off by --gpu off"
     argv, gpu = runner.calls[0]
-    assert argv[:2] == PROGRAM
-    assert argv[2:5] == ("--json", "--device", "cpu")
+    assert argv[:2] == (PYTHON, "-I")
+    assert argv[5:8] == ("--json", "--device", "cpu")
     assert gpu is False
 
 
 def test_a_failed_check_is_a_report_that_names_it_and_what_differed() -> None:
-    report = run_selftest(Script(printing(a_report(a_check(name="bmm"), FAILED), status=1)), gpu="off")
+    report = run_selftest(
+        Script(printing(a_report(a_check(name="bmm"), FAILED), status=1)), program=PROGRAM, gpu="off"
+    )
     assert not report.passed
     assert [check.name for check in report.failed] == ["conv2d"]
     assert report.failed[0].detail == (Mismatch(what="output", expected="c" * 64, got="d" * 64),)
@@ -62,25 +70,25 @@ def test_a_failed_check_is_a_report_that_names_it_and_what_differed() -> None:
 )
 def test_anything_but_a_whole_report_is_an_error(code: str, message: str) -> None:
     with pytest.raises(SelfTestError) as caught:
-        run_selftest(Script(code), gpu="off")
+        run_selftest(Script(code), program=PROGRAM, gpu="off")
     assert message in caught.value.message
 
 
 def test_the_end_of_standard_error_is_in_the_message_and_a_kill_gets_a_hint() -> None:
     code = "import os; os.write(2, b'a\\nthe last words'); os.kill(os.getpid(), 9)"
     with pytest.raises(SelfTestError, match="the last words") as caught:
-        run_selftest(Script(code), gpu="off")
+        run_selftest(Script(code), program=PROGRAM, gpu="off")
     assert "memory" in caught.value.hint
 
 
 def test_a_hanging_program_is_stopped() -> None:
     with pytest.raises(SelfTestError, match=r"did not end within 0\.3 s"):
-        run_selftest(Script("import time; time.sleep(60)"), gpu="off", time_limit=0.3)
+        run_selftest(Script("import time; time.sleep(60)"), program=PROGRAM, gpu="off", time_limit=0.3)
 
 
 def test_the_program_stops_itself_before_the_container_is_stopped() -> None:
     runner = Script(printing(a_report()))
-    run_selftest(runner, gpu="off", time_limit=300)
+    run_selftest(runner, program=PROGRAM, gpu="off", time_limit=300)
     assert runner.calls[0][0][-2:] == ("--time-limit", "285")
 
 
@@ -97,7 +105,7 @@ def test_when_a_gpu_is_handed_in(
     gpu: Any, missing: str | None, device: str, handed_in: bool, reason: str
 ) -> None:
     runner = Script(printing(a_report(gpu={"tested": False, "reason": "why"})), missing=missing)
-    report = run_selftest(runner, gpu=gpu)
+    report = run_selftest(runner, program=PROGRAM, gpu=gpu)
     argv, had = runner.calls[0]
     assert argv[argv.index("--device") + 1] == device
     assert had is handed_in
@@ -107,8 +115,38 @@ def test_when_a_gpu_is_handed_in(
 def test_a_required_gpu_that_is_missing_is_the_hosts_fault_and_starts_nothing() -> None:
     runner = Script("", missing="no driver is loaded")
     with pytest.raises(HostError, match="no driver is loaded"):
-        run_selftest(runner, gpu="require")
+        run_selftest(runner, program=PROGRAM, gpu="require")
     assert runner.calls == []
+
+
+def test_the_program_is_handed_in_and_finds_what_it_reads_beside_it(tmp_path: Path) -> None:
+    """For real, with the image's folder and the container's /tmp in the places of both."""
+    image, inside = tmp_path / "image", tmp_path / "tmp"
+    image.mkdir()
+    (image / "constraints.txt").write_text("torch==1\n")
+    (image / "selftest.py").write_text("raise SystemExit('the image's own program ran')")
+    (image / "golden.json").write_text("forged")
+    code = (
+        "import pathlib, sys; here = pathlib.Path(__file__).parent;"
+        "print(sys.argv[1:], sys.flags.isolated, *sorted(p.name for p in here.iterdir()));"
+        "print((here / 'golden.json').read_text(), (here / 'constraints.txt').read_text())"
+    )
+    files = {"selftest.py": code.encode(), "golden.json": '{"µ": 1}'.encode()}
+    _, *argv = [
+        text.replace("/tmp/reprobuild-selftest", str(inside)).replace("/opt/reprobuild", str(image))
+        for text in command(files)
+    ]
+    done = process.run([sys.executable, *argv, "--json", "--device", "cpu"])
+    assert done.stdout.decode().splitlines() == [
+        "['--json', '--device', 'cpu'] 0 constraints.txt golden.json selftest.py",
+        '{"µ": 1} torch==1',
+        "",
+    ]
+
+
+def test_the_program_fits_into_arguments() -> None:
+    """The kernel takes 128 KiB for one argument, and 2 MiB for all."""
+    assert max(map(len, command(selftest_files()))) < 64 << 10
 
 
 # --- SelfTestReport ---

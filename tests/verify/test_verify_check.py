@@ -1,51 +1,17 @@
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from reprobuild.errors import ImageError
-from reprobuild.oci.documents import file_manifest
-from reprobuild.oci.file_tree import ImageTree
 from reprobuild.oci.tar_writer import Record
 from reprobuild.render.image_config import image_config
-from reprobuild.render.own_files import constraints
+from reprobuild.render.own_files import image_files
 from reprobuild.verify.check import check_tree
 from reprobuild.verify.compare import Difference
 from support.locks import LOCK
-
-SITE = "opt/venv/lib/python3.11/site-packages"
-CUDA = f"{SITE}/nvidia/cuda_runtime/lib/libcudart.so.12"
-
-
-def sha(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def image(*records: Record, env: Mapping[str, str | None] | None = None, **more: Any) -> ImageTree:
-    """An image as it was built, with some files and variables changed; a kind of ``other`` takes one away."""
-    installed = [
-        Record(f"{SITE}/torch", "dir", 0o755, "-"),
-        Record(f"{SITE}/torch/a.py", "file", 0o644, "a"),
-        Record(f"{SITE}/pip/b.py", "file", 0o644, "b"),
-        Record("opt/venv/bin/pip3", "file", 0o755, "c"),
-        Record(CUDA, "file", 0o644, "d"),
-    ]
-    manifest, lock = file_manifest(installed), LOCK.dump().encode()
-    own = Record("opt/reprobuild/constraints.txt", "file", 0o644, sha(constraints(LOCK).encode()))
-    files = {r.path: r for r in (*installed, own, *records)}
-    files = {path: record for path, record in files.items() if record.kind != "other"}
-    config = image_config(LOCK)
-    variables = {**config.env, **(env or {})}
-    made = ImageTree(
-        files,
-        {"Env": [f"{n}={v}" for n, v in variables.items() if v is not None], "Labels": dict(config.labels)},
-        {"opt/reprobuild/manifest.tsv": manifest, "opt/reprobuild/pylock.toml": lock},
-    )
-    return replace(made, **more)
+from support.trees import CUDA, SITE, image, sha
 
 
 def test_an_image_as_it_was_built_and_one_with_more_in_it() -> None:
@@ -119,9 +85,20 @@ def test_a_link_to_the_one_copy_is_none() -> None:
     assert check_tree(image(Record("usr/lib/libcudart.so.12", "link", 0o777, f"/{CUDA}")), "x") == []
 
 
-def test_changed_constraints_are_named() -> None:
-    [found] = check_tree(image(Record("opt/reprobuild/constraints.txt", "file", 0o644, "x")), "x")
-    assert (found.path, found.kind) == ("/opt/reprobuild/constraints.txt", "content")
+@pytest.mark.parametrize("path", sorted(image_files(LOCK).keys() - {"/opt/reprobuild/pylock.toml"}))
+def test_each_of_reprobuild_s_own_files_is_held_against_this_reprobuild(path: str) -> None:
+    """A derived image's own self-test could print the last good report."""
+    content, mode = image_files(LOCK)[path]
+    base = image().kept["opt/reprobuild/manifest.tsv"]
+    for record, kind in (
+        (Record(path[1:], "file", mode, "z"), "content"),
+        (Record(path[1:], "file", 0o755, sha(content)), "mode"),
+        (Record(path[1:], "link", 0o777, "/app/mine"), "type"),
+        (Record(path[1:], "other", 0, ""), "missing"),
+    ):
+        for known in (None, base):
+            [found] = check_tree(image(record), "x", known)
+            assert (found.path, found.kind) == (path, kind)
 
 
 def without(path: str) -> dict[str, bytes]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 import click
 
+from .. import __version__
 from ..errors import DifferenceError, SelfTestError
 from ..host.host import Host
 from ..pipeline import selftest_image
+from ..render.image_config import LABEL
+from ..render.own_files import SITE_FILES
+from ..request.profiles import OWN_FOLDER
 from ..selftest.run import Gpu
-from ..verify.check import KEEP, check_tree
+from ..verify.check import check_tree, is_kept
 from ..verify.compare import Difference
 from ..verify.compare import compare as compare_trees
 from ..verify.diffoscope import diffoscope
@@ -61,37 +66,59 @@ def compare(host: Host, first: str, second: str, *, limit: int, json_: bool) -> 
 def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
     """Check an image, or one built on it, against the lock in it.
 
-    The locked files by their hashes, the settings, that there is one copy of each CUDA library; then the
-    self-test, in the engine that has the image (an archive or layout is not run). Exit status 13 when
-    something departs from the lock, 9 when the self-test fails.
+    Checks the locked files and reprobuild's own by their hashes, the settings, that nothing else runs before
+    a program does, and that there is one copy of each CUDA library. Where all of that is as locked, it runs
+    its own self-test, not the image's, in the engine that has the image; an archive or layout is not run.
+    Exit status 13 when something departs from the lock, 9 when the self-test fails.
 
     \b
     reprobuild check docker:team/app:1
     """
     kept = None if is_file(image) else find_image(image, host)
     place = image if kept is None else f"{kept.engine.kind}:{kept.image.digest}"
-    tree = tree_of(place, host, keep=KEEP)
+    tree = tree_of(place, host, keep=is_kept)
     found = check_tree(tree, image, parent_manifest(tree, kept, host))
-    report = (
-        None if kept is None else selftest_image(kept.engine, kept.image.digest, gpu, host, mode="battery")
-    )
+    report = None
+    # What departs from the lock could make a self-test say anything, so it is not asked.
+    if kept is not None and not found:
+        report = selftest_image(kept.engine, kept.image.digest, gpu, host, mode="battery")
     if json_:
         facts = {"image": image, "tree": tree.digest, "differences": [asdict(each) for each in found]}
         emit(facts | {"report": report and report.to_dict()})
     else:
         rows = [("image", image), ("tree", tree.digest), ("files", _count(found))]
-        table("", [*rows, *(report.summary() if report else [("tested", "no: an archive is not run")])])
+        reason = "an archive is not run" if kept is None else "the image departs from its lock"
+        table("", [*rows, *(report.summary() if report else [("tested", f"no: {reason}")])])
         for each in found:
             click.echo(str(each))
     if found:
-        raise DifferenceError(f"{image} is not what its lock says, in {len(found)} places")
+        raise DifferenceError(
+            f"{image} departs from its lock in {_places(found)}",
+            hint=_hint(found, tree.config.get("Labels") or {}),
+        )
     if report is not None and not report.passed:
         names = ", ".join(each.label for each in report.failed)
         raise SelfTestError(f"{image} failed its self-test ({names}):\n" + "\n".join(report.failures()))
 
 
 def _count(found: list[Difference]) -> str:
-    return f"{len(found)} depart from the lock" if found else "as locked"
+    return f"differ from the lock in {_places(found)}" if found else "as locked"
+
+
+def _places(found: list[Difference]) -> str:
+    return f"{len(found)} place{'s' if len(found) > 1 else ''}"
+
+
+def _hint(found: list[Difference], labels: Mapping[str, str]) -> str:
+    if any(each.path.startswith(OWN_FOLDER) or each.path.endswith(SITE_FILES) for each in found):
+        made, version = labels.get(LABEL + "version", "no reprobuild"), __version__
+        return (
+            f"reprobuild's own files in it are not those of this reprobuild ({version}; it says {made})"
+            ": somebody replaced them, or another release made the image and has to check it"
+        )
+    if any(each.kind in ("runs at start", "shadows") for each in found):
+        return "put the package that brings the file into the request, or take the file out of the image"
+    return ""
 
 
 COMMANDS: tuple[click.Command, ...] = (compare, check)

@@ -13,6 +13,7 @@ from ..errors import SelfTestError
 from ..host.home import atomic_write
 from ..host.host import Host
 from ..pipeline import selftest_image
+from ..render.own_files import selftest_files
 from ..selftest.agreement import Agreement, compare
 from ..selftest.cost import CostReport
 from ..selftest.fleet import Fleet, Machine, fleet
@@ -230,7 +231,7 @@ def _cost(host: Host, image: str, gpu: Gpu, output: Path | None, *, json_: bool)
     engine = OciEngine(host)
     digest = engine.images.find(image).digest
     host.console.step(f"measuring {digest[:19]}")
-    report = run_cost(engine.runner(digest), gpu=gpu)
+    report = run_cost(engine.runner(digest), program=selftest_files(), gpu=gpu)
     if output:
         atomic_write(output, cost_plot(report))
     if json_:

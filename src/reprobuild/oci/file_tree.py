@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import json
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
 from pathlib import Path
@@ -67,13 +67,17 @@ class _Layer:
     emptied: list[str] = field(default_factory=list)
 
 
+def _nothing(_: str) -> bool:
+    return False
+
+
 def read_tree(
-    members: Iterable[Member], where: str, name: str | None = None, *, keep: Collection[str] = ()
+    members: Iterable[Member], where: str, name: str | None = None, *, keep: Callable[[str], bool] = _nothing
 ) -> ImageTree:
     """Return the tree of the one image of an archive, or of that with a name.
 
-    ``keep`` names files of a few megabytes whose content is wanted too. Raises `ImageError` that names
-    ``where`` when there is none, or none that can be read.
+    ``keep`` says by its path whether a file's content is wanted too; such files have a few megabytes.
+    Raises `ImageError` that names ``where`` when there is none, or none that can be read.
     """
     documents: dict[str, Any] = {}
     layers: dict[str, _Layer] = {}
@@ -87,7 +91,7 @@ def read_tree(
                 )
                 continue
             if (stream := layer_of(member.file)) is not None:
-                layers[member.name] = _read_layer(stream, keep.__contains__, contents)
+                layers[member.name] = _read_layer(stream, keep, contents)
             elif member.file.peek(1)[:1] in (b"{", b"["):
                 documents[member.name] = json.loads(member.file.read(_DOCUMENT))
         config, names = _choose(documents, where, name)
@@ -99,8 +103,7 @@ def read_tree(
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ImageError(f"{where}: not an image archive: {type(error).__name__} {error}") from None
-    files = _laid_over(order)
-    return ImageTree(files, section, {p: contents[files[p].content] for p in keep if p in files})
+    return _kept_tree(_laid_over(order), section, keep, contents)
 
 
 def _choose(documents: Mapping[str, Any], where: str, name: str | None) -> tuple[str, list[str]]:
@@ -170,8 +173,17 @@ def read_layers(blobs: Iterable[Path], keep: Callable[[str], bool]) -> ImageTree
         files = _laid_over(layers)
     except KeyError as error:
         raise ImageError(f"a layer has a second name of {error}, which is not there") from None
-    kept = {p: contents[r.content] for p, r in files.items() if keep(p) and r.content in contents}
-    return ImageTree(files, {}, kept)
+    return _kept_tree(files, {}, keep, contents)
+
+
+def _kept_tree(
+    files: Mapping[str, Record],
+    config: Mapping[str, Any],
+    keep: Callable[[str], bool],
+    contents: Mapping[str, bytes],
+) -> ImageTree:
+    kept = {p: contents[r.content] for p, r in files.items() if r.content in contents and keep(p)}
+    return ImageTree(files, config, kept)
 
 
 def _read_layer(stream: IO[bytes] | None, keep: Callable[[str], bool], contents: dict[str, bytes]) -> _Layer:

@@ -43,11 +43,15 @@ def site_packages(lock: Lock) -> str:
     return f"{SITE_PREFIX}/lib/python{lock.request.python}/site-packages"
 
 
+def selftest_files() -> Mapping[str, bytes]:
+    """Return the self-test and what it reads beside it: name → content, the same as in an image."""
+    return {**{name: assets.in_image(name) for name in OWN_FILES}, "selftest.py": selftest_program()}
+
+
 def image_files(lock: Lock) -> Mapping[str, tuple[bytes, int]]:
     """Return absolute path in the image → (content, mode), sorted by path."""
-    files = {f"{OWN_FOLDER}/{name}": assets.in_image(name) for name in OWN_FILES}
+    files = {f"{OWN_FOLDER}/{name}": content for name, content in selftest_files().items()}
     files |= {f"{site_packages(lock)}/{name}": assets.in_image(name) for name in SITE_FILES}
-    files[f"{OWN_FOLDER}/selftest.py"] = selftest_program()
     files[f"{OWN_FOLDER}/pylock.toml"] = lock.dump().encode()
     files[f"{OWN_FOLDER}/constraints.txt"] = constraints(lock).encode()
     return {path: (files[path], MODE) for path in sorted(files)}

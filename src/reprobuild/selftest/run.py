@@ -1,12 +1,16 @@
 """Run the self-test inside an image and read what it reports.
 
 The program itself is ``in_image/selftest``, whose command_line.py describes the report; report.py reads it.
-No report, or one that cannot be read in full, is a `SelfTestError`.
+It is handed in from here: an image may bring another under its name. No report, or one that cannot be read in
+full, is a `SelfTestError`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import base64
+import json
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, Protocol, TypeVar, assert_never
 
@@ -16,7 +20,22 @@ from ..request.profiles import OWN_FOLDER, SITE_PREFIX
 from .cost import CostReport
 from .report import Mode, SelfTestReport
 
-PROGRAM = (f"{SITE_PREFIX}/bin/python", f"{OWN_FOLDER}/selftest.py")
+PYTHON = f"{SITE_PREFIX}/bin/python"
+PROGRAM = "selftest.py"
+"""The file that is started, of those that are handed in."""
+
+_FOLDER = "/tmp/reprobuild-selftest"  # noqa: S108 -- in the container, which has a /tmp of its own
+_START = f"""
+import base64, json, os, sys, zlib
+os.mkdir({_FOLDER!r}, 0o700)
+for name, text in json.loads(zlib.decompress(base64.b64decode(sys.argv[1]))).items():
+    with open({_FOLDER!r} + "/" + name, "x", encoding="utf-8") as file:
+        file.write(text)
+for name in ("constraints.txt", "manifest.tsv"):
+    if os.path.exists({OWN_FOLDER!r} + "/" + name):
+        os.symlink({OWN_FOLDER!r} + "/" + name, {_FOLDER!r} + "/" + name)
+os.execv(sys.executable, [sys.executable, {_FOLDER!r} + "/{PROGRAM}", *sys.argv[2:]])
+"""
 
 Gpu = Literal["auto", "require", "off"]
 
@@ -44,11 +63,27 @@ class Runner(Protocol):
         """Return None when a GPU can be handed in, else the reason why not."""
 
 
-def run_selftest(
-    runner: Runner, *, gpu: Gpu, mode: Mode = "battery", time_limit: float | None = None
-) -> SelfTestReport:
-    """Run the self-test in the runner's image; seconds count from the start of the container.
+def command(program: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Return the command that writes files into a container's /tmp and starts `PROGRAM` among them.
 
+    In its arguments, since a daemon may run on another machine and sees no folder of this one. The image's
+    own Python runs it, whose files `check` holds against the lock before.
+    """
+    text = json.dumps({name: content.decode() for name, content in sorted(program.items())})
+    return (PYTHON, "-I", "-c", _START, base64.b64encode(zlib.compress(text.encode(), 9)).decode())
+
+
+def run_selftest(
+    runner: Runner,
+    *,
+    program: Mapping[str, bytes],
+    gpu: Gpu,
+    mode: Mode = "battery",
+    time_limit: float | None = None,
+) -> SelfTestReport:
+    """Run a self-test in the runner's image; seconds count from the start of the container.
+
+    ``program`` has the files to hand in, `PROGRAM` among them: see `render.own_files.selftest_files`.
     ``auto`` tests a GPU where one can be handed in, ``require`` raises `HostError` where none can. Raises
     `SelfTestError` when the program hangs, crashes or reports nothing that can be read.
     """
@@ -57,17 +92,18 @@ def run_selftest(
     # The program stops itself a little earlier, and then names the check that hung.
     inner = max(limit - 15, limit * 0.8)
     more = ("--time-limit", f"{inner:g}", *(() if mode == "battery" else (f"--{mode}",)))
-    done = _run(runner, more, gpu, reason, limit)
+    done = _run(runner, (*command(program), "--json"), more, _device(gpu, reason), limit)
     report = _read(done, lambda data: SelfTestReport.parse(data, digest=runner.digest))
     if done.returncode != EXIT[report.verdict] or report.mode != mode:
         raise _unreadable("the self-test's report contradicts its exit status", done)
     return report if reason is None else replace(report, gpu_reason=reason)
 
 
-def run_cost(runner: Runner, *, gpu: Gpu) -> CostReport:
+def run_cost(runner: Runner, *, program: Mapping[str, bytes], gpu: Gpu) -> CostReport:
     """Measure in the runner's image what determinism costs. Raises as `run_selftest`."""
     reason = _reason_without_gpu(runner, gpu)
-    done = _run(runner, ("--cost",), gpu, reason, SECONDS["cost"])
+    start = (*command(program), "--json")
+    done = _run(runner, start, ("--cost",), _device(gpu, reason), SECONDS["cost"])
     report = _read(done, lambda data: CostReport.parse(data, digest=runner.digest))
     if done.returncode != 0:
         raise _unreadable("the self-test's report contradicts its exit status", done)
@@ -79,17 +115,20 @@ EXIT = {"passed": 0, "failed": 1, "inconclusive": 3}
 
 
 def _run(
-    runner: Runner, more: Sequence[str], gpu: Gpu, reason: str | None, limit: float
+    runner: Runner, start: Sequence[str], more: Sequence[str], device: str, limit: float
 ) -> process.Completed:
-    device = "cpu" if reason is not None else "cuda" if gpu == "require" else "auto"
     try:
-        argv = (*PROGRAM, "--json", "--device", device, *more)
+        argv = (*start, "--device", device, *more)
         return runner.run(argv, timeout=limit, gpu=device != "cpu")
     except process.ProcessTimeout as timeout:
         raise SelfTestError(
             f"the self-test did not end within {timeout.seconds:g} s",
             hint="Run it again on a quieter machine; if it hangs again, the image is not fit for use.",
         ) from None
+
+
+def _device(gpu: Gpu, reason: str | None) -> str:
+    return "cpu" if reason is not None else "cuda" if gpu == "require" else "auto"
 
 
 def _reason_without_gpu(runner: Runner, gpu: Gpu) -> str | None:

@@ -1,14 +1,16 @@
 """An image, derived or not → how it departs from the lock that it carries. Pure.
 
 The lock is held against the digest in the labels, each file that the manifest names against its hash,
-variables against the lock, CUDA's libraries against each other. The manifest is that of the image which this
-one starts from, where it is known: a derived image can write what it likes into its own.
+reprobuild's own against what this reprobuild puts into an image, variables against the lock, CUDA's libraries
+against each other; what runs before a program does must be locked. The manifest is that of the image which
+this one starts from, where it is known: a derived image can write what it likes into its own.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ..errors import ImageError, LockError
 from ..lock.base_image import CUDA_LIBRARY
@@ -18,20 +20,25 @@ from ..oci.documents import sha256
 from ..oci.file_tree import ImageTree
 from ..oci.tar_writer import Kind, Record
 from ..render.image_config import LABEL
-from ..render.own_files import constraints, site_packages
+from ..render.own_files import image_files, site_packages
 from ..request.profiles import FORBIDDEN, OWN_FOLDER, SITE_PREFIX, surroundings
 from .compare import Difference, settings
+from .startup import is_read_at_start, startup
 
 _HERE = OWN_FOLDER.lstrip("/")
 _LOCK, _MANIFEST = f"{_HERE}/pylock.toml", f"{_HERE}/manifest.tsv"
-KEEP = (_LOCK, _MANIFEST)
-"""The files whose content `check_tree` needs."""
+
+
+def is_kept(path: str) -> bool:
+    """Whether `check_tree` needs the content of a file, by its path without a leading slash."""
+    return path in (_LOCK, _MANIFEST) or is_read_at_start(path)
+
 
 _KEPT = ("PIP_CONSTRAINT", "UV_CONSTRAINT", "VIRTUAL_ENV")
 
 
 def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> list[Difference]:
-    """Return what departs from the lock, as (locked → found), by path. Needs the content of the `KEEP` files.
+    """Return what departs from the lock, as (locked → found), by path; `is_kept` says whose content it needs.
 
     ``parent`` is the manifest of the image that this one starts from; without it the image's own is believed.
     Raises `ImageError` when the image carries no lock of reprobuild's, or one that was edited.
@@ -40,12 +47,13 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> list
     if _MANIFEST not in tree.kept:
         raise ImageError(f"{where}: /{_MANIFEST} is missing, so its files cannot be checked")
     own = tree.kept[_MANIFEST]
-    named = _named(own if parent is None else parent, where)
+    ours = _ours(lock, tree)
+    named = {**_named(own if parent is None else parent, where), **ours}
     return [
         *_rewritten(own, parent),
         *_changed(named, tree, lock),
-        *_own(tree, lock),
         *_variables(tree, lock),
+        *startup(named, tree, lock),
         *_second_copies(named, tree),
     ]
 
@@ -101,13 +109,18 @@ def _changed(named: Mapping[str, Record], tree: ImageTree, lock: Lock) -> Iterat
             yield Difference(f"/{path}", "mode", f"{locked.mode:o}", f"{found.mode:o}")
 
 
-def _own(tree: ImageTree, lock: Lock) -> Iterator[Difference]:
-    """The constraints, which the manifest does not name and which keep `pip install` from a silent swap."""
-    path = f"{_HERE}/constraints.txt"
-    wanted = sha256(constraints(lock).encode())[7:]
-    found = tree.files[path].content if path in tree.files else ""
-    if found != wanted:
-        yield Difference(f"/{path}", "content" if found else "missing", wanted, found)
+def _ours(lock: Lock, tree: ImageTree) -> Mapping[str, Record]:
+    """Return reprobuild's own files, as this reprobuild puts them in.
+
+    Those of the image are its own word, and so is what a manifest in it says of them.
+    """
+    files = {
+        path.lstrip("/"): Record(path.lstrip("/"), "file", mode, sha256(content)[7:])
+        for path, (content, mode) in image_files(lock).items()
+    }
+    # The lock's digest was held against the label; another release may write the same lock in other lines.
+    found = tree.files[_LOCK].content if _LOCK in tree.files else ""
+    return files | {_LOCK: replace(files[_LOCK], content=found)}
 
 
 def _variables(tree: ImageTree, lock: Lock) -> Iterator[Difference]:

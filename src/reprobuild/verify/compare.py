@@ -19,7 +19,8 @@ class Difference:
     path: str
     """A file's path, or the name of a setting: ``Env PYTHONHASHSEED``."""
     kind: str
-    """``missing``, ``type``, ``mode``, ``owner``, ``content`` or ``setting``."""
+    """``missing``, ``type``, ``mode``, ``owner``, ``content`` or ``setting``; of a check also
+    ``second copy``, ``runs at start`` or ``shadows``."""
     first: str
     second: str
 

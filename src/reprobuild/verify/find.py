@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,8 +89,11 @@ def is_file(text: str) -> bool:
     return Path(text.partition("#")[0]).exists()
 
 
-def tree_of(text: str, host: Host, *, keep: Collection[str] = ()) -> ImageTree:
-    """Return the files of an image: see `find_image`, or a path of an archive or layout (``#NAME``)."""
+def tree_of(text: str, host: Host, *, keep: Callable[[str], bool] = lambda _: False) -> ImageTree:
+    """Return the files of an image: see `find_image`, or a path of an archive or layout (``#NAME``).
+
+    ``keep`` says by its path whether a file's content is wanted too.
+    """
     with members_of(text, host) as (found, name):
         return read_tree(found, text, name, keep=keep)
 

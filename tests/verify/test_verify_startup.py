@@ -1,0 +1,112 @@
+"""What runs before the program does, or in a locked module's place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reprobuild.oci.tar_writer import Record
+from reprobuild.verify.check import check_tree, is_kept
+from reprobuild.verify.startup import is_read_at_start
+from support.trees import CUDA, SITE, image
+
+STANDARD = "usr/lib/python3.11"
+BASE = b"".join(
+    f"file\t644\ta\t/{path}\n".encode()
+    for path in sorted([f"{SITE}/torch/__init__.py", f"{SITE}/torch/a.py", f"{STANDARD}/random.py", CUDA])
+)
+
+
+def found(path: str, text: str = "", **env: str) -> list[tuple[str, str, str]]:
+    """What `check` says of an image with one more file."""
+    named = [line.split(b"\t")[3].decode()[1:] for line in BASE.splitlines()]
+    records = [Record(name, "file", 0o644, "a") for name in named] + [Record(path, "file", 0o644, "x")]
+    whole = image(*records, env=env)
+    kept = {**whole.kept, path: text.encode()} if is_kept(path) else whole.kept
+    tree = replace(whole, kept={**kept, "opt/reprobuild/manifest.tsv": BASE})
+    return [(each.path, each.kind, each.first) for each in check_tree(tree, "x", BASE)]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (f"{SITE}/zz.pth", "/app\nimport evil\n"),
+        (f"{SITE}/zz.pth", "/app\rimport\tevil"),
+        ("root/.local/lib/python3.11/site-packages/zz.pth", "import evil"),
+        (f"{SITE}/sitecustomize.py", ""),
+        ("app/sitecustomize.py", "import evil"),
+        ("app/usercustomize/__init__.py", ""),
+        ("app/sitecustomize.cpython-311-x86_64-linux-gnu.so", ""),
+        ("etc/python3.11/sitecustomize.py", "import evil"),
+        ("opt/venv/bin/pyvenv.cfg", ""),
+        ("usr/bin/pybuilddir.txt", ""),
+        ("usr/lib/python311.zip", ""),
+        ("etc/ld.so.preload", ""),
+    ],
+)
+def test_what_runs_at_the_start_of_a_process_is_named(path: str, text: str) -> None:
+    assert found(path, text) == [(f"/{path}", "runs at start", "")]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (f"{SITE}/mine.pth", "# import x\n/app/src\n"),
+        ("opt/tools/lib/python3.11/site-packages/_virtualenv.pth", "import _virtualenv"),
+        ("etc/python3.11/sitecustomize.py", "# Empty\n"),
+        (
+            "etc/python3.11/sitecustomize.py",
+            "try: import apport_python_hook\nexcept ImportError: pass\nelse: apport_python_hook.install()#",
+        ),
+        (f"{SITE}/humanise/__init__.py", ""),
+        (f"{SITE}/torch/__pycache__/a.cpython-311.pyc", ""),
+        (f"{SITE}/pip/b/__init__.py", ""),
+        ("app/random.py", ""),
+    ],
+)
+def test_what_a_team_s_image_may_have(path: str, text: str) -> None:
+    assert found(path, text) == []
+
+
+def test_a_pth_file_that_could_not_be_read_counts_as_code() -> None:
+    link = Record(f"{SITE}/zz.pth", "link", 0o777, "/app/zz.pth")
+    [difference] = check_tree(image(link), "x")
+    assert (difference.path, difference.kind) == (f"/{SITE}/zz.pth", "runs at start")
+    assert is_read_at_start(f"{SITE}/zz.pth")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES", "PYTHONHOME", "PYTHONPYCACHEPREFIX", "PYTHONUSERBASE"],
+)
+def test_variables_that_put_other_code_into_a_process(name: str) -> None:
+    [difference] = check_tree(image(env={name: "/app"}), "x")
+    assert (difference.path, difference.kind, difference.second) == (f"Env {name}", "setting", "/app")
+
+
+@pytest.mark.parametrize(
+    ("path", "first"),
+    [
+        (f"{SITE}/torch/a.cpython-311-x86_64-linux-gnu.so", f"{SITE}/torch/a.py"),
+        (f"{SITE}/torch/a/__init__.py", f"{SITE}/torch/a.py"),
+        (f"{STANDARD}/random.abi3.so", f"{STANDARD}/random.py"),
+    ],
+)
+def test_a_module_in_the_place_of_a_locked_one(path: str, first: str) -> None:
+    assert found(path) == [(f"/{path}", "shadows", f"/{first}")]
+
+
+@pytest.mark.parametrize("text", ["/app", "/x:/app/", "app", "/app/../app:/y"])
+def test_a_folder_of_modules_before_the_locked_ones(text: str) -> None:
+    shadow = ("/app/random.py", "shadows", f"/{STANDARD}/random.py")
+    assert found("app/random.py", PYTHONPATH=text) == [shadow]
+    shadow = ("/app/torch/__init__.py", "shadows", f"/{SITE}/torch/__init__.py")
+    assert found("app/torch/__init__.py", PYTHONPATH=text) == [shadow]
+    assert found("app/train.py", PYTHONPATH=text) == []
+
+
+def test_a_folder_of_libraries_before_the_locked_ones() -> None:
+    path = "app/libcudart.so.12"
+    assert (f"/{path}", "shadows", f"/{CUDA}") in found(path, LD_LIBRARY_PATH="/app")
+    assert found("app/libmine.so.1", LD_LIBRARY_PATH="/app") == []
