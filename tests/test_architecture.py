@@ -165,10 +165,11 @@ def test_one_module_starts_processes_and_one_prints_and_exits(path: Path) -> Non
 
 
 def test_modules_stay_small() -> None:
+    # A place to look, not a law: one thought of 400 lines is better than two halves that pass eight names.
     long = {
         str(path.relative_to(PACKAGE)): lines
         for path in [*MODULES, *IN_IMAGE]
-        if (lines := len(path.read_text().splitlines())) >= 300
+        if (lines := len(path.read_text().splitlines())) >= 450
     }
     assert not long
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -58,6 +59,19 @@ def test_the_text_reads_back(lock: Lock) -> None:
     found = parse_lock(lock.dump(), "x")
     assert found == lock
     assert found.dump() == lock.dump()
+
+
+@pytest.mark.parametrize("lock", [PLAIN, LOCK, ON_TOP])
+def test_every_locked_file_is_an_artifact(lock: Lock) -> None:
+    found = list(lock.artifacts)
+    named = set(re.findall(r'^(?:hashes = \{ )?sha256 = "([0-9a-f]{64})"', lock.dump(), re.MULTILINE))
+    layers = () if lock.base is None else lock.base.layers
+    assert {each.sha256 for each in found} == named | {layer.sha256 for layer in layers}
+    assert len(found) == len(lock.python) + len(lock.debian) + len(layers)
+    assert lock.size == sum(each.size for each in found)
+    twice = replace(lock, python=[*lock.python, replace(lock.python[0], name="a-copy")])
+    assert twice.size == lock.size
+    assert [f"{each.address}#sha256:{each.sha256}" for each in found] == explicit(lock).splitlines()[1:]
 
 
 def test_what_the_lock_says() -> None:

@@ -20,8 +20,8 @@ from reprobuild.render.image_config import image_config
 from support.locks import LOCK
 
 LAYERS = [
-    ("Debian", Layer(diff_id=sha256(b"tar 1"), digest=sha256(b"blob 1"), size=11, unpacked=101)),
-    ("torch", Layer(diff_id=sha256(b"tar 2"), digest=sha256(b"blob 2"), size=12, unpacked=102)),
+    ("Debian", Layer(diff_id=sha256(b"tar 1"), digest=sha256(b"blob 1"), size=11)),
+    ("torch", Layer(diff_id=sha256(b"tar 2"), digest=sha256(b"blob 2"), size=12)),
 ]
 
 

@@ -236,18 +236,9 @@ def _facts(env: Env, now: Lock, before: Lock | None) -> dict[str, Any]:
         "debian_packages": len(now.debian),
         "conda_packages": len(now.conda),
         **({"base": f"{now.base.name}@{now.base.manifests[now.platform]}"} if now.base is not None else {}),
-        "size": _size(now),
+        "size": now.size,
         "moved": moved if before else {},
     }
-
-
-def _size(found: Lock) -> int:
-    return (
-        sum(p.wheel.size for p in found.python)
-        + sum(p.size for p in found.conda)
-        + sum(p.size for p in found.debian)
-        + sum(layer.size for layer in (found.base.layers if found.base is not None else ()))
-    )
 
 
 def _versions(found: Lock) -> dict[str, str]:

@@ -11,7 +11,7 @@ from ..host.home import size_text
 from ..lock.base_image import BaseLayer
 from ..registry.client import Registry, Target
 from ..request.reference import DOCKER_HUB, Reference
-from .download import Artifact, Download, Patience, Stop
+from .download import Download, Patience, Stop, Wanted
 from .store import Store
 
 _POLL_SECONDS = 0.2
@@ -46,7 +46,7 @@ def fetch_base(
     with console.progress("base", total) as advance:
         for layer in missing:
             session, url = registry.reader(layer.digest)
-            artifact = Artifact(
+            artifact = Wanted(
                 filename=f"layer {layer.digest[:19]} of {image}",
                 sha256=layer.sha256,
                 size=layer.size,

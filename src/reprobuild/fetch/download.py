@@ -29,8 +29,8 @@ CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Artifact:
-    """A locked file and where it may be had."""
+class Wanted:
+    """A locked file that the store lacks, and where to fetch it."""
 
     filename: str
     sha256: str
@@ -111,7 +111,7 @@ class Download:
 
     def __init__(
         self,
-        artifact: Artifact,
+        artifact: Wanted,
         partial: Partial,
         *,
         session: requests.Session,

@@ -14,12 +14,13 @@ import requests
 from ..errors import FetchError, HostError, StorageError
 from ..host.console import Console
 from ..host.home import free_bytes, size_text
-from ..lock.model import DebianPackage, Lock
+from ..lock.base_image import BaseLayer
+from ..lock.model import Artifact, CondaPackage, DebianPackage, Lock, PythonPackage
 from ..net import debian_snapshot
 from ..net.debian_mirrors import package_urls
 from ..net.session import session
 from .base_layers import fetch_base
-from .download import Artifact, Download, Patience, Stop, Stopped
+from .download import Download, Patience, Stop, Stopped, Wanted
 from .store import Store
 
 FROM_LARGEST = 3
@@ -48,11 +49,12 @@ _POLL_SECONDS = 0.1
 
 
 def fetch(lock: Lock, store: Store, console: Console, *, patience: Patience | None = None) -> None:
-    """Make every wheel and every Debian package of the lock present in the store.
+    """Make every artifact of the lock present in the store.
 
-    What is there is left alone; with all there, no address is touched. What a killed run had begun is gone on
-    with. Several processes may fetch the same at once: each file is loaded by one of them. Raises
-    `FetchError` that names the files that could not be had, `StorageError`.
+    Files that are there are left alone; with all there, nothing is asked of any server. Downloads that a
+    killed run had begun are resumed. Several processes may fetch the same at once: each file is downloaded by
+    one of them. Raises `FetchError` that names the files that could not be fetched, `RegistryError` for a
+    base image, `HostError` for an archive without a mirror, `StorageError`.
     """
     if lock.base is not None:
         fetch_base(lock.base.image, lock.base.layers, store, console, patience)
@@ -68,39 +70,37 @@ def fetch(lock: Lock, store: Store, console: Console, *, patience: Patience | No
     crew.report()
 
 
-def _missing(lock: Lock, store: Store) -> Sequence[Artifact]:
+def _missing(lock: Lock, store: Store) -> Sequence[Wanted]:
     """Return what the store lacks, each once, largest first."""
-    found: dict[str, Artifact] = {}
-    for package in lock.python:
-        wheel = package.wheel
-        if not store.has(wheel.sha256, wheel.size):
-            found[wheel.sha256] = Artifact(
-                filename=wheel.filename,
-                sha256=wheel.sha256,
-                size=wheel.size,
-                urls=(wheel.url,),
-                gone=f"the index no longer has this file: `reprobuild lock --upgrade {package.name}`",
-            )
-    for conda in lock.conda:
-        if not store.has(conda.sha256, conda.size):
-            found[conda.sha256] = Artifact(
-                filename=conda.filename,
-                sha256=conda.sha256,
-                size=conda.size,
-                urls=(conda.url,),
-                gone=f"the channel no longer has this file: `reprobuild lock --upgrade {conda.name}`",
-            )
-    for deb in lock.debian:
-        if not store.has(deb.sha256, deb.size):
-            found[deb.sha256] = Artifact(
-                filename=deb.filename,
-                sha256=deb.sha256,
-                size=deb.size,
-                urls=_mirrors(lock, deb),
-                gone=_GONE,
-                more=functools.partial(debian_snapshot.addresses, deb, lock.request.as_of),
-            )
-    return sorted(found.values(), key=lambda a: (-a.size, a.filename))
+    found = {
+        artifact.sha256: _wanted(lock, artifact)
+        for artifact in lock.artifacts
+        if not isinstance(artifact.of, BaseLayer) and not store.has(artifact.sha256, artifact.size)
+    }
+    return sorted(found.values(), key=lambda wanted: (-wanted.size, wanted.filename))
+
+
+def _wanted(lock: Lock, artifact: Artifact) -> Wanted:
+    urls: tuple[str, ...] = (artifact.address,)
+    more = None
+    match artifact.of:
+        case DebianPackage() as deb:
+            urls, gone = _mirrors(lock, deb), _GONE
+            more = functools.partial(debian_snapshot.addresses, deb, lock.request.as_of)
+        case CondaPackage(name=name):
+            gone = f"the channel no longer has this file: `reprobuild lock --upgrade {name}`"
+        case PythonPackage(name=name):
+            gone = f"the index no longer has this file: `reprobuild lock --upgrade {name}`"
+        case BaseLayer():
+            gone = "the registry no longer has this image: `reprobuild lock --upgrade`"
+    return Wanted(
+        filename=artifact.filename,
+        sha256=artifact.sha256,
+        size=artifact.size,
+        urls=urls,
+        gone=gone,
+        more=more,
+    )
 
 
 def _mirrors(lock: Lock, package: DebianPackage) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ def _mirrors(lock: Lock, package: DebianPackage) -> tuple[str, ...]:
         return ()
 
 
-def _check_space(store: Store, missing: Sequence[Artifact], total: int, console: Console) -> None:
+def _check_space(store: Store, missing: Sequence[Wanted], total: int, console: Console) -> None:
     needed = total - sum(store.partial_size(artifact.sha256) for artifact in missing)
     free = free_bytes(store.root)
     if needed > free:
@@ -132,7 +132,7 @@ class _Crew:
 
     def __init__(
         self,
-        missing: Sequence[Artifact],
+        missing: Sequence[Wanted],
         store: Store,
         console: Console,
         *,
@@ -145,7 +145,7 @@ class _Crew:
         self._count = len(missing)
         self._lock = threading.Lock()
         self._todo = deque(missing)
-        self._elsewhere: deque[Artifact] = deque()
+        self._elsewhere: deque[Wanted] = deque()
         self._told = False
         self._stop = Stop()
         self._ended: SimpleQueue[None] = SimpleQueue()
@@ -206,7 +206,7 @@ class _Crew:
         finally:
             self._ended.put(None)
 
-    def _next(self, *, from_smallest: bool) -> Artifact | None:
+    def _next(self, *, from_smallest: bool) -> Wanted | None:
         self._stop.check()
         with self._lock:
             if self._todo:
@@ -217,7 +217,7 @@ class _Crew:
         self._stop.wait(_POLL_SECONDS)
         return artifact
 
-    def _one(self, artifact: Artifact) -> None:
+    def _one(self, artifact: Wanted) -> None:
         with self._store.partial(artifact.sha256) as partial:
             if partial is None:
                 self._leave_to_other(artifact)
@@ -234,7 +234,7 @@ class _Crew:
                 ).run()
                 self._store.add(artifact.sha256, partial.path)
 
-    def _leave_to_other(self, artifact: Artifact) -> None:
+    def _leave_to_other(self, artifact: Wanted) -> None:
         with self._lock:
             self._elsewhere.append(artifact)
             told, self._told = self._told, True

@@ -119,4 +119,4 @@ def _is_gone(path: Path, *, in_base: bool) -> bool:
 
 
 def _layer(layer: BaseLayer) -> Layer:
-    return Layer(layer.diff_id, layer.digest, layer.size, 0, layer.media_type)
+    return Layer(layer.diff_id, layer.digest, layer.size, layer.media_type)

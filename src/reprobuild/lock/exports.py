@@ -8,7 +8,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from .. import __version__
-from .model import Lock
+from .model import CondaPackage, Lock, PythonPackage
 
 Form = Literal["requirements", "explicit", "cyclonedx"]
 
@@ -38,17 +38,20 @@ def explicit(lock: Lock) -> str:
     writes and reads them.
     """
     lines = [f"# Every file of {lock.request.name}, from lock {lock.digest}"]
-    wheels = [f"{p.wheel.url}#sha256:{p.wheel.sha256}" for p in lock.python]
-    debs = [f"{p.archive}:{p.path}#sha256:{p.sha256}" for p in lock.debian]
-    if lock.base is not None:
-        base = [f"{lock.base.name}@{y.digest}#{y.digest}" for y in lock.base.layers]
-        lines += [f"# {line}" for line in base] if lock.conda else base
     if lock.conda:
         lines += [f"# platform: {p}" for p in sorted({p.subdir for p in lock.conda} - {"noarch"})]
         lines += ["@EXPLICIT", *(f"{p.url}#sha256:{p.sha256}" for p in lock.conda)]
-        wheels = [f"# pip {p.name} @ {p.wheel.url}#sha256={p.wheel.sha256}" for p in lock.python]
-        debs = [f"# {line}" for line in debs]
-    return "\n".join([*lines, *wheels, *debs]) + "\n"
+    for artifact in lock.artifacts:
+        line = f"{artifact.address}#sha256:{artifact.sha256}"
+        match artifact.of:
+            case CondaPackage():
+                continue
+            case PythonPackage(name=name) if lock.conda:
+                line = f"# pip {name} @ {artifact.address}#sha256={artifact.sha256}"
+            case _ if lock.conda:
+                line = f"# {line}"
+        lines.append(line)
+    return "\n".join(lines) + "\n"
 
 
 def cyclonedx(lock: Lock) -> str:

@@ -1,13 +1,13 @@
 """The lock: a PEP 751 file (``pylock.NAME.toml``) whose ``[tool.reprobuild]`` holds all that is no wheel.
 
-Pure data: dump and digest; `lockparse` reads it. The dump is canonical, so the same lock is the same bytes.
+Pure data: dump and digest; `reader` reads it. The dump is canonical, so the same lock is the same bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ import tomli_w
 from ..errors import LockError
 from ..request.model import Request
 from ..request.profiles import SITE_PREFIX
-from .base_image import BaseImage
+from .base_image import BaseImage, BaseLayer
 
 FORMAT = 1
 """The version of ``[tool.reprobuild]``; a lock of another is refused."""
@@ -126,8 +126,23 @@ _DISTRIBUTIONS = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "to
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Artifact:
+    """One locked file."""
+
+    of: PythonPackage | CondaPackage | DebianPackage | BaseLayer
+    """What it is the file of."""
+    filename: str
+    address: str
+    """A URL; of a Debian package ``ARCHIVE:PATH`` and of a base image's layer ``HOST/REPOSITORY@DIGEST``,
+    since the host's settings say which server has those."""
+    sha256: str
+    size: int
+    """Bytes."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Lock:
-    """All that goes into an image. Made by `lockparse.parse_lock` or a resolve; the lists sort themselves."""
+    """All that goes into an image. Made by `reader.parse_lock` or a resolve; the lists sort themselves."""
 
     request: Request
     platform: str
@@ -204,6 +219,24 @@ class Lock:
         conda = {p.distribution: p.version for p in self.conda if p.is_python or p.name == "pip"}
         return dict(sorted((conda | {p.name: p.version for p in self.python}).items()))
 
+    @property
+    def artifacts(self) -> Iterator[Artifact]:
+        """Every locked file: the base image's layers, lowest first, then conda packages, wheels, Debian's."""
+        for layer in () if self.base is None else self.base.layers:
+            assert self.base is not None
+            yield _artifact(layer, layer, f"layer {layer.digest[:19]}", f"{self.base.name}@{layer.digest}")
+        for conda in self.conda:
+            yield _artifact(conda, conda, conda.filename, conda.url)
+        for python in self.python:
+            yield _artifact(python, python.wheel, python.wheel.filename, python.wheel.url)
+        for deb in self.debian:
+            yield _artifact(deb, deb, deb.filename, f"{deb.archive}:{deb.path}")
+
+    @property
+    def size(self) -> int:
+        """Bytes of all artifacts, each counted once."""
+        return sum({artifact.sha256: artifact.size for artifact in self.artifacts}.values())
+
     def check_for(self, request: Request, where: str) -> None:
         """Raise `LockError` that names the keys in which ``request`` differs from the one locked."""
         lines = request.differences(self.request)
@@ -257,6 +290,15 @@ class Lock:
                 }
             },
         }
+
+
+def _artifact(
+    of: PythonPackage | CondaPackage | DebianPackage | BaseLayer,
+    file: Wheel | CondaPackage | DebianPackage | BaseLayer,
+    filename: str,
+    address: str,
+) -> Artifact:
+    return Artifact(of=of, filename=filename, address=address, sha256=file.sha256, size=file.size)
 
 
 def marker(platform: str) -> str:

@@ -58,8 +58,6 @@ class Layer:
     """``sha256:…`` of the compressed blob."""
     size: int
     """Bytes of the compressed blob."""
-    unpacked: int
-    """Bytes of the tar; 0 where that is not known."""
     media_type: str = MEDIA_TYPE
     """What the blob is; layers of a base image may be compressed in another way."""
 
@@ -74,7 +72,6 @@ class LayerWriter:
         self._compressor = zstandard.ZstdCompressor(level=_LEVEL).compressobj()
         self._pending: list[bytes] = []
         self._pending_size = 0
-        self._unpacked = 0
         self._size = 0
         self.records: list[Record] = []
 
@@ -116,11 +113,9 @@ class LayerWriter:
             diff_id="sha256:" + self._tar_hash.hexdigest(),
             digest="sha256:" + self._blob_hash.hexdigest(),
             size=self._size,
-            unpacked=self._unpacked,
         )
 
     def _write(self, data: bytes) -> None:
-        self._unpacked += len(data)
         self._pending.append(data)
         self._pending_size += len(data)
         # Hashing and compressing let other threads run, which pays only for more than a few kilobytes.

@@ -126,9 +126,7 @@ def _disk(lock: Lock | None, home: Home) -> Finding:
     text = f"{size_text(free)} free in {home.root}"
     if lock is None:
         return Finding("disk", good=None, text=text)
-    sizes = [p.wheel.size for p in lock.python] + [p.size for p in lock.conda] + [p.size for p in lock.debian]
-    sizes += [layer.size for layer in lock.base.layers] if lock.base is not None else []
-    needed = sum(sizes) * UNPACKED
+    needed = lock.size * UNPACKED
     hint = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place"
     return Finding("disk", needed <= free, f"{text}; about {size_text(needed)} are needed", hint)
 

@@ -25,9 +25,6 @@ SITE_FILES = ("reprobuild.pth", "reprobuild_hook.py")
 BUILD_FILES = ("bytecode.py", "manifest.py")
 """The files of ``in_image/`` that a Dockerfile's build stage runs; they stay out of the image."""
 
-ASKING_FILES = ("inventory.py",)
-"""The files of ``in_image/`` that are given to an image's Python as text; they stay out of the image."""
-
 ROOT_FILE = "debian_root.py"
 """The file of ``in_image/`` that a self-contained Dockerfile runs in the Debian root that it has made."""
 
