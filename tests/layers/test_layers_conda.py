@@ -12,11 +12,15 @@ import pytest
 
 from reprobuild.errors import BuildError
 from reprobuild.fetch.store import Store
+from reprobuild.host import sandbox
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.layers import conda_archive
 from reprobuild.layers.conda import link
 from reprobuild.lock.model import CondaPackage, Lock
 from support.channel import Channel
+from support.conda_archives import conda_archive as archive_of
+from support.conda_archives import listed, member
 from support.locks import LOCK
 
 Put = Callable[..., CondaPackage]
@@ -63,7 +67,7 @@ def linked(home: Home, tmp_path: Path, *packages: CondaPackage) -> Path:
     lock: Lock = replace(LOCK, conda=packages)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    return link(lock, Store(home), scratch, Console())
+    return link(lock, Store(home), scratch, Console()).prefix
 
 
 def test_scripts_are_not_run_and_named(
@@ -81,7 +85,7 @@ def test_scripts_are_not_run_and_named(
     assert not ran.exists()
     said = capsys.readouterr().err
     assert "are not run, since they could do anything: tool-post-link.sh, tool-pre-link.sh" in said
-    assert "an image is not activated, so what these set is missing in it: sets.sh" in said
+    assert "an image is not activated, so what these scripts set is missing in it: sets.sh" in said
 
 
 def test_without_scripts_nothing_is_said(
@@ -97,7 +101,7 @@ def test_a_python_package_that_is_there_twice(home: Home, put: Put, tmp_path: Pa
     info = "lib/python3.11/site-packages/Jinja2-3.1.4.dist-info/METADATA"
     package = put("templates-for-all", files={info: b"Name: Jinja2\nVersion: 3.1.4\n"})
     with pytest.raises(
-        BuildError, match=r"jinja2 would be there twice: Jinja2-3\.1\.4\.dist-info from conda, and"
+        BuildError, match=r"jinja2 would be installed twice: as Jinja2-3\.1\.4\.dist-info by conda, and"
     ):
         linked(home, tmp_path, package)
 
@@ -105,7 +109,7 @@ def test_a_python_package_that_is_there_twice(home: Home, put: Put, tmp_path: Pa
 def test_a_package_that_is_another_one(home: Home, put: Put, tmp_path: Path) -> None:
     package = put("one", files={"a": b"1"})
     with pytest.raises(
-        BuildError, match=r"one-1.0-0.conda: says that it is one 1.0, and the lock has it as two"
+        BuildError, match=r"one-1.0-0.conda: says that it is one 1.0 0, and the lock has it as two"
     ):
         linked(home, tmp_path, replace(package, name="two"))
 
@@ -116,3 +120,54 @@ def test_a_file_that_is_no_package(home: Home, tmp_path: Path) -> None:
     file.write_bytes(b"<html>not here</html>")
     with pytest.raises(BuildError, match=r"one-1.0-0.conda: not a conda package: "):
         linked(home, tmp_path, stored(home, file, "one"))
+
+
+@pytest.fixture
+def host_file(tmp_path: Path) -> Path:
+    """Return a private file of this machine that is none of a package's business."""
+    folder = tmp_path / "host/.ssh"
+    folder.mkdir(parents=True)
+    (folder / "id_rsa").write_text("PRIVATE KEY")
+    (folder / "id_rsa").chmod(0o600)
+    return folder / "id_rsa"
+
+
+def through_a_link(home: Home, tmp_path: Path, host_file: Path) -> CondaPackage:
+    """Return a package with a link to a folder of this machine, and a file of that folder as its own."""
+    data = archive_of([member("l", str(host_file.parent))], [listed("l", "softlink"), listed("l/id_rsa")])
+    file = tmp_path / "evil/linux-64/evil-1.0-0.conda"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(data)
+    return stored(home, file, "evil")
+
+
+def test_a_file_of_this_machine_is_refused_before_anything_is_linked(
+    home: Home, tmp_path: Path, host_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "run", None)
+    with pytest.raises(BuildError, match=r"evil-1\.0-0\.conda: refused: .* l/id_rsa"):
+        linked(home, tmp_path, through_a_link(home, tmp_path, host_file))
+
+
+def test_the_linker_itself_sees_nothing_of_this_machine(
+    home: Home, tmp_path: Path, host_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a check may have missed."""
+    monkeypatch.setattr(conda_archive, "hold", lambda *_: conda_archive.Contents())
+    with pytest.raises(BuildError, match="the conda packages cannot be installed"):
+        linked(home, tmp_path, through_a_link(home, tmp_path, host_file))
+    assert not [p for p in (tmp_path / "scratch").rglob("*") if p.is_file() and b"PRIVATE" in p.read_bytes()]
+
+
+@pytest.mark.parametrize("path", ["../../../outside", "/link/out/outside"])
+def test_the_linker_itself_writes_nothing_elsewhere(
+    home: Home, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conda_archive, "hold", lambda *_: conda_archive.Contents())
+    file = tmp_path / "evil/linux-64/evil-1.0-0.conda"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(archive_of([member("a", b"a")], [listed("a"), listed(path)]))
+    before = set(tmp_path.rglob("outside"))
+    with pytest.raises(BuildError):
+        linked(home, tmp_path, stored(home, file, "evil"))
+    assert set(tmp_path.rglob("outside")) == before

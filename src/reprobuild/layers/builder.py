@@ -160,11 +160,11 @@ class _Builder:
         def write(layer: LayerPlan) -> tuple[str, Cached]:
             with self._blob(layer.key) as out, storage_errors(self._scratch):
                 writer = LayerWriter(out)
-                write_packages(prefix, layer.conda, writer)
+                write_packages(linked, layer.conda, writer)
                 return layer.key, self._put(layer.key, out, writer, [p.sha256 for p in layer.conda])
 
         if wanted:
-            prefix = link(self._lock, self._store, self._scratch, self._host.console)
+            linked = link(self._lock, self._store, self._scratch, self._host.console)
             done |= dict(pool.map(write, wanted))
         found = [done.get(layer.key) or self._cache.get(layer.key) for layer in layers]
         return [cached for cached in found if cached is not None]

@@ -6,29 +6,31 @@ this machine in ``conda-meta``. Scripts that run at installation are not run, as
 
 from __future__ import annotations
 
-import asyncio
+import importlib.util
 import json
 import os
-import shutil
+import re
 import stat
-import tarfile
-import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-import zstandard
 from packaging.utils import canonicalize_name
+from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 from ..errors import BuildError
 from ..fetch.store import Store
-from ..host import leftovers
+from ..host import leftovers, process, sandbox
 from ..host.console import Console
-from ..host.home import storage_errors
+from ..host.home import raise_if_full, storage_errors
 from ..lock.model import CondaPackage, Lock
 from ..oci.tar_writer import LayerWriter, parents
 from ..request.profiles import SITE_PREFIX
-from . import bytecode_stream
+from . import bytecode_stream, conda_archive
+from .paths import is_plain
 
 STAGE = "+conda"
 """The name of the compiler's archive of conda's modules; no Python package can be called that."""
@@ -38,88 +40,167 @@ _META_KEYS = (
     *("subdir", "timestamp", "noarch", "files", "paths_data"),
 )
 _CHUNK = 1 << 20
+_AT = "/link"
+_MOST_SECONDS = 3600
+"""For linking all packages; the largest environments take minutes."""
+_DIST_INFO = re.compile(r"lib/python3[^/]*/site-packages/([^/]+)\.dist-info")
 
 
-def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Path:
-    """Install the locked packages into a fresh prefix below ``scratch`` and return it. No network is used.
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A prefix in which the locked packages are linked."""
 
-    Their bytes were held against the lock when the store took them. Raises `BuildError`.
-    """
-    import rattler  # noqa: PLC0415 -- a fifth of a second, which other builds need not wait for
+    prefix: Path
+    paths: Mapping[str, os.stat_result]
+    """All that is in it, by relative path. None of it leads out of the prefix, unless a link is followed."""
 
-    archives, prefix = scratch / "conda", scratch / "conda-prefix"
-
-    async def install() -> None:
-        await rattler.install(
-            [await _record(file, package, rattler) for file, package in files.items()],
-            prefix,
-            cache_dir=scratch / "conda-cache",
-            alternative_target_prefix=SITE_PREFIX,
-            execute_link_scripts=False,
-            show_progress=False,
-        )
-
-    with storage_errors(scratch):
-        archives.mkdir()
-        files = {archives / package.filename: package for package in lock.conda}
-        for file, package in files.items():
-            file.symlink_to(store.path(package.sha256))
+    def meta(self, package: CondaPackage) -> dict[str, Any]:
+        """Return the package's file in ``conda-meta``. Raises `BuildError` where it is not true."""
+        path = f"conda-meta/{_stem(package)}.json"
         try:
-            asyncio.run(install())
-        except BuildError:
-            raise
-        except Exception as error:  # noqa: BLE001 -- py-rattler has a class a cause, and no common one
-            reason = " ".join(str(error).split())
-            raise BuildError(f"the conda packages cannot be installed: {reason}") from None
-        shutil.rmtree(scratch / "conda-cache", ignore_errors=True)
-    _refuse_second_copies(prefix, lock)
-    _name_scripts(prefix, console)
-    return prefix
+            with leftovers.opened(self.prefix, path) as file:
+                found = json.loads(file.read(conda_archive.MOST_DOCUMENT))
+            files = found["files"]
+            found["paths_data"]["paths"].sort(key=lambda each: each["_path"])
+            if all(file in self.paths and is_plain(file) for file in files):
+                return dict(found)
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            pass
+        raise BuildError(f"{package.filename}: {path} does not tell what was linked")
 
 
-def _refuse_second_copies(prefix: Path, lock: Lock) -> None:
+def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Linked:
+    """Install the locked packages into a fresh prefix below ``scratch`` and return it.
+
+    Their bytes were held against the lock when the store took them, and their paths are before any is linked.
+    That is done in a sandbox, without network, that has nothing of this machine but py-rattler, the Python
+    that runs it, and the packages. Raises `BuildError`, `HostError`.
+    """
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        held = pool.map(lambda p: conda_archive.hold(store.path(p.sha256), p), lock.conda)
+        contents = {p.filename: found for p, found in zip(lock.conda, held, strict=True)}
+    conda_archive.refuse_detours(contents, lock.request.python)
+    with storage_errors(scratch):
+        folder, bundle, root = scratch / "conda", scratch / "conda-bundle", scratch / "conda-root"
+        for each in (folder, bundle, root):
+            each.mkdir()
+        (scratch / "linker.py").write_bytes(Path(__file__).with_name("conda_linker.py").read_bytes())
+        binds = [*_python(root), sandbox.Bind(source=scratch / "linker.py", destination=f"{_AT}/linker.py")]
+        archives = {f"{_AT}/archives/{package.filename}": package for package in lock.conda}
+    binds += [sandbox.Bind(source=store.path(p.sha256), destination=at) for at, p in archives.items()]
+    # py-rattler makes an HTTP client before it knows that it needs none, and that wants some certificate.
+    binds += [sandbox.Bind(source=Path(DEFAULT_CA_BUNDLE_PATH), destination=f"{_AT}/ca.pem")]
+    binds += [sandbox.Bind(source=folder, destination=f"{_AT}/out", writable=True)]
+    python = [str(_program()), "-I", "-S", "-B", f"{_AT}/linker.py"]
+    task = sandbox.Task(
+        argv=[*python, f"{_AT}/out", SITE_PREFIX, f"{_AT}/packages", *archives],
+        env={"HOME": "/tmp", "LC_ALL": "C.UTF-8", "SSL_CERT_FILE": f"{_AT}/ca.pem"},  # noqa: S108 -- in the sandbox
+        binds=binds,
+    )
+    try:
+        done = sandbox.run(bundle, [root], task, timeout=_MOST_SECONDS)
+    except process.ProcessTimeout as stopped:
+        raise BuildError(f"the conda packages were not linked after {stopped.seconds:g} s") from None
+    with storage_errors(scratch):
+        if done.returncode != 0:
+            said = process.tail(done.stderr)
+            raise_if_full(said, scratch)
+            raise BuildError(f"the conda packages cannot be linked: {said}")
+        return _linked(folder, lock, console)
+
+
+def _linked(folder: Path, lock: Lock, console: Console) -> Linked:
+    """Return what the linker has left in its folder, held against the lock."""
+    with leftovers.opened(folder, "said.json") as file:
+        said = json.loads(file.read(conda_archive.MOST_DOCUMENT))
+    if "error" in said:
+        raise_if_full(said["error"], folder)
+        raise BuildError(f"the conda packages cannot be installed: {said['error']}")
+    if said["packages"] != [[p.name, p.version, p.build] for p in lock.conda]:
+        raise BuildError(f"the conda packages are not those of the lock: {said['packages']}")
+    found = Linked(folder / "prefix", dict(leftovers.walk(folder / "prefix")))
+    for path, status in found.paths.items():
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode) or stat.S_ISLNK(status.st_mode)):
+            raise BuildError(f"{path!r}: the conda packages made what is no file, folder or link")
+    _refuse_second_copies(found.paths, lock)
+    _name_scripts(found.paths, console)
+    return found
+
+
+def _python(root: Path) -> list[sandbox.Bind]:
+    """Return what of this machine its Python needs to run py-rattler; the links for it go into a root."""
+    for name in ("bin", "lib", "lib32", "lib64"):
+        host = Path("/", name)
+        if host.is_symlink():
+            (root / name).symlink_to(host.readlink())
+    prefix = Path(sys.base_prefix)
+    needed = [Path("/usr"), *(Path("/", name) for name in ("lib", "lib32", "lib64"))]
+    needed += [Path("/nix/store"), _program(), prefix / "lib", prefix / sys.platlibdir]
+    taken: list[Path] = []
+    for path in needed:
+        if path.exists() and not (path.is_symlink() or any(path.is_relative_to(above) for above in taken)):
+            taken.append(path)
+    binds = [sandbox.Bind(source=path, destination=str(path)) for path in taken]
+    spec = importlib.util.find_spec("rattler")
+    assert spec is not None
+    assert spec.origin is not None
+    return [*binds, sandbox.Bind(source=Path(spec.origin).parent, destination=f"{_AT}/packages/rattler")]
+
+
+def _program() -> Path:
+    """Return this Python itself, not the link to it in a virtual environment."""
+    return Path(os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable))
+
+
+def _refuse_second_copies(paths: Iterable[str], lock: Lock) -> None:
     """Refuse a Python package that is locked as a wheel too.
 
     Only the linked files tell: conda may call a package otherwise than pip does.
     """
     wheels = {package.name: package.wheel.filename for package in lock.python}
-    for info in sorted(prefix.glob("lib/python3*/site-packages/*.dist-info")):
-        name = canonicalize_name(info.name.removesuffix(".dist-info").rpartition("-")[0])
+    for path in sorted(paths):
+        if not (match := _DIST_INFO.fullmatch(path)):
+            continue
+        name = canonicalize_name(match[1].rpartition("-")[0])
         if name in wheels:
             raise BuildError(
-                f"{name} would be there twice: {info.name} from conda, and the wheel {wheels[name]}",
-                hint="take it out of the packages for pip, or name the conda package that is called like it",
+                f"{name} would be installed twice: as {match[1]}.dist-info by conda, and as the wheel "
+                f"{wheels[name]}",
+                hint="remove it from the packages for pip, or name the conda package of that name",
             )
 
 
-def _name_scripts(prefix: Path, console: Console) -> None:
+def _name_scripts(paths: Iterable[str], console: Console) -> None:
     """Say what conda would run, at installation and in every shell. A channel's list does not tell it."""
-    found = sorted(p.name[1:] for p in prefix.glob("bin/.*-link.sh"))
+    paths = sorted(paths)
+    found = [match[1] for path in paths if (match := re.fullmatch(r"bin/\.([^/]*-link\.sh)", path))]
     if found:
         console.warn(
             f"scripts of conda packages are not run, since they could do anything: {', '.join(found)}"
         )
-    found = sorted(p.name for p in prefix.glob("etc/conda/activate.d/*.sh"))
+    found = [m[1] for path in paths if (m := re.fullmatch(r"etc/conda/activate\.d/([^/]*\.sh)", path))]
     if found:
         console.warn(
-            f"an image is not activated, so what these set is missing in it: {', '.join(found)} (of "
+            f"an image is not activated, so what these scripts set is missing in it: {', '.join(found)} (in "
             f"{SITE_PREFIX}/etc/conda/activate.d)"
         )
 
 
-def write_packages(prefix: Path, packages: Sequence[CondaPackage], out: LayerWriter) -> None:
+def write_packages(linked: Linked, packages: Sequence[CondaPackage], out: LayerWriter) -> None:
     """Write the files of some packages as a layer, sorted by path."""
-    files: dict[str, Path | bytes] = {}
+    files: dict[str, bytes | None] = {}
     for package in packages:
-        stem = package.filename.removesuffix(".conda").removesuffix(".tar.bz2")
-        meta = json.loads((prefix / f"conda-meta/{stem}.json").read_bytes())
-        files |= {path: prefix / path for path in meta["files"]}
-        files[f"conda-meta/{stem}.json"] = _meta(meta, package)
+        meta = linked.meta(package)
+        files |= dict.fromkeys(meta["files"])
+        files[f"conda-meta/{_stem(package)}.json"] = _meta(meta, package)
     top = SITE_PREFIX.lstrip("/")
     for folder in parents([f"{top}/{path}" for path in files]):
         out.folder(folder)
-    for path, what in sorted(files.items()):
-        _write(f"{top}/{path}", what, out)
+    for path, content in sorted(files.items()):
+        if content is None:
+            _write(linked, path, f"{top}/{path}", out)
+        else:
+            out.file(f"{top}/{path}", 0o644, len(content), [content])
 
 
 def stage_sources(roots: Sequence[Path], site: str, stage: Path) -> Mapping[str, int]:
@@ -168,71 +249,34 @@ def write_bytecode(stage: Path, sent: Mapping[str, int], version: str, out: Laye
         out.file(path, 0o644, len(content), [content])
 
 
-def read_member(archive: Path, filename: str, ending: str) -> bytes | None:
-    """Return a file of a conda package, by the end of its path; None when there is none."""
-    if filename.endswith(".conda"):
-        with zipfile.ZipFile(archive) as outer:
-            inner = next(name for name in outer.namelist() if name.startswith("pkg-"))
-            with outer.open(inner) as packed, zstandard.ZstdDecompressor().stream_reader(packed) as plain:
-                return _member(tarfile.open(fileobj=plain, mode="r|"), ending)
-    return _member(tarfile.open(archive, "r:bz2"), ending)
-
-
-def _member(tar: tarfile.TarFile, ending: str) -> bytes | None:
-    with tar:
-        for member in tar:
-            if member.isfile() and member.name.endswith(ending):
-                file = tar.extractfile(member)
-                return None if file is None else file.read()
-    return None
-
-
-async def _record(file: Path, package: CondaPackage, rattler: Any) -> Any:
-    try:
-        record = await rattler.RepoDataRecord.from_package_archive(file)
-    except Exception as error:  # noqa: BLE001 -- as in `link`
-        reason = " ".join(str(error).split())
-        raise BuildError(f"{package.filename}: not a conda package: {reason}") from None
-    if (record.name.normalized, str(record.version)) != (package.name, package.version):
-        raise BuildError(
-            f"{package.filename}: says that it is {record.name.normalized} {record.version}, and the lock "
-            f"has it as {package.name} {package.version}"
-        )
-    record.url = file.as_uri()
-    return record
-
-
 def _meta(meta: dict[str, Any], package: CondaPackage) -> bytes:
     kept = {key: meta[key] for key in _META_KEYS if key in meta}
     channel = package.url.rpartition(f"/{package.subdir}/")[0]
     kept |= {"fn": package.filename, "url": package.url, "channel": channel, "sha256": package.sha256}
     kept["files"] = sorted(kept["files"])
-    kept["paths_data"]["paths"].sort(key=lambda each: each["_path"])
     return (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _write(path: str, what: Path | bytes, out: LayerWriter) -> None:
-    if isinstance(what, bytes):
-        out.file(path, 0o644, len(what), [what])
-    elif what.is_symlink():
-        out.link(path, str(what.readlink()))
-    elif what.is_dir():
-        out.folder(path)
+def _write(linked: Linked, path: str, target: str, out: LayerWriter) -> None:
+    mode = linked.paths[path].st_mode
+    if stat.S_ISLNK(mode):
+        out.link(target, str((linked.prefix / path).readlink()))
+    elif stat.S_ISDIR(mode):
+        out.folder(target)
     else:
-        size = what.stat().st_size
-        mode = 0o755 if os.access(what, os.X_OK) else 0o644
-        out.file(path, mode, size, _bytecode(what) if path.endswith(".pyc") else _chunks(what))
+        with leftovers.opened(linked.prefix, path) as file:
+            size = linked.paths[path].st_size
+            chunks = _bytecode(file) if path.endswith(".pyc") else iter(lambda: file.read(_CHUNK), b"")
+            out.file(target, 0o755 if mode & 0o111 else 0o644, size, chunks)
 
 
-def _bytecode(file: Path) -> Iterator[bytes]:
+def _bytecode(file: IO[bytes]) -> Iterator[bytes]:
     """Make bytecode "unchecked-hash" (PEP 552): the time stamp that it else carries is not the layer's."""
-    content = file.read_bytes()
+    content = file.read()
     if content[4:8] == bytes(4):
         content = content[:4] + (1).to_bytes(4, "little") + bytes(8) + content[16:]
     yield content
 
 
-def _chunks(file: Path) -> Iterator[bytes]:
-    with file.open("rb") as source:
-        while chunk := source.read(_CHUNK):
-            yield chunk
+def _stem(package: CondaPackage) -> str:
+    return package.filename.removesuffix(".conda").removesuffix(".tar.bz2")

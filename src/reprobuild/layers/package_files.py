@@ -9,7 +9,7 @@ from ..errors import BuildError
 from ..fetch.store import Store
 from ..lock.model import Lock, PythonPackage
 from ..oci.tar_writer import parents
-from .conda import read_member
+from .conda_archive import read_file
 from .plan import place
 from .scripts import script_template, template_of
 from .wheel import Member, installed_files
@@ -62,4 +62,4 @@ def _template(lock: Lock, store: Store) -> str:
         if package.name == "pip":
             return script_template(store.path(package.wheel.sha256))
     conda = next(p for p in lock.conda if p.name == "pip")
-    return template_of(lambda path: read_member(store.path(conda.sha256), conda.filename, path))
+    return template_of(lambda path: read_file(store.path(conda.sha256), conda.filename, path))

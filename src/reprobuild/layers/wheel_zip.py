@@ -7,6 +7,7 @@ import errno
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,9 +18,14 @@ from isal import igzip_lib, isal_zlib
 from ..errors import BuildError
 
 CHUNK = 1 << 20
+MOST_BYTES = 64 << 30
+"""Of all members of an archive, unpacked; the largest wheels have 4 GB."""
+MOST_MEMBERS = 1_000_000
+"""Of an archive; the largest wheels have 30,000."""
 
 _InflateError: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # its stub says an instance
-_HEADER = struct.Struct("<4s22xHH")
+_HEADER = struct.Struct("<4s4xH16xHH")
+_UTF8 = 0x800
 _BAD_ARCHIVE = (
     *(zipfile.BadZipFile, zlib.error, struct.error, csv.Error, EOFError, ValueError, OverflowError),
     *(RuntimeError, SyntaxError, RecursionError),
@@ -32,7 +38,8 @@ _DAMAGED = "`reprobuild clean --all` empties the store; the next run fetches the
 def opened(file: Path, name: str) -> Iterator[zipfile.ZipFile]:
     """Open the wheel of a package. Raises `BuildError` when it is no zip archive, or a damaged one."""
     try:
-        with zipfile.ZipFile(file) as archive:
+        with file.open("rb") as plain, zipfile.ZipFile(plain) as archive:
+            hold_layout(plain, archive)
             yield archive
     except (*_BAD_ARCHIVE, OSError) as error:
         # zipfile seeks to where a damaged directory sends it, even to before the start.
@@ -40,6 +47,36 @@ def opened(file: Path, name: str) -> Iterator[zipfile.ZipFile]:
             raise
         reason = str(error) or type(error).__name__
         raise BuildError(f"{name}: its wheel cannot be read: {reason}", hint=_DAMAGED) from None
+
+
+def hold_layout(file: IO[bytes], archive: zipfile.ZipFile) -> None:
+    """Raise `zipfile.BadZipFile` for an archive that two readers could read as two things.
+
+    Every member stands in it once, by one name in its directory and at its data, and no data is that of two
+    members: a few megabytes could else unpack to terabytes (see "A better zip bomb", D. Fifield, 2019).
+    """
+    members = sorted(archive.infolist(), key=lambda info: info.header_offset)
+    if len(members) > MOST_MEMBERS:
+        raise zipfile.BadZipFile(f"it has more than {MOST_MEMBERS} members")
+    if sum(info.file_size for info in members) > MOST_BYTES:
+        raise zipfile.BadZipFile(f"it unpacks to more than {MOST_BYTES} bytes")
+    counts = Counter(info.filename.rstrip("/") for info in members)
+    if len(counts) != len(members):
+        raise zipfile.BadZipFile(f"it has {counts.most_common(1)[0][0]!r} more than once")
+    ends = [info.header_offset for info in members[1:]] + [archive.start_dir]
+    for info, end in zip(members, ends, strict=True):
+        file.seek(info.header_offset)
+        header = file.read(_HEADER.size)
+        if len(header) < _HEADER.size or header[:4] != b"PK\x03\x04":
+            raise zipfile.BadZipFile(f"the header of {info.filename!r} is damaged")
+        _, method, name_size, extra_size = _HEADER.unpack(header)
+        encoding = "utf-8" if info.flag_bits & _UTF8 else "cp437"
+        if file.read(name_size) != info.orig_filename.encode(encoding):
+            raise zipfile.BadZipFile(f"{info.filename!r} has another name beside its data")
+        if method != info.compress_type:
+            raise zipfile.BadZipFile(f"{info.filename!r} is compressed in two ways")
+        if info.header_offset + len(header) + name_size + extra_size + info.compress_size > end:
+            raise zipfile.BadZipFile(f"the data of {info.filename!r} overlaps that of another member")
 
 
 def chunks(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -53,7 +90,7 @@ def chunks(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
     header = file.read(30)
     if len(header) < 30 or header[:4] != b"PK\x03\x04":
         raise BuildError(f"{info.filename}: its header in the wheel is damaged", hint=_DAMAGED)
-    _, name_size, extra_size = _HEADER.unpack(header)
+    *_, name_size, extra_size = _HEADER.unpack(header)
     file.seek(name_size + extra_size, 1)
     size, checksum = 0, 0
     try:
