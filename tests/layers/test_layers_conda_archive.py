@@ -77,7 +77,7 @@ ARCHIVES: dict[str, tuple[str, bytes]] = {
         ),
     ),
     "a device": (
-        r"dev/sda is not a file, folder or link",
+        r"'dev/sda' is a device node",
         conda_archive([member("dev/sda", kind=tarfile.BLKTYPE)], [listed("dev/sda")]),
     ),
     "a pipe": (
