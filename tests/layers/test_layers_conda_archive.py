@@ -55,7 +55,7 @@ BAD_PATHS = [
 ARCHIVES: dict[str, tuple[str, bytes]] = {
     "a host's file, through a link": (
         r"l/id_rsa as a file, its archive as None",
-        conda_archive([member("l", "/root/.ssh")], [listed("l", "softlink"), listed("l/id_rsa")]),
+        conda_archive([member("l", "/srv/keys")], [listed("l", "softlink"), listed("l/id_rsa")]),
     ),
     "a file behind a link": (
         r"l/x leads through l, which is not a folder",
