@@ -59,9 +59,9 @@ def test_version(call: Call) -> None:
     [
         (["frob"], "No such command 'frob'"),
         (["images", "--frob"], "--frob"),
-        (["image"], "Give --cuda 12.1"),
+        (["image"], "pass --cuda 12.1"),
         (["lock"], "`reprobuild lock --cuda 12.1` writes one"),
-        (["lock", "--package", "pandas"], "--package: flags make a request, which needs --cuda too"),
+        (["lock", "--package", "pandas"], "--package: a request also needs --cuda"),
         (["image", "x", "--cuda", "12.1"], "not both"),
         (["lock", "x", "--cuda", "12.1"], "not both"),
         (["lock", "--check", "--upgrade"], "--check writes nothing"),

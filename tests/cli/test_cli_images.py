@@ -226,8 +226,8 @@ def test_a_command_that_was_killed(digest: str, call: Call, monkeypatch: pytest.
         (["-v", "here", NAME], "SRC:DST"),
         (["-v", ".:relative", NAME], "DST an absolute path"),
         (["-v", ".:/x:yes", NAME], "SRC:DST:ro"),
-        (["-v", "nowhere:/x", NAME], "nowhere is not there"),
-        ([NAME, "-w", "/"], "-w stands behind the image; options of `run` go before it"),
+        (["-v", "nowhere:/x", NAME], "nowhere: no such file or folder"),
+        ([NAME, "-w", "/"], "-w is after the image; options of `run` come before it"),
     ],
 )
 def test_bad_options_of_run(argv: list[str], words: str, ran: list[Any], call: Call) -> None:

@@ -75,4 +75,4 @@ def test_diffoscope_is_shown_both_files(
 def test_an_image_that_is_not_ours(pair: tuple[str, str]) -> None:
     done = run("check", pair[0])
     assert isinstance(done.exception, ImageError)
-    assert "no image of reprobuild's" in done.exception.message
+    assert "not an image made by reprobuild" in done.exception.message

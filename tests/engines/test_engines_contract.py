@@ -211,7 +211,7 @@ def test_images_that_are_not_ours(bench: Bench, site: Site, built: dict[str, Any
     (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
     engine_build(site, tmp_path, "--tag", "strange/image:1")
     _, err = bench.run("check", f"{site.kind}:strange/image:1", status=ImageError.exit_code, env=site.env)
-    assert "no image of reprobuild's" in err
+    assert "not an image made by reprobuild" in err
     argv = ("image", bench.lock, "--engine", site.kind, "--tag", "strange/image:1")
     _, err = bench.run(*argv, status=EngineError.exit_code, env=site.env)
     assert "strange/image:1 is there already" in err

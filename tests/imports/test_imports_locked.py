@@ -102,7 +102,7 @@ def test_an_exported_lock_comes_back_the_same(family: Index, call: Call) -> None
     ("flags", "says"),
     [
         (["--from", "a.txt", "--from-image", "b"], "not both"),
-        (["--cuda", "12.1", "--group", "x"], "go with --from"),
+        (["--cuda", "12.1", "--group", "x"], "need --from"),
     ],
 )
 def test_flags_that_do_not_go_together(call: Call, flags: list[str], says: str) -> None:

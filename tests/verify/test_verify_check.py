@@ -108,8 +108,8 @@ def without(path: str) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kept": {}}, "no image of reprobuild's: it has no /opt/reprobuild/pylock.toml"),
-        ({"config": {}}, "no image of reprobuild's: it has no label dev.reprobuild.lock"),
+        ({"kept": {}}, "not an image made by reprobuild: it has no /opt/reprobuild/pylock.toml"),
+        ({"config": {}}, "not an image made by reprobuild: it has no label dev.reprobuild.lock"),
         ({"kept": without("opt/reprobuild/manifest.tsv")}, "manifest.tsv is missing"),
         ({"kept": {**image().kept, "opt/reprobuild/manifest.tsv": b"rubbish"}}, "manifest.tsv is damaged"),
         ({"kept": {**image().kept, "opt/reprobuild/pylock.toml": b"rubbish"}}, "not valid TOML"),

@@ -22,7 +22,7 @@ from . import comparing, diagnosis, handing_on, images, inspecting, locking, sel
 
 
 class _NobodyReadsError(Exception):
-    """Standard output is a pipe that was closed at its other end."""
+    """Standard output is a pipe whose reader has closed it."""
 
 
 class _Commands(click.Group):
@@ -39,15 +39,15 @@ class _Commands(click.Group):
 @click.group(
     cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.option("-v", "--verbose", is_flag=True, help="Tell what is run and asked for, on standard error.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but results, warnings and errors.")
+@click.option("-v", "--verbose", is_flag=True, help="Log commands and requests on standard error.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only results, warnings and errors.")
 @click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context, *, verbose: bool, quiet: bool) -> None:
     """Container images of PyTorch that have proven that the same seed gives the same bits.
 
     \b
-    reprobuild image --cuda 12.1     lock, fetch, build, test and tag, in one go
+    reprobuild image --cuda 12.1     lock, fetch, build, test and name, in one go
     reprobuild run reprobuild/torch:2.4.1-cu121-py311 -- python3 -c "import torch"
     """
     if verbose:
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def _open_standard_streams() -> None:
-    """Connect to nowhere what the caller has closed: the next file opened would get its number."""
+    """Connect closed standard streams to /dev/null: the next file opened would get their number."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)
@@ -89,7 +89,7 @@ def _stop(number: int, _: FrameType | None) -> None:
 
 
 def run() -> int:
-    """Run the command line; return its exit status. Says what went wrong on standard error."""
+    """Run the command line; return its exit status. Errors go to standard error."""
     try:
         result = cli.main(prog_name="reprobuild", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
@@ -100,7 +100,7 @@ def run() -> int:
     except ReprobuildError as error:
         return _say(error.message, error.hint, code=error.exit_code)
     except _NobodyReadsError:
-        # Whoever read the output has enough; Python must not try to write the rest at its end.
+        # The reader of the output has gone; Python must not try to write the rest on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except Exception:  # noqa: BLE001 -- the last resort: a bug, which its finder can report

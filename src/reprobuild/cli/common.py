@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 STACK = {"torch": "PyTorch", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "numpy": "NumPy"}
-"""How people write the parts of a lock's or an image's stack, in the order in which they are shown."""
+"""The names of the parts of a lock's or an image's stack, in the order in which they are shown."""
 
 as_json = click.option("--json", "json_", is_flag=True, help="Write the result as JSON.")
 
@@ -39,7 +39,7 @@ gpu = click.option(
     type=click.Choice(["auto", "require", "off"]),
     default="auto",
     show_default=True,
-    help="Test on the GPU: where there is one, always, or never.",
+    help="Test on the GPU: if there is one, always, or never.",
 )
 
 
@@ -55,29 +55,29 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ("--index", {"metavar": "pytorch"}, "Take PyTorch from its own index for this CUDA, not from yours."),
     ("--package", {"multiple": True, "metavar": "REQUIREMENT"}, "A further Python package; may be repeated."),
     ("--apt", {"multiple": True, "metavar": "NAME"}, "A further Debian package; may be repeated."),
-    ("--debian", {"metavar": "RELEASE"}, "Debian release under the image. [default: bookworm]"),
-    ("--base-image", {"metavar": "IMAGE"}, "Image of a registry to build on, in place of a Debian release."),
+    ("--debian", {"metavar": "RELEASE"}, "Debian release underneath. [default: bookworm]"),
+    ("--base-image", {"metavar": "IMAGE"}, "Image in a registry to build on, in place of a Debian release."),
     (
         "--allow-cuda",
         {"is_flag": True, "default": None},
-        "The base image may have CUDA libraries of its own.",
+        "Allow the base image CUDA libraries of its own.",
     ),
     ("--profile", {"type": click.Choice(get_args(Profile))}, "Determinism profile. [default: strict]"),
     ("--seed", {"type": int}, "Seed every Python process in the image with this."),
-    ("--threads", {"type": int}, "CPU threads of an operation. [default: 1]"),
-    ("--as-of", {"metavar": "DAY"}, "Nothing published after this day (UTC), as in 2024-09-15."),
-    ("--name", {"metavar": "NAME"}, "Name of the request that the flags make. [default: from CUDA]"),
-    ("--from", {"metavar": "FILE"}, "Take over a requirements.txt, uv.lock, environment.yml, …"),
-    ("--from-image", {"metavar": "IMAGE"}, "Take over the Python packages of an image, of any engine."),
+    ("--threads", {"type": int}, "CPU threads per operation. [default: 1]"),
+    ("--as-of", {"metavar": "DAY"}, "Use nothing published after this day (UTC), like 2024-09-15."),
+    ("--name", {"metavar": "NAME"}, "Name of the new request. [default: from CUDA]"),
+    ("--from", {"metavar": "FILE"}, "Import a requirements.txt, uv.lock, environment.yml, …"),
+    ("--from-image", {"metavar": "IMAGE"}, "Import the Python packages of an image, of any engine."),
     (
         "--extra",
         {"multiple": True, "metavar": "NAME"},
-        "With --from: an extra of the project too; may be repeated.",
+        "With --from: include this extra of the project; may be repeated.",
     ),
     (
         "--group",
         {"multiple": True, "metavar": "NAME"},
-        "With --from: a dependency group too; may be repeated.",
+        "With --from: include this dependency group; may be repeated.",
     ),
 )
 
@@ -90,9 +90,9 @@ def request_flags(function: F) -> F:
 
 
 def env_from_flags(flags: Mapping[str, Any], host: Host) -> Env | None:
-    """Return the env that the flags ask for, or None when there are none.
+    """Return the env that the flags ask for, or None if there are no flags.
 
-    With ``--cuda`` alone, or with ``--python`` and ``--torch``, that is the one in ``envs/`` which fits.
+    With ``--cuda`` alone, or with ``--python`` and ``--torch``, it is the one in ``envs/`` that fits.
     """
     given = {key: value for key, value in flags.items() if value not in (None, ())}
     if not given:
@@ -100,10 +100,10 @@ def env_from_flags(flags: Mapping[str, Any], host: Host) -> Env | None:
     if given.keys() & {"from", "from_image"}:
         return _imported_env(given, host)
     if given.keys() & {"extra", "group"}:
-        raise click.UsageError("--extra and --group go with --from")
+        raise click.UsageError("--extra and --group need --from")
     if "cuda" not in given:
         names = ", ".join(f"--{key.replace('_', '-')}" for key in given)
-        raise click.UsageError(f"{names}: flags make a request, which needs --cuda too, as in --cuda 12.1")
+        raise click.UsageError(f"{names}: a request also needs --cuda, for example --cuda 12.1")
     request = _request(given)
     if given.keys() <= {"cuda", "python", "torch"}:
         wanted = {key: given[key] for key in ("python", "torch") if key in given}
@@ -116,9 +116,9 @@ def env_from_flags(flags: Mapping[str, Any], host: Host) -> Env | None:
 
 
 def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
-    """Return the env of a file or image that is taken over, with the flags on top of it."""
+    """Return the env of a file or image that is imported, with the flags on top of it."""
     if {"from", "from_image"} <= given.keys():
-        raise click.UsageError("--from or --from-image, not both")
+        raise click.UsageError("pass --from or --from-image, not both")
     if "from" in given:
         imported = read_import(
             Path(given["from"]), extras=given.get("extra", ()), groups=given.get("group", ())
@@ -164,25 +164,25 @@ def _as_flag(message: str) -> str:
 
 
 def chosen_lock(source: str | None, flags: Mapping[str, Any], host: Host) -> Lock:
-    """Return the lock of what the user names: a lock, a request, or flags; made where it is missing.
+    """Return the lock that the user names by a lock, a request or flags; it is made if there is none.
 
-    Beside a lock or a request ``--platform`` alone says which of its locks is meant.
+    With a lock or a request, ``--platform`` alone selects one of its platforms.
     """
     platform = one_platform(flags.get("platform") or ())
     env = env_from_flags({**flags, "platform": ()} if source is not None else flags, host)
     if source is not None and env is not None:
-        raise click.UsageError("give a lock or a request, or flags, not both")
+        raise click.UsageError("pass a lock or a request, or flags, not both")
     if source is not None and Path(source).name.startswith("pylock."):
         return read_lock(Path(source), platform)
     if source is not None:
         env = read_env(source)
     if env is None:
-        raise click.UsageError("what to build? Give --cuda 12.1, or a request or lock of envs/")
+        raise click.UsageError("nothing to build: pass --cuda 12.1, or a request or lock from envs/")
     return lock_of(env, host, platform)
 
 
 def one_platform(named: Sequence[str]) -> str | None:
-    """Return the platform that ``--platform`` names; None where it names none or several."""
+    """Return the platform that ``--platform`` names; None if it names none or several."""
     wrong = [name for name in named if name not in PLATFORMS]
     if wrong:
         raise RequestError(f"--platform: {wrong[0]!r} is not one of {', '.join(PLATFORMS)}")
@@ -195,7 +195,7 @@ def emit(value: Any) -> None:
 
 
 def table(title: str, rows: Iterable[tuple[str, str]]) -> None:
-    """Write a table of two columns to standard output; lines are broken between words only."""
+    """Write a table of two columns to standard output; lines break between words only."""
     rows = list(rows)
     label = max((len(name) for name, _ in rows), default=0)
     width = min(shutil.get_terminal_size((80, 24)).columns, 100)
@@ -212,7 +212,7 @@ def table(title: str, rows: Iterable[tuple[str, str]]) -> None:
 
 
 def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write rows under headings to standard output, without lines, for people and for ``awk``."""
+    """Write rows below headings to standard output, without rules, for people and for ``awk``."""
     every = [headings, *rows]
     widths = [max(map(len, column)) for column in zip(*every, strict=True)]
     for row in every:

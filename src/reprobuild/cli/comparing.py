@@ -1,4 +1,4 @@
-"""The commands that look at locks and change nothing: ``diff``, ``convert``."""
+"""The commands that read locks and change nothing: ``diff``, ``convert``."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ from .common import as_json, columns, emit, one_platform
 @as_json
 def diff_(old: str, new: str, *, markdown: bool, json_: bool) -> None:
     """Show what differs between two locks, and what it can do.
-
-    OLD and NEW are locks, by their files, or requests, which mean their locks. Each change can move numbers,
-    can move behaviour, or cannot.
+    OLD and NEW are lock files, or requests, which stand for their locks. Each change can move numbers, can
+    move behaviour, or cannot.
 
     \b
     git show main:envs/pylock.frames.toml > old.toml
     reprobuild diff old.toml envs/pylock.frames.toml
     """
     if markdown and json_:
-        raise click.UsageError("--markdown or --json, not both")
+        raise click.UsageError("pass --markdown or --json, not both")
     before, after = _locks(old), _locks(new)
     changes = diff_all(before, after)
     if json_:
@@ -49,29 +48,29 @@ def diff_(old: str, new: str, *, markdown: bool, json_: bool) -> None:
 @click.command()
 @click.argument("lock", metavar="LOCK")
 @click.option(
-    "--to", "form", type=click.Choice([*get_args(Form), "conda-lock"]), required=True, help="What to write."
+    "--to", "form", type=click.Choice([*get_args(Form), "conda-lock"]), required=True, help="Format to write."
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Where to. [default: standard output]",
+    help="File to write. [default: standard output]",
 )
 @click.option(
     "--platform",
     multiple=True,
     metavar="linux/ARCH",
-    help="Which of its platforms. [default: this machine's]",
+    help="Which of the lock's platforms. [default: this machine's]",
 )
 def convert(
     lock: str, form: Form | Literal["conda-lock"], output: Path | None, platform: tuple[str, ...]
 ) -> None:
     """Write a lock in a form that other tools read.
 
-    LOCK is a lock's file, or a request, which means its lock. `requirements` is for pip, with a hash of every
-    wheel; `explicit` names every file with its address and hash; `cyclonedx` is a bill of materials;
-    `conda-lock` is a conda-lock.yml of a lock with conda packages.
+    LOCK is a lock file, or a request, which stands for its lock. `requirements` is for pip, with a hash for
+    every wheel; `explicit` names every file with its address and hash; `cyclonedx` is a bill of materials;
+    `conda-lock` is a conda-lock.yml, for a lock with conda packages.
 
     \b
     reprobuild convert envs/pylock.frames.toml --to requirements -o requirements.txt
@@ -88,7 +87,7 @@ COMMANDS: tuple[click.Command, ...] = (diff_, convert)
 
 
 def _locks(text: str) -> tuple[Lock, ...]:
-    """Read a lock file, of whatever name (`git show` writes any), or the one of a request."""
+    """Read a lock file of any name (that of `git show > FILE` too), or the lock of a request."""
     file = Path(text)
     if file.suffix == ".toml" and (file.name.startswith("pylock.") or _holds_a_lock(file)):
         return read_locks(file)

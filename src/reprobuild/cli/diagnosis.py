@@ -30,11 +30,11 @@ _WORDS = {True: "good", False: "BAD", None: "-"}
 @as_json
 @click.pass_obj
 def doctor(host: Host, what: str | None, *, json_: bool) -> None:
-    """Look whether this machine can build and run images.
+    """Examine whether this machine can build and run images.
 
-    With a lock, or the request of one, it looks at the disk, the driver and the GPUs for that image too. With
-    an image, whether this machine can run it: of one in a registry it reads what the image says of itself,
-    and none of its layers. It changes nothing. Exit status 7 when something is missing.
+    With a lock, or its request, also whether disk, driver and GPUs will do for that image. With an image,
+    whether this machine can run it: of an image in a registry only the labels are read, and no layers.
+    Changes nothing. Exit status 7 if something is missing.
 
     \b
     reprobuild doctor envs/torch-cu121.toml
@@ -54,7 +54,7 @@ def doctor(host: Host, what: str | None, *, json_: bool) -> None:
 
 
 def _found(what: str, host: Host) -> tuple[Finding, ...]:
-    """Look at this machine for what is meant: a lock, or an image here or in a registry."""
+    """Examine this machine for a lock, or for an image here or in a registry."""
     if Path(what).name.startswith("pylock."):
         return examine(read_lock(Path(what)), host)
     if is_env(what) or not re.search("[:/@]", what):
@@ -66,14 +66,14 @@ def _found(what: str, host: Host) -> tuple[Finding, ...]:
     image = find_image(what, host).image
     if LABEL + "lock" not in image.labels:
         raise ImageError(
-            f"{what} is no image of reprobuild's: it has no label {LABEL}lock",
-            hint="name one that reprobuild made, or one that starts FROM it",
+            f"{what} is not an image made by reprobuild: it has no label {LABEL}lock",
+            hint="name an image that reprobuild made, or one that starts FROM such an image",
         )
     return examine_for(needs_of_labels(image.labels, what), host)
 
 
 def _in_registry(what: str) -> bool:
-    """Whether a name begins with a host, as Docker tells it: by a dot or a port, or localhost."""
+    """Whether a name begins with a host, by Docker's rule: it has a dot or a port, or is localhost."""
     host, slash, _ = what.partition("/")
     return (
         bool(slash) and not host.startswith(_ENGINES) and ("." in host or ":" in host or host == "localhost")

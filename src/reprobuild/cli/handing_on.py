@@ -1,4 +1,4 @@
-"""The commands that bring images of the embedded store elsewhere: ``load``, ``push``."""
+"""The commands that copy images of the embedded store elsewhere: ``load``, ``push``."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _force = click.option("--force", is_flag=True, help="Take the name away from ano
 @_force
 @click.pass_obj
 def load(host: Host, image: str, *, into: Literal["docker", "podman"], tag: str | None, force: bool) -> None:
-    """Bring an image of the embedded store into Docker or Podman.
+    """Copy an image of the embedded store into Docker or Podman.
 
-    It keeps its digest there: that of its manifest, or with an older Docker and with Podman that of its
+    It keeps its digest there: that of its manifest, or in an older Docker and in Podman that of its
     configuration, which is the image ID.
 
     \b
@@ -52,7 +52,7 @@ def load(host: Host, image: str, *, into: Literal["docker", "podman"], tag: str 
 def push(host: Host, image: str, target: str, *, force: bool, json_: bool) -> None:
     """Push an image of the embedded store to a registry.
 
-    What the registry has already is not sent again. Logins are those of `docker login` and `podman login`.
+    What the registry already has is not sent again. Logins are those of `docker login` and `podman login`.
 
     \b
     reprobuild push reprobuild/torch:2.4.1-cu121-py311 registry.example/team/torch:2.4.1
@@ -64,7 +64,7 @@ def push(host: Host, image: str, target: str, *, force: bool, json_: bool) -> No
         emit({"name": str(place), "digest": done.digest, "sent": done.sent, "there": done.there})
     else:
         rows = [("pushed", str(place)), ("digest", done.digest)]
-        table("", [*rows, ("sent", f"{size_text(done.sent)}; {size_text(done.there)} were there already")])
+        table("", [*rows, ("sent", f"{size_text(done.sent)}; {size_text(done.there)} already there")])
 
 
 COMMANDS: tuple[click.Command, ...] = (load, push)

@@ -34,7 +34,7 @@ from .common import STACK, as_json, chosen_lock, columns, emit, gpu, request_fla
     type=click.Choice(get_args(Choice)),
     default="oci",
     show_default=True,
-    help="What builds, tests and keeps it; auto: Docker, Podman or oci, whichever answers first.",
+    help="What builds, tests and keeps it; auto: the first that answers of Docker, Podman and oci.",
 )
 @click.option("--builder", metavar="NAME", help="Builder of docker buildx to build with.")
 @gpu
@@ -55,8 +55,8 @@ def image(
 ) -> None:
     """Make an image: lock, fetch, build, self-test, name.
 
-    ENV is a request of envs/, by its file or name; LOCK is a lock's file; or flags say what to build. The
-    lock is made when it is missing. An image that fails its self-test gets no name.
+    ENV is a request in envs/, by its file or name; LOCK is a lock file; or flags say what to build. The lock
+    is made if there is none. An image that fails its self-test gets no name.
 
     \b
     reprobuild image --cuda 12.1
@@ -82,7 +82,7 @@ def image(
 def images(host: Host, *, json_: bool) -> None:
     """List the images.
 
-    A candidate is an image without a name, such as one that did not pass its self-test.
+    A candidate is an image without a name: one that did not pass its self-test, for example.
 
     \b
     reprobuild images --json
@@ -117,15 +117,17 @@ def images(host: Host, *, json_: bool) -> None:
 @click.option(
     "-e", "--env", "env", multiple=True, metavar="NAME[=VALUE]", help="Set a variable; may be repeated."
 )
-@click.option("-v", "--volume", multiple=True, metavar="SRC:DST[:ro]", help="Bind a folder; may be repeated.")
-@click.option("-w", "--workdir", metavar="DIR", help="Folder in the image to start in.")
-@click.option("--no-network", is_flag=True, help="Give it no network; else it shares the host's.")
+@click.option(
+    "-v", "--volume", multiple=True, metavar="SRC:DST[:ro]", help="Bind a folder or file; may be repeated."
+)
+@click.option("-w", "--workdir", metavar="DIR", help="Working directory in the image.")
+@click.option("--no-network", is_flag=True, help="Run without network; by default the host's is shared.")
 @click.option(
     "--gpu",
     type=click.Choice(["auto", "require", "off"]),
     default="auto",
     show_default=True,
-    help="Hand in the GPUs: where there are any, always, or never.",
+    help="Pass the GPUs in: if there are any, always, or never.",
 )
 @click.pass_obj
 def run(
@@ -141,8 +143,8 @@ def run(
 ) -> int:
     """Run a command in an image.
 
-    Ends with the command's exit status. What the command writes outside of volumes is gone afterwards.
-    Options stand before the image.
+    Ends with the command's exit status. What the command writes outside volumes is lost afterwards. Options
+    come before the image.
 
     \b
     reprobuild run -v $PWD:/work -w /work reprobuild/torch:2.4.1-cu121-py311 -- python3 train.py
@@ -150,7 +152,7 @@ def run(
     if command[:1] == ("--",):
         command = command[1:]
     elif command and command[0].startswith("-"):
-        raise click.UsageError(f"{command[0]} stands behind the image; options of `run` go before it")
+        raise click.UsageError(f"{command[0]} is after the image; options of `run` come before it")
     access = gpu_access() if gpu != "off" else "switched off"
     if gpu == "require" and isinstance(access, str):
         raise HostError(f"--gpu require: {access}", hint="leave --gpu out to run on the CPU")
@@ -189,9 +191,9 @@ def export(host: Host, image: str, file: Path) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="IMAGE...")
 @click.pass_obj
 def remove(host: Host, names: tuple[str, ...]) -> None:
-    """Take away names of images, or with a digest a whole image.
+    """Remove names of images.
 
-    `reprobuild clean` then frees the space.
+    A digest removes the image with all its names. `reprobuild clean` then frees the space.
 
     \b
     reprobuild remove reprobuild/torch:2.4.1-cu121-py311
@@ -209,7 +211,7 @@ def remove(host: Host, names: tuple[str, ...]) -> None:
 def clean(host: Host, *, all_: bool, json_: bool) -> None:
     """Free the space of what no image needs.
 
-    That is candidates, and the layers, wheels and Debian packages that no image with a name is made of.
+    That is candidates, and the layers, wheels and Debian packages that no named image consists of.
 
     \b
     reprobuild clean
@@ -247,7 +249,7 @@ def _stack(found: Image) -> list[tuple[str, str]]:
 def _variable(text: str) -> tuple[str, str]:
     name, given, value = text.partition("=")
     if not name:
-        raise click.UsageError(f"-e {text!r}: NAME=VALUE, or NAME for the value it has here")
+        raise click.UsageError(f"-e {text!r}: expected NAME=VALUE, or NAME to pass on its value")
     return name, value if given else os.environ.get(name, "")
 
 
@@ -255,8 +257,8 @@ def _bind(text: str) -> Bind:
     source, _, rest = text.partition(":")
     destination, _, mode = rest.partition(":")
     if not destination.startswith("/") or mode not in ("", "ro", "rw"):
-        raise click.UsageError(f"-v {text!r}: SRC:DST, or SRC:DST:ro, with DST an absolute path in the image")
+        raise click.UsageError(f"-v {text!r}: expected SRC:DST or SRC:DST:ro, with DST an absolute path")
     path = Path(source).absolute()
     if not path.exists():
-        raise click.UsageError(f"-v {text!r}: {path} is not there")
+        raise click.UsageError(f"-v {text!r}: {path}: no such file or folder")
     return Bind(source=path, destination=destination, writable=mode != "ro")

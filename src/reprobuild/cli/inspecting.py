@@ -1,4 +1,4 @@
-"""The commands that look into finished images of any engine: ``compare``, ``check``."""
+"""The commands that examine finished images of any engine: ``compare``, ``check``."""
 
 from __future__ import annotations
 
@@ -26,16 +26,18 @@ from .common import as_json, emit, gpu, table
 @click.command()
 @click.argument("first")
 @click.argument("second")
-@click.option("--limit", default=20, show_default=True, metavar="N", help="Show so many differences; 0: all.")
+@click.option(
+    "--limit", default=20, show_default=True, metavar="N", help="Show at most this many differences; 0: all."
+)
 @as_json
 @click.pass_obj
 def compare(host: Host, first: str, second: str, *, limit: int, json_: bool) -> None:
     """Compare two images file by file.
 
-    An image is a name or digest (docker:NAME, podman:NAME or oci:NAME, or NAME alone: the embedded store's,
-    else Docker's or Podman's), an archive or an OCI layout (FILE#NAME where it holds several). Path, type,
-    mode, owner and content of every file count, and the image's settings; time stamps do not. Exit status 13
-    when they differ.
+    An image is a name or digest (docker:NAME, podman:NAME or oci:NAME; NAME alone is looked up in the
+    embedded store, then in Docker, then in Podman), an archive or an OCI layout (FILE#NAME if it holds
+    several). Path, type, mode, owner and content of every file count, and the image's settings; time stamps
+    do not. Exit status 13 if they differ.
 
     \b
     reprobuild compare oci:team/torch:1 docker:team/torch:1
@@ -69,7 +71,7 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
     Checks the locked files and reprobuild's own by their hashes, the settings, that nothing else runs before
     a program does, and that there is one copy of each CUDA library. Where all of that is as locked, it runs
     its own self-test, not the image's, in the engine that has the image; an archive or layout is not run.
-    Exit status 13 when something departs from the lock, 9 when the self-test fails.
+    Exit status 13 if something departs from the lock, 9 if the self-test fails.
 
     \b
     reprobuild check docker:team/app:1

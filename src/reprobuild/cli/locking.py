@@ -24,7 +24,9 @@ _ALL = "*"
 
 @click.command()
 @click.argument("envs", nargs=-1, metavar="[ENV]...")
-@click.option("--check", is_flag=True, help="Write nothing; fail when a lock does not fit its request.")
+@click.option(
+    "--check", is_flag=True, help="Write nothing; fail if a lock is missing or does not match its request."
+)
 @click.option(
     "--upgrade",
     "upgrade_",
@@ -32,13 +34,13 @@ _ALL = "*"
     flag_value=_ALL,
     multiple=True,
     metavar="[PACKAGE]",
-    help="Move the pin of a package, or all pins; may be repeated. Without it, pins stay.",
+    help="Move the pin of a package, or all pins; may be repeated. All other pins stay.",
 )
 @click.option(
     "--conda-lock",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the lock as a conda-lock.yml too.",
+    help="Also write the lock as a conda-lock.yml.",
 )
 @request_flags
 @as_json
@@ -56,8 +58,8 @@ def lock(
 ) -> None:
     """Write the lock of a request.
 
-    It pins everything that envs/NAME.toml asks for in envs/pylock.NAME.toml. ENV is a request's file or its
-    name; without one and without flags, all requests in envs/ are locked.
+    envs/pylock.NAME.toml pins everything that envs/NAME.toml asks for. ENV is the file or name of a request;
+    without one and without flags, all requests in envs/ are locked.
 
     \b
     reprobuild lock --cuda 12.1 --package pandas --name frames
@@ -70,10 +72,10 @@ def lock(
     upgrade = Upgrade(everything=len(moved) < len(upgrade_), packages=moved)
     if check and (upgrade_ or conda_lock):
         other = "--upgrade" if upgrade_ else "--conda-lock"
-        raise click.UsageError(f"--check writes nothing, so it does not go with {other}")
+        raise click.UsageError(f"--check writes nothing, so it cannot be combined with {other}")
     chosen = _chosen(envs, flags, host)
     if conda_lock is not None and len(chosen) > 1:
-        raise click.UsageError("--conda-lock FILE is for one request; name it")
+        raise click.UsageError("--conda-lock FILE takes one request; name it")
     results, errors = [], []
     for env in chosen:
         try:
@@ -109,7 +111,7 @@ def lock(
 @click.option(
     "--self-contained",
     is_flag=True,
-    help="Write one Dockerfile that needs no context; it takes BuildKit 0.12.",
+    help="Write one Dockerfile that needs no context; requires BuildKit 0.12.",
 )
 @request_flags
 @as_json
@@ -125,17 +127,17 @@ def render(
     json_: bool,
     **flags: Any,
 ) -> None:
-    """Write the Dockerfile of a lock, and all that it copies.
+    """Write the Dockerfile of a lock, and everything that it copies.
 
     `docker build DIR` then needs no network. With --self-contained nothing is copied: the builder fetches
-    each locked file from its address, and holds it against its hash.
+    each locked file from its address, and verifies its hash.
 
     \b
     reprobuild render --cuda 12.1 -o context && docker build -t torch context
     reprobuild render --cuda 12.1 -o . --self-contained && docker build -t torch - < Dockerfile
     """
     if self_contained and no_artifacts:
-        raise click.UsageError("--self-contained has no artifacts; leave --no-artifacts out")
+        raise click.UsageError("--self-contained writes no artifacts; leave --no-artifacts out")
     found = chosen_lock(source, flags, host)
     if self_contained:
         path = write_self_contained(found, output, host=host)
@@ -182,12 +184,12 @@ COMMANDS: tuple[click.Command, ...] = (lock, render, completion)
 def _chosen(names: tuple[str, ...], flags: dict[str, Any], host: Host) -> list[Env]:
     env = env_from_flags(flags, host)
     if env is not None and names:
-        raise click.UsageError("give requests or flags, not both")
+        raise click.UsageError("pass requests or flags, not both")
     if env is not None:
         return [env]
     found = [read_env(name) for name in names] if names else all_envs()
     if not found:
-        raise click.UsageError("there is no request in envs/; `reprobuild lock --cuda 12.1` writes one")
+        raise click.UsageError("no request in envs/; `reprobuild lock --cuda 12.1` writes one")
     return found
 
 

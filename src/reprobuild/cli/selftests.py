@@ -1,4 +1,4 @@
-"""The command ``selftest``: run it again, prove that it can see, measure its cost, compare its reports."""
+"""The command ``selftest``: run it again, prove that it can detect, measure its cost, compare its reports."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from .common import as_json, columns, emit, gpu, table
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[IMAGE | REPORT...]")
 @gpu
-@click.option("--full", "mode", flag_value="full", help="Also what takes longer than seconds.")
-@click.option("--prove", "mode", flag_value="prove", help="See nondeterminism come and go on this machine.")
+@click.option("--full", "mode", flag_value="full", help="Include what takes longer than seconds.")
+@click.option("--prove", "mode", flag_value="prove", help="Watch nondeterminism appear and disappear here.")
 @click.option("--cost", "mode", flag_value="cost", help="Measure what determinism costs.")
 @click.option("--against", type=click.Path(path_type=Path), metavar="REPORT", help="Compare with a report.")
 @click.option("--fleet", "fleet_", is_flag=True, help="Compare the reports of many machines.")
@@ -52,11 +52,11 @@ def selftest(
 ) -> None:
     """Run the self-test of an image, or compare its reports.
 
-    A result holds for this kind of machine. Exit status 9 when the image fails, when --prove saw no
-    nondeterminism, or when a machine deviates from its own kind.
+    A result holds for this kind of machine. Exit status 9 if the image fails, if --prove saw no
+    nondeterminism, or if a machine deviates from its own kind.
 
-    REPORT is a file that `--json` has written. `--against` takes the image that its report names, when none
-    is given, or a second report in place of the image.
+    REPORT is a file that `--json` has written. Without an image, `--against` tests the one that its report
+    names; it also accepts a second report in place of the image.
 
     \b
     reprobuild selftest reprobuild/torch:2.4.1-cu121-py311 --gpu require
@@ -64,20 +64,20 @@ def selftest(
     reprobuild selftest --fleet a100.json h100.json -o fleet.html
     """
     if fleet_ and (mode or against):
-        raise click.UsageError("--fleet compares reports that are there; it goes with no other test")
+        raise click.UsageError("--fleet only compares existing reports; it cannot be combined with a test")
     if against and mode in ("prove", "cost"):
-        raise click.UsageError(f"--against compares results, and --{mode} has none")
+        raise click.UsageError(f"--against compares results, and --{mode} gives none")
     if output and not (fleet_ or mode == "cost"):
-        raise click.UsageError("-o goes with --fleet or --cost")
+        raise click.UsageError("-o needs --fleet or --cost")
     if fleet_:
         _fleet(targets, output or Path("fleet.html"), json_=json_)
         return
     if len(targets) > 1 or (not targets and against is None):
-        raise click.UsageError("which image? Give one, or with --fleet reports")
+        raise click.UsageError("pass one image, or reports with --fleet")
     earlier = read_report(against) if against else None
     target = targets[0] if targets else earlier.digest if earlier else ""
     if not target:
-        raise click.UsageError(f"{against} names no image; give one")
+        raise click.UsageError(f"{against} names no image; pass one")
     if mode == "cost":
         _cost(host, target, gpu, output, json_=json_)
     elif earlier and target.endswith(".json"):
@@ -98,7 +98,7 @@ COMMANDS: tuple[click.Command, ...] = (selftest,)
 
 
 def read_report(path: Path) -> SelfTestReport:
-    """Read a report from a file. Raises `SelfTestError` that names the file."""
+    """Read a report from a file. Raises `SelfTestError`, which names the file."""
     try:
         return SelfTestReport.parse_kept(path.read_bytes())
     except OSError as error:
@@ -116,7 +116,7 @@ def raise_failures(image: str, report: SelfTestReport) -> None:
     if report.verdict == "inconclusive":
         raise SelfTestError(
             f"{image}: the proof is inconclusive; a control that saw no nondeterminism proves nothing",
-            hint="Try on a machine with more cores, or on a quiet one.",
+            hint="try again on a machine with more cores, or on a quiet one",
         )
 
 
@@ -132,7 +132,7 @@ def _against(
 ) -> None:
     found = compare(earlier, report)
     if not found:
-        raise SelfTestError(f"{path}: no check has results there and in {name} too")
+        raise SelfTestError(f"{path}: no check has results both there and in {name}")
     if json_:
         emit(
             {
@@ -147,8 +147,8 @@ def _against(
     if differing:
         names = ", ".join(_label(each) for each in differing)
         raise SelfTestError(
-            f"{name} gives other bits than {path} on one kind of machine: {names}",
-            hint="Somewhere the machine, the driver or the image is not what it seems to be.",
+            f"{name} gives other bits than {path} on the same kind of machine: {names}",
+            hint="the machine, the driver or the image is not what it seems to be",
         )
 
 
@@ -176,7 +176,7 @@ def _agreement_rows(found: tuple[Agreement, ...]) -> list[tuple[str, str]]:
 
 def _apart(each: Agreement) -> str:
     if not each.results:
-        return "the same bits even so"
+        return "the same bits nevertheless"
     return f"other bits{_distance(each.ulp)}"
 
 
@@ -190,9 +190,9 @@ def _label(each: Agreement) -> str:
 
 def _fleet(paths: tuple[str, ...], output: Path, *, json_: bool) -> None:
     if len(paths) < 2:
-        raise click.UsageError("--fleet compares two reports or more")
+        raise click.UsageError("--fleet needs two reports or more")
     if len(set(paths)) < len(paths):
-        raise click.UsageError("--fleet: a report is named twice")
+        raise click.UsageError("--fleet: a report is listed more than once")
     stems = [Path(path).stem for path in paths]
     names = stems if len(set(stems)) == len(stems) else paths
     found = fleet(
@@ -213,7 +213,7 @@ def _fleet(paths: tuple[str, ...], output: Path, *, json_: bool) -> None:
                 for row in found.rows
             ],
         )
-        click.echo(f"\nthe same letter: the same bits; with !: other bits than its own kind\npage: {output}")
+        click.echo(f"\nsame letter: same bits; with !: other bits than its own kind\npage: {output}")
     _raise_deviations(found)
 
 

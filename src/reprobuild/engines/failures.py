@@ -55,6 +55,6 @@ def refuse_stranger(images: Images, name: str) -> None:
     with suppress(ImageError):
         if LABEL + "lock" not in images.find(name).labels:
             raise EngineError(
-                f"{name} is there already, and is no image of reprobuild's",
+                f"{name} already exists, and is not an image made by reprobuild",
                 hint="take its name away first, or give another one",
             )

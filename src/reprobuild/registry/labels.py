@@ -39,7 +39,7 @@ def read_remote(target: Target) -> Remote:
         raise RegistryError(f"{target}: its manifest is not one of an image") from None
     if LABEL + "lock" not in labels:
         raise ImageError(
-            f"{target} is no image of reprobuild's: it has no label {LABEL}lock",
+            f"{target} is not an image made by reprobuild: it has no label {LABEL}lock",
             hint="name one that reprobuild made, or one that starts FROM it",
         )
     return Remote(str(target), labels, size)

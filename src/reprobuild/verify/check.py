@@ -63,7 +63,7 @@ def _lock(tree: ImageTree, where: str) -> Lock:
     if _LOCK not in tree.kept or label is None:
         what = f"/{_LOCK}" if label is not None else f"label {LABEL}lock"
         raise ImageError(
-            f"{where} is no image of reprobuild's: it has no {what}",
+            f"{where} is not an image made by reprobuild: it has no {what}",
             hint="check an image that reprobuild made, or one that starts FROM it",
         )
     try:
