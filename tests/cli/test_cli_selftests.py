@@ -134,7 +134,7 @@ def test_against_a_report_of_the_same_kind(digest: str, runs: Any, call: Call, f
     said = call("selftest", NAME, "--against", file)
     assert said.status == 9
     assert "differs  conv2d: output; 0 ULP at most" in said.out
-    assert f"{NAME} gives other bits than before.json on one kind of machine: conv2d" in said.err
+    assert f"{NAME} gives other bits than before.json on the same kind of machine: conv2d" in said.err
     table = json.loads(call("selftest", NAME, "--against", file, "--json").out)
     assert [each["state"] for each in table["agreements"]] == ["differs"]
     assert table["report"]["image"] == digest
@@ -151,7 +151,7 @@ def test_against_a_report_of_another_kind(digest: str, runs: Any, call: Call, fo
         "not comparable 2 checks: the machines are of two kinds. CPU: X (None) and Some CPU (None);" in text
     )
     assert "conv2d: other bits; 0 ULP at most in the values kept" in text
-    assert "bmm: the same bits even so" in text
+    assert "bmm: the same bits nevertheless" in text
 
 
 def test_against_takes_the_image_of_the_report_or_a_second_report(
@@ -196,13 +196,13 @@ def test_reports_of_one_name_are_told_apart_by_their_folders(call: Call, folder:
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ([], "which image?"),
-        (["a", "b"], "which image?"),
+        ([], "pass one image"),
+        (["a", "b"], "pass one image"),
         (["--fleet", "a.json"], "two reports or more"),
-        (["--fleet", "a.json", "a.json"], "named twice"),
-        (["--fleet", "--prove", "a.json", "b.json"], "--fleet compares reports"),
-        (["x", "-o", "y.html"], "-o goes with"),
-        (["x", "--prove", "--against", "a.json"], "--prove has none"),
+        (["--fleet", "a.json", "a.json"], "listed more than once"),
+        (["--fleet", "--prove", "a.json", "b.json"], "--fleet only compares"),
+        (["x", "-o", "y.html"], "-o needs"),
+        (["x", "--prove", "--against", "a.json"], "--prove gives none"),
     ],
 )
 def test_arguments_that_make_no_sense(argv: list[str], message: str, call: Call, folder: Path) -> None:
