@@ -6,12 +6,14 @@ import random
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,7 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.lock.model import Lock
+from reprobuild.net import transport
 from support.disk import tiny_disk
 from support.fetching import QUICK, Meter, check, lock_of, sha256
 from support.server import Server, ca_file, serve
@@ -130,12 +133,19 @@ def test_a_body_without_a_length(server: Server, store: Store) -> None:
     check(store, BIG)
 
 
+@pytest.fixture
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
+
+
+@pytest.mark.usefixtures("_own_folder")
 def test_a_file_address(tmp_path: Path, store: Store) -> None:
     (tmp_path / "a wheel+.whl").write_bytes(BIG)
     fetch(lock_of({(tmp_path / "a wheel+.whl").as_uri(): BIG}), store, Meter())
     check(store, BIG)
 
 
+@pytest.mark.usefixtures("_own_folder")
 def test_a_file_address_that_is_gone_or_another(tmp_path: Path, store: Store) -> None:
     error = fails(lock_of({(tmp_path / "a.whl").as_uri(): SMALL}), store)
     assert "a.whl: No such file" in error.message
@@ -143,6 +153,55 @@ def test_a_file_address_that_is_gone_or_another(tmp_path: Path, store: Store) ->
     error = fails(lock_of({(tmp_path / "a.whl").as_uri(): SMALL}), store)
     assert sha256(b"another one") in error.message
     check(store)
+
+
+@pytest.mark.usefixtures("_own_folder")
+@pytest.mark.parametrize("kind", ["fifo", "device"])
+def test_a_file_address_of_what_is_no_file(tmp_path: Path, store: Store, kind: str) -> None:
+    path = tmp_path / "a.whl"
+    os.mkfifo(path) if kind == "fifo" else os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5))
+    error = fails(lock_of({path.as_uri(): SMALL}), store)
+    assert "not a regular file" in error.message
+    check(store)
+
+
+def test_a_file_address_that_no_setting_names(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock out of a pull request told hash and size of any file of the machine."""
+    secret, folder = tmp_path / "secret", tmp_path / "wheels"
+    secret.write_bytes(SMALL)
+    folder.mkdir()
+    (folder / "a.whl").symlink_to(secret)
+    for url in (secret.as_uri(), (folder / "a.whl").as_uri(), f"{folder.as_uri()}/../secret"):
+        monkeypatch.setenv("UV_FIND_LINKS", str(folder))
+        error = fails(lock_of({url: b"another wheel"}), store)
+        assert "none of your settings names its folder" in error.message
+        assert sha256(SMALL) not in error.message
+        monkeypatch.setenv("REPROBUILD_LOCAL_FILES", f"{folder}:{tmp_path}")
+        assert sha256(SMALL) in fails(lock_of({url: b"another wheel"}), store).message
+        monkeypatch.delenv("REPROBUILD_LOCAL_FILES")
+
+
+@pytest.mark.parametrize("size", [len(SMALL) + 1, len(SMALL) - 1, -1, 0, 10**30, 1e30, True])
+def test_a_size_that_is_not_the_file_s(server: Server, store: Store, size: int) -> None:
+    """With the right hash too: what is reserved, shown and compared is the size."""
+    lock = lock_of({server.add("/a.whl", SMALL): SMALL})
+    wheel = replace(lock.python[0].wheel, size=size)
+    error = fails(replace(lock, python=[replace(lock.python[0], wheel=wheel)]), store)
+    assert "a.whl" in error.message
+    check(store)
+
+
+def test_a_server_that_drips_is_given_up(
+    server: Server, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "WINDOW", 0.05)
+    monkeypatch.setattr(transport, "SLOWEST", 1 << 30)
+    error = fails(
+        lock_of({server.add("/a.whl", BIG, rate=4_000_000): BIG}), store, Patience(attempts=2, pause=0.001)
+    )
+    assert "bytes a second" in error.message
 
 
 # Connections and servers that break

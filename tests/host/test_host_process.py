@@ -108,6 +108,35 @@ def test_an_interrupt_kills_the_process(tmp_path: Path) -> None:
     assert not alive(int(pid_file.read_text()))
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_one_that_writes_without_end_is_stopped(stream: str) -> None:
+    code = f"import sys\nwhile True: sys.{stream}.write('x' * 4096)"
+    done = process.run(python(code), limit=100_000, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert max(len(done.stdout), len(done.stderr)) <= 100_000
+    assert b"stopped: it wrote more than 100000 bytes" in done.stderr
+    with pytest.raises(ProcessFailed, match="it wrote more than 100000 bytes"):
+        process.run(python(code), limit=100_000)
+
+
+def test_a_program_that_cannot_be_started_is_no_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "which", lambda _: None)  # no setpriv, which would hide it
+    bad = tmp_path / "program"
+    bad.write_text("no program")
+    for start in (process.run, process.call):
+        with pytest.raises(HostError, match="program cannot be started: Permission denied"):
+            start([str(bad)])
+
+
+def test_what_no_caller_expects_is_still_named() -> None:
+    """Status 7 and a message, where it was a traceback and status 1."""
+    with pytest.raises(HostError) as error:
+        process.run(python("raise SystemExit('broken settings')"))
+    assert error.value.message.endswith("exited with 1: broken settings")
+    with pytest.raises(HostError, match=r"did not end within 0.01 s"):
+        process.run(python("import time; time.sleep(60)"), timeout=0.01)
+
+
 def test_call_passes_the_status_on() -> None:
     assert process.call(python("raise SystemExit(7)")) == 7
 

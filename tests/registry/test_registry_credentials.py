@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import HostError, RegistryError
+from reprobuild.registry import credentials
 from reprobuild.registry.credentials import Login, login_for
 
 HOST = "registry.example:5000"
@@ -91,10 +92,30 @@ def test_a_helper_that_has_nothing_or_fails_or_is_missing(
     helper(tmp_path, monkeypatch, "echo the vault is locked >&2; exit 1")
     with pytest.raises(RegistryError, match="the vault is locked"):
         login_for(HOST, "x", env)
+    for rubbish in ("echo hunter2", "echo '[]'", "echo '{}'", "echo 5", """echo '{"Username": "u"}'"""):
+        helper(tmp_path, monkeypatch, rubbish)
+        with pytest.raises(RegistryError, match="does not answer with a login") as error:
+            login_for(HOST, "x", env)
+        assert "hunter2" not in error.value.message
+    monkeypatch.setattr(credentials, "_HELPER_SECONDS", 0.1)
+    helper(tmp_path, monkeypatch, "exec sleep 60")
+    with pytest.raises(RegistryError, match="did not end within"):
+        login_for(HOST, "x", env)
 
 
 @pytest.mark.parametrize(
-    "bad", ["{", {"auths": {HOST: {"auth": "%%"}}}, {"auths": {HOST: basic("no-colon")}}]
+    "bad",
+    [
+        "[]",
+        "[" * 100_000,
+        {"auths": [1]},
+        {"auths": {HOST: "x"}},
+        {"credHelpers": "x"},
+        {"auths": {HOST: {"auth": 5}}},
+        "{",
+        {"auths": {HOST: {"auth": "%%"}}},
+        {"auths": {HOST: basic("no-colon")}},
+    ],
 )
 def test_a_file_that_is_no_good_is_named(env: dict[str, str], tmp_path: Path, bad: object) -> None:
     write(tmp_path / ".docker/config.json", bad)

@@ -54,11 +54,15 @@ def test_the_compiler_s_flags_are_read_and_little_else(family: Index, torch: Fil
     assert len(asked) <= 3
 
 
-def test_a_wheel_on_this_machine(family: Index, torch: File, tmp_path: Path) -> None:
+def test_a_wheel_on_this_machine(
+    family: Index, torch: File, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "a folder/torch.whl"
     file.parent.mkdir()
     file.write_bytes(torch.body)
     with requests.Session() as session:
+        assert gpu_targets(file.as_uri(), session) == ()
+        monkeypatch.setenv("UV_FIND_LINKS", str(file.parent))
         assert gpu_targets(file.as_uri(), session) == FOUND
 
 

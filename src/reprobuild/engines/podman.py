@@ -138,15 +138,22 @@ class PodmanImages:
     def parent_of(self, image: Image) -> Image | None:
         """Return the image that one starts from, told by its layers; see `protocols.Images`."""
         label = f"label={LABEL}lock={image.labels.get(LABEL + 'lock', '')}"
-        listed = process.run([self._program, "images", "--quiet", "--no-trunc", "--filter", label]).stdout
-        found = {digest: self._layers(digest) for digest in sorted({*listed.decode().split()})}
+        command = [self._program, "images", "--quiet", "--no-trunc", "--filter", label]
+        listed = self._asked(command).decode().split()
+        found = {digest: self._layers(digest) for digest in sorted({*listed})}
         below = lowest_below(self._layers(image.digest), found)
         return self.find(below) if below is not None else None
 
     def _layers(self, digest: str) -> list[str]:
         command = [self._program, "image", "inspect", "--", digest.removeprefix("sha256:")]
-        [facts] = json.loads(process.run(command).stdout)
+        [facts] = json.loads(self._asked(command))
         return list(facts["RootFS"]["Layers"])
+
+    def _asked(self, command: list[str]) -> bytes:
+        try:
+            return process.run(command).stdout
+        except process.ProcessFailed as failed:
+            raise failures.refused("Podman", "look for an image", failed.tail) from None
 
     @contextmanager
     def opened(self, digest: str) -> Iterator[Iterator[Member]]:

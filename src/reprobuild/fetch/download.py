@@ -18,11 +18,14 @@ import requests
 import urllib3
 
 from ..errors import FetchError, StorageError
-from ..host.home import storage_errors, write_all
+from ..host.home import open_regular, storage_errors, write_all
 from .http_errors import TAMPERED, Again, failure_of, host_of, is_whole, refusal_of, summary_of
 from .store import Partial
 
 log = logging.getLogger(__name__)
+
+LARGEST = 1 << 40
+"""Bytes of a locked file; the largest layers and wheels have a hundredth of it."""
 
 CHUNK = 1 << 20
 """Bytes between two looks at `Stop`; also what a broken connection may lose."""
@@ -42,6 +45,14 @@ class Wanted:
     """What to do when no address has it any more."""
     more: Callable[[], tuple[str, ...]] | None = None
     """Asked for further addresses when those have failed."""
+
+    def __post_init__(self) -> None:
+        """Raise `FetchError` for a size that no file has, such as a registry may give."""
+        if type(self.size) is not int or not 0 < self.size <= LARGEST:
+            raise FetchError(
+                f"{self.filename}: its size is given as {str(self.size)[:40]}, which is not that of a file",
+                hint=self.gone,
+            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -177,7 +188,7 @@ class Download:
                 raise summary_of(self._artifact.filename, list(errors.values()))
             pause = self._patience.pause * 2 ** (attempt - 1)
             # Spread by chance, so that many downloads do not come back in one moment.
-            pause = max(pause * random.uniform(0.75, 1.25), after)  # noqa: S311 -- no secret hangs on it
+            pause = max(pause * random.uniform(0.75, 1.25), after)  # noqa: S311 -- no secret depends on it
             self._stop.wait(min(pause, self._patience.longest_pause))
 
     def _from_one(self, url: str) -> None:
@@ -201,7 +212,7 @@ class Download:
     def _copy(self, url: str) -> None:
         path = Path(url2pathname(urlsplit(url).path))
         try:
-            with path.open("rb") as source:
+            with open_regular(path) as source:
                 source.seek(self._done)
                 self._receive(source.read)
         except OSError as error:
@@ -259,7 +270,7 @@ class Download:
 
     def _verify(self, response: requests.Response | None = None) -> None:
         got = self._hash.hexdigest()
-        if got != self._artifact.sha256:
+        if got != self._artifact.sha256 or self._done != self._artifact.size:
             kind = "" if response is None else response.headers.get("Content-Type", "").partition(";")[0]
             page = ", a web page" if kind == "text/html" else ""
             by = f", from {host_of(response.url)}" if response is not None and response.history else ""

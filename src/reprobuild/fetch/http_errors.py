@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
@@ -12,6 +13,7 @@ import urllib3
 
 from ..errors import FetchError
 from ..net.session import scrub
+from ..net.transport import StalledError
 
 TAMPERED = (
     "nothing of it was kept; if a new try ends the same, either the index names a hash that its own file "
@@ -45,7 +47,7 @@ def refusal_of(response: requests.Response, gone: str) -> Again | FetchError:
     message = f"{host_of(response.url)} answers {code}{phrase}"
     if code >= 500 or code in _PASSING:
         wait = response.headers.get("Retry-After", "")
-        return Again(message, after=float(wait) if wait.isdecimal() else 0)
+        return Again(message, after=float(wait) if re.fullmatch("[0-9]{1,6}", wait) else 0)
     hint = {401: _CREDENTIALS, 403: _CREDENTIALS, 407: _PROXY, 404: gone, 410: gone}.get(code, gone)
     return FetchError(message, hint=hint)
 
@@ -100,6 +102,9 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _reason(chain: Sequence[BaseException]) -> str:
     last = chain[-1]
+    stalled = next((link for link in chain if isinstance(link, StalledError)), None)
+    if stalled is not None:
+        return str(stalled)
     if any(isinstance(link, TimeoutError | requests.Timeout) for link in chain):
         return "no answer within the time limit"
     if isinstance(last, ssl.SSLCertVerificationError):

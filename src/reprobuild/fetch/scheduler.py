@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
+from urllib.parse import urlsplit
 
 import requests
 
@@ -18,6 +19,7 @@ from ..lock.base_image import BaseLayer
 from ..lock.model import Artifact, CondaPackage, DebianPackage, Lock, PythonPackage
 from ..net import debian_snapshot
 from ..net.debian_mirrors import package_urls
+from ..net.local_files import named_file
 from ..net.session import session
 from .base_layers import fetch_base
 from .download import Download, Patience, Stop, Stopped, Wanted
@@ -88,8 +90,10 @@ def _wanted(lock: Lock, artifact: Artifact) -> Wanted:
             urls, gone = _mirrors(lock, deb), _GONE
             more = functools.partial(debian_snapshot.addresses, deb, lock.request.as_of)
         case CondaPackage(name=name):
+            _check_file(artifact.address)
             gone = f"the channel no longer has this file: `reprobuild lock --upgrade {name}`"
         case PythonPackage(name=name):
+            _check_file(artifact.address)
             gone = f"the index no longer has this file: `reprobuild lock --upgrade {name}`"
         case BaseLayer():
             gone = "the registry no longer has this image: `reprobuild lock --upgrade`"
@@ -101,6 +105,12 @@ def _wanted(lock: Lock, artifact: Artifact) -> Wanted:
         gone=gone,
         more=more,
     )
+
+
+def _check_file(url: str) -> None:
+    """Raise `FetchError` for an address of the lock that is a file which the user's settings do not name."""
+    if urlsplit(url).scheme == "file":
+        named_file(url)
 
 
 def _mirrors(lock: Lock, package: DebianPackage) -> tuple[str, ...]:

@@ -10,10 +10,12 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Literal
 from urllib.parse import quote
@@ -204,6 +206,16 @@ def storage_errors(path: Path) -> Iterator[None]:
                 f"{error.filename or path}: {reason}", hint=f"look at what is wrong with {path}"
             ) from error
         raise
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a file to read. OSError for what is not a regular file, which might never end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    file = os.fdopen(descriptor, "rb")
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return file
 
 
 def free_bytes(path: Path) -> int:

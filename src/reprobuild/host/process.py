@@ -12,11 +12,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ..errors import HostError
 
@@ -33,21 +35,34 @@ PACKAGES = {
 """The Debian package that brings a program, where the names differ."""
 
 
-class ProcessFailed(Exception):  # noqa: N818 -- not an error of the user's; callers turn it into one of errors.py
+OUTPUT_LIMIT = 256 << 20
+"""Bytes that a process may write on standard output or standard error before it is stopped."""
+
+
+_PIPE = 1 << 16
+
+
+class ProcessFailed(HostError):  # noqa: N818 -- callers that know more turn it into another of errors.py
     """A process ended badly. ``tail`` is the end of its standard error (or output, where that is empty)."""
 
     def __init__(self, argv: Sequence[str], returncode: int, tail: str) -> None:
-        super().__init__(f"{Path(argv[0]).name} exited with {returncode}: {tail}")
+        super().__init__(
+            f"{Path(argv[0]).name} exited with {returncode}: {tail or 'it said nothing'}",
+            hint=f"`reprobuild -v` shows the whole command; does {Path(argv[0]).name} work by hand?",
+        )
         self.argv = tuple(argv)
         self.returncode = returncode
         self.tail = tail
 
 
-class ProcessTimeout(Exception):  # noqa: N818 -- as above
+class ProcessTimeout(HostError):  # noqa: N818 -- as above
     """A process, with all it had started, was killed at its time limit of ``seconds``."""
 
     def __init__(self, argv: Sequence[str], seconds: float) -> None:
-        super().__init__(f"{Path(argv[0]).name} was stopped after {seconds:g} s")
+        super().__init__(
+            f"{Path(argv[0]).name} did not end within {seconds:g} s, and was stopped",
+            hint="run the command again on a quieter machine",
+        )
         self.seconds = seconds
 
 
@@ -84,17 +99,20 @@ def run(
     cwd: Path | None = None,
     stdin: bytes | None = None,
     timeout: float | None = None,
+    limit: int = OUTPUT_LIMIT,
     check: bool = True,
 ) -> Completed:
     """Run to the end and return what it wrote.
 
     ``env`` replaces the environment (None: inherited). Raises `ProcessFailed` on a status other than 0 when
-    ``check``, `ProcessTimeout` when ``timeout`` seconds pass. The process gets a session of its own, so that
-    a kill reaches all of its children; it is also killed when this call is interrupted.
+    ``check``, `ProcessTimeout` when ``timeout`` seconds pass, `HostError` when the program cannot be started.
+    One that writes more than ``limit`` bytes is killed, which its status and its last words then tell. The
+    process gets a session of its own, so that a kill reaches all of its children; it is also killed when this
+    call is interrupted.
     """
     log.debug("run: %s", shlex.join(argv))
-    with subprocess.Popen(
-        _with_us(argv),
+    with _started(
+        argv,
         stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -103,7 +121,7 @@ def run(
         start_new_session=True,
     ) as process:
         try:
-            out, err = process.communicate(stdin, timeout=timeout)
+            out, err = _communicate(process, stdin, timeout, limit)
         except subprocess.TimeoutExpired:
             _kill_session(process)
             raise ProcessTimeout(argv, timeout or 0) from None
@@ -119,7 +137,12 @@ def run(
 def call(argv: Sequence[str], *, cwd: Path | None = None) -> int:
     """Run in the foreground on this terminal (stdin, stdout and stderr inherited); return the exit status."""
     log.debug("call: %s", shlex.join(argv))
-    return subprocess.call(_with_us(argv), cwd=cwd)
+    with _started(argv, cwd=cwd) as process:
+        try:
+            return process.wait()
+        except BaseException:
+            process.kill()
+            raise
 
 
 def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None], *, umask: int = -1) -> None:
@@ -131,8 +154,8 @@ def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]
     # A file, not a pipe: nobody reads what the process says while its input is written.
     with (
         tempfile.TemporaryFile() as said,
-        subprocess.Popen(
-            _with_us(argv),
+        _started(
+            argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=said,
@@ -166,8 +189,8 @@ def stream(argv: Sequence[str]) -> Iterator[IO[bytes]]:
     log.debug("stream: %s", shlex.join(argv))
     with (
         tempfile.TemporaryFile() as said,
-        subprocess.Popen(
-            _with_us(argv),
+        _started(
+            argv,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=said,
@@ -201,6 +224,57 @@ def tail(output: bytes, lines: int = 15) -> str:
     """Return the last lines of some output as text, for a message."""
     text = output.decode("utf-8", "replace").strip()
     return "\n".join(text.splitlines()[-lines:])
+
+
+def _started(argv: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(_with_us(argv), **how)
+    except OSError as error:
+        raise HostError(
+            f"{Path(argv[0]).name} cannot be started: {error.strerror}",
+            hint="is it installed as it should be?",
+        ) from None
+
+
+def _communicate(
+    process: subprocess.Popen[bytes], stdin: bytes | None, timeout: float | None, limit: int
+) -> tuple[bytes, bytes]:
+    """Do as `subprocess.Popen.communicate`, but keep no more than ``limit`` bytes of either stream."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    found = (bytearray(), bytearray())
+
+    def read(pipe: IO[bytes], kept: bytearray) -> None:
+        with pipe:
+            while chunk := os.read(pipe.fileno(), _PIPE):
+                kept += chunk
+                if len(kept) > limit:
+                    _kill_session(process)
+                    return
+
+    def write(pipe: IO[bytes]) -> None:
+        with suppress(BrokenPipeError), pipe:
+            pipe.write(stdin or b"")
+
+    assert process.stdout is not None
+    assert process.stderr is not None
+    threads = [
+        threading.Thread(target=read, args=pair, daemon=True)
+        for pair in zip((process.stdout, process.stderr), found, strict=True)
+    ]
+    if process.stdin is not None:
+        threads.append(threading.Thread(target=write, args=(process.stdin,), daemon=True))
+    # The threads close them: one may still wait for a grandchild that the kill did not reach.
+    process.stdin = process.stdout = process.stderr = None
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(None if deadline is None else max(0, deadline - time.monotonic()))
+        if thread.is_alive():
+            raise subprocess.TimeoutExpired(process.args, timeout or 0)
+    process.wait(None if deadline is None else max(0, deadline - time.monotonic()))
+    if max(map(len, found)) > limit:
+        found[1].extend(b"\nstopped: it wrote more than %d bytes\n" % limit)
+    return bytes(found[0][:limit]), bytes(found[1][-limit:])
 
 
 def _with_us(argv: Sequence[str]) -> list[str]:

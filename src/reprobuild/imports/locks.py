@@ -11,7 +11,7 @@ from packaging.pylock import Package, Pylock, PylockValidationError
 from packaging.requirements import Requirement
 
 from ..errors import HostError, RequestError
-from ..host.process import run
+from ..host.process import ProcessTimeout, run
 from ..net.session import scrub
 from .common import Imported, load_toml, minor_of, read_text
 
@@ -70,7 +70,10 @@ def read_uv_lock(file: Path, extras: Sequence[str], groups: Sequence[str]) -> Im
         "UV_OFFLINE": "1",
         "UV_PYTHON_DOWNLOADS": "never",
     }
-    done = run(command, env=env, check=False, timeout=60)
+    try:
+        done = run(command, env=env, check=False, timeout=60)
+    except ProcessTimeout as error:
+        raise RequestError(f"{file}: uv cannot read it: {error.message}", hint=error.hint) from None
     if done.returncode != 0:
         raise RequestError(
             f"{file}: uv cannot read it: {scrub(done.stderr.decode('utf-8', 'replace').strip())}"

@@ -60,7 +60,7 @@ def addresses(package: DebianPackage, day: date | None) -> tuple[str, ...]:
             answer = http.get(asked, params={"fileinfo": "1"})
         rows = answer.json()["result"] if answer.ok else []
         hashes = [str(row["hash"]) for row in rows if row["architecture"] == package.architecture]
-    except (requests.RequestException, ValueError, KeyError, TypeError) as error:
+    except (requests.RequestException, ValueError, KeyError, TypeError, RecursionError) as error:
         log.debug("%s: %s", scrub(asked), scrub(str(error)))
         hashes = []
     return (*found, *(f"{root}/file/{each}" for each in hashes if re.fullmatch("[0-9a-f]{40}", each)))

@@ -13,6 +13,8 @@ from typing import Any
 from ..errors import RegistryError
 from ..host import process
 
+_HELPER_SECONDS = 120.0
+
 
 @dataclass(frozen=True, slots=True)
 class Login:
@@ -62,9 +64,20 @@ def _read(file: Path) -> Mapping[str, Any]:
         found = json.loads(file.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (OSError, ValueError) as error:
-        raise RegistryError(f"{file}: no credentials can be read from it: {error}") from None
-    return found if isinstance(found, dict) else {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise RegistryError(
+            f"{file}: cannot be read as a file of logins: {error}", hint="correct it, or log in again"
+        ) from None
+    if isinstance(found, dict) and all(
+        isinstance(found.get(k) or {}, dict) for k in ("auths", "credHelpers")
+    ):
+        auths = (found.get("auths") or {}).values()
+        if all(isinstance(entry or {}, dict) for entry in auths):
+            return found
+    raise RegistryError(
+        f"{file}: is not a file of logins: expected objects called auths and credHelpers",
+        hint="correct it, or log in again",
+    )
 
 
 def _of(config: Mapping[str, Any], key: str, file: Path) -> Login | None:
@@ -83,7 +96,7 @@ def _of(config: Mapping[str, Any], key: str, file: Path) -> Login | None:
         return None
     try:
         user, colon, password = base64.b64decode(entry["auth"], validate=True).decode().partition(":")
-    except ValueError:
+    except (ValueError, TypeError):
         colon = ""
     if not colon:
         raise RegistryError(f"{file}: auths.{key}.auth is not user:password in base64", hint="log in again")
@@ -93,11 +106,23 @@ def _of(config: Mapping[str, Any], key: str, file: Path) -> Login | None:
 def _ask(helper: str, key: str) -> Login | None:
     """Ask a credential helper (docker/docker-credential-helpers); None when it has nothing."""
     program = process.require(f"docker-credential-{helper}", "by your settings for registries")
-    done = process.run([program, "get"], stdin=key.encode(), check=False)
+    try:
+        # Long: it may ask the user for a password of its own.
+        done = process.run([program, "get"], stdin=key.encode(), check=False, timeout=_HELPER_SECONDS)
+    except process.ProcessTimeout as error:
+        raise RegistryError(f"docker-credential-{helper} gives no login for {key}: {error.message}") from None
     if done.returncode != 0:
         if b"credentials not found" in done.stdout + done.stderr:
             return None
         text = process.tail(done.stdout or done.stderr)
         raise RegistryError(f"docker-credential-{helper} failed for {key}: {text}")
-    found = json.loads(done.stdout)
-    return Login(str(found["Username"]), str(found["Secret"])) if found.get("Secret") else None
+    try:
+        found = json.loads(done.stdout)
+        user, secret = found["Username"], found["Secret"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        # What it wrote may hold the password.
+        raise RegistryError(
+            f"docker-credential-{helper} does not answer with a login for {key} in JSON",
+            hint=f"echo {key} | docker-credential-{helper} get",
+        ) from None
+    return Login(str(user), str(secret)) if secret else None

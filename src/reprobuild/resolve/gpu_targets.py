@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import zipfile
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import requests
 
-from ..errors import ResolveError
+from ..errors import FetchError, ResolveError
+from ..host.home import open_regular
+from ..net.local_files import named_file
 from ..net.session import scrub, without_credentials
 from .wheel_metadata import UNREADABLE, ranged_file
 
@@ -30,7 +31,7 @@ def gpu_targets(url: str, session: requests.Session) -> tuple[str, ...]:
     parts = urlsplit(url)
     try:
         if parts.scheme == "file":
-            with zipfile.ZipFile(Path(unquote(parts.path))) as wheel:
+            with open_regular(named_file(url)) as file, zipfile.ZipFile(file) as wheel:
                 return _named(wheel)
         with zipfile.ZipFile(ranged_file(url, session)) as wheel:
             return _named(wheel)
@@ -38,7 +39,7 @@ def gpu_targets(url: str, session: requests.Session) -> tuple[str, ...]:
         raise ResolveError(
             f"{without_credentials(url)} cannot be read: {scrub(str(error))}", hint="try again"
         ) from None
-    except (*UNREADABLE, requests.RequestException, ValueError, OSError):
+    except (FetchError, *UNREADABLE, requests.RequestException, ValueError, OSError):
         return ()
 
 
