@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,11 @@ settings.load_profile("reprobuild")
 
 GOLDEN = Path(__file__).parent / "golden"
 
-# Fixtures of a session are made once a process: these modules share what takes minutes to make.
-_SHARES = {
-    "engines": (
-        "test_engines_contract",
-        "test_engines_contexts",
-        "test_engines_self_contained",
-        "test_engines_gpu_daemons",
-    ),
-    "images": ("test_real_bad_days", "test_engines_bad_days", "test_real_sabotaged_image"),
-}
+STAGES = ("core", "engines", "slow")
+"""The marks of tests for real, of which each has one; a test without is of the stage ``quick``."""
+
+_MARKS: pytest.StashKey[Mapping[str, set[str]]] = pytest.StashKey()
+_LEFT_OUT: pytest.StashKey[dict[str, int]] = pytest.StashKey()
 
 
 # What is started in the background, or by nohup, ignores these, and so would all that the tests start.
@@ -40,32 +36,60 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """For several processes (``-n 2``): keep a module's tests together, and modules that share images."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
-        def _split_scope(self, nodeid: str) -> str:
-            return _share_of(nodeid)
-
-    return Scheduling(config, log)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, so that no process is left with it at the end."""
-    shares = list(_SHARES)
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark all tests for real as ``real``, and begin with what takes longest."""
+    config.stash[_MARKS] = {item.nodeid: {mark.name for mark in item.iter_markers()} for item in items}
+    for item in items:
+        if config.stash[_MARKS][item.nodeid] & {*STAGES, "benchmark"}:
+            item.add_marker("real")
 
     def turn(item: pytest.Item) -> int:
-        share = _share_of(item.nodeid)
-        return shares.index(share) if share in shares else len(shares) + (not item.get_closest_marker("real"))
+        marks = config.stash[_MARKS][item.nodeid]
+        return 0 if "xdist_group" in marks else 1 if marks & {*STAGES} else 2
 
     items.sort(key=turn)
 
 
-def _share_of(nodeid: str) -> str:
-    module = nodeid.partition("::")[0]
-    return next((share for share, modules in _SHARES.items() if Path(module).stem in modules), module)
+@pytest.fixture
+def marks_of_all(request: pytest.FixtureRequest) -> Mapping[str, set[str]]:
+    """Node ID → names of the marks, for all tests that were collected, those left out too."""
+    return request.config.stash[_MARKS]
+
+
+# --- what is left out by default is named, and how to run it ---
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    config = items[0].config
+    if config.option.markexpr in config.getini("addopts"):
+        marks = [config.stash[_MARKS][item.nodeid] for item in items]
+        stages = (next((stage for stage in STAGES if stage in each), "benchmark") for each in marks)
+        config.stash[_LEFT_OUT] = dict(Counter(stages))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # A process of pytest-xdist's, which ends with what it says to the one that speaks to the user.
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(_LEFT_OUT, {})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[_LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    left = config.stash.get(_LEFT_OUT, {})
+    for stage, tests in sorted(left.items()):
+        noun = "test" if tests == 1 else "tests"
+        line = f"left out: {tests} {noun} of the stage {stage}; run them with: .venv/bin/pytest -m {stage}"
+        terminalreporter.write_line(line.replace("of the stage benchmark", "that only print figures"))
+    if left:
+        terminalreporter.write_line(".ci/run installs what they need, and runs all but the figures")
+
+
+# --- homes and golden files ---
 
 
 @pytest.fixture(autouse=True)

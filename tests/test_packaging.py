@@ -17,7 +17,10 @@ import uv
 
 from conftest import GOLDEN
 
-pytestmark = pytest.mark.real  # hatchling and the dependencies come from the user's index
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("packaging"),
+]  # hatchling and the dependencies come from the user's index
 
 TOP = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]

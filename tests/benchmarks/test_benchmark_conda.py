@@ -14,7 +14,7 @@ import pytest
 from support.channel import Channel, serve_channel, small_forge
 from support.measuring import Printer, medians, watch
 
-pytestmark = [pytest.mark.real, pytest.mark.benchmark]
+pytestmark = pytest.mark.benchmark
 
 ROUNDS = 5
 OTHERS = 100_000

@@ -25,7 +25,7 @@ from support.registry import serve_registry
 from support.stack import CONSOLE, NAME, Stack
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.real, pytest.mark.benchmark]
+pytestmark = pytest.mark.benchmark
 
 # As people write it who keep pins alone. Its base is Debian with Python, ready, as `FROM python` would be.
 PLAIN = """\

@@ -20,7 +20,7 @@ from reprobuild.resolve.target import TargetPython, glibc_of
 from reprobuild.resolve.uv import ALWAYS, resolve_python
 from support.measuring import Printer, medians, watch
 
-pytestmark = [pytest.mark.real, pytest.mark.benchmark]
+pytestmark = pytest.mark.benchmark
 
 ROUNDS = 5
 

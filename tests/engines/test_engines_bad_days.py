@@ -19,7 +19,7 @@ from support.disk import tiny_disk
 from support.engines import Site, old_docker
 
 pytest_plugins = ["support.shared"]
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.engines, pytest.mark.xdist_group("engines")]
 
 
 def until(event: Callable[[], object], process: subprocess.Popen[bytes]) -> None:

@@ -20,7 +20,7 @@ from reprobuild.host.host import Host
 from support.locks import LOCK
 from support.small_root import small_image
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.core
 
 CONSOLE = Console(quiet=True)
 

@@ -284,7 +284,7 @@ def shell(engine: OciEngine, digest: str, script: str, gpu: GpuAccess | None, **
     )  # fmt: skip
 
 
-@pytest.mark.real
+@pytest.mark.core
 def test_cdi_reaches_the_program(
     image: tuple[OciEngine, str], cdi: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -343,7 +343,7 @@ def test_cdi_reaches_the_program(
     assert capfd.readouterr().out == "unset\n"
 
 
-@pytest.mark.real
+@pytest.mark.core
 def test_nodes_and_libraries_reach_the_program(
     image: tuple[OciEngine, str], dev: Path, driver: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -360,7 +360,7 @@ def test_nodes_and_libraries_reach_the_program(
     ]
 
 
-@pytest.mark.real
+@pytest.mark.core
 def test_a_hook_that_fails_is_the_host_s_fault(image: tuple[OciEngine, str], cdi: Path) -> None:
     hook = {"hookName": "createContainer", "path": "/bin/false"}
     access = found(cdi, {"kind": KIND, "containerEdits": {"hooks": [hook]}})
@@ -368,7 +368,7 @@ def test_a_hook_that_fails_is_the_host_s_fault(image: tuple[OciEngine, str], cdi
         shell(*image, "true", access)
 
 
-@pytest.mark.real
+@pytest.mark.core
 def test_a_stale_file_is_the_host_s_fault(image: tuple[OciEngine, str], cdi: Path) -> None:
     """As after an update of the driver: the file names a library that is gone."""
     mount = {"hostPath": "/nowhere/libcuda.so.1", "containerPath": "/x"}
@@ -396,7 +396,7 @@ def tested(tmp_path: Path) -> tuple[OciEngine, str]:
     return OciEngine(Host(home, CONSOLE)), small_image(home, **files)
 
 
-@pytest.mark.real
+@pytest.mark.core
 @pytest.mark.parametrize(
     ("gpu", "there", "reason"),
     [
@@ -428,7 +428,7 @@ def test_the_self_test_gets_what_was_asked_for(
     assert run_selftest(engine.runner(digest), program=selftest_files(), gpu=gpu).gpu_reason == reason
 
 
-@pytest.mark.real
+@pytest.mark.core
 def test_a_gpu_that_is_required_and_missing(
     tested: tuple[OciEngine, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from reprobuild.errors import HostError
 from reprobuild.host import namespaces, process
 
 
-@pytest.mark.real
+@pytest.mark.core
 def test_what_is_inside_dies_with_a_reprobuild_that_is_killed(tmp_path: Path) -> None:
     """The one who is killed cannot clean up: the kernel has to, mounts and grandchildren included."""
     needs("unshare")

@@ -24,7 +24,7 @@ def test_a_tree_goes_and_what_its_links_lead_to_stays(tmp_path: Path) -> None:
     assert (tmp_path / "kept").stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.real
+@pytest.mark.core
 def test_nothing_is_removed_through_a_mount(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root, to mount")
@@ -54,7 +54,7 @@ def test_what_is_refused_is_an_os_error(tmp_path: Path, monkeypatch: pytest.Monk
         remove_tree(tmp_path)
 
 
-@pytest.mark.real
+@pytest.mark.core
 def test_an_ordinary_user_s_unreadable_folders_go_too(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root, to become somebody else")

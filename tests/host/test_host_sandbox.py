@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from support.people import Person  # pytest itself imports the plugin
 
 pytest_plugins = ["support.people"]
-pytestmark = pytest.mark.real
 
 DRIVER = "support/sandboxed.py"
 
@@ -75,7 +74,10 @@ def person(request: pytest.FixtureRequest, people: Callable[[str], Person]) -> P
     return people(request.param)
 
 
-@pytest.fixture(scope="module", params=["crun", "runc"])
+RUNTIMES = [pytest.param("crun", marks=pytest.mark.core), pytest.param("runc", marks=pytest.mark.engines)]
+
+
+@pytest.fixture(scope="module", params=RUNTIMES)
 def box(request: pytest.FixtureRequest, person: Person) -> Box:
     needs(request.param)
     root = person.folder / f"root-{request.param}"

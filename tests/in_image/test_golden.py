@@ -47,6 +47,7 @@ def dumped(kept: object) -> str:
     return json.dumps(kept, indent=1, sort_keys=True) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_this_torch_gives_the_golden_numbers_as_any_kind_of_cpu(
     tmp_path: Path, request: pytest.FixtureRequest
@@ -64,6 +65,7 @@ def test_this_torch_gives_the_golden_numbers_as_any_kind_of_cpu(
         assert results(python, **env)[1] == kept[place], env
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_other_numbers_than_the_golden_ones_fail_by_name(tmp_path: Path) -> None:
     # Every process and both runs agree: only the kept values can tell.

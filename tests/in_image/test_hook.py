@@ -181,6 +181,7 @@ def state():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_every_kind_of_process_has_the_settings(tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv", torch=True)
@@ -218,6 +219,7 @@ if __name__ == "__main__":
     }
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_seeded_numbers_repeat_in_fresh_processes(tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv", torch=True)

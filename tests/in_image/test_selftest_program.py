@@ -196,6 +196,7 @@ def test_costs_as_text_have_a_line_each_and_the_reason_of_those_not_measured() -
 # --- With torch ---
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_clean_image_passes_every_check(tmp_path: Path) -> None:
     found = report(make_venv(tmp_path / "venv", torch=True), "--device", "cpu")
@@ -213,6 +214,7 @@ def test_a_clean_image_passes_every_check(tmp_path: Path) -> None:
     assert found.scope["cpu"]["threads"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_the_portable_profile_is_another_kind_of_machine_and_is_in_effect(tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv", torch=True)
@@ -226,6 +228,7 @@ def test_the_portable_profile_is_another_kind_of_machine_and_is_in_effect(tmp_pa
     assert states == {"matmul": "not comparable", "attention": "not comparable", "python-seed": "equal"}
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_results_that_hang_on_the_process_are_found_across_processes(tmp_path: Path) -> None:
     # Each process is in itself steady: only the comparison of the two can see it.
@@ -246,6 +249,7 @@ if "--child" in sys.orig_argv:
     assert reasons["bmm"] == reasons["hash-seed"] == "two processes differ"
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize("how", ["removed", "off"])
 def test_an_image_without_the_hook_fails_on_its_settings(tmp_path: Path, how: str) -> None:
@@ -256,6 +260,7 @@ def test_an_image_without_the_hook_fails_on_its_settings(tmp_path: Path, how: st
     assert failed(found) == {"setting-deterministic", "setting-cudnn", "setting-tf32", "raises"}
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_every_check_has_been_seen_to_fail(tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv", torch=True)
@@ -279,6 +284,7 @@ def test_every_check_has_been_seen_to_fail(tmp_path: Path) -> None:
     assert len(broken) >= 20
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_what_takes_longer_runs_with_full_and_is_named_without(tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv", torch=True)
@@ -292,6 +298,7 @@ def test_what_takes_longer_runs_with_full_and_is_named_without(tmp_path: Path) -
     assert {*longer} <= statuses.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_prove_passes_only_where_each_control_saw_nondeterminism(tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv", torch=True)
@@ -304,6 +311,7 @@ def test_prove_passes_only_where_each_control_saw_nondeterminism(tmp_path: Path)
     assert found.verdict == ("inconclusive" if "inconclusive" in controls.values() else "passed")
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_control_that_saw_nothing_is_never_passed(tmp_path: Path) -> None:
     steady = (
@@ -319,6 +327,7 @@ def test_a_control_that_saw_nothing_is_never_passed(tmp_path: Path) -> None:
     assert unsure.reason.startswith("50 runs with determinism off did not differ")
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_costs_are_ratios_of_one_run(tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv", torch=True)

@@ -108,7 +108,7 @@ def test_a_damaged_blob_is_an_error_of_the_image_and_leaves_nothing(home: Home, 
     assert (unpack(home, layer) / "usr/bin/tool").exists()
 
 
-@pytest.mark.real
+@pytest.mark.core
 def test_a_full_disk_is_no_damage(home: Home, tmp_path: Path) -> None:
     layer = layer_of(home, FILES)
     blob = LayerCache(home).blob(layer.digest)

@@ -120,7 +120,7 @@ def _easy_install() -> bytes:
     return wheel_bytes("easy", "1", {"easy.py": "def main(): pass\n"}, entry_points=points)
 
 
-@pytest.mark.real
+@pytest.mark.slow
 @pytest.mark.parametrize("pip", ["pip", "pip<25"])
 def test_real_wheels_are_installed_as_pip_does(tmp_path: Path, pip: str) -> None:
     fetch = [sys.executable, f"{bundled_pip()}/pip", "--no-input", "download", "--no-deps", "--quiet"]

@@ -93,7 +93,7 @@ def test_a_damaged_layer_is_not_handed_on(store: ImageStore, digest: str, tmp_pa
     assert {path.name for path in tmp_path.iterdir()} == {"a.tar", "home"}
 
 
-@pytest.mark.real
+@pytest.mark.core
 def test_a_full_disk(store: ImageStore, digest: str, tmp_path: Path) -> None:
     with tiny_disk(tmp_path / "small", 1 << 20) as small:
         with pytest.raises(StorageError, match="No space left on device"):
@@ -104,7 +104,7 @@ def test_a_full_disk(store: ImageStore, digest: str, tmp_path: Path) -> None:
 # --- others read it ---
 
 
-@pytest.mark.real
+@pytest.mark.engines
 def test_skopeo_reads_it(store: ImageStore, digest: str, tmp_path: Path) -> None:
     needs("skopeo")
     file = write(store, digest, tmp_path / "a.tar")
@@ -153,7 +153,7 @@ def podman_runs(podman: Podman, image: str, *argv: str) -> str:
     return podman("run", "--rm", "--network", "none", *limits, image, *argv)
 
 
-@pytest.mark.real
+@pytest.mark.engines
 def test_podman_loads_and_runs_the_archive(
     store: ImageStore, digest: str, tmp_path: Path, podman: Podman
 ) -> None:
@@ -168,7 +168,7 @@ def test_podman_loads_and_runs_the_archive(
     assert "OMP_NUM_THREADS=1\n" in podman_runs(podman, NAME, "env")
 
 
-@pytest.mark.real
+@pytest.mark.engines
 def test_podman_runs_the_layout_itself(store: ImageStore, digest: str, podman: Podman) -> None:
     store.name(digest, NAME)
     podman("pull", "--quiet", f"oci:{store.folder}:{NAME}")

@@ -267,7 +267,7 @@ def test_damaged_documents_are_said(store: ImageStore, what: str, harm: str) -> 
 # --- others read it ---
 
 
-@pytest.mark.real
+@pytest.mark.engines
 def test_skopeo_reads_the_store(home: Home, store: ImageStore) -> None:
     needs("skopeo")
     digest = small_image(home)

@@ -16,25 +16,19 @@ import pytest
 from conftest import needs
 from reprobuild.lock.reader import parse_lock
 from reprobuild.net.index_settings import ca_bundle
-from support.bench import TORCH, cpu_wheel
+from support.bench import TORCH, Bench
 from support.pytorch import PyTorch, serve_pytorch
 
-pytestmark = pytest.mark.real
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The real CPU wheel, which this machine's pip must be able to find."""
-    folder = tmp_path_factory.mktemp("wheel")
-    yield cpu_wheel(folder)
-    shutil.rmtree(folder)
+pytest_plugins = ["support.shared"]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("images")]
 
 
 @pytest.fixture
-def pytorch(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PyTorch]:
+def pytorch(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PyTorch]:
     bundle = ca_bundle() or Path(ssl.get_default_verify_paths().cafile or "/nonexistent")
     with serve_pytorch(tmp_path) as index:
-        version, tag = wheel.stem.split("-", 2)[1:]
+        name, wheel = bench.torch_wheel()
+        version, tag = name.removesuffix(".whl").split("-", 2)[1:]
         index.add("cpu", "torch", version, tag=tag, body=wheel.read_bytes())
         every = tmp_path / "every-ca.pem"
         every.write_bytes(bundle.read_bytes() + index.ca.read_bytes())

@@ -19,7 +19,7 @@ from reprobuild.resolve.resolver import Upgrade, resolve
 from support.hosts import quiet_host
 from support.resolving import request
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.slow
 
 CONSOLE = Console(quiet=True)
 PROGRAM = """

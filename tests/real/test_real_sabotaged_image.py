@@ -31,7 +31,7 @@ from support.altered import AlteredImage
 from support.bench import Bench
 
 pytest_plugins = ["support.shared"]
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.xdist_group("images")
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
 NAME = "sabotaged/torch:1"
@@ -182,6 +182,8 @@ for folder in ("one", "two"):
     ),
 }
 SABOTAGES = VARIABLES | FILES | CODE
+CORE = {"threads unset", "torch edited", "operation that drifts"}
+"""One of each kind; the others are in the stage ``slow``."""
 
 START = """
 import sys
@@ -216,7 +218,10 @@ def refused(image: AlteredImage) -> SelfTestReport:
     return report
 
 
-@pytest.mark.parametrize("name", SABOTAGES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.core if n in CORE else pytest.mark.slow) for n in SABOTAGES],
+)
 def test_a_sabotaged_image_is_refused_by_name(name: str, image: AlteredImage) -> None:
     sabotage = SABOTAGES[name]
     image.env = sabotage.env
@@ -229,6 +234,7 @@ def test_a_sabotaged_image_is_refused_by_name(name: str, image: AlteredImage) ->
     assert sabotage.check in {check.name for check in report.failed}, report.failures()
 
 
+@pytest.mark.slow
 def test_a_wheel_swapped_in_is_refused_by_name(image: AlteredImage, home: Home, tmp_path: Path) -> None:
     """Done as a derived image would, against the constraints: pip in the image puts in an older package."""
     if os.geteuid() != 0:
@@ -278,6 +284,7 @@ def load() -> Iterator[None]:
             process.wait()
 
 
+@pytest.mark.slow
 def test_the_clean_image_passes(image: AlteredImage) -> None:
     report = run_selftest(image, program=selftest_files(), gpu="off")
     assert report.failures() == []

@@ -38,6 +38,7 @@ def test_the_page_loads_nothing_and_is_the_same_every_time() -> None:
     assert links <= {b"http://www.w3.org/2000/svg"}  # a name, not an address to load
 
 
+@pytest.mark.slow
 def test_the_browser_shows_who_deviates(tmp_path: Path) -> None:
     page = tmp_path / "fleet.html"
     page.write_bytes(fleet_page(a_fleet()))
@@ -55,6 +56,7 @@ def test_the_browser_shows_who_deviates(tmp_path: Path) -> None:
     assert seen[255, 255, 255] > 1_000_000
 
 
+@pytest.mark.slow
 def test_the_browser_shows_that_all_agree(tmp_path: Path) -> None:
     page = tmp_path / "fleet.html"
     page.write_bytes(fleet_page(a_fleet(third=HASH)))
@@ -65,6 +67,7 @@ def test_the_browser_shows_that_all_agree(tmp_path: Path) -> None:
     assert colours(page, tmp_path / "page.png")[0xCC, 0, 0] == 0
 
 
+@pytest.mark.slow
 def test_the_plot_of_costs_has_a_bar_for_each_that_was_measured(tmp_path: Path) -> None:
     plot = cost_plot(parse_cost(costs(a_cost(), a_cost(name="matmul", ratio=1.0), NOT_MEASURED)))
     root = ET.fromstring(plot)

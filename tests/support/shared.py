@@ -13,25 +13,27 @@ from pathlib import Path
 import pytest
 
 from conftest import needs
-from support.bench import TORCH, Bench, cpu_wheel
+from reprobuild.fetch.store import Store
+from reprobuild.host.home import Home
+from reprobuild.workspace import read_lock
+from support.artifacts import fetch_once
+from support.bench import Bench
 from support.engines import Site, missing, needs_root, new_docker
-from support.index import File, serve_index
+from support.index import serve_index
 from support.stack import Stack
 
 
 @pytest.fixture(scope="session")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """The lock of PyTorch for the CPU, and a home, at first without an image."""
+    """The lock of PyTorch for the CPU and a home that has its files, at first without an image."""
     for program in ("mmdebstrap", "crun"):
         needs(program)
     folder = tmp_path_factory.mktemp("cpu")
-    wheel = cpu_wheel(folder)
     with serve_index() as index:
-        name = wheel.name.replace("%2B", "+")
-        index.files.append(File(project="torch", name=name, body=wheel.read_bytes()))
         index.add("humanise", "1.0")
         bench = Bench(folder, index.url)
-        bench.run("lock", "--cuda", "cpu", "--torch", TORCH)
+        bench.lock_torch()
+        fetch_once(read_lock(folder / bench.lock), Store(Home(bench.home)), tmp_path_factory)
         try:
             yield bench
         finally:

@@ -17,6 +17,7 @@ from reprobuild.host.host import Host
 from reprobuild.layers.plan import plan
 from reprobuild.lock.model import Lock
 from reprobuild.resolve.resolver import Upgrade, resolve
+from support.artifacts import link_artifacts
 from support.hosts import quiet_host
 from support.measuring import Watched, timed, watch
 from support.resolving import request
@@ -32,7 +33,7 @@ class Stack:
         self.folder, self.home = folder, Home(folder / "home")
         self.store, self.engine = Store(self.home), OciEngine(Host(self.home, CONSOLE))
         self.lock = self.locked()
-        _link_artifacts(Home.from_environment().root / "store", self.store.root)
+        link_artifacts(Home.from_environment().root / "store", self.store.root)
         self.fetched = timed(lambda: fetch(self.lock, self.store, CONSOLE))
 
     def locked(self, *packages: str) -> Lock:
@@ -69,14 +70,3 @@ class Stack:
         return [
             self.store.path(p.wheel.sha256) for p in sorted(self.lock.python, key=lambda p: -p.wheel.size)
         ]
-
-
-def _link_artifacts(source: Path, target: Path) -> None:
-    """Give a home the artifacts of another, as links; where those cannot be made they are fetched."""
-    for path in source.glob("sha256/??/*"):
-        place = target / path.relative_to(source)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            place.hardlink_to(path)
-        except OSError:
-            return

@@ -1,0 +1,27 @@
+"""Every test is of one stage, and what is left out by default is named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from conftest import STAGES
+
+TOP = Path(__file__).parents[1]
+
+
+def test_every_test_for_real_has_one_stage(marks_of_all: Mapping[str, set[str]]) -> None:
+    stages = {node: marks & {*STAGES, "benchmark"} for node, marks in marks_of_all.items()}
+    assert [node for node, found in stages.items() if len(found) > 1] == []
+    bare = {node for node, marks in marks_of_all.items() if not stages[node] and marks & {"real", "torch"}}
+    bare |= {node for node in stages if "/real/" in node and not stages[node]}
+    assert bare == set()
+
+
+def test_what_is_left_out_by_default_is_named() -> None:
+    argv = ["tests/test_envs.py", "tests/oci/test_oci_store.py", "-k", "envs or skopeo", "-n", "1"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *argv]
+    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True)
+    assert "left out: 1 test of the stage engines; run them with: .venv/bin/pytest -m engines" in done.stdout
