@@ -74,7 +74,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make, install = first.split(" && ")[2:4]
     assert (make, install) == ("python3 -m venv .venv", ".venv/bin/pip install .")
     run(["bash", "-c", f"{make} && {install}"], tree, clean_environment())
-    for name in ("src", "templates"):
+    for name in ("src", "templates", "envs"):
         shutil.rmtree(tree / name)
     return tree / ".venv/bin/reprobuild"
 
@@ -97,12 +97,12 @@ def test_the_sdist_holds_the_tree(built: Path) -> None:
     assert names == {*files("src", "templates", "tests", "envs", "docs"), *SHIPPED, "PKG-INFO"}
 
 
-def test_the_wheel_holds_the_package_and_the_templates(built: Path) -> None:
+def test_the_wheel_holds_the_package_the_templates_and_the_requests(built: Path) -> None:
     with zipfile.ZipFile(built / f"reprobuild-{PROJECT['version']}-py3-none-any.whl") as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
         licence = archive.read(f"reprobuild-{PROJECT['version']}.dist-info/licenses/LICENSE")
     package = {name.removeprefix("src/") for name in files("src")}
-    assert names == package | {f"reprobuild/{name}" for name in files("templates")}
+    assert names == package | {f"reprobuild/{name}" for name in files("templates", "envs")}
     assert {"reprobuild/py.typed", "reprobuild/in_image/reprobuild.pth"} <= names
     assert licence == (TOP / "LICENSE").read_bytes()
 

@@ -1,6 +1,6 @@
-"""The data files that ship with reprobuild: ``templates/`` and ``in_image/``.
+"""The data files that ship with reprobuild: ``templates/``, ``envs/`` and ``in_image/``.
 
-In a wheel both lie in the package; in a checkout ``templates/`` lies at the top of the repository.
+In a wheel all lie in the package; in a checkout the first two lie at the top of the repository.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from pathlib import Path
 
 def template(name: str) -> str:
     """Return the text of a file of ``templates/``. FileNotFoundError: no such template."""
-    return (_templates() / name).read_text(encoding="utf-8")
+    return (_folder("templates") / name).read_text(encoding="utf-8")
+
+
+def request(name: str) -> str | None:
+    """Return the text of a request that ships, by its name; None when there is no such request."""
+    file = _folder("envs") / f"{name}.toml"
+    return file.read_text(encoding="utf-8") if file.is_file() else None
 
 
 def in_image(name: str) -> bytes:
@@ -20,9 +26,9 @@ def in_image(name: str) -> bytes:
     return (resources.files(__package__) / "in_image" / name).read_bytes()
 
 
-def _templates() -> Traversable:
-    packaged = resources.files(__package__) / "templates"
+def _folder(name: str) -> Traversable:
+    packaged = resources.files(__package__) / name
     if packaged.is_dir():
         return packaged
     # An editable install or a checkout: src/reprobuild/assets.py is two folders below the repository's top.
-    return Path(__file__).resolve().parents[2] / "templates"
+    return Path(__file__).resolve().parents[2] / name

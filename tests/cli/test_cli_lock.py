@@ -13,6 +13,7 @@ import pytest
 from conftest import GOLDEN
 from reprobuild.errors import RenderError
 from reprobuild.lock.reader import parse_lock
+from reprobuild.request.model import Request
 from reprobuild.workspace import read_lock
 from support.bases import Pusher, files
 from support.index import Index
@@ -73,7 +74,7 @@ def test_every_flag_lands_in_the_request(ready: Index, call: Call) -> None:
     assert call("lock", *flags.split()).status == 0
     assert Path("envs/all.toml").read_text() == (
         'name = "all"\npython = "3.11"\ncuda = "12.1"\ntorch = "2.4.0"\n'
-        'packages = [\n    "filelock==1.0",\n]\n'
+        'packages = [\n    "filelock==1.0",\n    "numpy<2",\n]\n'
         'apt = [\n    "git",\n]\nas-of = 2024-09-15\n\n[base]\ndebian = "bookworm"\n\n[determinism]\n'
         'profile = "portable"\nthreads = 2\nseed = 7\n'
     )
@@ -104,7 +105,7 @@ def test_a_base_image(ready: Index, call: Call, tmp_path: Path) -> None:
 def test_json_is_alone_on_stdout(ready: Index, call: Call) -> None:
     [facts] = json.loads(call("lock", "--cuda", "12.1", "--json").out)
     assert (facts["file"], facts["state"], facts["moved"]) == (str(LOCK), "new", {})
-    assert facts["stack"] == {"cuda": "12.1.105", "numpy": "2.1.0", "python": "3.11.2", "torch": "2.4.1"}
+    assert facts["stack"] == {"cuda": "12.1.105", "numpy": "1.26.4", "python": "3.11.2", "torch": "2.4.1"}
     assert facts["digest"] == parse_lock(LOCK.read_text(), "").digest
 
 
@@ -129,6 +130,21 @@ def test_cuda_alone_takes_the_request_that_is_there(ready: Index, call: Call) ->
     assert call("lock", "--cuda", "12.1", "--torch", "2.4.1").out.startswith(f"{LOCK}: new")
     # Now two fit, and the one with the usual name counts.
     assert call("lock", "--cuda", "12.1").out.startswith(f"{LOCK}: unchanged")
+
+
+def test_cuda_alone_means_the_request_that_ships(ready: Index, call: Call) -> None:
+    """In an empty folder as in reprobuild's own repository, so that one name is one stack."""
+    shipped = Request.parse((GOLDEN.parents[1] / REQUEST).read_text(), "shipped")
+    assert call("lock", "--cuda", "12.1").status == 0
+    assert Request.parse(REQUEST.read_text(), "written") == shipped
+    assert versions()["numpy"] == "1.26.4"
+
+
+def test_flags_go_on_top_of_the_request_that_ships(ready: Index, call: Call) -> None:
+    argv = ("--package", "NumPy >=2", "--package", "filelock", "--seed", "3", "--name", "mine")
+    assert call("lock", "--cuda", "12.1", *argv).status == 0
+    request = Request.parse(Path("envs/mine.toml").read_text(), "written")
+    assert (request.packages, request.seed) == (("NumPy>=2", "filelock"), 3)
 
 
 def test_several_that_fit_are_listed(ready: Index, call: Call) -> None:
@@ -283,11 +299,11 @@ def test_a_hash_is_missing(locked: Index, call: Call) -> None:
 
 
 def test_a_lock_for_another_request(locked: Index, call: Call) -> None:
-    REQUEST.write_text(REQUEST.read_text().replace("packages = []", 'packages = ["filelock<1.1"]'))
+    REQUEST.write_text(REQUEST.read_text().replace('"numpy<2"', '"filelock<1.1"'))
     for command in (["lock", "--check"], ["image", "--cuda", "12.1"], ["render", str(REQUEST), "-o", "out"]):
         said = call(*command)
         assert (said.status, said.out) == (4, "")
-        assert "is for another request (packages: ['filelock<1.1'], there [])" in said.err
+        assert "is for another request (packages: ['filelock<1.1'], there ['numpy<2'])" in said.err
         assert "`reprobuild lock`" in said.err
     said = call("lock")
     assert said.out.startswith(f"{LOCK}: changed\n")

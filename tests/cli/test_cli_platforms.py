@@ -80,7 +80,7 @@ def test_one_file_with_a_lock_each(both: Index, call: Call) -> None:
 
 def test_the_second_takes_the_versions_of_the_first(both: Index, call: Call) -> None:
     both.add("numpy", "2.2.0", tag=ARM)
-    assert call("lock", "--cuda", "12.1", *BOTH).status == 0
+    assert call("lock", "--cuda", "12.1", "--package", "numpy", *BOTH).status == 0
     assert {versions(lock)["numpy"] for lock in locks().values()} == {"2.1.0"}
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -55,17 +56,26 @@ def test_it_is_sorted_and_a_function_of_the_lock(lock: Lock) -> None:
     assert lock.variables.items() <= config.env.items()
 
 
+_CPU: dict[str, Any] = {"name": "torch-cpu", "cuda": "cpu", "packages": ()}
+_PY312: dict[str, Any] = {"name": "torch-cu121-py312", "python": "3.12", "packages": ()}
+
+
 @pytest.mark.parametrize(
     ("changes", "torch", "name"),
     [
         ({}, "2.4.1", "reprobuild/torch:2.4.1-cu121-py311"),
         ({"name": "vision"}, "2.4.1", "reprobuild/vision:2.4.1-cu121-py311"),
-        ({"name": "torch-cpu", "cuda": "cpu"}, "2.4.1+cpu", "reprobuild/torch:2.4.1-cpu-py311"),
-        ({"name": "torch-cu121-py312", "python": "3.12"}, "2.4.1", "reprobuild/torch:2.4.1-cu121-py312"),
+        (_CPU, "2.4.1+cpu", "reprobuild/torch:2.4.1-cpu-py311"),
+        (_PY312, "2.4.1", "reprobuild/torch:2.4.1-cu121-py312"),
+        ({"torch": "2.4.0", "index": "pytorch"}, "2.4.0", "reprobuild/torch:2.4.0-cu121-py311"),
+        ({"packages": ()}, "2.4.1", "reprobuild/torch-cu121:2.4.1-cu121-py311"),
+        ({**_CPU, "packages": ("numpy<2",)}, "2.4.1+cpu", "reprobuild/torch-cpu:2.4.1-cpu-py311"),
+        ({**_CPU, "profile": "portable"}, "2.4.1+cpu", "reprobuild/torch-cpu:2.4.1-cpu-py311"),
+        ({"apt": ("git",)}, "2.4.1", "reprobuild/torch-cu121:2.4.1-cu121-py311"),
+        ({"seed": 1}, "2.4.1", "reprobuild/torch-cu121:2.4.1-cu121-py311"),
     ],
 )
-def test_the_default_name_of_the_image(changes: dict[str, str], torch: str, name: str) -> None:
+def test_the_default_name_of_the_image(changes: dict[str, Any], torch: str, name: str) -> None:
     python = [replace(p, version=torch) if p.name == "torch" else p for p in LOCK.python]
-    # mypy cannot see that the values fit the fields.
-    request = replace(LOCK.request, **changes)  # type: ignore[arg-type]
+    request = replace(LOCK.request, **changes)
     assert default_image_name(replace(LOCK, python=python, request=request)) == name

@@ -143,7 +143,7 @@ def test_which_of_two_indexes_has_a_package(
         monkeypatch.setenv("UV_CONFIG_FILE", str(tmp_path / "uv.toml"))
         monkeypatch.setenv("UV_INDEX_OWN_USERNAME", "team")
         monkeypatch.setenv("UV_INDEX_OWN_PASSWORD", "s3cret")
-        said = call("-v", "lock", "--cuda", "12.1")
+        said = call("-v", "lock", "--cuda", "12.1", "--package", "numpy")
         assert said.status == 0, said.err
         found = {p.name: p.wheel.url for p in locked("torch-cu121").python}
         best = family.root if strategy == "unsafe-best-match" else private.root

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import click
+from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from ..host.host import Host
@@ -23,6 +24,7 @@ from ..lock.model import Lock
 from ..pipeline import lock_of
 from ..request.fields import PLATFORMS
 from ..request.model import DEFAULT_PYTHON, Profile, Request, default_name
+from ..request.shipped import shipped_table
 from ..verify.find import find_image
 from ..workspace import Env, env_for, new_env, read_env, read_lock
 
@@ -93,6 +95,7 @@ def env_from_flags(flags: Mapping[str, Any], host: Host) -> Env | None:
     """Return the env that the flags ask for, or None if there are no flags.
 
     With ``--cuda`` alone, or with ``--python`` and ``--torch``, it is the one in ``envs/`` that fits.
+    A new one is the request that ships for this CUDA, with the flags on top of it.
     """
     given = {key: value for key, value in flags.items() if value not in (None, ())}
     if not given:
@@ -104,7 +107,7 @@ def env_from_flags(flags: Mapping[str, Any], host: Host) -> Env | None:
     if "cuda" not in given:
         names = ", ".join(f"--{key.replace('_', '-')}" for key in given)
         raise click.UsageError(f"{names}: a request also needs --cuda, for example --cuda 12.1")
-    request = _request(given)
+    request = _request(_on_shipped(given))
     if given.keys() <= {"cuda", "python", "torch"}:
         wanted = {key: given[key] for key in ("python", "torch") if key in given}
         return env_for(
@@ -129,6 +132,27 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
     table = request_table(imported, given, DEFAULT_PYTHON)
     packages = [*table.pop("packages"), *given.get("package", ())]
     return replace(new_env(_request({**table, **given, "package": packages})), hashes=imported.hashes)
+
+
+def _on_shipped(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the flags with what they leave open taken from the request that ships for this CUDA."""
+    shipped = shipped_table(given["cuda"], given.get("python", DEFAULT_PYTHON))
+    named = {_package(text) for text in given.get("package", ())}
+    packages = [text for text in shipped.get("packages", ()) if _package(text) not in named]
+    base = {} if given.keys() & _BASE.keys() else shipped.get("base", {})
+    return {
+        **{key: shipped[key] for key in ("torch", "index") if key in shipped},
+        **shipped.get("determinism", {}),
+        **{flag: base[key] for flag, key in _BASE.items() if key in base},
+        **given,
+        "package": [*packages, *given.get("package", ())],
+        "apt": [*shipped.get("apt", ()), *given.get("apt", ())],
+    }
+
+
+def _package(text: str) -> str:
+    # What is no requirement is refused with the rest of the request.
+    return canonicalize_name(re.split(r"[^\w.-]", text.strip(), maxsplit=1)[0])
 
 
 def _request(given: Mapping[str, Any]) -> Request:

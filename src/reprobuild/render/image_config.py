@@ -10,8 +10,8 @@ from packaging.version import Version
 
 from .. import __version__
 from ..lock.model import Lock
-from ..request.model import default_name
 from ..request.profiles import OWN_FOLDER, SITE_PREFIX, surroundings
+from ..request.shipped import is_usual
 
 LABEL = "dev.reprobuild."
 """The prefix of the labels that are reprobuild's own."""
@@ -54,9 +54,12 @@ def _env(lock: Lock) -> Mapping[str, str]:
 
 
 def default_image_name(lock: Lock) -> str:
-    """Return ``reprobuild/torch:2.4.1-cu121-py311``; a request not named by default has its name there."""
+    """Return ``reprobuild/torch:2.4.1-cu121-py311`` for what ``--cuda 12.1`` stands for.
+
+    Any other request has its own name there: two stacks must not take the name from each other.
+    """
     request = lock.request
-    repository = "torch" if request.name == default_name(request.cuda, request.python) else request.name
+    repository = "torch" if is_usual(request) else request.name
     flavour = "cpu" if request.cuda == "cpu" else "cu" + request.cuda.replace(".", "")
     # A tag may not hold the mark of an epoch.
     version = Version(lock.version_of("torch")).public.replace("!", "-")
