@@ -150,6 +150,16 @@ def test_a_script_reads_as_the_locked_pip_writes_it(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("form", ["{!r}", "clean({!r})", "textwrap.dedent({!r}).lstrip()"])
+@pytest.mark.parametrize("name", ["script_template", "_TEMPLATE: str", "self.text"])
+def test_a_pip_that_keeps_its_template_elsewhere(tmp_path: Path, name: str, form: str) -> None:
+    text = "import sys\nfrom %(module)s import %(import_name)s\nsys.exit(%(func)s())\n"
+    indented = "\n" + "".join(f"    {line}\n" for line in text.splitlines())
+    source = f"HELP = 'of %(module)s'\ndef make(self):\n    {name} = {form.format(indented)}\n"
+    files = {"pip/_internal/operations/install/wheel.py": source}
+    assert script_template(write_wheel(tmp_path, "pip", "99", wheel_bytes("pip", "99", files))) == text
+
+
 @pytest.mark.parametrize(
     "files",
     [
@@ -157,6 +167,10 @@ def test_a_script_reads_as_the_locked_pip_writes_it(tmp_path: Path) -> None:
         {"pip/_vendor/distlib/scripts.py": "OTHER = 1\n"},
         {"pip/_internal/operations/install/wheel.py": "script_template = make()\n"},
         {"pip/_internal/operations/install/wheel.py": "def (:\n"},
+        {"pip/_internal/operations/install/wheel.py": 'T = "%(module)s %(import_name)s %(func)s"\n'},
+        {
+            "pip/_internal/operations/install/wheel.py": 'T = "%(module)s.%(import_name)s(%(func)s(%(new)s))"'
+        },
     ],
 )
 def test_a_pip_without_a_template_is_refused(tmp_path: Path, files: dict[str, str]) -> None:

@@ -14,6 +14,7 @@ from .wheel_zip import opened
 
 _PYTHON = b"#!python"
 _DOTTED = re.compile(r"\w+(\.\w+)*")
+_FIELDS = ("module", "import_name", "func")
 
 
 def script_template(pip_wheel: Path) -> str:
@@ -25,21 +26,36 @@ def script_template(pip_wheel: Path) -> str:
 def template_of(read: Callable[[str], bytes | None]) -> str:
     """Return the text of a console script as the locked pip writes it, with distlib's ``%(module)s`` fields.
 
-    It changes with pip's version, so it is read from pip's own source: ``read`` gives a file of it, or None.
+    It changes with pip's version, and the engines that run pip itself must give the same files, so it is read
+    from pip's own source: the first text with all of distlib's fields, whatever its name and indentation are
+    there. ``read`` gives a file of that source, or None. Raises `BuildError` where there is none.
     """
-    sources = (
-        ("pip/_internal/operations/install/wheel.py", "script_template"),
-        ("pip/_vendor/distlib/scripts.py", "SCRIPT_TEMPLATE"),
-    )
-    for source, variable in sources:
-        text = read(source)
-        for node in ast.walk(ast.parse(text or b"")):
-            if isinstance(node, ast.Assign) and _assigns(node, variable):
-                return _literal(node.value)
+    for source in ("pip/_internal/operations/install/wheel.py", "pip/_vendor/distlib/scripts.py"):
+        for node in ast.walk(_tree(read(source) or b"")):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                text = textwrap.dedent(node.value).lstrip()
+                if set(_FIELDS) <= set(re.findall(r"%\((\w+)\)s", text)) and _fills(text):
+                    return text
     raise BuildError(
-        "pip: no template of its scripts was found in the locked version",
+        "pip: the locked version has no template of its scripts that reprobuild knows",
         hint='ask for another version of pip, for example packages = ["pip<27"]',
     )
+
+
+def _tree(source: bytes) -> ast.AST:
+    try:
+        return ast.parse(source)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return ast.Module(body=[], type_ignores=[])
+
+
+def _fills(template: str) -> bool:
+    """Whether a template becomes a Python program with nothing but the known fields."""
+    try:
+        ast.parse(template % dict.fromkeys(_FIELDS, "name"))
+    except (KeyError, ValueError, TypeError, SyntaxError):
+        return False
+    return True
 
 
 def is_wrapper(script: str, entry_points: Container[str]) -> bool:
@@ -77,25 +93,3 @@ def fixed_script(archive: zipfile.ZipFile, info: zipfile.ZipInfo, prefix: str) -
             return None  # it may be a program of 50 MB
         _, newline, rest = file.read().partition(b"\n")
     return f"#!/{prefix}/bin/python\n".encode() + (rest if newline else b"")
-
-
-def _assigns(node: ast.Assign, variable: str) -> bool:
-    return any(isinstance(t, ast.Name) and t.id == variable for t in node.targets) or any(
-        isinstance(t, ast.Attribute) and t.attr == variable for t in node.targets
-    )
-
-
-def _literal(node: ast.expr) -> str:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    # `textwrap.dedent("…").lstrip()` and the like, as pip has it.
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        inner = _literal(node.args[0] if node.args else node.func.value)
-        match node.func.attr:
-            case "dedent":
-                return textwrap.dedent(inner)
-            case "lstrip":
-                return inner.lstrip()
-            case "strip":
-                return inner.strip()
-    raise BuildError("the locked pip builds its scripts' template in a way that is not known")
