@@ -168,9 +168,7 @@ def test_a_pip_that_keeps_its_template_elsewhere(tmp_path: Path, name: str, form
         {"pip/_internal/operations/install/wheel.py": "script_template = make()\n"},
         {"pip/_internal/operations/install/wheel.py": "def (:\n"},
         {"pip/_internal/operations/install/wheel.py": 'T = "%(module)s %(import_name)s %(func)s"\n'},
-        {
-            "pip/_internal/operations/install/wheel.py": 'T = "%(module)s.%(import_name)s(%(func)s(%(new)s))"'
-        },
+        {"pip/_internal/operations/install/wheel.py": 'T = "%(module)s.%(import_name)s(%(func)s(%(new)s))"'},
     ],
 )
 def test_a_pip_without_a_template_is_refused(tmp_path: Path, files: dict[str, str]) -> None:

@@ -149,10 +149,9 @@ def keyring() -> str:
 def _host_releases() -> set[str]:
     """Return the names by which a source of this machine can mean its own Debian release."""
     try:
-        text = Path("/etc/os-release").read_text("utf-8")
+        fields = platform.freedesktop_os_release()
     except OSError:
         return set()
-    fields = dict(line.split("=", 1) for line in shlex.split(text, comments=True) if "=" in line)
     if fields.get("ID") != "debian":
         return set()
     return {*_ROLES, *_UNRELEASED, fields.get("VERSION_CODENAME", "")} - {""}

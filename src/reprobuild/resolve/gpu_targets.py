@@ -16,7 +16,7 @@ from ..errors import FetchError, ResolveError
 from ..host.home import open_regular
 from ..net.local_files import named_file
 from ..net.session import scrub, without_credentials
-from .wheel_metadata import UNREADABLE, ranged_file
+from .wheel_metadata import UNREADABLE, ranged_file, read_member
 
 _HEADER = "torch/include/ATen/cuda/CUDAConfig.h"
 _CODE = re.compile(r"code=((?:sm|compute)_[0-9]+[a-z]?)")
@@ -46,7 +46,7 @@ def gpu_targets(url: str, session: requests.Session) -> tuple[str, ...]:
 def _named(wheel: zipfile.ZipFile) -> tuple[str, ...]:
     if _HEADER not in wheel.namelist():
         return ()
-    found = set(_CODE.findall(wheel.read(_HEADER).decode("utf-8", "replace")))
+    found = set(_CODE.findall(read_member(wheel, _HEADER).decode("utf-8", "replace")))
     return tuple(sorted(found, key=_order))
 
 

@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 _AHEAD = 256 * 1024
 """Bytes of a range request at least: the list of files of a torch wheel is about 1 MB, its metadata 30 KB."""
 
+_MOST = 64 << 20
+"""Bytes of one wheel that are read at most; torch's list of files is about 1 MB."""
+
+LARGEST = 16 << 20
+"""Bytes, inflated, of a member that is read."""
+
 UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error)
 """What zipfile raises, by experience, for bytes that are no sound zip."""
 
@@ -58,7 +64,7 @@ def requirements(package: DistributionPackage, session: requests.Session) -> lis
 
 
 def ranged_file(url: str, session: requests.Session) -> io.RawIOBase:
-    """Return a file on a server, of which only what is read is fetched; ValueError where that fails."""
+    """Return a file on a server of which only the parts that are read are fetched; else ValueError."""
     return _RangedFile(url, session)
 
 
@@ -92,7 +98,14 @@ def _of(file: Path | io.RawIOBase) -> str:
         ]
         if len(names) != 1:
             raise ValueError(f"it has {len(names)} metadata files")
-        return wheel.read(names[0]).decode("utf-8")
+        return read_member(wheel, names[0]).decode("utf-8")
+
+
+def read_member(wheel: zipfile.ZipFile, name: str) -> bytes:
+    """Return a small member of a wheel that nothing has verified; ValueError where it is too large."""
+    if wheel.getinfo(name).file_size > LARGEST:
+        raise ValueError(f"{name} is larger than {LARGEST >> 20} MiB")
+    return wheel.read(name)  # inflates no more than the size that was just looked at
 
 
 class _RangedFile(io.RawIOBase):
@@ -101,7 +114,7 @@ class _RangedFile(io.RawIOBase):
     def __init__(self, url: str, session: requests.Session) -> None:
         self._url, self._session = url, session
         self._pieces: list[tuple[int, bytes]] = []
-        self._position = 0
+        self._position, self._fetched = 0, 0
         with session.head(url, allow_redirects=True) as answer:
             answer.raise_for_status()
             if "Content-Length" not in answer.headers:
@@ -141,13 +154,26 @@ class _RangedFile(io.RawIOBase):
         # A small read is of the end of the list, or of an entry whose neighbours are read next.
         first, last = start, min(max(end, start + _AHEAD), self._size)
         first = max(0, min(first, last - _AHEAD))
+        self._fetched += last - first
+        if self._fetched > _MOST:
+            raise ValueError(f"more than {_MOST >> 20} MiB of the wheel would have to be read")
         header = {"Range": f"bytes={first}-{last - 1}", "Accept-Encoding": "identity"}
         with self._session.get(self._url, headers=header, stream=True) as answer:
             answer.raise_for_status()
             if answer.status_code != 206:
                 raise ValueError("the server does not answer range requests")
-            piece = answer.content
+            piece = _no_more_than(last - first, answer)
         if len(piece) != last - first:
             raise ValueError("the server's answer to a range request has the wrong length")
         self._pieces.append((first, piece))
         return piece[start - first : end - first]
+
+
+def _no_more_than(size: int, answer: requests.Response) -> bytes:
+    """Return the body, cut a little after ``size`` bytes: the server may send without end."""
+    data = bytearray()
+    for chunk in answer.iter_content(64 * 1024):
+        data += chunk
+        if len(data) > size:
+            break
+    return bytes(data)
