@@ -7,6 +7,7 @@ import os
 import pty
 import signal
 import socket
+import stat
 import subprocess
 import time
 import uuid
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conftest import needs
+from reprobuild.host.confinement import MASKED
 from support.small_root import make_folder
 
 if TYPE_CHECKING:
@@ -140,6 +142,50 @@ def test_no_capability_and_none_to_be_had(box: Box) -> None:
     found = box.run("mount", "-t", "tmpfs", "tmpfs", "/home")
     assert found["status"] != 0
     assert "permission denied" in found["err"].lower()
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_device_node_in_a_layer_leads_nowhere(box: Box, writable: bool) -> None:
+    """As one of a disk did, with which an image read and wrote the host's files."""
+    layer = box.folder("nodes")
+    os.mknod(layer / "zero", 0o666 | stat.S_IFCHR, os.makedev(1, 5))
+    found = box.run("bash", "-c", "exec 3< /zero", layers=[str(layer)], writable=writable)
+    assert found["status"] != 0
+    assert "/zero: Permission denied" in found["err"]
+    if box.person.uid == 0:  # an ordinary user's mounts open no device whatever their flags
+        (line,) = [line for line in box.sh("cat /proc/self/mountinfo").splitlines() if " / / " in line]
+        assert {"nodev", "nosuid"} <= {*line.split()[5].split(",")}
+
+
+def test_what_tells_of_the_host_is_hidden(box: Box) -> None:
+    look = 'for p in "$@"; do if [ -d $p ]; then ls -A $p; elif [ -e $p ]; then cat $p; fi; done'
+    assert {"/proc/kcore", "/proc/keys", "/proc/acpi", "/sys/firmware"} <= set(MASKED)
+    assert box.run("bash", "-c", look, "bash", *MASKED)["out"] == ""
+
+
+@pytest.mark.parametrize("kind", ["--user", "--mount", "--net", "--pid"])
+def test_no_namespace_can_be_made(box: Box, kind: str) -> None:
+    found = box.run("unshare", kind, "true", capabilities=["SYS_CHROOT"])
+    assert found["status"] != 0
+    assert "unshare failed: Operation not permitted" in found["err"]
+
+
+def test_its_users_are_not_those_of_the_host(box: Box) -> None:
+    """With every number as it is, so that files keep their owners."""
+    assert box.sh("ls -l /proc/self/ns/user").split()[-1] != str(Path("/proc/self/ns/user").readlink())
+    if box.person.uid == 0:
+        assert box.sh("cat /proc/self/uid_map").split() == Path("/proc/self/uid_map").read_text().split()
+
+
+def test_without_a_user_namespace_the_rest_still_holds(box: Box) -> None:
+    said = box.sh("cat /proc/self/status", hooks={"poststop": [{"path": "/usr/bin/true"}]})
+    assert "Seccomp:\t2" in said
+    assert "CapEff:\t0000000000000000" in said
+
+
+def test_the_umask_shuts_no_user_of_the_program_out(box: Box) -> None:
+    found = box.run("ls", "-ld", "/", before=["sh", "-c", 'umask 077; exec "$@"', "sh"], writable=True)
+    assert found["out"].startswith("drwxr-xr-x")
 
 
 def test_the_root_is_read_only_and_tmp_is_not(box: Box) -> None:

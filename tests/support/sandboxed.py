@@ -33,6 +33,7 @@ def main() -> int:
         network=told.get("network", "none"),
         terminal=told.get("terminal", False),
         hooks=told.get("hooks", {}),
+        capabilities=told.get("capabilities", ()),
     )
     bundle = Path(tempfile.mkdtemp(prefix="bundle.", dir="."))
     layers = [Path(layer) for layer in told["layers"]]

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import HostError
-from . import namespaces, process
+from . import confinement, namespaces, process
 
+_ROOT_MODE = 0o755
 RUNTIMES: tuple[str, ...] = ("crun", "runc")
 
 # $1 options of the overlay, $2 the runtime, $3 where it keeps its state. crun refuses a host that has both
@@ -92,13 +93,14 @@ def prepare(folder: Path, layers: Sequence[Path], task: Task) -> list[str]:
     program = runtime()
     for name in ("rootfs", "layers", "upper", "work", "state", "empty"):
         (folder / name).mkdir()
+        (folder / name).chmod(_ROOT_MODE)  # the umask would shut other users of the program out
     # The mount's options must fit on one page, so each layer gets a short name.
     names = []
     for index, layer in enumerate(reversed(layers)):
         (folder / "layers" / str(index)).symlink_to(layer.absolute())
         names.append(f"layers/{index}")
     # Also a read-only root takes an upper folder: the runtime makes the points for its mounts there.
-    options = "lowerdir=" + ":".join([*names, "empty"]) + ",upperdir=upper,workdir=work"
+    options = "nodev,nosuid,lowerdir=" + ":".join([*names, "empty"]) + ",upperdir=upper,workdir=work"
     if os.geteuid() != 0:
         options += ",userxattr"
     (folder / "config.json").write_text(json.dumps(_config(task), indent=1))
@@ -149,6 +151,10 @@ def _config(task: Task) -> dict[str, Any]:
     capabilities = [f"CAP_{name}" for name in task.capabilities]
     kinds = ("bounding", "effective", "permitted", "inheritable")
     spaces = ["pid", "ipc", "uts", "mount", *(["network"] if task.network == "none" else [])]
+    # Not with the hooks of a GPU's vendor, which mount what belongs to the host's users. Elsewhere it also
+    # locks the root's nodev, which runtimes drop when they make the root read-only.
+    ids = confinement.user_namespace() if not task.hooks else {}
+    spaces += ["user"] if ids else []
     return {
         "ociVersion": "1.0.2",
         "process": {
@@ -159,20 +165,30 @@ def _config(task: Task) -> dict[str, Any]:
             "cwd": task.cwd,
             "capabilities": dict.fromkeys(kinds, capabilities),
             "noNewPrivileges": True,
+            "rlimits": [
+                {
+                    "type": "RLIMIT_NPROC",
+                    "soft": confinement.MOST_PROCESSES,
+                    "hard": confinement.MOST_PROCESSES,
+                }
+            ],
         },
         "root": {"path": "rootfs", "readonly": not task.writable},
         "hostname": "reprobuild",
         "mounts": [
             *_MOUNTS,
-            _sys(task),
+            _sys(task, own_users=os.geteuid() != 0 or bool(ids)),
             *(_bind(b) for b in task.binds),
             *(_device_bind(d) for d in task.devices),
         ],
         "hooks": {kind: list(hooks) for kind, hooks in task.hooks.items()},
         "linux": {
             "namespaces": [{"type": kind} for kind in spaces],
-            "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list"],
-            "readonlyPaths": ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"],
+            **ids,
+            "maskedPaths": list(confinement.MASKED),
+            "readonlyPaths": list(confinement.READ_ONLY),
+            "seccomp": confinement.seccomp(task.capabilities),
+            "resources": {"devices": confinement.device_rules([device.source for device in task.devices])},
         },
     }
 
@@ -205,10 +221,10 @@ def _mount(destination: str, kind: str, *options: str) -> dict[str, Any]:
     return {"destination": destination, "type": kind, "source": kind, "options": list(options)}
 
 
-def _sys(task: Task) -> dict[str, Any]:
-    if task.network == "none" or os.geteuid() == 0:
+def _sys(task: Task, *, own_users: bool) -> dict[str, Any]:
+    if task.network == "none" or not own_users:
         return _mount("/sys", "sysfs", "nosuid", "noexec", "nodev", "ro")
-    # The kernel lets only the owner of the network namespace mount sysfs, which an ordinary user is not.
+    # The kernel lets only the owner of the network namespace mount sysfs, which the host's own root is.
     options = ["rbind", "nosuid", "noexec", "nodev", "ro"]
     return {"destination": "/sys", "type": "bind", "source": "/sys", "options": options}
 
