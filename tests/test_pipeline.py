@@ -96,7 +96,7 @@ def test_a_failed_self_test_leaves_a_candidate_and_says_what_differed(
     with pytest.raises(SelfTestError) as caught:
         make_image(LOCK, None, "auto", quiet_host(home))
     message = caught.value.message
-    assert f"the self-test failed (conv2d), so {NAME} is not given" in message
+    assert f"the self-test failed (conv2d), so {NAME} is not set" in message
     assert "conv2d: two processes differ" in message
     assert f"output: expected {'c' * 64}, got {'d' * 64}" in message
     assert names(home) == [()]

@@ -1,14 +1,14 @@
-"""Every failure that a user can cause, one class and one exit code a kind.
+"""Every failure that a user can cause: one class, and one exit code, for each kind.
 
-A message says what happened and where; ``hint`` says what to do. cli.py prints both and exits with
-``exit_code``; nothing below it prints or exits. Codes 1 and 2 are left to bugs and to bad arguments.
+A message says what happened and where; ``hint`` says what to do. cli/ prints both and exits with
+``exit_code``; nothing below it prints or exits. Codes 1 and 2 are reserved for bugs and bad arguments.
 """
 
 from __future__ import annotations
 
 
 class ReprobuildError(Exception):
-    """The base of all; never raised itself."""
+    """The base class; never raised itself."""
 
     exit_code = 1
 
@@ -25,19 +25,19 @@ class RequestError(ReprobuildError):
 
 
 class LockError(ReprobuildError):
-    """The lock is not valid, was edited, or is for another request."""
+    """The lock is missing, not valid, was edited, or belongs to another request."""
 
     exit_code = 4
 
 
 class ResolveError(ReprobuildError):
-    """No set of packages fits the request, or an index cannot be read."""
+    """No set of packages satisfies the request, or an index cannot be read."""
 
     exit_code = 5
 
 
 class FetchError(ReprobuildError):
-    """A locked artifact could not be had, or its bytes are not those locked."""
+    """A locked artifact could not be fetched, or its bytes are not those locked."""
 
     exit_code = 6
 
@@ -55,7 +55,7 @@ class BuildError(ReprobuildError):
 
 
 class SelfTestError(ReprobuildError):
-    """The image did not pass its self-test: it failed, crashed, hung or said nothing that can be read."""
+    """The image did not pass its self-test: it failed, crashed, hung or gave no valid report."""
 
     exit_code = 9
 
@@ -67,7 +67,7 @@ class ImageError(ReprobuildError):
 
 
 class StorageError(ReprobuildError):
-    """The disk is full, or a file or folder of reprobuild's cannot be written."""
+    """The disk is full, or a file or folder cannot be written."""
 
     exit_code = 11
 
@@ -79,18 +79,18 @@ class RenderError(ReprobuildError):
 
 
 class DifferenceError(ReprobuildError):
-    """Two images are not the same, or an image is not what its lock says."""
+    """Two images differ, or an image is not what its lock says."""
 
     exit_code = 13
 
 
 class EngineError(ReprobuildError):
-    """Docker or Podman is gone, full, or refused what it was asked."""
+    """Docker or Podman is gone, full, or refused a request."""
 
     exit_code = 14
 
 
 class RegistryError(ReprobuildError):
-    """A registry cannot be reached or trusted, or refused what it was asked."""
+    """A registry cannot be reached or trusted, or refused a request."""
 
     exit_code = 15

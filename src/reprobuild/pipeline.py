@@ -46,7 +46,7 @@ from .workspace import Env, lock_for, read_lock, read_locks
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """An image that passed and has its name."""
+    """An image that has passed and been named."""
 
     name: str
     digest: str
@@ -54,12 +54,12 @@ class Made:
 
 
 def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], tuple[Lock, ...]]:
-    """Resolve a request and write its locks; return them and those before, whose pins stay where they can."""
+    """Resolve a request and write its locks; return them and the earlier ones, whose pins stay."""
     before = _before(env, upgrade)
     locks = resolve_platforms(env.request, existing=before, upgrade=upgrade, host=host)
     for lock in locks:
         check_hashes(lock, env.hashes)
-    # A request from flags is written only now, so that one which cannot be locked leaves nothing behind.
+    # A request from flags is written only now, so that one that cannot be locked leaves nothing behind.
     if env.save():
         host.console.step(f"wrote {env.file}")
     atomic_write(env.lock_file, dump_locks(locks).encode())
@@ -67,7 +67,7 @@ def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], 
 
 
 def _before(env: Env, upgrade: Upgrade) -> tuple[Lock, ...]:
-    """Return the locks that are there. What cannot be read is no matter where no pin of it is to stay."""
+    """Return the existing locks. An unreadable one is only an error if pins of it have to stay."""
     if not env.lock_file.exists():
         return ()
     try:
@@ -79,9 +79,9 @@ def _before(env: Env, upgrade: Upgrade) -> tuple[Lock, ...]:
 
 
 def lock_of(env: Env, host: Host, platform: str | None = None) -> Lock:
-    """Return the lock of a request for a platform, made when there is none.
+    """Return the lock of a request for a platform; make it if there is none.
 
-    Raises `LockError` when it is for another request.
+    Raises `LockError` if it belongs to another request.
     """
     if not env.lock_file.exists():
         locks, _ = lock_env(env, Upgrade(), host)
@@ -123,21 +123,21 @@ def selftest_image(engine: Engine, digest: str, gpu: Gpu, host: Host, *, mode: M
 
 
 def check_host(lock: Lock) -> None:
-    """Raise `HostError` for what a build will need and this machine lacks, before gigabytes are fetched."""
+    """Raise `HostError` for what a build needs and this machine lacks, before gigabytes are fetched."""
     if lock.base is None:
         process.require("mmdebstrap", "to install the Debian packages of the image")
     namespaces.check(all_ids=bool(lock.debian))
 
 
 def _check_gpus(lock: Lock, gpu: Gpu, host: Host) -> None:
-    """Say before the download that this machine's driver or GPU will not do for the lock's PyTorch."""
+    """Warn, before the download, if this machine's driver or GPU cannot run the lock's PyTorch."""
     if gpu == "off":
         return
-    # Where there is no GPU to hand in, there is no hint: the engine looks at that.
+    # If there is no GPU to pass in, there is no hint: the engine examines that.
     for bad in (each for each in examine_gpus(needs_of(lock)) if each.good is False and each.hint):
         if gpu == "require":
             raise HostError(f"--gpu require: {bad.text}", hint=bad.hint)
-        host.console.warn(f"{bad.text}: the test on the GPU will fail")
+        host.console.warn(f"{bad.text}; the test on the GPU will fail")
 
 
 def write_context(lock: Lock, folder: Path, *, artifacts: bool, host: Host) -> Rendered:
@@ -170,7 +170,7 @@ def write_self_contained(lock: Lock, folder: Path, *, host: Host) -> Path:
 
 
 def _fill(lock: Lock, rendered: Rendered, folder: Path, host: Host) -> None:
-    """Write a whole context; what is locked is in the store, and the caller holds the build's lock."""
+    """Write a whole context. Everything locked is in the store, and the caller holds the build lock."""
     _write_texts(rendered, folder)
     for artifact in rendered.artifacts:
         _place(Store(host.home).path(artifact.sha256), folder / artifact.path)

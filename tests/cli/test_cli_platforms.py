@@ -174,7 +174,9 @@ def test_no_image_of_the_other(
     assert call("lock", "--cuda", "12.1", *BOTH).status == 0
     said = call("image", "torch-cu121", "--platform", "linux/arm64")
     assert said.status == 7
-    assert "the lock is for linux/arm64, and the embedded engine makes images for this machine" in said.err
+    assert (
+        "the lock is for linux/arm64, but the embedded engine only makes images for this machine" in said.err
+    )
     assert "binfmt_misc with qemu-aarch64" in said.err
     said = call("render", "torch-cu121", "-o", "ctx", "--platform", "linux/arm64")
     assert (said.status, "has no emulator for aarch64 programs" in said.err) == (7, True)

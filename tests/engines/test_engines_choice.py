@@ -57,7 +57,7 @@ def test_one_that_is_named_must_answer(home: Home, tmp_path: Path, monkeypatch: 
     with pytest.raises(HostError, match="podman is not installed"):
         choose("podman", Host(home, CONSOLE))
     with_podman(tmp_path, monkeypatch, 1)
-    with pytest.raises(HostError, match="podman does not work here: broken"):
+    with pytest.raises(HostError, match="podman does not work on this machine: broken"):
         choose("podman", Host(home, CONSOLE))
 
 

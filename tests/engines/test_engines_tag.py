@@ -47,7 +47,7 @@ def test_a_failing_report_gives_none_and_says_why() -> None:
         tag(names, DIGEST, NAME, report(a_check(name="bmm"), FAILED))
     assert names.given == []
     assert caught.value.message == (
-        f"the self-test failed (conv2d), so {NAME} is not given:\nconv2d: two processes differ\n"
+        f"the self-test failed (conv2d), so {NAME} is not set:\nconv2d: two processes differ\n"
         f"  output: expected {'c' * 64}, got {'d' * 64}"
     )
     assert f"`reprobuild run {DIGEST[:19]}`" in caught.value.hint

@@ -62,7 +62,7 @@ def test_the_driver_says_what_it_is(smi: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"), [("#!/bin/sh\nexit 9\n", "exited with 9"), ("#!/bin/sh\n", "names no driver")]
+    ("text", "says"), [("#!/bin/sh\nexit 9\n", "exited with 9"), ("#!/bin/sh\n", "printed no driver")]
 )
 def test_a_driver_that_is_broken(smi: Path, text: str, says: str) -> None:
     smi.write_text(text)
@@ -84,8 +84,8 @@ def test_a_driver_older_than_its_cuda_needs() -> None:
     assert needs.driver == "525.60.13"
     assert needs.refusal_of_driver("525.60.13", "12.0") is None
     assert needs.refusal_of_driver("525.9", "12.0") == (
-        f"driver 525.9 knows CUDA up to 12.0, and {LOCK.request.name} is for CUDA 12.1, which takes driver "
-        "525.60.13 or newer"
+        f"driver 525.9 supports CUDA up to 12.0, but {LOCK.request.name} is for CUDA 12.1, which needs "
+        "driver 525.60.13 or newer"
     )
 
 
@@ -129,8 +129,8 @@ def test_an_image_for_other_gpus(smi: Path, tmp_path: Path) -> None:
     assert "mmdebstrap" not in found
     assert found["GPU"].good is False
     assert found["GPU"].text == (
-        "NVIDIA A100-SXM4-40GB has compute capability 8.0, and the PyTorch of "
-        f"{LOCK.request.name} has code for sm_50, sm_90 only"
+        "NVIDIA A100-SXM4-40GB has compute capability 8.0, but the PyTorch of "
+        f"{LOCK.request.name} only has code for sm_50, sm_90"
     )
     assert found["driver"].good
 
@@ -151,11 +151,11 @@ def test_what_will_not_run_is_said_before_the_download(
 ) -> None:
     lock = replace(LOCK, gpu_targets=("sm_50",))
     if gpu == "require":
-        with pytest.raises(HostError, match=r"--gpu require: NVIDIA A100.* sm_50 only"):
+        with pytest.raises(HostError, match=r"--gpu require: NVIDIA A100.* only has code for sm_50"):
             _check_gpus(lock, gpu, Host(Home(tmp_path), Console()))
     else:
         _check_gpus(lock, gpu, Host(Home(tmp_path), Console()))
-        assert "sm_50 only: the test on the GPU will fail" in capsys.readouterr().err
+        assert "sm_50; the test on the GPU will fail" in capsys.readouterr().err
     _check_gpus(lock, "off", Host(Home(tmp_path), Console()))
     assert capsys.readouterr().err == ""
     _check_gpus(LOCK, gpu, Host(Home(tmp_path), Console()))
@@ -172,7 +172,7 @@ def test_an_image_is_not_fetched_before_that_is_said(
     Path("pylock.a.toml").write_text(replace(LOCK, gpu_targets=("sm_50",)).dump())
     said = call("image", "pylock.a.toml")
     assert said.status == FetchError.exit_code
-    assert said.err.index("sm_50 only: the test on the GPU will fail") < said.err.index("the download begins")
+    assert said.err.index("sm_50; the test on the GPU will fail") < said.err.index("the download begins")
 
 
 # --- An image, before it is pulled ---
@@ -217,9 +217,9 @@ def test_a_lock_needs_disk_and_a_driver(smi: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(doctor, "free_bytes", lambda _: 10**9)
     found = {each.name: each for each in examine(lock, Host(Home(tmp_path), Console(quiet=True)))}
     assert found["disk"].good is False
-    assert "are needed" in found["disk"].text
+    assert "needs about" in found["disk"].text
     assert found["driver"].good is False
-    assert found["driver"].text.startswith("driver 550.54.14 knows CUDA up to 12.4")
+    assert found["driver"].text.startswith("driver 550.54.14 supports CUDA up to 12.4")
     monkeypatch.setattr(doctor, "free_bytes", lambda _: 10**13)
     found = {each.name: each for each in examine(LOCK, Host(Home(tmp_path), Console(quiet=True)))}
     assert found["disk"].good

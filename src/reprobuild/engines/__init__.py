@@ -1,1 +1,1 @@
-"""What turns layers into images and runs programs in them."""
+"""Builds images, runs programs in them, and keeps them: the embedded engine, Docker and Podman."""

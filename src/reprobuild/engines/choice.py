@@ -18,9 +18,9 @@ Choice = Literal["auto", "oci", "docker", "podman"]
 
 
 def choose(choice: Choice, host: Host, builder: str | None = None) -> Engine:
-    """Return an engine. ``auto`` is Docker if a daemon answers, else Podman, else oci, and is told.
+    """Return an engine. ``auto`` is Docker if a daemon answers, else Podman, else oci; the choice is printed.
 
-    Raises `HostError` when the one that is named does not answer.
+    Raises `HostError` if the named one does not answer.
     """
     if choice != "auto":
         return _engine(choice, host, builder)
@@ -34,14 +34,14 @@ def choose(choice: Choice, host: Host, builder: str | None = None) -> Engine:
 
 
 def taker(name: Literal["docker", "podman"], host: Host) -> Taker:
-    """Return an engine that images can be loaded into. Raises `HostError` when it does not answer."""
+    """Return an engine that images can be loaded into. Raises `HostError` if it does not answer."""
     return _docker(host) if name == "docker" else PodmanEngine(host)
 
 
 def _engine(name: EngineName, host: Host, builder: str | None) -> Engine:
     if builder is not None and name != "docker":
         raise HostError(
-            f"--builder {builder}: only Docker has builders, and the engine is {name}",
+            f"--builder {builder}: only Docker has builders, but the engine is {name}",
             hint="add --engine docker",
         )
     match name:

@@ -1,7 +1,7 @@
-"""Docker: the rendered Dockerfile, built by BuildKit through buildx, or by the daemon's own old builder.
+"""Docker: the rendered Dockerfile, built by BuildKit through buildx, or by the daemon's legacy builder.
 
-Which daemon is the user's choice, as for the ``docker`` command: DOCKER_HOST, else the context in use. The
-SDK does all but BuildKit's export, which it does not know.
+The daemon is the one that the ``docker`` command uses: DOCKER_HOST, else the current context. The SDK does
+everything but BuildKit's export, which it does not support.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _REWRITES = (1, 45)
 
 
 class DockerEngine:
-    """Builds, keeps and runs images in a Docker daemon. Raises `HostError` when none answers."""
+    """Builds, keeps and runs images in a Docker daemon. Raises `HostError` if none answers."""
 
     kind: EngineName = "docker"
 
@@ -53,40 +53,40 @@ class DockerEngine:
 
     @property
     def keeps_manifests(self) -> bool:
-        """Whether images lie in containerd's store, which keeps manifests, and so digests, as they are."""
+        """Whether images are in containerd's store, which keeps manifests, and so digests, unchanged."""
         return [_SNAPSHOTTER] in [status[1:] for status in self._info.get("DriverStatus") or []]
 
     @property
     def takes_oci(self) -> bool:
-        """As containerd does; the older store of layers may not know zstd."""
+        """True with containerd's store; the older one may not support zstd."""
         return self.keeps_manifests
 
     def check(self, *, gpu: bool) -> None:
-        """Raise `HostError` when a builder was named and there is no buildx, or no GPU though wanted."""
+        """Raise `HostError` if a builder was named and buildx is missing, or if ``gpu`` and there is none."""
         if gpu:
             require_gpu(self.runner("").gpu_missing())
         if self._builder is not None and not has_buildx():
             raise HostError(
-                "--builder: the docker command has no buildx here",
+                "--builder: the docker command on this machine has no buildx",
                 hint="apt-get install -y docker-buildx (in Debian 13), or leave --builder out",
             )
         if self._builder is not None:
             find_builder(self._builder)  # asked for its errors, before gigabytes are fetched
 
     def build(self, lock: Lock, context: WriteContext) -> str:
-        """Build the rendered Dockerfile; see `protocols.Engine`. Names what an old Docker cannot do."""
+        """Build the rendered Dockerfile; see `protocols.Engine`. Warns of what an old Docker cannot do."""
         with self._host.home.scratch("context") as folder:
             context(folder)
             if has_buildx():
                 return self._buildkit(lock, folder)
             self._host.console.warn(
-                "docker has no buildx here, so its old builder is used: the same files, but a digest of"
-                " its own at each build, since it cannot rewrite time stamps"
+                "the docker command on this machine has no buildx: its legacy builder gives the same files,"
+                " but another digest at each build, since it cannot rewrite time stamps"
             )
             return self._legacy(folder)
 
     def _buildkit(self, lock: Lock, folder: Path) -> str:
-        """Build with buildx; where the exporter can, with time stamps that are the same at every build."""
+        """Build with buildx; if the exporter can, with time stamps that are the same at every build."""
         facts = folder.with_name(folder.name + ".json")
         builder = Builder() if self._builder is None else find_builder(self._builder)
         command = [
@@ -106,16 +106,16 @@ class DockerEngine:
                     self.load(iter(partial(out.read, CHUNK), b""))
             else:
                 self._host.console.warn(
-                    "this Docker cannot rewrite time stamps: the same files, but a digest of its own at each"
-                    " build (it takes Docker 26 with the image store of containerd, or a builder of its own)"
+                    "this Docker cannot rewrite time stamps: it gives the same files, but another digest at"
+                    " each build (Docker 26 with containerd's image store can, and so can buildx's builders)"
                 )
                 process.run([*command, "--load"])
             found = json.loads(facts.read_bytes())
         except process.ProcessFailed as failed:
             if builder.elsewhere and _NO_EXPORT.search(failed.tail):
                 raise HostError(
-                    f"--builder {self._builder}: that Docker keeps what it builds to itself: {failed.tail}",
-                    hint="give it the image store of containerd (containerd-snapshotter in its daemon.json);"
+                    f"--builder {self._builder}: that Docker cannot export what it builds: {failed.tail}",
+                    hint="turn on its containerd image store (containerd-snapshotter in its daemon.json);"
                     f" or build, test and keep the image there: DOCKER_CONTEXT={self._builder}",
                 ) from None
             raise _build_failed(failed.tail) from None
@@ -136,7 +136,7 @@ class DockerEngine:
                     raise _build_failed(str(event["error"]))
                 digest = event.get("aux", {}).get("ID", digest)
         if not digest:
-            raise EngineError("Docker ended its build without an image", hint="look at the daemon's log")
+            raise EngineError("Docker ended its build without an image", hint="see the daemon's log")
         return digest
 
     def runner(self, digest: str) -> DockerRunner:
@@ -144,7 +144,7 @@ class DockerEngine:
         return DockerRunner(self._client, self._info, digest)
 
     def load(self, archive: Iterator[bytes]) -> None:
-        """Take in an image archive."""
+        """Load an image archive."""
         with docker_errors("load an image"):
             response = self._client.api.load_image(archive)  # type: ignore[no-untyped-call]
             for event in response or ():
@@ -153,19 +153,19 @@ class DockerEngine:
 
 
 class DockerImages:
-    """The daemon's images. Their digest is the identifier that the daemon gives them."""
+    """The daemon's images. Their digest is the daemon's image ID."""
 
     def __init__(self, client: docker.DockerClient) -> None:
         self._client = client
 
     def find(self, reference: str) -> Image:
-        """Return the image of a name or identifier. Raises `ImageError`."""
+        """Return the image of a name or image ID. Raises `ImageError`."""
         with docker_errors("look for an image"):
             try:
                 image = self._client.images.get(reference)
             except ImageNotFound:
                 raise ImageError(
-                    f"Docker has no image {reference!r}", hint="`docker images` lists those that it has"
+                    f"Docker has no image {reference!r}", hint="`docker images` lists them"
                 ) from None
         return Image(
             digest=str(image.id),
@@ -181,7 +181,7 @@ class DockerImages:
             self._client.api.tag(digest, repository, tag)
 
     def parent_of(self, image: Image) -> Image | None:
-        """Return the image that one starts from, told by its layers; see `protocols.Images`."""
+        """Return the image that one starts from, recognised by its layers; see `protocols.Images`."""
         label = f"{LABEL}lock={image.labels.get(LABEL + 'lock', '')}"
         with docker_errors("look for an image"):
             found = {
@@ -193,7 +193,7 @@ class DockerImages:
 
     @contextmanager
     def opened(self, digest: str) -> Iterator[Iterator[Member]]:
-        """Give the members of the archive that ``docker save`` writes; see `protocols.Images`."""
+        """Yield the members of the archive that ``docker save`` writes; see `protocols.Images`."""
         with docker_errors("save an image"):
             yield tar_members(self._client.api.get_image(digest))
 

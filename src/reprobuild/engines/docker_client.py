@@ -1,4 +1,4 @@
-"""The way to a Docker daemon, and what goes wrong on it."""
+"""Connects to a Docker daemon, and turns what goes wrong into errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _GONE = (
 
 
 def connect() -> docker.DockerClient:
-    """Return a client of the daemon that the docker command would use. Raises `HostError`."""
+    """Return a client for the daemon that the docker command would use. Raises `HostError`."""
     try:
         _knock()
         client = docker.from_env(version="auto", timeout=600, use_ssh_client=True)
@@ -44,7 +44,7 @@ def connect() -> docker.DockerClient:
 
 
 def _knock() -> None:
-    """Raise OSError where nobody listens on the daemon's socket: the SDK would leave its own end open."""
+    """Raise OSError if nobody listens on the daemon's socket: the SDK would leave its own end open."""
     kind, _, path = _address().partition("://")
     if kind in ("unix", "http+unix"):
         with socket.socket(socket.AF_UNIX) as probe:
@@ -52,23 +52,23 @@ def _knock() -> None:
 
 
 def _address(context: str | None = None) -> str:
-    """Return where the daemon of a context is; without one, that of the context in use, or of DOCKER_HOST.
+    """Return the address of a context's daemon; by default that of DOCKER_HOST, else of the current context.
 
     ValueError: no such context.
     """
     if context in (None, "default") and (host := os.environ.get("DOCKER_HOST")):
         return host
     name = context or os.environ.get("DOCKER_CONTEXT")
-    # The SDK takes the default for a context that is not there.
+    # The SDK uses the default for a context that does not exist.
     if name and ContextAPI.get_context(name) is None:
         raise ValueError(f"there is no Docker context {name!r}")
     return str(ContextAPI.kwargs_from_context(name).get("base_url") or _SOCKET)
 
 
 def raise_if_gone(what: str, text: str) -> None:
-    """Raise `EngineError` when the daemon takes no new calls: what failed with ``text`` failed with it.
+    """Raise `EngineError` if the daemon takes no new connection: it was the cause of the failure ``text``.
 
-    One that is being shut down kills what it runs, and still answers on the connections that it has.
+    A daemon that is shutting down kills what it runs, and still answers on existing connections.
     """
     try:
         connect().close()
@@ -77,23 +77,23 @@ def raise_if_gone(what: str, text: str) -> None:
 
 
 def has_buildx() -> bool:
-    """Whether the docker command is here and has buildx."""
+    """Whether the docker command is installed and has buildx."""
     program = process.which("docker")
     return program is not None and process.run([program, "buildx", "version"], check=False).returncode == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """How the docker command is told to build, and whether the daemon in use lacks the image then."""
+    """The docker command's arguments for building, and whether the image is built outside the daemon."""
 
     command: tuple[str, ...] = ("buildx", "build")
     elsewhere: bool = False
 
 
 def find_builder(name: str) -> Builder:
-    """Return a builder of buildx by its name; one of the driver ``docker`` is the Docker of a context.
+    """Return a builder of buildx by its name; one with the driver ``docker`` is the Docker of a context.
 
-    Raises `HostError` when there is no such builder, or it does not answer.
+    Raises `HostError` if there is no such builder, or if it does not answer.
     """
     command = [process.require("docker", "to build with BuildKit"), "buildx", "inspect", name]
     done = process.run(command, check=False)
@@ -106,7 +106,7 @@ def find_builder(name: str) -> Builder:
         )
     )
     if done.returncode == 0 and not error and driver not in (None, "docker") and status != "running":
-        # One that sleeps is started; one that is gone looks the same until then.
+        # A stopped builder is started; one that is gone looks the same until then.
         done = process.run([*command, "--bootstrap"], check=False)
         error = None if done.returncode == 0 else f"it does not answer: {process.tail(done.stderr, 1)}"
     if done.returncode != 0 or not driver or error:
@@ -116,13 +116,13 @@ def find_builder(name: str) -> Builder:
         )
     if driver != "docker" or not endpoint:
         return Builder(("buildx", "build", "--builder", name), elsewhere=True)
-    # buildx takes the Docker of another context by that context alone.
+    # buildx selects the Docker of another context by that context only.
     return Builder(("--context", endpoint, "buildx", "build"), elsewhere=_address(endpoint) != _address())
 
 
 @contextmanager
 def docker_errors(what: str) -> Iterator[None]:
-    """Turn what the daemon, or the way to it, says into `EngineError`."""
+    """Turn errors of the daemon and of the connection into `EngineError`."""
     try:
         yield
     except APIError as error:

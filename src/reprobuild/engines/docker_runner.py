@@ -20,7 +20,7 @@ from .gpu import CDI_FOLDERS, KIND, has_cdi
 
 _TMPFS = "rw,exec,nosuid,nodev,mode=1777"
 _KILLED = 128
-"""Statuses from here on mean that a signal ended the program, as a daemon that is shut down sends."""
+"""Statuses from here on mean that a signal ended the program; a daemon that shuts down sends one."""
 _SLOW = (requests.exceptions.ReadTimeout, requests.exceptions.ConnectTimeout)
 
 
@@ -73,7 +73,7 @@ class DockerRunner:
         return process.Completed(int(status), out, err)
 
     def gpu_missing(self) -> str | None:
-        """Return why no GPU can be handed in, or None."""
+        """Return why no GPU can be passed in, or None."""
         if self._device_requests():
             return None
         return f"this Docker has no nvidia runtime, and no CDI file for {KIND}"

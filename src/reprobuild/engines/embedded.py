@@ -1,6 +1,6 @@
 """The embedded engine: builds an OCI image straight from the store and runs it, with no daemon.
 
-The image lies in an OCI layout; its layers are unpacked when it is first run, each once for all images.
+The image is in an OCI layout; its layers are unpacked when it is first run, each once for all images.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OciEngine:
         self.images = ImageStore(host)
 
     def check(self, *, gpu: bool) -> None:
-        """Raise `HostError` without a runtime, or without a GPU where one is wanted."""
+        """Raise `HostError` if there is no runtime, or if ``gpu`` and there is none."""
         if gpu:
             require_gpu(gpu_missing())
         sandbox.runtime()
@@ -67,7 +67,7 @@ class OciEngine:
     ) -> int:
         """Run a command in the foreground, or the image's own when ``argv`` is empty; return its exit status.
 
-        What it writes outside ``binds`` is gone afterwards.
+        What it writes outside ``binds`` is lost afterwards.
         """
         image = self.images.find(reference)
         config = self.images.config(image.digest)["config"]
@@ -121,13 +121,13 @@ class OciRunner:
             return sandbox.run(scratch, layers, task, timeout=timeout)
 
     def gpu_missing(self) -> str | None:
-        """Return why no GPU can be handed in, or None."""
+        """Return why no GPU can be passed in, or None."""
         return gpu_missing()
 
 
 @contextmanager
 def unpacked(host: Host, images: ImageStore, digest: str) -> Iterator[list[Path]]:
-    """Give the folders of an image's layers, lowest first, unpacked where they were not yet."""
+    """Yield the folders of an image's layers, lowest first, unpacking those that are not yet."""
     layers = images.layers(digest)
     missing = [(blob, diff) for blob, diff in layers if not (host.home.folder("roots") / diff[7:]).is_dir()]
     sizes = [_size(blob) for blob, _ in missing]

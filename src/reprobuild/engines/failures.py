@@ -1,4 +1,4 @@
-"""What Docker and Podman say when something goes wrong → our errors."""
+"""What Docker and Podman print when something goes wrong → our errors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _GONE = re.compile(
     r"|unable to connect to podman|error reading from server|transport is closing",
     re.IGNORECASE,
 )
-"""What docker, buildx and podman write when whoever builds for them has gone away."""
+"""What docker, buildx and podman print when the daemon or machine that builds for them has gone away."""
 
 
 def build_failed(engine: str, text: str) -> BuildError | EngineError:
-    """Return the error of a build that an engine could not finish."""
+    """Return the error for a build that an engine could not finish."""
     if found := no_space(engine, text):
         return found
     if _GONE.search(text):
@@ -28,7 +28,7 @@ def build_failed(engine: str, text: str) -> BuildError | EngineError:
 
 
 def gone(engine: str, what: str, text: str) -> EngineError:
-    """Return the error of an engine that went away while it was asked for something."""
+    """Return the error for an engine that went away during a request."""
     return EngineError(
         f"{engine} is gone: it did not answer when asked to {what} ({text})",
         hint="start it again and repeat the command; no image was named",
@@ -36,12 +36,12 @@ def gone(engine: str, what: str, text: str) -> EngineError:
 
 
 def refused(engine: str, what: str, text: str) -> EngineError:
-    """Return the error of an engine that would not do something."""
-    return no_space(engine, text) or EngineError(f"{engine} would not {what}: {text}")
+    """Return the error for an engine that refused a request."""
+    return no_space(engine, text) or EngineError(f"{engine} refused to {what}: {text}")
 
 
 def no_space(engine: str, text: str) -> EngineError | None:
-    """Return the error of an engine whose disk is full, or None when that is not what the text says."""
+    """Return the error for an engine whose disk is full; None if the text does not say so."""
     if not any(words in text.lower() for words in _FULL):
         return None
     return EngineError(
@@ -51,10 +51,10 @@ def no_space(engine: str, text: str) -> EngineError | None:
 
 
 def refuse_stranger(images: Images, name: str) -> None:
-    """Raise `EngineError` when a name belongs to an image that reprobuild did not make."""
+    """Raise `EngineError` if a name belongs to an image that reprobuild did not make."""
     with suppress(ImageError):
         if LABEL + "lock" not in images.find(name).labels:
             raise EngineError(
                 f"{name} already exists, and is not an image made by reprobuild",
-                hint="take its name away first, or give another one",
+                hint="remove that name first, or pass another one",
             )

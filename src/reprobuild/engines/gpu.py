@@ -1,4 +1,4 @@
-"""What of the host's GPUs a container gets: by a CDI specification, else NVIDIA's device nodes and libraries.
+"""How the host's GPUs get into a container: by a CDI specification, else NVIDIA's device nodes and libraries.
 
 CDI is the Container Device Interface (cncf-tags/container-device-interface, SPEC.md): a file that says which
 nodes, mounts, variables and hooks a device needs; `nvidia-ctk cdi generate` writes it for a driver.
@@ -39,7 +39,7 @@ class GpuAccess:
 def gpu_access(cdi_folders: Sequence[Path] = CDI_FOLDERS, dev: Path = Path("/dev")) -> GpuAccess | str:
     """Return how all GPUs of this machine get into a container, or the reason why none does.
 
-    Raises `HostError` when a CDI specification for them is there and cannot be read.
+    Raises `HostError` if there is a CDI specification for them that cannot be read.
     """
     for path, spec in _specifications(cdi_folders):
         return _from_cdi(spec, path)
@@ -64,7 +64,7 @@ def gpu_access(cdi_folders: Sequence[Path] = CDI_FOLDERS, dev: Path = Path("/dev
 
 
 def gpu_missing() -> str | None:
-    """Return why no GPU of this machine can be handed into a container, or None."""
+    """Return why no GPU of this machine can be passed into a container, or None."""
     access = gpu_access()
     return access if isinstance(access, str) else None
 
@@ -106,7 +106,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _from_cdi(spec: Mapping[str, Any], path: Path) -> GpuAccess:
-    """Take the device ``all`` where the file has it, else every device, each with the edits common to all."""
+    """Return the device ``all`` if the file has it, else every device, each with the edits common to all."""
     try:
         devices = {str(d["name"]): d.get("containerEdits") or {} for d in spec.get("devices") or []}
         chosen = [devices["all"]] if "all" in devices else [devices[name] for name in sorted(devices)]
@@ -156,6 +156,6 @@ def _hook_kind(name: str) -> str:
 
 def _bad(path: Path, reason: str) -> HostError:
     return HostError(
-        f"{path}: not a CDI specification that can be read: {reason}",
-        hint="write it anew with `nvidia-ctk cdi generate`, or use --gpu off",
+        f"{path}: not a valid CDI specification: {reason}",
+        hint="regenerate it with `nvidia-ctk cdi generate`, or use --gpu off",
     )

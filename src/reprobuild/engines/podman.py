@@ -1,4 +1,4 @@
-"""Podman: the rendered Dockerfile, built by the buildah in it. Everything goes through the podman command.
+"""Podman: the rendered Dockerfile, built by its buildah. Everything goes through the podman command.
 
 So the user's own settings hold: containers.conf, storage.conf, a connection to another machine.
 """
@@ -29,7 +29,7 @@ _NO_IMAGE = re.compile(
 
 
 class PodmanEngine:
-    """Builds, keeps and runs images with Podman. Raises `HostError` when it is not there or does not work."""
+    """Builds, keeps and runs images with Podman. Raises `HostError` if it is missing or broken."""
 
     kind: EngineName = "podman"
     keeps_manifests = False
@@ -42,14 +42,14 @@ class PodmanEngine:
             process.run([program, "info", "--format", "json"])
         except process.ProcessFailed as failed:
             raise HostError(
-                f"podman does not work here: {failed.tail}",
+                f"podman does not work on this machine: {failed.tail}",
                 hint="`podman info` must work; `--engine oci` needs no other program",
             ) from None
         self.images = PodmanImages(program)
         self._program = program
 
     def check(self, *, gpu: bool) -> None:
-        """Raise `HostError` when a GPU is wanted and cannot be handed in."""
+        """Raise `HostError` if ``gpu`` and none can be passed in."""
         if gpu:
             require_gpu(gpu_missing())
 
@@ -91,7 +91,7 @@ class PodmanEngine:
         return PodmanRunner(self._program, self._host, digest)
 
     def load(self, archive: Iterator[bytes]) -> None:
-        """Take in an image archive."""
+        """Load an image archive."""
 
         def write(out: Any) -> None:
             for chunk in archive:
@@ -104,22 +104,20 @@ class PodmanEngine:
 
 
 class PodmanImages:
-    """Podman's images. Their digest is Podman's identifier, ``sha256:`` before it."""
+    """Podman's images. Their digest is Podman's image ID, after ``sha256:``."""
 
     def __init__(self, program: str) -> None:
         self._program = program
 
     def find(self, reference: str) -> Image:
-        """Return the image of a name or identifier. Raises `ImageError`."""
+        """Return the image of a name or image ID. Raises `ImageError`."""
         command = [self._program, "image", "inspect", "--", reference.removeprefix("sha256:")]
         done = process.run(command, check=False)
         if done.returncode != 0:
             text = process.tail(done.stderr)
             if not _NO_IMAGE.search(text):
                 raise failures.refused("Podman", "look for an image", text)
-            raise ImageError(
-                f"Podman has no image {reference!r}", hint="`podman images` lists those that it has"
-            )
+            raise ImageError(f"Podman has no image {reference!r}", hint="`podman images` lists them")
         [facts] = json.loads(done.stdout)
         return Image(
             digest=f"sha256:{facts['Id']}",
@@ -136,7 +134,7 @@ class PodmanImages:
             raise failures.refused("Podman", "name an image", failed.tail) from None
 
     def parent_of(self, image: Image) -> Image | None:
-        """Return the image that one starts from, told by its layers; see `protocols.Images`."""
+        """Return the image that one starts from, recognised by its layers; see `protocols.Images`."""
         label = f"label={LABEL}lock={image.labels.get(LABEL + 'lock', '')}"
         command = [self._program, "images", "--quiet", "--no-trunc", "--filter", label]
         listed = self._asked(command).decode().split()
@@ -157,7 +155,7 @@ class PodmanImages:
 
     @contextmanager
     def opened(self, digest: str) -> Iterator[Iterator[Member]]:
-        """Give the members of the archive that ``podman save`` writes; see `protocols.Images`."""
+        """Yield the members of the archive that ``podman save`` writes; see `protocols.Images`."""
         # oci-archive would be compressed anew, which takes minutes.
         command = [self._program, "save", "--format", "docker-archive", digest.removeprefix("sha256:")]
         try:
@@ -218,12 +216,12 @@ class PodmanRunner:
         return done
 
     def gpu_missing(self) -> str | None:
-        """Return why no GPU can be handed in, or None."""
+        """Return why no GPU can be passed in, or None."""
         return gpu_missing()
 
 
 def _gpu_options() -> list[str]:
-    """By CDI where there is a file for it, else the device nodes and the driver's libraries."""
+    """By CDI if there is a file for it, else the device nodes and the driver's libraries."""
     if has_cdi():
         return [f"--device={KIND}=all"]
     access = gpu_access()

@@ -19,11 +19,11 @@ from ..selftest.run import Runner
 EngineName = Literal["oci", "docker", "podman"]
 
 WriteContext = Callable[[Path], None]
-"""Writes the Dockerfile and all that it copies into an empty folder."""
+"""Writes the Dockerfile and everything that it copies into an empty folder."""
 
 
 def require_gpu(missing: str | None) -> None:
-    """Raise `HostError` with the reason why no GPU can be handed in, if there is one."""
+    """Raise `HostError` with the reason why no GPU can be passed in, if there is one."""
     if missing is not None:
         raise HostError(f"--gpu require: {missing}", hint="leave --gpu out to test on the CPU alone")
 
@@ -35,15 +35,15 @@ class Images(Protocol):
         """Return the image of a name or digest. Raises `ImageError`."""
 
     def name(self, digest: str, name: str) -> None:
-        """Give an image a name, taken from the image that had it. Only tag.py and transfer.py call this."""
+        """Name an image; another image loses the name. Only tag.py and transfer.py call this."""
 
     def parent_of(self, image: Image) -> Image | None:
-        """Return the image that one starts from and has its lock from, or None when it is not here."""
+        """Return the image that one starts from and has its lock from, or None if it is not here."""
 
     def opened(self, digest: str) -> AbstractContextManager[Iterator[Member]]:
-        """Give the members of the image's archive, in the form of ``docker save`` or an OCI layout.
+        """Yield the members of the image's archive, in the form of ``docker save`` or an OCI layout.
 
-        Each file can be read until the next is asked for.
+        Each file can be read until the next one is requested.
         """
 
 
@@ -59,15 +59,15 @@ class Engine(Protocol):
         """Its images."""
 
     def check(self, *, gpu: bool) -> None:
-        """Raise for what the engine lacks to build and test, before gigabytes are fetched.
+        """Raise for what the engine needs for building and testing and lacks, before gigabytes are fetched.
 
-        ``gpu``: whether it must be able to hand in a GPU.
+        ``gpu``: whether it must be able to pass in a GPU.
         """
 
     def build(self, lock: Lock, context: WriteContext) -> str:
         """Build the image of a lock, without a name and without a network; return its digest.
 
-        All that is locked must be in the store. An engine that makes layers itself asks for no context.
+        Everything locked must be in the store. An engine that makes layers itself does not use the context.
         """
 
     def runner(self, digest: str) -> Runner:
@@ -75,7 +75,7 @@ class Engine(Protocol):
 
 
 class Taker(Protocol):
-    """An engine that takes images in."""
+    """An engine that images can be loaded into."""
 
     @property
     def kind(self) -> EngineName:
@@ -87,11 +87,11 @@ class Taker(Protocol):
 
     @property
     def keeps_manifests(self) -> bool:
-        """Whether it knows an image by the digest of its manifest, else by that of its configuration."""
+        """Whether it identifies an image by the digest of its manifest, else by that of its configuration."""
 
     @property
     def takes_oci(self) -> bool:
         """Whether it reads an OCI archive with layers compressed by zstd."""
 
     def load(self, archive: Iterator[bytes]) -> None:
-        """Take in the image of an archive. Raises `EngineError`."""
+        """Load the image of an archive. Raises `EngineError`."""

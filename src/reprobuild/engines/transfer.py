@@ -14,10 +14,10 @@ from .protocols import Taker
 
 
 def load(images: ImageStore, image: Image, name: str, engine: Taker, *, force: bool) -> str:
-    """Bring an image of the store into an engine under a name; return the digest that it has there.
+    """Copy an image of the store into an engine under a name; return the digest that it has there.
 
-    Raises `ImageError` for a candidate, `EngineError` when the name is another image's and not ``force``, or
-    when what arrived is not what was sent; then nothing is named.
+    Raises `ImageError` for a candidate, and `EngineError` if another image has the name and not ``force``, or
+    if what arrived is not what was sent; then nothing is named.
     """
     refuse_candidate(image)
     wanted = image.digest if engine.keeps_manifests else images.manifest(image.digest)["config"]["digest"]
@@ -28,7 +28,7 @@ def load(images: ImageStore, image: Image, name: str, engine: Taker, *, force: b
         if not force:
             raise EngineError(
                 f"{engine.kind} has another image called {name} ({there.digest[:19]})",
-                hint="--force takes the name away from it",
+                hint="--force moves the name",
             )
 
     def write(out: IO[bytes]) -> None:
@@ -43,7 +43,7 @@ def load(images: ImageStore, image: Image, name: str, engine: Taker, *, force: b
         found = engine.images.find(wanted)
     except ImageError:
         raise EngineError(
-            f"{engine.kind} took the image in, but does not know {wanted}", hint="look at its log"
+            f"{engine.kind} loaded the image, but does not list {wanted}", hint="see its log"
         ) from None
     engine.images.name(found.digest, name)
     return found.digest

@@ -1,6 +1,6 @@
-"""How the steps talk: lines on standard error, and progress bars when it is a terminal.
+"""How the steps report progress: lines on standard error, and progress bars if it is a terminal.
 
-The steps take a `Console` and never print; cli.py makes one.
+The steps take a `Console` and never print; cli/ makes one.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from rich.text import Text
 
 
 class Console:
-    """Talk on standard error. ``quiet`` keeps only warnings."""
+    """Progress and warnings on standard error. ``quiet`` keeps only warnings."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
-        # What is printed are names and messages: ":a:" is no emoji in them, "[x]" no style.
+        # What is printed are names and messages, in which ":a:" is not an emoji and "[x]" not a style.
         self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
     def step(self, text: str) -> None:
-        """Say what is being done now."""
+        """Print what is being done now."""
         if not self.quiet:
             self._err.print(Text.assemble(("·", "bold"), f" {text}"))
 
     def warn(self, text: str) -> None:
-        """Say what the user should know, though the work goes on."""
+        """Print what the user should know although the work goes on."""
         self._err.print(Text.assemble(("warning:", "yellow"), f" {text}"))
 
     @contextmanager
     def progress(self, title: str, total: int) -> Iterator[Callable[[int], None]]:
-        """A bar over ``total`` bytes; call what it gives with the bytes done since the last call.
+        """A bar over ``total`` bytes; call the function it yields with the bytes done since the last call.
 
-        That may be done from several threads. Shows nothing when standard error is no terminal.
+        It may be called from several threads. Shows nothing if standard error is not a terminal.
         """
         if self.quiet or not self._err.is_terminal or total <= 0:
             yield lambda _: None

@@ -1,1 +1,1 @@
-"""Will it work here: the machine, its GPUs and engines, held against what an image needs."""
+"""Will it work here: the machine, its GPUs and engines, compared with what an image needs."""

@@ -1,7 +1,7 @@
 """Whether this machine can build and run images, and one image in particular.
 
-A CUDA program needs a driver whose own CUDA is of the same major version or a later one (CUDA's minor version
-compatibility), and code for the GPU that it meets.
+A CUDA program needs a driver whose own CUDA has the same major version or a later one (CUDA's minor version
+compatibility), and code for the GPU that it runs on.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from .requirements import Needs, needs_of
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one examination."""
 
     name: str
     good: bool | None
-    """None: of no matter here, such as a GPU on a machine that has none."""
+    """None: neither, like a GPU on a machine that has none."""
     text: str
     hint: str = ""
 
@@ -41,15 +41,15 @@ class Driver:
 
     version: str
     cuda: str
-    """The newest CUDA that it knows, like ``12.4``."""
+    """The newest CUDA that it supports, like ``12.4``."""
     gpus: tuple[tuple[str, str], ...]
     """Name and compute capability."""
 
 
 def examine(lock: Lock | None, host: Host) -> tuple[Finding, ...]:
-    """Look at all that a build and a run need: of any image, or a lock's.
+    """Examine everything that building and running need: for any image, or for that of a lock.
 
-    Changes nothing and asks no network.
+    Changes nothing and needs no network.
     """
     found = [
         _tried("runtime", sandbox.runtime),
@@ -65,13 +65,13 @@ def examine(lock: Lock | None, host: Host) -> tuple[Finding, ...]:
 
 
 def examine_for(needs: Needs, host: Host) -> tuple[Finding, ...]:
-    """Look at what the run of an image takes that is built already. Changes nothing and asks no network."""
+    """Examine what running an existing image needs. Changes nothing and needs no network."""
     found = [_disk(None, host.home), *(_engine(name, host) for name in ("docker", "podman"))]
     return (*found, *_said(needs), *examine_gpus(needs))
 
 
 def driver() -> Driver | str:
-    """Return what the driver says, or why it says nothing."""
+    """Return the driver, or the reason why it is not known."""
     program = process.which("nvidia-smi")
     if program is None:
         return "nvidia-smi is not installed"
@@ -84,32 +84,35 @@ def driver() -> Driver | str:
     version = re.search(r"Driver Version: *([0-9.]+)", head)
     cuda = re.search(r"CUDA (?:UMD )?Version: *([0-9]+\.[0-9]+)", head)
     if version is None or cuda is None:
-        return "nvidia-smi names no driver and no CUDA"
+        return "nvidia-smi printed no driver version or no CUDA version"
     gpus = [tuple(part.strip() for part in row.rsplit(",", 1)) for row in rows if "," in row]
     return Driver(version[1], cuda[1], tuple((name, capability) for name, capability in gpus))
 
 
 def examine_gpus(needs: Needs | None) -> list[Finding]:
-    """Look at the GPUs and the driver, for any image or for one."""
+    """Examine the GPUs and the driver, for any image or for one."""
     access, found = gpu_access(), driver()
     if isinstance(access, str) and isinstance(found, str):
         return [Finding("GPU", good=None, text=access)]
     if isinstance(access, str):
         return [Finding("GPU", good=False, text=access)]
     if isinstance(found, str):
-        return [Finding("GPU", good=True, text="can be handed in"), Finding("driver", good=None, text=found)]
+        return [
+            Finding("GPU", good=True, text="can be passed to a container"),
+            Finding("driver", good=None, text=found),
+        ]
     gpus = ", ".join(f"{name} (compute capability {capability})" for name, capability in found.gpus)
-    known = f"{found.version}, for CUDA up to {found.cuda}"
+    known = f"{found.version}, supports CUDA up to {found.cuda}"
     if needs is None:
         return [Finding("GPU", good=True, text=gpus), Finding("driver", good=True, text=known)]
     old = needs.refusal_of_driver(found.version, found.cuda)
     refusals = [needs.refusal_of_gpu(*each) for each in found.gpus]
-    # One that runs it is enough: a machine may have an old card for its screen. Each kind is named once.
+    # One that can run it is enough: a machine may have an old card for its screen. Each kind is named once.
     good = None in refusals or not refusals
     text = "; ".join(dict.fromkeys(filter(None, refusals))) or gpus
     return [
-        Finding("GPU", good, text, "ask for a PyTorch with code for this GPU"),
-        Finding("driver", old is None, old or known, "install a newer driver, or ask for an older CUDA"),
+        Finding("GPU", good, text, "request a PyTorch that has code for this GPU"),
+        Finding("driver", old is None, old or known, "install a newer driver, or request an older CUDA"),
     ]
 
 
@@ -127,12 +130,12 @@ def _disk(lock: Lock | None, home: Home) -> Finding:
     if lock is None:
         return Finding("disk", good=None, text=text)
     needed = lock.size * UNPACKED
-    hint = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place"
-    return Finding("disk", needed <= free, f"{text}; about {size_text(needed)} are needed", hint)
+    hint = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another folder"
+    return Finding("disk", needed <= free, f"{text}; needs about {size_text(needed)}", hint)
 
 
 def _said(needs: Needs | None) -> list[Finding]:
-    """What the image asks for, on a machine without a GPU too."""
+    """What the image needs, also on a machine without a GPU."""
     if needs is None or needs.cuda is None:
         return []
     parts = [f"CUDA {needs.cuda}"]
@@ -142,7 +145,7 @@ def _said(needs: Needs | None) -> list[Finding]:
 
 
 def _engine(name: Literal["docker", "podman"], host: Host) -> Finding:
-    """Whether an engine answers; none is needed, since the embedded one builds too."""
+    """Whether an engine answers; neither is needed, since the embedded engine builds too."""
     try:
         taker(name, replace(host, console=Console(quiet=True)))
     except HostError as error:

@@ -1,4 +1,4 @@
-"""Whether this machine can run programs of another platform: then Docker and Podman build images for it."""
+"""Whether this machine can run programs of another platform, so that Docker and Podman build its images."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _BINFMT = Path("/proc/sys/fs/binfmt_misc")
 def check_platform(platform: str, engine: str = "docker") -> None:
     """Raise `HostError` when an engine cannot make images of a platform on this machine.
 
-    The embedded engine makes those of the machine itself. Docker and Podman make others where the kernel
-    starts an emulator for their programs, inside containers too.
+    The embedded engine makes images for this machine's platform. Docker and Podman make others if the kernel
+    starts an emulator for their programs, also inside containers.
     """
     here = f"linux/{architecture()}"
     if platform == here:
@@ -23,14 +23,14 @@ def check_platform(platform: str, engine: str = "docker") -> None:
     machine = MACHINES[platform]
     if engine == "oci":
         raise HostError(
-            f"the lock is for {platform}, and the embedded engine makes images for this machine, {here}",
-            hint=f"run it on a machine with {machine}, or with --engine docker or podman and an emulator "
+            f"the lock is for {platform}, but the embedded engine only makes images for this machine, {here}",
+            hint=f"run it on a {machine} machine, or with --engine docker or podman and an emulator "
             f"({_emulator(machine)})",
         )
     if not _emulated(machine):
         raise HostError(
-            f"the lock is for {platform}, and this machine, {here}, has no emulator for {machine} programs",
-            hint=f"run it on a machine with {machine}, or install one: {_emulator(machine)}",
+            f"the lock is for {platform}, but this machine, {here}, has no emulator for {machine} programs",
+            hint=f"run it on a {machine} machine, or install an emulator: {_emulator(machine)}",
         )
 
 
@@ -44,5 +44,5 @@ def _emulated(machine: str) -> bool:
     except OSError:
         return False
     flags = next((line.partition(":")[2] for line in lines if line.startswith("flags:")), "")
-    # F: the kernel has opened the emulator already, so that it need not be in the container.
+    # F: the kernel has already opened the emulator, so it need not be in the container.
     return "enabled" in lines and "F" in flags

@@ -1,4 +1,4 @@
-"""What an image needs of the machine that runs it, read from its lock or from its labels. Pure."""
+"""What an image needs from the machine that runs it, read from its lock or from its labels. Pure."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from ..render.image_config import LABEL, oldest_driver
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Needs:
-    """What an image needs of a driver and of GPUs; nothing where it is for the CPU."""
+    """What an image needs from a driver and GPUs; nothing if it is for the CPU."""
 
     name: str
-    """Of the image or request, for messages."""
+    """The name of the image or request, for messages."""
     cuda: str | None
     """The CUDA version, like ``12.1``."""
     driver: str | None
-    """The oldest driver; None where it is not known."""
+    """The oldest driver; None if not known."""
     gpu_targets: Sequence[str]
     """What torch has code for, as CUDA writes them; empty where it is not known."""
 
     def refusal_of_driver(self, version: str, cuda: str) -> str | None:
-        """Return why a driver, which knows CUDA up to ``cuda``, does not do; None when it does."""
+        """Return why a driver that supports CUDA up to ``cuda`` is too old; None if it is not."""
         if self.cuda is None or (_release(cuda)[:1] >= _release(self.cuda)[:1] and self._has_driver(version)):
             return None
-        wants = f", which takes driver {self.driver} or newer" if self.driver else ""
-        return f"driver {version} knows CUDA up to {cuda}, and {self.name} is for CUDA {self.cuda}{wants}"
+        wants = f", which needs driver {self.driver} or newer" if self.driver else ""
+        return f"driver {version} supports CUDA up to {cuda}, but {self.name} is for CUDA {self.cuda}{wants}"
 
     def _has_driver(self, version: str) -> bool:
         return self.driver is None or _release(version) >= _release(self.driver)
 
     def refusal_of_gpu(self, name: str, capability: str) -> str | None:
-        """Return why torch has no code for a GPU of a compute capability like ``8.0``; None when it has.
+        """Return why torch has no code for a GPU of a compute capability like ``8.0``; None if it has.
 
-        Machine code runs on GPUs of its major version and a minor version not below its own; what is in the
-        driver's language is compiled for any newer one.
+        Machine code runs on GPUs of its major version and a minor version not below its own; PTX is compiled
+        by the driver for any newer one.
         """
         if not self.gpu_targets:
             return None
@@ -45,13 +45,13 @@ class Needs:
         if any(_runs(each, major, minor) for each in self.gpu_targets):
             return None
         return (
-            f"{name} has compute capability {capability}, and the PyTorch of {self.name} has code for "
-            f"{', '.join(self.gpu_targets)} only"
+            f"{name} has compute capability {capability}, but the PyTorch of {self.name} only has code for "
+            f"{', '.join(self.gpu_targets)}"
         )
 
 
 def needs_of(lock: Lock) -> Needs:
-    """Return what the image of a lock will need."""
+    """Return what the image of a lock needs."""
     cuda = None if lock.request.cuda == "cpu" else lock.request.cuda
     return Needs(
         name=lock.request.name,
@@ -62,7 +62,7 @@ def needs_of(lock: Lock) -> Needs:
 
 
 def needs_of_labels(labels: Mapping[str, str], name: str) -> Needs:
-    """Read what an image says of itself."""
+    """Return what an image needs according to its labels."""
     found = re.fullmatch(r"([0-9]+\.[0-9]+).*", labels.get(LABEL + "cuda", ""))
     cuda = found[1] if found else None
     return Needs(
