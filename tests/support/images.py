@@ -73,7 +73,7 @@ def docker_archive(file: Path, layers: Sequence[bytes], config: Mapping[str, Any
                 tar.addfile(info, io.BytesIO(data))
             _add(tar, f"{number}/VERSION", b"1.0")
             names.append(path)
-        _add(tar, "config.json", json.dumps({"config": config}).encode())
+        _add(tar, "config.json", _configuration(layers, config))
         manifest = [{"Config": "config.json", "Layers": names, "RepoTags": [name]}]
         _add(tar, "manifest.json", json.dumps(manifest).encode())
     return file
@@ -84,11 +84,11 @@ def layout(folder: Path, images: Mapping[str, tuple[Sequence[bytes], Mapping[str
     entries = []
     for name, (layers, config) in images.items():
         manifest = {
-            "config": {"digest": _blob(folder, json.dumps({"config": config}).encode())},
-            "layers": [{"digest": _blob(folder, data)} for data in layers],
+            "config": _blob(folder, _configuration(layers, config)),
+            "layers": [_blob(folder, data) for data in layers],
         }
-        digest = _blob(folder, json.dumps(manifest).encode())
-        entries.append({"annotations": {"org.opencontainers.image.ref.name": name}, "digest": digest})
+        blob = _blob(folder, json.dumps(manifest).encode())
+        entries.append({"annotations": {"org.opencontainers.image.ref.name": name}, **blob})
     (folder / "index.json").write_text(json.dumps({"manifests": entries}))
     return folder
 
@@ -101,12 +101,23 @@ def oci_archive(file: Path, folder: Path) -> Path:
     return file
 
 
-def _blob(folder: Path, data: bytes) -> str:
+def _configuration(layers: Sequence[bytes], config: Mapping[str, Any]) -> bytes:
+    diff_ids = [f"sha256:{hashlib.sha256(_unpacked(data)).hexdigest()}" for data in layers]
+    return json.dumps({"config": config, "rootfs": {"type": "layers", "diff_ids": diff_ids}}).encode()
+
+
+def _unpacked(data: bytes) -> bytes:
+    if data.startswith(b"\x1f\x8b"):
+        return gzip.decompress(data)
+    return zstandard.ZstdDecompressor().decompress(data) if data.startswith(b"\x28\xb5") else data
+
+
+def _blob(folder: Path, data: bytes) -> dict[str, Any]:
     digest = hashlib.sha256(data).hexdigest()
     path = folder / "blobs" / "sha256" / digest
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
-    return f"sha256:{digest}"
+    return {"digest": f"sha256:{digest}", "size": len(data)}
 
 
 def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:

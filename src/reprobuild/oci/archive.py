@@ -12,8 +12,9 @@ from typing import IO
 import zstandard
 
 from ..host.home import storage_errors
+from .described import NAME
 from .documents import MANIFEST_TYPE
-from .store import NAME, Image, ImageStore, damaged
+from .store import Image, ImageStore, damaged
 from .stream import CHUNK
 from .tar_writer import MTIME
 

@@ -75,6 +75,21 @@ def file_manifest(records: Iterable[Record]) -> bytes:
     return "".join(line for _, line in lines).encode("utf-8", "surrogateescape")
 
 
+def parse_json(data: bytes) -> Any:
+    """Read a stranger's document. ValueError for what is not JSON, or is read in two ways."""
+
+    def one(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise ValueError("a key is listed more than once")
+        return found
+
+    try:
+        return json.loads(data, object_pairs_hook=one)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def sha256(data: bytes) -> str:
     """Return ``sha256:…`` of some bytes."""
     return "sha256:" + hashlib.sha256(data).hexdigest()

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from io import BufferedReader
+from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import IO, Any, cast
 
 import zstandard
 
 from ..errors import ImageError
-from .store import NAME
-from .stream import Member
+from .described import Archive, Part
+from .documents import DOCUMENT_LIMIT
+from .stream import CHUNK, Member
 from .tar_fields import LayerRefused
 from .tar_reader import Entry, Reader
 from .tar_writer import Record
@@ -28,8 +28,8 @@ from .tar_writer import Record
 _HIDES, _OPAQUE = ".wh.", ".wh..wh..opq"
 MOST_KEPT = 64 << 20
 """Bytes of a file whose content is looked at; a Python with all its modules built in has about 30 MB."""
-_DOCUMENT = 64 << 20
-"""No JSON of an image is longer; a layer that starts with a brace is none either."""
+MOST_DOCUMENTS = 64 << 20
+"""Bytes of all JSON documents of an archive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,75 +72,91 @@ def _nothing(_: str) -> bool:
 
 
 def read_tree(
-    members: Iterable[Member], where: str, name: str | None = None, *, keep: Callable[[str], bool] = _nothing
+    members: Iterable[Member],
+    where: str,
+    name: str | None = None,
+    *,
+    keep: Callable[[str], bool] = _nothing,
+    expected: str | None = None,
 ) -> ImageTree:
-    """Return the tree of the one image of an archive, or of that with a name.
+    """Return the tree of the one image of an archive, or of that with a name, all held against its digests.
 
     ``keep`` says by its path whether a file's content is wanted too; such files have a few megabytes.
-    Raises `ImageError` that names ``where`` when there is none, or none that can be read.
+    ``expected`` is the digest by which an engine knows the image. Raises `ImageError` that names ``where``
+    when there is none, or none that can be read.
     """
-    documents: dict[str, Any] = {}
+    documents: dict[str, bytes] = {}
+    parts: dict[str, Part] = {}
     layers: dict[str, _Layer] = {}
     links: dict[str, str] = {}
     contents: dict[str, bytes] = {}
     try:
         for member in members:
+            _check_new(member.name, parts)
+            _check_new(member.name, links)
             if member.file is None:
-                links[member.name] = posixpath.normpath(
-                    posixpath.join(posixpath.dirname(member.name), member.target)
-                )
+                links[member.name] = member.target
                 continue
-            if (stream := layer_of(member.file)) is not None:
-                layers[member.name] = _read_layer(stream, keep, contents)
-            elif member.file.peek(1)[:1] in (b"{", b"["):
-                documents[member.name] = json.loads(member.file.read(_DOCUMENT))
-        config, names = _choose(documents, where, name)
-        order = [layers[links.get(each, each)] for each in names]
-        section = documents[links.get(config, config)].get("config") or {}
+            hashed = _Hashed(member.file)
+            file, tar = cast("BufferedReader", BufferedReader(hashed, CHUNK)), hashlib.sha256()
+            diff_id = ""
+            if (stream := layer_of(file)) is not None:
+                # What is not compressed is hashed once, for both digests.
+                seen = tar.update if stream is not file else None
+                layers[member.name] = _read_layer(stream, keep, contents, seen)
+                diff_id = f"sha256:{tar.hexdigest()}" if seen else "its own"
+            elif file.peek(1)[:1] in (b"{", b"["):
+                documents[member.name] = _document(file, member.name, documents)
+            while file.read(CHUNK):
+                pass  # what follows the layer is in its digest too
+            diff_id = hashed.digest if diff_id == "its own" else diff_id
+            parts[member.name] = Part(hashed.digest, hashed.size, diff_id)
+        image = Archive(parts, documents, links).image(where, name)
+        files = _laid_over(layers[each] for each in image.layers)
     except LayerRefused as refused:
-        raise ImageError(
-            f"{where}: a layer cannot be read: {refused}", hint="write the archive again"
-        ) from None
+        raise ImageError(f"{where}: cannot be read: {refused}", hint="write the archive again") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ImageError(f"{where}: not an image archive: {type(error).__name__} {error}") from None
-    return _kept_tree(_laid_over(order), section, keep, contents)
-
-
-def _choose(documents: Mapping[str, Any], where: str, name: str | None) -> tuple[str, list[str]]:
-    """Return the names of the configuration's file and of the layers' files, lowest first."""
-    found: list[tuple[list[str], str, list[str]]] = []
-    if "manifest.json" in documents:
-        found = [(e.get("RepoTags") or [], e["Config"], e["Layers"]) for e in documents["manifest.json"]]
-    elif "index.json" in documents:
-        for entry in _entries(documents, documents["index.json"]["manifests"]):
-            manifest = documents[_blob(entry["digest"])]
-            names = [(entry.get("annotations") or {}).get(NAME, ""), entry["digest"]]
-            blobs = [_blob(layer["digest"]) for layer in manifest["layers"]]
-            found.append((names, _blob(manifest["config"]["digest"]), blobs))
-    wanted = [each for each in found if name is None or name in each[0]]
-    if len({(config, *layers) for _, config, layers in wanted}) != 1:
-        names = sorted({n for each in found for n in each[0] if n})
+    if expected is not None and expected not in image.digests:
         raise ImageError(
-            f"{where} holds {len(wanted)} images{f' called {name}' if name else ''}, not one",
-            hint=f"it has: {', '.join(names) or 'none'}; name one behind a #, as in archive.tar#NAME",
+            f"{where}: what was read is not {expected}, but {image.config_digest}",
+            hint="look for the image again",
         )
-    return wanted[0][1], wanted[0][2]
+    return _kept_tree(files, image.config, keep, contents)
 
 
-def _entries(
-    documents: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]
-) -> Iterator[Mapping[str, Any]]:
-    """Give the manifests of an index, those of indexes inside it too, without attestations."""
-    for entry in entries:
-        document = documents[_blob(entry["digest"])]
-        if "manifests" in document:
-            yield from _entries(documents, document["manifests"])
-        elif (entry.get("platform") or {}).get("os") != "unknown":
-            yield entry
+def _check_new(name: str, known: Collection[str]) -> None:
+    if name in known:
+        raise ValueError(f"{name} is listed more than once")
 
 
-def _blob(digest: str) -> str:
-    return "blobs/" + digest.replace(":", "/")
+def _document(file: BufferedReader, name: str, others: Mapping[str, bytes]) -> bytes:
+    left = min(DOCUMENT_LIMIT, MOST_DOCUMENTS - sum(map(len, others.values())))
+    found = file.read(left + 1)
+    if len(found) > left:
+        raise ValueError(f"{name} is longer than the documents of an image are")
+    return found
+
+
+class _Hashed(RawIOBase):
+    """A file whose bytes are hashed and counted as they are read."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file, self._hash, self.size = file, hashlib.sha256(), 0
+
+    @property
+    def digest(self) -> str:
+        return "sha256:" + self._hash.hexdigest()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self._hash.update(data)
+        self.size += len(data)
+        return len(data)
 
 
 def layer_of(file: BufferedReader) -> IO[bytes] | None:
@@ -171,8 +187,10 @@ def read_layers(blobs: Iterable[Path], keep: Callable[[str], bool]) -> ImageTree
             ) from None
     try:
         files = _laid_over(layers)
-    except KeyError as error:
-        raise ImageError(f"a layer has a second name of {error}, which is not there") from None
+    except LayerRefused as refused:
+        raise ImageError(
+            f"the layers do not fit together: {refused}", hint="use another base image"
+        ) from None
     return _kept_tree(files, {}, keep, contents)
 
 
@@ -186,11 +204,16 @@ def _kept_tree(
     return ImageTree(files, config, kept)
 
 
-def _read_layer(stream: IO[bytes] | None, keep: Callable[[str], bool], contents: dict[str, bytes]) -> _Layer:
+def _read_layer(
+    stream: IO[bytes] | None,
+    keep: Callable[[str], bool],
+    contents: dict[str, bytes],
+    seen: Callable[[bytes], object] | None = None,
+) -> _Layer:
     if stream is None:
         raise LayerRefused("it is not a layer of an image")
     layer = _Layer()
-    reader = Reader(stream)
+    reader = Reader(stream) if seen is None else Reader(stream, seen)
     for entry in reader:
         _read_entry(reader, entry, layer, keep, contents)
     return layer
@@ -254,6 +277,8 @@ def _laid_over(layers: Iterable[_Layer]) -> Mapping[str, Record]:
         _drop_below({*layer.gone, *layer.emptied, *covers}, files)
         files |= layer.entries
         for path, first in layer.links:
+            if first not in files:
+                raise LayerRefused(f"{path!r} is a second name of {first!r}, which is not there")
             files[path] = replace(files[first], path=path)
     # A folder that no layer names is made by whoever unpacks.
     for path in list(files):

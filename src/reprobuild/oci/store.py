@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ImageError
-from ..host.home import atomic_write, make_folders, storage_errors
+from ..host.home import atomic_write, make_folders, open_regular, storage_errors
 from ..host.host import Host
-from .documents import MANIFEST_TYPE, ImageDocuments, sha256
+from .described import NAME
+from .documents import MANIFEST_TYPE, ImageDocuments, parse_json, sha256
 from .stream import Member, layout_members
-
-NAME = "org.opencontainers.image.ref.name"
-"""The annotation of an index's entry that holds the image's name."""
 
 _REPOSITORY = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d+)?/)?"
@@ -206,16 +204,20 @@ class ImageStore:
             raise damaged(digest, str(error.strerror)) from None
         if sha256(data) != digest:
             raise damaged(digest, "its bytes do not fit its name")
-        document: Mapping[str, Any] = json.loads(data)
+        try:
+            document: Mapping[str, Any] = parse_json(data)
+        except ValueError as error:
+            raise damaged(digest, str(error)) from None
         return document
 
     def _entries(self) -> list[dict[str, Any]]:
         try:
-            entries: list[dict[str, Any]] = json.loads((self.folder / "index.json").read_bytes())["manifests"]
+            with open_regular(self.folder / "index.json") as file:
+                entries: list[dict[str, Any]] = parse_json(file.read())["manifests"]
             bad = [e for e in entries if not _is_entry(e)]
         except FileNotFoundError:
             return []
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ImageError(
                 f"{self.folder / 'index.json'} is damaged: {error}",
                 hint=_EMPTY,

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import os
+import posixpath
+import re
 import tarfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +18,12 @@ from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import Path
 from typing import IO, Any, cast
 
+import zstandard
+
 from ..errors import ImageError
+from ..host.home import open_regular
+from .documents import DOCUMENT_LIMIT, parse_json
+from .tar_reader import Reader
 from .tar_writer import MTIME
 
 CHUNK = 1 << 20
@@ -26,7 +36,7 @@ class Member:
     name: str
     file: BufferedReader | None
     target: str = ""
-    """Of a link, as it stands in the archive."""
+    """Of a link: the name of the other file."""
 
 
 @contextmanager
@@ -72,39 +82,73 @@ def tar_of_folder(folder: Path) -> Iterator[IO[bytes]]:
 
 
 def tar_members(chunks: Iterable[bytes]) -> Iterator[Member]:
-    """Give the members of a tar that comes in chunks. Each file can be read until the next is asked for."""
-    with tarfile.open(fileobj=cast("IO[bytes]", _Chunks(chunks)), mode="r|", bufsize=CHUNK) as tar:
-        yield from members(tar)
+    """Give the members of a tar that comes in chunks; see `members`."""
+    return members(cast("IO[bytes]", BufferedReader(_Chunks(chunks), CHUNK)))
 
 
-def members(tar: tarfile.TarFile) -> Iterator[Member]:
-    """Give the files and links of an open tar, in its order."""
-    for member in tar:
-        name = member.name.removeprefix("./")
-        if member.issym() or member.islnk():
-            yield Member(name, None, member.linkname)
-        elif member.isfile():
-            yield Member(name, cast("BufferedReader", tar.extractfile(member)))
+def archive_members(file: BufferedReader) -> Iterator[Member]:
+    """Give the members of a tar that may be compressed; see `members`."""
+    start = file.peek(6)[:6]
+    if start.startswith(b"\x28\xb5\x2f\xfd"):
+        inflate = zstandard.ZstdDecompressor()
+        return members(cast("IO[bytes]", inflate.stream_reader(file, read_across_frames=True)))
+    if start.startswith(b"\x1f\x8b"):
+        return members(cast("IO[bytes]", gzip.GzipFile(fileobj=file)))
+    if start.startswith(b"BZh") or start == b"\xfd7zXZ\0":
+        return members(cast("IO[bytes]", _Slow(bz2.open(file) if start[:1] == b"B" else lzma.open(file))))
+    return members(file)
+
+
+class _Slow:
+    """A file in one of the older compressions, whose errors are those of a stream that ends early."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        try:
+            return self._file.read(size)
+        except (OSError, lzma.LZMAError) as error:
+            raise EOFError(str(error)) from None
+
+
+def members(tar: IO[bytes]) -> Iterator[Member]:
+    """Give the files and links of a tar, in its order. Each file can be read until the next is asked for.
+
+    Raises `LayerRefused` for what no tool writes into an archive of an image.
+    """
+    reader = Reader(tar)
+    for entry in reader:
+        if entry.kind == "file":
+            yield Member(entry.path, BufferedReader(_Chunks(reader.content()), CHUNK))
+        elif entry.kind == "hardlink":
+            yield Member(entry.path, None, entry.target)
+        elif entry.kind == "link":
+            folder = posixpath.dirname(entry.path)
+            yield Member(entry.path, None, posixpath.normpath(posixpath.join(folder, entry.target)))
 
 
 def layout_members(folder: Path, digest: str) -> Iterator[Member]:
     """Give the files of an OCI layout that belong to one image, by the digest of its manifest.
 
-    Raises `ImageError` when one is missing.
+    Raises `ImageError` when one is missing, or is not a regular file.
     """
     try:
         index = {"manifests": [{"digest": digest}]}
         yield Member("index.json", BufferedReader(BytesIO(json.dumps(index).encode())))
-        manifest = json.loads(_blob(folder, digest).read_bytes())
+        with open_regular(_blob(folder, digest)) as file:
+            manifest = parse_json(file.read(DOCUMENT_LIMIT))
         layers = (layer["digest"] for layer in manifest["layers"])
         for blob in sorted({digest, manifest["config"]["digest"], *layers}):
-            with _blob(folder, blob).open("rb") as file:
+            with open_regular(_blob(folder, blob)) as file:
                 yield Member(f"blobs/{blob.replace(':', '/')}", file)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ImageError(f"{folder}: not an OCI layout that can be read: {error}") from None
 
 
 def _blob(folder: Path, digest: str) -> Path:
+    if not re.fullmatch("sha256:[0-9a-f]{64}", digest):
+        raise ValueError(f"{digest[:80]!r} is not a sha256 digest")
     return folder / "blobs" / digest.replace(":", "/")
 
 

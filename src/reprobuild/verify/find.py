@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,11 +12,14 @@ from ..engines.choice import choose
 from ..engines.embedded import OciEngine
 from ..engines.protocols import Engine, EngineName
 from ..errors import HostError, ImageError
+from ..host.home import open_regular
 from ..host.host import Host
 from ..host.process import tail
+from ..oci.described import NAME
+from ..oci.documents import DOCUMENT_LIMIT, parse_json
 from ..oci.file_tree import ImageTree, read_tree
-from ..oci.store import NAME, Image
-from ..oci.stream import Member, layout_members, members
+from ..oci.store import Image
+from ..oci.stream import Member, archive_members, layout_members
 from ..render.image_config import LABEL
 from ..request.profiles import OWN_FOLDER
 
@@ -106,11 +107,8 @@ def members_of(text: str, host: Host) -> Iterator[tuple[Iterator[Member], str | 
     if path.is_dir():
         yield layout_members(path, _digest_in(path, name)), None
     elif path.is_file():
-        try:
-            with path.open("rb") as file, tarfile.open(fileobj=file, mode="r|*") as tar:
-                yield members(tar), name or None
-        except tarfile.ReadError as error:
-            raise ImageError(f"{path}: not an image archive: {error}") from None
+        with path.open("rb") as file:
+            yield archive_members(file), name or None
     else:
         kept = find_image(text, host)
         host.console.step(f"reading {kept.image.digest[:19]} of {kept.engine.kind}")
@@ -121,7 +119,8 @@ def members_of(text: str, host: Host) -> Iterator[tuple[Iterator[Member], str | 
 def _digest_in(folder: Path, name: str) -> str:
     """Return the digest of the one image of a layout, or of that with a name or digest."""
     try:
-        entries = json.loads((folder / "index.json").read_bytes())["manifests"]
+        with open_regular(folder / "index.json") as file:
+            entries = parse_json(file.read(DOCUMENT_LIMIT))["manifests"]
         names = {
             str((e.get("annotations") or {}).get(NAME) or e["digest"]): str(e["digest"]) for e in entries
         }
