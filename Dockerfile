@@ -13,20 +13,20 @@
 # Every byte comes from the context, which `reprobuild render` fills with what the lock names by hash:
 #   debian.tar    the Debian root, made of the locked packages alone
 #   wheels/       the locked wheels; pip checks their hashes once more
-#   reprobuild/   files of reprobuild's own
+#   reprobuild/   reprobuild's own files
 # No step needs a network, so any builder will do: docker build --platform linux/amd64 .
 
 FROM scratch AS debian
 ADD debian.tar /
 
 FROM debian AS build
-# Nothing of the build stage's own runs may lie beside Debian's modules.
+# No bytecode of the build stage's own runs may end up beside Debian's modules.
 ENV PYTHONDONTWRITEBYTECODE=1
 WORKDIR /build
 COPY wheels wheels/
 COPY reprobuild/requirements.txt ./
-# The locked pip runs out of its own wheel, inside the environment that it fills. It looks for nothing, since the
-# requirements are the whole lock. Bytecode is left to the next step, where it is the same every time.
+# The locked pip runs from its own wheel, inside the environment that it fills. It resolves nothing, since the
+# requirements are the whole lock. Bytecode is left to the next step, which makes the same every time.
 RUN umask 022 \
  && /usr/bin/python3.11 -m venv --without-pip /opt/venv \
  && /opt/venv/bin/python wheels/pip-24.2-py3-none-any.whl/pip --isolated --no-input --no-cache-dir \
