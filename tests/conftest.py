@@ -62,7 +62,7 @@ def marks_of_all(request: pytest.FixtureRequest) -> Mapping[str, set[str]]:
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     config = items[0].config
-    if config.option.markexpr in config.getini("addopts"):
+    if config.option.markexpr in config.getini("addopts") and not config.option.keyword:
         marks = [config.stash[_MARKS][item.nodeid] for item in items]
         stages = (next((stage for stage in STAGES if stage in each), "benchmark") for each in marks)
         config.stash[_LEFT_OUT] = dict(Counter(stages))
