@@ -18,6 +18,7 @@ import pytest
 from reprobuild import __version__, errors
 from reprobuild.cli import cli, images
 from reprobuild.errors import ReprobuildError
+from reprobuild.host import process
 from support.server import serve
 
 if TYPE_CHECKING:
@@ -52,6 +53,13 @@ def test_help_of_a_command_has_an_example_and_explains_each_option(
 
 def test_version(call: Call) -> None:
     assert call("--version").out == f"reprobuild {__version__}\n"
+
+
+def test_python_m_is_the_same_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "reprobuild", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"reprobuild {__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -186,6 +194,14 @@ def test_quiet_and_verbose_talk_on_stderr_only(call: Call) -> None:
     assert call("-q", "images").err == ""
     said = call("-v", "images", "--json")
     assert json.loads(said.out) == []
+
+
+def test_verbose_hides_a_password_among_the_arguments_of_a_process(
+    call: Call, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call("-v", "images")
+    process.run(["true", "--index-url", "https://me:hunter2@index.example/simple"])
+    assert "run: true --index-url https://index.example/simple" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

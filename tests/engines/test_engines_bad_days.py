@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,19 +12,12 @@ from reprobuild.errors import EngineError, HostError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from support.bench import Bench
+from support.bench import Bench, until
 from support.disk import tiny_disk
 from support.engines import Site, old_docker
 
 pytest_plugins = ["support.shared"]
 pytestmark = [pytest.mark.engines, pytest.mark.xdist_group("engines")]
-
-
-def until(event: Callable[[], object], process: subprocess.Popen[bytes]) -> None:
-    """Wait for an event while a process runs."""
-    while not event():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
 
 
 def containers(site: Site) -> list[str]:

@@ -12,13 +12,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from reprobuild.errors import FetchError, HostError, SelfTestError, StorageError
-from support.bench import NAME, Bench
+from support.bench import NAME, Bench, until
 from support.disk import tiny_disk
 
 pytest_plugins = ["support.shared"]
@@ -28,9 +28,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("images")]
 def test_killed_half_way(bench: Bench, digest: str) -> None:
     """Again and again, later each time: each goes on with what the one before left."""
     bench.forget_layers()
-    for seconds in (0.7, 3, 9):
+    moments: list[Callable[[], object]] = [
+        bench.leftovers,
+        lambda: list((bench.home / "layers").glob("*.json")),
+        lambda: len(list((bench.home / "layers").glob("*.json"))) > 1,
+    ]
+    for moment in moments:
         process = bench.start("image", bench.lock)
-        time.sleep(seconds)
+        until(moment, process)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         assert process.returncode == -signal.SIGKILL
@@ -42,7 +47,7 @@ def test_killed_half_way(bench: Bench, digest: str) -> None:
 def test_interrupted(bench: Bench, digest: str) -> None:
     bench.forget_layers()
     process = bench.start("image", bench.lock)
-    time.sleep(4)
+    until(bench.leftovers, process)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err

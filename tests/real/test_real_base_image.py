@@ -162,7 +162,7 @@ def test_python_and_apt_packages_on_top(bench: Bench, tmp_path: Path) -> None:
 def test_the_manifest_tells_of_the_base_s_files_too(bench: Bench, tmp_path: Path) -> None:
     digest = bench.build(bench.lock("bare"))
     told = bench.run(digest, tmp_path, "cat", "/opt/reprobuild/manifest.tsv")
-    program = Path(__file__).parents[1] / "src/reprobuild/in_image/manifest.py"
+    program = Path(__file__).parents[2] / "src/reprobuild/in_image/manifest.py"
     (tmp_path / "manifest.py").write_bytes(program.read_bytes())
     found = bench.run(digest, tmp_path, "/usr/bin/python3.11", "-B", "/out/manifest.py", "/opt/venv", "/usr")
     assert found == told

@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +91,10 @@ class Bench:
 
     def leftovers(self) -> list[Path]:
         return [*(self.home / "tmp").iterdir(), *self.home.glob("**/*.partial")]
+
+
+def until(event: Callable[[], object], process: subprocess.Popen[bytes]) -> None:
+    """Wait for an event while a process runs; one that has ended before fails the test."""
+    while not event():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
