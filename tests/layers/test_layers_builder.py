@@ -23,6 +23,7 @@ from reprobuild.layers.builder import MANIFEST, BuiltLayer, build_layers, write_
 from reprobuild.layers.cache import LayerCache
 from reprobuild.layers.plan import place
 from reprobuild.lock.model import Lock
+from reprobuild.oci.tar_writer import LayerWriter
 from support.building import PYTHON, lock_for, without_debian
 from support.wheels import Item, odd_wheel, put, simple_wheel, wheel_bytes
 
@@ -254,6 +255,34 @@ def test_damage_in_the_middle_of_a_wheel_stops_the_build(home: Home, ran: list[s
         build_all(lock_for(home, [put(home, "toy", bytes(data)), good]), home)
     assert left_over(home) == []
     build_all(lock_for(home, [good]), home)
+
+
+def test_a_file_that_is_not_what_its_record_says(home: Home, ran: list[str]) -> None:
+    record = "toy/a.py,sha256=" + "A" * 43 + ",6\ntoy/b.py,sha256=,6\n"
+    data = wheel_bytes("toy", "1", {"toy/a.py": "A = 1\n", "toy/b.py": "B = 1\n"}, record=record)
+    with pytest.raises(BuildError, match=r"toy: toy/a\.py is not what the wheel's own RECORD says"):
+        build_all(lock_for(home, [put(home, "toy", data)]), home)
+    assert left_over(home) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["opt/reprobuild/json.py", "usr/lib/python3.11/reprobuild_hook.py", "usr/lib/python3/x/reprobuild.pth"],
+)
+def test_a_system_that_uses_a_name_of_reprobuild_s_own(
+    home: Home, ran: list[str], monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Python would import it in place of the hook, or of what the self-test imports."""
+    honest = vars(builder)["write_debian"]
+
+    def evil(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None:
+        honest(lock, store, home, out)
+        out.file(path, 0o644, 1, [b"x"])
+
+    monkeypatch.setattr(builder, "write_debian", evil)
+    with pytest.raises(BuildError, match=rf"Debian bookworm, .* packages: has the file /{path}, a name"):
+        build_all(lock_for(home, []), home)
+    assert left_over(home) == []
 
 
 def test_a_failing_debian_stops_the_readers(

@@ -6,6 +6,7 @@ import ensurepip
 import hashlib
 import io
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from reprobuild.errors import BuildError
+from reprobuild.layers import wheel_zip
 from reprobuild.layers.scripts import script_template
 from reprobuild.layers.wheel import Generated, Place, installed_files
 from reprobuild.layers.wheel_zip import CHUNK, chunks, opened
@@ -31,11 +33,14 @@ TEMPLATE = "import sys\nfrom %(module)s import %(import_name)s\nsys.exit(%(func)
 Tree = Mapping[str, tuple[int, bytes]]
 
 
-def contents(wheel: Path, name: str, place: Place = PLACE, template: str = TEMPLATE) -> Tree:
+def contents(
+    wheel: Path, name: str, place: Place = PLACE, template: str = TEMPLATE, version: str = ""
+) -> Tree:
     """Path → mode and bytes, as the layers will have them."""
     found = {}
+    version = version or str(parse_wheel_filename(wheel.name)[1])
     with opened(wheel, name) as archive, wheel.open("rb") as file:
-        for path, what in installed_files(archive, name, place, template).items():
+        for path, what in installed_files(archive, name, version, place, template).items():
             data = what.content if isinstance(what, Generated) else b"".join(chunks(file, what.info))
             found[path] = (what.mode, data)
     return found
@@ -134,7 +139,7 @@ def test_real_wheels_are_installed_as_pip_does(tmp_path: Path, pip: str) -> None
 
 def test_the_files_of_a_wheel_are_sorted_by_path(tmp_path: Path) -> None:
     with opened(write_wheel(tmp_path, "odd-name", "1.0", odd_wheel()), "odd-name") as archive:
-        files = list(installed_files(archive, "odd-name", PLACE, TEMPLATE))
+        files = list(installed_files(archive, "odd-name", "1.0", PLACE, TEMPLATE))
     assert files == sorted(files)
 
 
@@ -185,7 +190,8 @@ def _entry(line: str, group: str = "console_scripts") -> bytes:
     [
         *("../evil.py", "a/../../evil.py", "/etc/evil", "a//b.py", "./a.py", "a\\b.py", "a/..", "tab\there"),
         *("a.data/scripts", "a.data/other/x", "a.data/data/../../x", "a.data/scripts/../x", "new\nline.py"),
-        *("a.data", "a.data/data"),
+        *("a.data", "a.data/data", "vertical\x0btab.py", "form\x0cfeed.py", "next\x85line.py"),
+        *("line\u2028separator.py", "paragraph\u2029separator.py", "escape\x1b[2J.py", "n" * 256),
     ],
 )
 def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, path: str) -> None:
@@ -322,3 +328,104 @@ def test_an_encrypted_member_is_refused(tmp_path: Path) -> None:
 
 def test_the_name_of_a_wheel_is_normalised() -> None:
     assert canonicalize_name("Odd.Name") == "odd-name"
+
+
+INFO = "a-1.dist-info"
+REFUSED_BY_PIP: dict[str, tuple[str, dict[str, Item]]] = {
+    "a folder of another package": (
+        r"the folder 'b-1\.dist-info', of another package",
+        {
+            "b-1.dist-info/METADATA": Item(content=b"Name: a\nVersion: 1\n"),
+            "b-1.dist-info/WHEEL": Item(content=b"Wheel-Version: 1.0\n"),
+            "b-1.dist-info/RECORD": Item(),
+        },
+    ),
+    "another package": (
+        r"says that it is 'b' '1', and the lock has it as a 1",
+        {f"{INFO}/METADATA": Item(content=b"Name: b\nVersion: 1\n")},
+    ),
+    "another version": (
+        r"says that it is 'a' '2', and the lock has it as a 1",
+        {f"{INFO}/METADATA": Item(content=b"Name: a\nVersion: 2\n")},
+    ),
+    "no version": (r"says that it is 'a' ''", {f"{INFO}/METADATA": Item(content=b"Name: a\n")}),
+    "a form yet to come": (
+        r"has the Wheel-Version '99\.0'; only 1 is known",
+        {f"{INFO}/WHEEL": Item(content=b"Wheel-Version: 99.0\n")},
+    ),
+    "no form": (r"has the Wheel-Version 'none'", {f"{INFO}/WHEEL": Item(content=b"Tag: py3-none-any\n")}),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED_BY_PIP)
+def test_what_pip_refuses_is_refused_by_name(tmp_path: Path, what: str) -> None:
+    message, members = REFUSED_BY_PIP[what]
+    usual = {
+        f"{INFO}/METADATA": Item(content=b"Metadata-Version: 2.1\nName: a\nVersion: 1\n"),
+        f"{INFO}/WHEEL": Item(content=b"Wheel-Version: 1.0\n"),
+        f"{INFO}/RECORD": Item(),
+    }
+    data = zip_bytes(members if any("b-1" in path for path in members) else {**usual, **members})
+    with pytest.raises(BuildError, match=f"^a: the wheel.*{message}"):
+        contents(write_wheel(tmp_path, "a", "1", data), "a")
+
+
+@pytest.mark.parametrize("file", ["WHEEL", "METADATA"])
+def test_a_wheel_without_its_documents_is_refused(tmp_path: Path, file: str) -> None:
+    members = {name: Item() for name in ("METADATA", "WHEEL", "RECORD") if name != file}
+    members |= {"WHEEL": Item(content=b"Wheel-Version: 1.0\n")} if file != "WHEEL" else {}
+    data = zip_bytes({f"{INFO}/{name}": item for name, item in members.items()})
+    with pytest.raises(BuildError, match=f"a: the wheel has no {file}"):
+        contents(write_wheel(tmp_path, "a", "1", data), "a")
+
+
+def test_a_member_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    data = bytearray(wheel_bytes("a", "1", {"a/one.py": "X = 1\n", "a/two.py": "X = 2\n"}))
+    with pytest.raises(BuildError, match=r"a: its wheel cannot be read: it has 'a/one\.py' more than once"):
+        contents(write_wheel(tmp_path, "a", "1", bytes(data.replace(b"a/two.py", b"a/one.py"))), "a")
+
+
+def test_a_member_with_two_names_is_refused(tmp_path: Path) -> None:
+    """A reader of the directory sees one, a reader of the stream the other."""
+    data = wheel_bytes("a", "1", {"a/one.py": "X = 1\n"}).replace(b"a/one.py", b"a/two.py", 1)
+    with pytest.raises(BuildError, match=r"'a/one\.py' has another name beside its data"):
+        contents(write_wheel(tmp_path, "a", "1", data), "a")
+
+
+def test_members_that_share_their_data_are_refused(tmp_path: Path) -> None:
+    """So ten megabytes unpack to 281 terabytes."""
+    data = bytearray(zip_bytes({"a/one": Item(content=bytes(1 << 20)), "a/two": Item(content=b"x")}))
+    first, second = (m.start() for m in re.finditer(b"PK\x01\x02", bytes(data)))
+    struct.pack_into("<I", data, first + 20, second)  # the compressed size: on, over the next member
+    with pytest.raises(BuildError, match="the data of 'a/one' overlaps that of another member"):
+        contents(write_wheel(tmp_path, "a", "1", bytes(data)), "a")
+
+
+@pytest.mark.parametrize(("name", "least"), [("MOST_BYTES", 100), ("MOST_MEMBERS", 2)])
+def test_a_wheel_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, least: int
+) -> None:
+    monkeypatch.setattr(wheel_zip, name, least)
+    with pytest.raises(BuildError, match=f"more than {least} "):
+        contents(write_wheel(tmp_path, "a", "1", simple_wheel("a", "1")), "a")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("reprobuild_hook.py", "reprobuild_hook/__init__.py", "reprobuild.pth", "reprobuild_hook.so"),
+        *("reprobuild_hook.cpython-311-x86_64-linux-gnu.so", "__pycache__/reprobuild_hook.cpython-311.pyc"),
+        *("a.data/purelib/reprobuild_hook.py", "a.data/data/lib/python3.11/site-packages/reprobuild_hook.py"),
+        *("sitecustomize.py", "usercustomize/__init__.py", "__pycache__/sitecustomize.cpython-311.pyc"),
+    ],
+)
+def test_a_name_of_reprobuild_s_own_is_refused(tmp_path: Path, path: str) -> None:
+    wheel = write_wheel(tmp_path, "a", "1", wheel_bytes("a", "1", {path: "x"}))
+    with pytest.raises(BuildError, match=r"a: has the file /opt/venv/.*, a name that "):
+        contents(wheel, "a")
+
+
+@pytest.mark.parametrize("path", ["a/sitecustomize.py", "a/my_reprobuild_hook.py", "reprobuild_hooks.py"])
+def test_a_name_that_is_only_alike_is_taken(tmp_path: Path, path: str) -> None:
+    wheel = write_wheel(tmp_path, "a", "1", wheel_bytes("a", "1", {path: "x"}))
+    assert f"{SITE}/{path}" in contents(wheel, "a")

@@ -30,6 +30,7 @@ from .conda import link, stage_sources, write_bytecode, write_packages
 from .debian import write_debian
 from .interpreter import run_interpreter, write_environment
 from .package_files import PackageFiles
+from .paths import refuse_own_names
 from .plan import LayerPlan, place, plan, with_losers
 from .wheel_layer import WheelLayer
 
@@ -220,6 +221,8 @@ class _Builder:
 
     def _own_layer(self, below: Sequence[BuiltLayer]) -> BuiltLayer:
         """Write reprobuild's own files; the manifest among them depends on all, so it is made each time."""
+        for layer in below:
+            refuse_own_names((record.path for record in layer.cached.records), "", layer.title)
         own = {path.lstrip("/"): content for path, content in image_files(self._lock).items()}
         with self._blob("own") as out:
             writer = LayerWriter(out)

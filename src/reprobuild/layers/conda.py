@@ -30,7 +30,7 @@ from ..lock.model import CondaPackage, Lock
 from ..oci.tar_writer import LayerWriter, parents
 from ..request.profiles import SITE_PREFIX
 from . import bytecode_stream, conda_archive
-from .paths import is_plain
+from .paths import is_plain, refuse_own_names
 
 STAGE = "+conda"
 """The name of the compiler's archive of conda's modules; no Python package can be called that."""
@@ -122,6 +122,9 @@ def _linked(folder: Path, lock: Lock, console: Console) -> Linked:
     for path, status in found.paths.items():
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode) or stat.S_ISLNK(status.st_mode)):
             raise BuildError(f"{path!r}: the conda packages made what is no file, folder or link")
+    top = SITE_PREFIX.lstrip("/")
+    site = f"{top}/lib/python{lock.request.python}/site-packages"
+    refuse_own_names((f"{top}/{path}" for path in sorted(found.paths)), site, "the conda packages")
     _refuse_second_copies(found.paths, lock)
     _name_scripts(found.paths, console)
     return found

@@ -28,7 +28,7 @@ class PackageFiles:
         owners: dict[str, str] = {}
         for package in lock.python:
             with opened(self.path(package), package.name) as archive:
-                files = installed_files(archive, package.name, place(lock), template)
+                files = installed_files(archive, package.name, package.version, place(lock), template)
             self._files[package.name] = files
             # pip installs in reverse order, so the first by name writes last and wins.
             self._lost[package.name] = {

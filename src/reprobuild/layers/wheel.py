@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import base64
 import csv
+import email
+import email.message
 import hashlib
 import importlib.metadata
 import io
@@ -18,9 +20,15 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
 from ..errors import BuildError
+from .paths import is_plain, refuse_own_names
 from .scripts import fixed_script, is_wrapper, own_names, wrapper
 
+_MOST_TEXT = 64 << 20
+"""Bytes of a file of ``.dist-info``; torch's RECORD has two million."""
 _SCRIPT_NAME = re.compile(r"\w[\w.+-]*")
 
 
@@ -30,6 +38,8 @@ class Member:
 
     info: zipfile.ZipInfo
     mode: int
+    recorded: str = ""
+    """The sha256 that the wheel's RECORD has of it, in hexadecimal; empty where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +66,25 @@ class Place:
 
 
 def installed_files(
-    archive: zipfile.ZipFile, name: str, place: Place, template: str
+    archive: zipfile.ZipFile, name: str, version: str, place: Place, template: str
 ) -> dict[str, Member | Generated]:
     """Return path in the image → what to put there, sorted by path.
 
     ``name`` is the package's normalised name, ``template`` what `script_template` gave for the locked pip.
-    Raises `BuildError` on an archive that pip would refuse.
+    Raises `BuildError` on an archive that pip would refuse, or that uses a name of reprobuild's own.
     """
     layout = _Layout(archive, name, place)
+    layout.refuse_another(version)
     console, gui = layout.entry_points()
+    record = list(layout.record_rows())
+    recorded = {path: _sha256(digest) for path, digest, _ in record}
     files: dict[str, Member | Generated] = {}
     went: dict[str, str] = {}
     changed: dict[str, tuple[str, str]] = {}
     for info, destination, is_script in layout.members():
         if is_script and is_wrapper(posixpath.basename(destination), console.keys() | gui.keys()):
             continue
-        files[layout.real(destination)] = Member(info, _mode(info))
+        files[layout.real(destination)] = Member(info, _mode(info), recorded.get(info.filename, ""))
         if is_script and (fixed := fixed_script(archive, info, place.prefix)) is not None:
             files[destination] = Generated(fixed, _mode(info))
             changed[destination] = _hash(fixed)
@@ -84,7 +97,7 @@ def installed_files(
     made[f"{layout.info_dir}/REQUESTED"] = Generated(b"", 0o644)
     files |= made
     rows: list[tuple[str, str, str]] = []
-    for path, digest, size in layout.record_rows():
+    for path, digest, size in record:
         # Of a path named twice, the second row stays as the wheel has it; so pip does.
         destination = went.pop(path, "")
         hashed = changed.get(destination, (digest, size))
@@ -92,6 +105,7 @@ def installed_files(
     rows += [(layout.relative(path), *_hash(new.content)) for path, new in made.items()]
     rows += [(layout.relative(path), "", "") for path in went.values()]
     files[f"{layout.info_dir}/RECORD"] = Generated(_csv(sorted(rows)), 0o644)
+    refuse_own_names(files, place.site, name)
     return dict(sorted(files.items()))
 
 
@@ -106,10 +120,47 @@ class _Layout:
         self._info = folders.pop()
         self.info_dir = f"{place.site}/{self._info}"
 
+    def refuse_another(self, version: str) -> None:
+        """Refuse a wheel of another package or version than the lock has, or of a form yet to come.
+
+        As pip does (``_internal/utils/wheel.py``, ``_internal/operations/prepare.py``).
+        """
+        if not canonicalize_name(self._info).startswith(self._name):
+            raise BuildError(f"{self._name}: the wheel has the folder {self._info!r}, of another package")
+        wheel = self._headers("WHEEL")["Wheel-Version"] or "none"
+        if not re.fullmatch(r"\s*[01](\.\d+)*\s*", wheel, re.ASCII):
+            raise BuildError(f"{self._name}: the wheel has the Wheel-Version {wheel!r}; only 1 is known")
+        metadata = self._headers("METADATA")
+        said, of = str(metadata["Name"] or ""), str(metadata["Version"] or "")
+        try:
+            same = canonicalize_name(said) == self._name and Version(of) == Version(version)
+        except InvalidVersion:
+            same = False
+        if not same:
+            raise BuildError(
+                f"{self._name}: the wheel says that it is {said!r} {of!r}, and the lock has it as "
+                f"{self._name} {version}",
+                hint="`reprobuild lock --upgrade` locks it anew, where the index is to be trusted",
+            )
+
+    def _headers(self, file: str) -> email.message.Message:
+        text = self._text(file)
+        if text is None:
+            raise BuildError(f"{self._name}: the wheel has no {file}")
+        return email.message_from_string(text)
+
+    def _text(self, file: str) -> str | None:
+        try:
+            info = self._archive.getinfo(f"{self._info}/{file}")
+        except KeyError:
+            return None
+        if info.file_size > _MOST_TEXT:
+            raise BuildError(f"{self._name}: the wheel's {file} has more than {_MOST_TEXT} bytes")
+        return self._archive.read(info).decode()
+
     def destination(self, path: str) -> tuple[str, bool]:
         """Return where a path of the wheel goes, and whether it is a script."""
-        # A tab or a newline would break a line of the manifest.
-        if {"", ".", ".."} & set(path.split("/")) or set("\\\0\t\n\r") & set(path):
+        if not is_plain(path):
             raise BuildError(f"{self._name}: the wheel has a file whose path is refused: {path!r}")
         top, _, rest = path.partition("/")
         if not top.endswith(".data"):
@@ -150,10 +201,9 @@ class _Layout:
 
     def record_rows(self) -> Iterator[tuple[str, str, str]]:
         """Give the rows of the wheel's own RECORD: path in the wheel, hash and size as the wheel has them."""
-        try:
-            text = self._archive.read(f"{self._info}/RECORD").decode()
-        except KeyError:
-            raise BuildError(f"{self._name}: the wheel has no RECORD") from None
+        text = self._text("RECORD")
+        if text is None:
+            raise BuildError(f"{self._name}: the wheel has no RECORD")
         for row in csv.reader(text.splitlines()):
             if row:
                 name, digest, size = [*row, "", ""][:3]
@@ -161,6 +211,7 @@ class _Layout:
 
     def entry_points(self) -> tuple[dict[str, str], dict[str, str]]:
         """Return name → value of the console and of the GUI scripts; of two with one name the last."""
+        self._text("entry_points.txt")  # for its size
         folder = zipfile.Path(self._archive, f"{self._info}/")
         points = importlib.metadata.PathDistribution(folder).entry_points
         for point in points:
@@ -181,6 +232,15 @@ def _mode(info: zipfile.ZipInfo) -> int:
 def _hash(content: bytes) -> tuple[str, str]:
     digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
     return f"sha256={digest}", str(len(content))
+
+
+def _sha256(digest: str) -> str:
+    """Return a RECORD's hash in hexadecimal; empty where it is another kind, or none."""
+    kind, _, text = digest.partition("=")
+    try:
+        return base64.urlsafe_b64decode(text + "==").hex() if kind == "sha256" else ""
+    except ValueError:
+        return ""
 
 
 def _csv(rows: list[tuple[str, str, str]]) -> bytes:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
+from ..errors import BuildError
 from ..lock.model import PythonPackage
 from ..oci.tar_writer import LayerWriter, parents
 from . import bytecode_stream
@@ -87,13 +88,19 @@ class WheelLayer:
                 self.writer.file(path, mode, len(content), [content])
                 if self._to_compile(path):
                     self._sources[package].add(path, content)
-            case Member(info, mode) if self._to_compile(path):
-                content = b"".join(chunks(wheel, info))
-                self._sources[package].add(path, content)
-                self.writer.file(path, mode, info.file_size, [content])
-                advance(len(content))
-            case Member(info, mode):
-                self.writer.file(path, mode, info.file_size, _counted(chunks(wheel, info), advance))
+            case Member(info, mode, recorded):
+                data = _counted(chunks(wheel, info), advance)
+                if self._to_compile(path):
+                    content = b"".join(data)
+                    self._sources[package].add(path, content)
+                    data = iter([content])
+                digest = self.writer.file(path, mode, info.file_size, data)
+                if recorded not in ("", digest):
+                    raise BuildError(
+                        f"{package}: {info.filename} is not what the wheel's own RECORD says: its SHA-256 is "
+                        f"{digest}, not {recorded}",
+                        hint="ask for another version of the package, or tell its makers",
+                    )
 
     def _to_compile(self, path: str) -> bool:
         return path.endswith(".py") and path.startswith(f"{self._place.site}/")
