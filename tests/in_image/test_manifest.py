@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reprobuild.in_image import manifest
 
@@ -65,12 +67,79 @@ def test_any_name_is_written_whatever_the_locale(tree: Path, env: dict[str, str]
     assert os.fsencode(tree) + b"/\xff\xfe\n" in done.stdout
 
 
-@pytest.mark.parametrize("name", ["tab\there", "new\nline"])
-def test_a_name_that_breaks_a_line_is_refused(tree: Path, name: str) -> None:
+BREAKING = [
+    "tab\there",
+    "new\nline",
+    "a\r",
+    "a\x0bb",
+    "a\x0cb",
+    "a\x1cb",
+    "a\x85b",
+    "a\u2028b",
+    "\x1b[2J",
+    "\\x",
+]
+FORGED = "x\nfile\t755\t" + "0" * 64 + "\t"
+
+
+@pytest.mark.parametrize("name", [*BREAKING, FORGED])
+def test_a_name_that_would_break_a_line_is_escaped(tree: Path, name: str) -> None:
     (tree / name).touch()
+    (tree / "to").symlink_to(name)
+    done = run(tree)
+    assert done.returncode == 0
+    found = {path: content for _, _, content, path in manifest.read(done.stdout)}
+    assert found[f"{tree}/{name}"] == hashlib.sha256(b"").hexdigest()
+    assert found[f"{tree}/to"] == name
+    assert len(found) == len(done.stdout.splitlines()) == len(done.stdout.decode().splitlines()) == 8
+
+
+@given(st.tuples(*[st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))] * 4))
+def test_what_is_written_is_read_back(fields: tuple[str, str, str, str]) -> None:
+    line = manifest.written(*fields)
+    assert len(f"{line}.".splitlines()) == 1
+    assert list(manifest.read(f"{line}\n".encode())) == [fields]
+
+
+@pytest.mark.parametrize(
+    "line", ["a\tb\tc", "a\tb\tc\td\te", "\\a\tb\tc\td", "a\x0b\tb\tc\td", "\\\\u0041\tb\tc\td", ""]
+)
+def test_a_line_that_nobody_wrote_is_refused(line: str) -> None:
+    with pytest.raises(ValueError, match=r"line of a manifest|values to unpack"):
+        list(manifest.read(f"{line}\n".encode()))
+
+
+def test_a_plain_line_reads_as_before() -> None:
+    """Names that break nothing are written as they are, so most manifests have no backslash at all."""
+    assert manifest.written("link", "777", "a b", "/usr/dev\\x2dsda") == "link\t777\ta b\t/usr/dev\\x2dsda"
+
+
+OWN = "/opt/venv/lib/python3.11/site-packages"
+RESERVED = [
+    *(
+        "/opt/reprobuild/json.py",
+        "/usr/lib/python3.11/reprobuild_hook.py",
+        f"{OWN}/reprobuild_hook/__init__.py",
+    ),
+    *(f"{OWN}/__pycache__/reprobuild_hook.cpython-311.pyc", "/usr/lib/python3/dist-packages/reprobuild.pth"),
+    *(f"{OWN}/sitecustomize.py", f"{OWN}/usercustomize/__init__.py", f"{OWN}/reprobuild_hook.so"),
+    f"{OWN}/reprobuild_hook.py",
+]
+FREE = [
+    *("/usr/lib/python3.11/sitecustomize.py", f"{OWN}/reprobuild_hooks.py", f"{OWN}/a/sitecustomize.py"),
+    *("/opt/reprobuilder", f"{OWN}/my_reprobuild_hook.py"),
+]
+
+
+def test_names_that_are_reprobuild_s_own() -> None:
+    assert [path for path in RESERVED + FREE if manifest.reserved(path)] == RESERVED
+
+
+def test_a_name_of_reprobuild_s_own_is_refused(tree: Path) -> None:
+    (tree / "sub/reprobuild_hook.py").touch()
     done = run(tree)
     assert done.returncode != 0
-    assert b"ValueError" in done.stderr
+    assert b"is a name of reprobuild's own" in done.stderr
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:

@@ -122,6 +122,13 @@ def test_a_file_that_is_no_package(home: Home, tmp_path: Path) -> None:
         linked(home, tmp_path, stored(home, file, "one"))
 
 
+def test_a_name_of_reprobuild_s_own_is_refused(home: Home, put: Put, tmp_path: Path) -> None:
+    package = put("hook", files={"site-packages/reprobuild_hook.py": b"EVIL = 1\n"}, noarch=True)
+    python = put("python", files={"bin/python3.11": b"x"})
+    with pytest.raises(BuildError, match=r"conda packages: has the file .*reprobuild_hook\.py', a name"):
+        linked(home, tmp_path, package, python)
+
+
 @pytest.fixture
 def host_file(tmp_path: Path) -> Path:
     """Return a private file of this machine that is none of a package's business."""

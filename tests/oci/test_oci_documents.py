@@ -82,3 +82,14 @@ def test_the_file_manifest_is_what_the_program_in_the_image_writes(tmp_path: Pat
     assert found == file_manifest(records).decode()
     assert "file\t700\t" in found
     assert "venvs" not in found
+
+
+def test_a_name_forges_no_line_of_the_file_manifest() -> None:
+    """As a base image could, whose files are named as it likes."""
+    forged = Record("usr/x\nfile\t755\t0\t/usr/bin/python3", "file", 0o644, "1")
+    link = Record("usr/l\u2028", "link", 0o777, "to\tnowhere")
+    found = list(program.read(file_manifest([forged, link])))
+    assert found == [
+        ("link", "777", link.content, f"/{link.path}"),
+        ("file", "644", forged.content, f"/{forged.path}"),
+    ]

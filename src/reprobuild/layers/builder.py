@@ -222,7 +222,7 @@ class _Builder:
     def _own_layer(self, below: Sequence[BuiltLayer]) -> BuiltLayer:
         """Write reprobuild's own files; the manifest among them depends on all, so it is made each time."""
         for layer in below:
-            refuse_own_names((record.path for record in layer.cached.records), "", layer.title)
+            refuse_own_names((record.path for record in layer.cached.records), layer.title)
         own = {path.lstrip("/"): content for path, content in image_files(self._lock).items()}
         with self._blob("own") as out:
             writer = LayerWriter(out)

@@ -123,8 +123,7 @@ def _linked(folder: Path, lock: Lock, console: Console) -> Linked:
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode) or stat.S_ISLNK(status.st_mode)):
             raise BuildError(f"{path!r}: the conda packages made what is no file, folder or link")
     top = SITE_PREFIX.lstrip("/")
-    site = f"{top}/lib/python{lock.request.python}/site-packages"
-    refuse_own_names((f"{top}/{path}" for path in sorted(found.paths)), site, "the conda packages")
+    refuse_own_names((f"{top}/{path}" for path in sorted(found.paths)), "the conda packages")
     _refuse_second_copies(found.paths, lock)
     _name_scripts(found.paths, console)
     return found

@@ -105,7 +105,7 @@ def installed_files(
     rows += [(layout.relative(path), *_hash(new.content)) for path, new in made.items()]
     rows += [(layout.relative(path), "", "") for path in went.values()]
     files[f"{layout.info_dir}/RECORD"] = Generated(_csv(sorted(rows)), 0o644)
-    refuse_own_names(files, place.site, name)
+    refuse_own_names(files, name)
     return dict(sorted(files.items()))
 
 

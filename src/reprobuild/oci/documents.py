@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from ..in_image import manifest
 from ..lock.model import Lock
 from ..render.image_config import ImageConfig
 from .tar_writer import Layer, Record
@@ -70,9 +71,9 @@ def file_manifest(records: Iterable[Record]) -> bytes:
 
     Where layers name the same path, the last one given counts.
     """
-    found = {r.path: r for r in records if r.path in MANIFEST_ROOTS or r.path.startswith(_INSIDE)}
-    lines = sorted((f"/{r.path}", f"{r.kind}\t{r.mode:o}\t{r.content}\t/{r.path}\n") for r in found.values())
-    return "".join(line for _, line in lines).encode("utf-8", "surrogateescape")
+    found = {f"/{r.path}": r for r in records if r.path in MANIFEST_ROOTS or r.path.startswith(_INSIDE)}
+    lines = [manifest.written(r.kind, f"{r.mode:o}", r.content, path) for path, r in sorted(found.items())]
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
 
 
 def parse_json(data: bytes) -> Any:

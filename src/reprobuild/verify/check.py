@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ..errors import ImageError, LockError
+from ..in_image.manifest import read as read_manifest
 from ..lock.base_image import CUDA_LIBRARY
 from ..lock.model import Lock
 from ..lock.reader import parse_lock
@@ -85,11 +86,10 @@ def _named(manifest: bytes, where: str) -> Mapping[str, Record]:
     kinds: dict[str, Kind] = {"file": "file", "dir": "dir", "link": "link"}
     found = {}
     try:
-        for line in manifest.decode("utf-8", "surrogateescape").splitlines():
-            kind, mode, content, path = line.split("\t")
+        for kind, mode, content, path in read_manifest(manifest):
             found[path.lstrip("/")] = Record(path.lstrip("/"), kinds[kind], int(mode, 8), content)
-    except (ValueError, KeyError):
-        raise ImageError(f"{where}: /{_MANIFEST} is damaged: {line!r}") from None
+    except (ValueError, KeyError) as error:
+        raise ImageError(f"{where}: /{_MANIFEST} is damaged: {error}") from None
     return found
 
 
