@@ -280,7 +280,7 @@ def test_a_system_that_uses_a_name_of_reprobuild_s_own(
         out.file(path, 0o644, 1, [b"x"])
 
     monkeypatch.setattr(builder, "write_debian", evil)
-    with pytest.raises(BuildError, match=rf"Debian bookworm, .* packages: has the file /{path}, a name"):
+    with pytest.raises(BuildError, match=rf"Debian bookworm, .* packages: has the file '/{path}', a name"):
         build_all(lock_for(home, []), home)
     assert left_over(home) == []
 

@@ -421,7 +421,7 @@ def test_a_wheel_that_unpacks_to_too_much_is_refused(
 )
 def test_a_name_of_reprobuild_s_own_is_refused(tmp_path: Path, path: str) -> None:
     wheel = write_wheel(tmp_path, "a", "1", wheel_bytes("a", "1", {path: "x"}))
-    with pytest.raises(BuildError, match=r"a: has the file /opt/venv/.*, a name that "):
+    with pytest.raises(BuildError, match=r"a: has the file '/opt/venv/.*', a name that "):
         contents(wheel, "a")
 
 
