@@ -78,7 +78,7 @@ def line(path: str) -> str:
 
 
 _SITE = r"/opt/venv/lib/python3[^/]*/site-packages"
-_OURS = re.compile(rf"{_SITE}/reprobuild(\.pth|_hook\.py)")
+_OURS = re.compile(rf".*{_SITE}/reprobuild(\.pth|_hook\.py)")
 _RESERVED = re.compile(
     r"/opt/reprobuild(/.*)?|(.*/)?(reprobuild_hook(\.[^/]*)?|reprobuild\.pth)(/.*)?"
     rf"|{_SITE}/(__pycache__/)?(site|user)customize([./].*)?",
