@@ -214,7 +214,7 @@ def test_images_that_are_not_ours(bench: Bench, site: Site, built: dict[str, Any
     assert "not an image made by reprobuild" in err
     argv = ("image", bench.lock, "--engine", site.kind, "--tag", "strange/image:1")
     _, err = bench.run(*argv, status=EngineError.exit_code, env=site.env)
-    assert "strange/image:1 is there already" in err
+    assert "strange/image:1 already exists" in err
     bench.run("check", f"{site.kind}:no/such:1", status=ImageError.exit_code, env=site.env)
 
 

@@ -303,7 +303,7 @@ def test_the_time_limit_kills_all_that_it_has_started(box: Box, seconds: str) ->
         assert settles(lambda: len(running(seconds)) == 2, within=30)
         found = json.loads(process.communicate(timeout=30)[0])
         assert found["error"] == "ProcessTimeout"
-        assert "stopped after 3 s" in found["message"]
+        assert "did not end within 3 s" in found["message"]
         assert settles(lambda: not running(seconds), within=5)
     finally:
         process.kill()
