@@ -11,14 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
-from reprobuild.errors import FetchError, RegistryError, ResolveError
+from reprobuild.errors import FetchError, ImageError, LockError, RegistryError, ResolveError
+from reprobuild.fetch import base_layers
+from reprobuild.fetch.base_layers import fetch_base
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.lock.base_image import BaseImage
 from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
+from reprobuild.oci import file_tree
 from reprobuild.registry import client as registry_module
 from reprobuild.registry.client import Registry
 from reprobuild.request.reference import Reference
@@ -251,7 +255,7 @@ class TestRefusals:
         path.write_bytes(data)
         with pytest.raises(FetchError, match="gives another file than the one locked"):
             locked(f"{team.name}:1")
-        assert not Store(Home.from_environment()).sizes()
+        assert blob not in Store(Home.from_environment()).sizes()
 
     def test_a_manifest_of_another_digest(self, team: Pusher, tmp_path: Path) -> None:
         digest = team.image([files()])
@@ -348,3 +352,89 @@ def test_references(text: str, name: str, wanted: str) -> None:
 )
 def test_what_is_no_reference(text: str) -> None:
     assert Reference.parse(text) is None
+
+
+class TestForgedLock:
+    """A lock in a pull request that keeps the trusted image's digest and says something else of it."""
+
+    @pytest.fixture
+    def base(self, team: Pusher) -> BaseImage:
+        inner = team.image([files(), files({"etc/a": b"a"})], tag="inner", Env=["PATH=/usr/local/bin", "A=1"])
+        team.index({"linux/amd64": inner})
+        team.image([files({"etc/evil": b"x"})], tag="evil")
+        return locked(f"{team.name}:1")
+
+    def fetch(self, base: BaseImage, home: Path) -> None:
+        fetch_base(base, "linux/amd64", Store(Home(home)), CONSOLE)
+
+    @pytest.mark.parametrize(
+        "what", ["layers", "fewer", "size", "diff-id", "config", "env", "manifest", "index"]
+    )
+    def test_it_is_refused(self, team: Pusher, base: BaseImage, tmp_path: Path, what: str) -> None:
+        evil, digest = locked(f"{team.name}:evil"), "sha256:" + "a" * 64
+        first, *others = base.layers
+        forged = {
+            "layers": replace(base, layers=evil.layers),
+            "fewer": replace(base, layers=base.layers[:1]),
+            "size": replace(base, layers=[replace(first, size=first.size + 1), *others]),
+            "diff-id": replace(base, layers=[replace(first, diff_id=digest), *others]),
+            "config": replace(base, config=evil.config),
+            "env": replace(base, env={**base.env, "LD_PRELOAD": "/etc/evil"}),
+            "manifest": replace(base, manifests=evil.manifests),
+            "index": replace(base, index=base.config),
+        }[what]
+        expected = RegistryError if what == "index" else LockError
+        with pytest.raises(expected) as caught:
+            self.fetch(forged, tmp_path / "home")
+        if what != "index":
+            assert "the lock does not describe the image whose digest it names" in str(caught.value)
+        # Nothing of it is fetched, and the honest lock is none the worse.
+        store = Store(Home(tmp_path / "home"))
+        assert not any(store.path(layer.sha256).exists() for layer in (*base.layers, *evil.layers))
+        self.fetch(base, tmp_path / "home")
+
+    def test_the_image_s_documents_are_kept(
+        self, team: Pusher, base: BaseImage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.fetch(base, tmp_path / "home")
+        monkeypatch.setattr(base_layers, "registry_of", None)  # there is no network
+        self.fetch(base, tmp_path / "home")
+        with pytest.raises(LockError):
+            self.fetch(replace(base, layers=base.layers[:1]), tmp_path / "home")
+
+    def test_documents_that_were_changed_on_the_disk_are_fetched_again(
+        self, base: BaseImage, tmp_path: Path
+    ) -> None:
+        self.fetch(base, tmp_path / "home")
+        path = Store(Home(tmp_path / "home")).path(base.config[7:])
+        path.chmod(0o644)
+        path.write_text("{}")
+        self.fetch(base, tmp_path / "home")
+        assert path.read_text() != "{}"
+
+
+@pytest.mark.parametrize("size", [0, -1, 1 << 36])
+def test_a_layer_s_size_that_no_layer_has(team: Pusher, size: Any) -> None:
+    """As of a registry from which a download would not end."""
+    digest = team.image([files()])
+    document = requests.get(f"{team.root}/manifests/{digest}", timeout=10).json()
+    document["layers"][0]["size"] = size
+    team.manifest(document, "1")
+    with pytest.raises((RegistryError, ResolveError)):
+        locked(f"{team.name}:1")
+
+
+def test_a_layer_s_size_one_too_large(team: Pusher) -> None:
+    digest = team.image([files()])
+    document = requests.get(f"{team.root}/manifests/{digest}", timeout=10).json()
+    document["layers"][0]["size"] += 1
+    team.manifest(document, "1")
+    with pytest.raises((RegistryError, FetchError)):
+        locked(f"{team.name}:1")
+
+
+def test_a_library_of_gigabytes_is_not_looked_at(team: Pusher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_tree, "MOST_KEPT", 1000)
+    team.image([files({"usr/lib/x/libc.so.6": bytes(1001)})])
+    with pytest.raises(ImageError, match="at most 1,000"):
+        locked(f"{team.name}:1")

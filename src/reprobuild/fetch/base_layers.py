@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from ..errors import LockError
 from ..host.console import Console
-from ..host.home import size_text
-from ..lock.base_image import BaseLayer
+from ..host.home import size_text, storage_errors
+from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer
+from ..oci.documents import DOCUMENT_LIMIT, sha256
 from ..registry.client import Registry, Target
 from ..request.reference import DOCKER_HUB, Reference
 from .download import Download, Patience, Stop, Wanted
@@ -29,9 +34,104 @@ def registry_of(reference: Reference) -> Registry:
 
 
 def fetch_base(
+    base: BaseImage, platform: str, store: Store, console: Console, patience: Patience | None = None
+) -> None:
+    """Make all layers of a lock's base image present in the store, verified and those of its digest.
+
+    Raises `LockError` where the lock says something else of the image than the manifest with the locked
+    digest, `RegistryError`, and `FetchError` for bytes that are not those of the digest.
+    """
+    try:
+        _hold(base, platform, store)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise _other(base, f"a document of the locked digest is damaged: {type(error).__name__}") from None
+    fetch_layers(base.image, base.layers, store, console, patience)
+
+
+def _hold(base: BaseImage, platform: str, store: Store) -> None:
+    digest = base.manifests[platform]
+    if base.index is not None:
+        listed = _parsed(_document(base, base.index, store), base)["manifests"]
+        if digest not in [entry["digest"] for entry in listed if _platform(entry) == platform]:
+            raise _other(base, f"{base.index[:19]}… has no {digest[:19]}… for {platform}")
+    manifest = _parsed(_document(base, digest, store), base)
+    if manifest["config"]["digest"] != base.config:
+        raise _other(base, f"{digest[:19]}… has another configuration")
+    config = _parsed(_document(base, base.config, store, kind="blobs"), base)
+    layers = base_layers_of(manifest, config)
+    if list(layers) != list(base.layers):
+        raise _other(base, f"{digest[:19]}… has other layers")
+    if base_env_of(config) != dict(base.env):
+        raise _other(base, f"{digest[:19]}… has other variables")
+
+
+def documents_of(base: BaseImage) -> tuple[str, ...]:
+    """Return the sha256 of each document that a base image is held against, where it is in the store."""
+    found = (base.index, base.config, *base.manifests.values())
+    return tuple(digest.removeprefix("sha256:") for digest in found if digest)
+
+
+def base_layers_of(manifest: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[BaseLayer, ...]:
+    """Return the layers of an image, unchecked.
+
+    Raises `KeyError`, `TypeError`, `ValueError` for documents of no image.
+    """
+    return tuple(
+        BaseLayer(
+            digest=layer["digest"],
+            size=layer["size"],
+            media_type=MEDIA_TYPES.get(layer["mediaType"], layer["mediaType"]),
+            diff_id=diff_id,
+        )
+        for layer, diff_id in zip(manifest["layers"], config["rootfs"]["diff_ids"], strict=True)
+    )
+
+
+def base_env_of(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the variables that an image sets."""
+    return dict(line.split("=", 1) for line in (config.get("config") or {}).get("Env") or () if "=" in line)
+
+
+def _document(
+    base: BaseImage, digest: str, store: Store, *, kind: Literal["manifests", "blobs"] = "manifests"
+) -> bytes:
+    path = store.path(digest.removeprefix("sha256:"))
+    with storage_errors(path), suppress(FileNotFoundError), path.open("rb") as file:
+        data = file.read(DOCUMENT_LIMIT)
+        if sha256(data) == digest:
+            return data
+    reference = Reference.parse(base.image)
+    assert reference is not None
+    registry = registry_of(reference)
+    data = registry.read_manifest(digest) if kind == "manifests" else registry.read_blob(digest)
+    store.add_document(data)
+    return data
+
+
+def _parsed(data: bytes, base: BaseImage) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise _other(base, "a document of the locked digest is not JSON") from None
+
+
+def _platform(entry: Mapping[str, Any]) -> str:
+    each = entry.get("platform") or {}
+    return f"{each.get('os')}/{each.get('architecture')}"
+
+
+def _other(base: BaseImage, reason: str) -> LockError:
+    return LockError(
+        f"the lock does not describe the image whose digest it names, {base.image}: {reason}",
+        hint="the lock was edited, or merged by hand: do not build it before you know by whom;"
+        " `reprobuild lock --upgrade` makes a new one",
+    )
+
+
+def fetch_layers(
     image: str, layers: Sequence[BaseLayer], store: Store, console: Console, patience: Patience | None = None
 ) -> None:
-    """Make all layers of a base image present in the store, verified; those that are there are left alone.
+    """Make some layers of an image present in the store, verified; those that are there are left alone.
 
     Raises `RegistryError`, and `FetchError` for bytes that are not those of the digest.
     """

@@ -59,7 +59,7 @@ def fetch(lock: Lock, store: Store, console: Console, *, patience: Patience | No
     base image, `HostError` for an archive without a mirror, `StorageError`.
     """
     if lock.base is not None:
-        fetch_base(lock.base.image, lock.base.layers, store, console, patience)
+        fetch_base(lock.base, lock.platform, store, console, patience)
     missing = _missing(lock, store)
     if not missing:
         return

@@ -6,6 +6,7 @@ also after its process was killed; it gets the final name only when all its byte
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from ..host.home import Home, make_folders, storage_errors, try_claim
+from ..host.home import Home, atomic_write, make_folders, storage_errors, try_claim
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -53,6 +54,13 @@ class Store:
         with storage_errors(self.root):
             file.chmod(0o444)
             file.replace(final)
+        return final
+
+    def add_document(self, data: bytes) -> Path:
+        """Write some bytes under their own hash; return their path. Raises `StorageError`."""
+        final = self.path(hashlib.sha256(data).hexdigest())
+        make_folders(final.parent)
+        atomic_write(final, data, mode=0o444, sync=False)
         return final
 
     @contextmanager

@@ -8,6 +8,7 @@ from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import BuildError
+from ..fetch.base_layers import documents_of
 from ..fetch.store import Store
 from ..host import namespaces, process, sandbox
 from ..host.home import Home, storage_errors
@@ -16,7 +17,7 @@ from ..lock.model import Lock
 from ..oci.file_tree import read_layers
 from ..oci.tar_writer import Layer, LayerWriter
 from .cache import Cached, LayerCache
-from .debian import normalise, pool
+from .debian import MOST_SECONDS, normalise, pool
 from .plan import LayerPlan
 from .roots import OPAQUE
 
@@ -37,12 +38,12 @@ def base_layers(base: BaseImage, plans: Sequence[LayerPlan], store: Store, cache
         return done
     tree = read_layers((store.path(layer.sha256) for layer in base.layers), lambda _: False)
     records = tuple(tree.files[path] for path in sorted(tree.files))
-    last = pairs[-1][0]
+    last, documents = pairs[-1][0], documents_of(base)
     return [
         cache.take_over(
             plan.key,
             store.path(layer.sha256),
-            Cached(_layer(layer), records if layer is last else (), (layer.sha256,)),
+            Cached(_layer(layer), records if layer is last else (), (layer.sha256, *documents)),
         )
         for layer, plan in pairs
     ]
@@ -86,7 +87,13 @@ def write_on_top(
             capabilities=_CAPABILITIES,
             all_ids=True,
         )
-        done = sandbox.run(bundle, below, task)
+        try:
+            done = sandbox.run(bundle, below, task, timeout=MOST_SECONDS)
+        except process.ProcessTimeout as stopped:
+            raise BuildError(
+                f"the Debian packages were not installed on top of the base after {stopped.seconds:g} s",
+                hint="a script of a package waits for something; run again with -v, or leave the package out",
+            ) from None
         if done.returncode != 0:
             raise BuildError(
                 f"the Debian packages could not be put on top of the base: {process.tail(done.stderr)}",

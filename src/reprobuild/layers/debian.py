@@ -27,6 +27,8 @@ _LEFT_OUT = re.compile(
     r"|var/cache/(apt/.+|ldconfig/.+|debconf/.+-old)"
     r"|var/lib/apt/(lists|mirrors|periodic)/.+|var/lib/dpkg/(lock.*|.+-old)"
 )
+MOST_SECONDS = 3600
+"""For installing Debian packages: a hundred times what a root of some two hundred takes."""
 _LOG = re.compile(r"var/log/.+")
 _SOURCES = "etc/apt/sources.list"
 _SOURCES_TEXT = b"""\

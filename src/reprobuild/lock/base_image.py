@@ -17,6 +17,8 @@ _KEYS = (
     *("python-version", "cuda", "env", "layers"),
 )
 _LAYER_KEYS = ("digest", "size", "media-type", "diff-id")
+MOST_BYTES = 32 << 30
+"""Of a layer's blob: four times the largest layer that reprobuild itself makes."""
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[a-z0-9+]*")
 
@@ -128,7 +130,7 @@ class BaseImage:
         image = text("image")
         if Reference.parse(image) is None:
             raise RequestError(f"{get.where('image')}: {image!r} is no reference of an image")
-        layers = [_layer(y, get.where("layers", i)) for i, y in enumerate(get.value("layers", list, []))]
+        layers = [parse_layer(y, get.where("layers", i)) for i, y in enumerate(get.value("layers", list, []))]
         if not layers:
             raise RequestError(f"{get.where('layers')}: missing")
         return cls(
@@ -148,7 +150,8 @@ class BaseImage:
         )
 
 
-def _layer(data: Any, where: str) -> BaseLayer:
+def parse_layer(data: Any, where: str) -> BaseLayer:
+    """Check the table of a layer. Raises `RequestError` that names ``where`` and the key."""
     if not isinstance(data, dict):
         raise RequestError(f"{where}: a table is needed")
     get = Table(data, "", where, _LAYER_KEYS)
@@ -156,7 +159,7 @@ def _layer(data: Any, where: str) -> BaseLayer:
     kind = get.text("media-type", "", lambda v: v in MEDIA_TYPES.values(), "a kind of layer that is known")
     if not (digest and diff_id and kind):
         raise RequestError(f"{where}: digest, diff-id and media-type are needed")
-    size = get.integer("size", 0, 1, 1 << 40)
+    size = get.integer("size", 0, 1, MOST_BYTES)
     if not size:
         raise RequestError(f"{where}: size: missing")
     return BaseLayer(digest=digest, size=size, media_type=kind, diff_id=diff_id)

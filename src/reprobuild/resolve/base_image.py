@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
 from ..errors import RegistryError, RequestError, ResolveError
-from ..fetch.base_layers import fetch_base, registry_of
+from ..fetch.base_layers import base_env_of, base_layers_of, fetch_layers, registry_of
 from ..fetch.store import Store
 from ..host.host import Host
-from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer
+from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer, parse_layer
 from ..lock.model import MACHINES, Lock
 from ..oci.documents import sha256
 from ..oci.file_tree import read_layers
@@ -65,7 +65,7 @@ def resolve_base(
 def dpkg_status(base: BaseImage, host: Host) -> str:
     """Return dpkg's list of the packages that a base image has."""
     store = Store(host.home)
-    fetch_base(base.image, base.layers, store, host.console)
+    fetch_layers(base.image, base.layers, store, host.console)
     tree = read_layers((store.path(y.sha256) for y in base.layers), STATUS.__eq__)
     if STATUS not in tree.kept:
         raise ResolveError(
@@ -81,17 +81,20 @@ def _read(reference: Reference, request: Request, platform: str, host: Host) -> 
     registry = registry_of(reference)
     top = registry.read_manifest(reference.wanted)
     manifests = {platform: sha256(top)}
+    documents = [top]
     index, document = None, _json(top, name)
     if "manifests" in document:
         index, manifests = sha256(top), _platforms(document, name, platform)
-        document = _json(registry.read_manifest(manifests[platform]), name)
+        documents.append(registry.read_manifest(manifests[platform]))
+        document = _json(documents[-1], name)
     if "config" not in document:
         raise ResolveError(
             f"{name} has a manifest of a kind that is not known: {document.get('mediaType', 'schema 1')}",
             hint="push it anew with a tool that writes Docker's schema 2 or OCI's form",
         )
     config_digest = document["config"]["digest"]
-    config = _json(registry.read_blob(config_digest), name)
+    documents.append(registry.read_blob(config_digest))
+    config = _json(documents[-1], name)
     if index is None and f"{config.get('os')}/{config.get('architecture')}" != platform:
         raise _no_platform(name, platform, [f"{config.get('os')}/{config.get('architecture')}"])
     section: Mapping[str, Any] = config.get("config") or {}
@@ -99,8 +102,10 @@ def _read(reference: Reference, request: Request, platform: str, host: Host) -> 
         raise ResolveError(f"{name} has ONBUILD steps, which a locked image cannot run")
     layers = _layers(document, config, name)
     store = Store(host.home)
-    fetch_base(name, layers, store, host.console)
-    env = dict(line.split("=", 1) for line in section.get("Env") or () if "=" in line)
+    for each in documents:
+        store.add_document(each)  # `fetch` holds the lock against them, also without a network
+    fetch_layers(name, layers, store, host.console)
+    env = base_env_of(config)
     tree = read_layers((store.path(y.sha256) for y in layers), wanted(request.python))
     content = Content(tree.files, tree.kept, name)
     glibc = content.glibc(platform)
@@ -154,9 +159,11 @@ def _layers(manifest: Mapping[str, Any], config: Mapping[str, Any], name: str) -
             raise ResolveError(
                 f"{name} has a layer of a kind that cannot be taken over: {layer['mediaType']}"
             )
+    # Held to the form that a lock has before any of it is fetched.
+    found = [asdict(layer) for layer in base_layers_of(manifest, config)]
     return tuple(
-        BaseLayer(digest=y["digest"], size=y["size"], media_type=MEDIA_TYPES[y["mediaType"]], diff_id=diff_id)
-        for y, diff_id in zip(manifest["layers"], diff_ids, strict=True)
+        parse_layer({key.replace("_", "-"): value for key, value in each.items()}, f"{name}: layer {n}")
+        for n, each in enumerate(found, 1)
     )
 
 
