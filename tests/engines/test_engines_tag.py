@@ -60,6 +60,13 @@ def test_a_report_of_the_controls_alone_gives_none() -> None:
     assert names.given == []
 
 
+def test_a_report_of_some_checks_gives_none() -> None:
+    names = Names()
+    with pytest.raises(SelfTestError, match="some checks only"):
+        tag(names, DIGEST, NAME, replace(report(), mode="part"))
+    assert names.given == []
+
+
 def test_the_report_of_another_image_gives_none() -> None:
     names, other = Names(), "sha256:" + "e" * 64
     with pytest.raises(SelfTestError, match=f"the report is of {other}, not of {DIGEST}"):

@@ -24,8 +24,9 @@ death of the process, is a failure with its traceback.
 
 The report is one JSON object on standard output; everything else goes to standard error:
 
-    schema      2
-    mode        "battery", "full" or "prove"
+    schema      3
+    program     sha256 of this file: results of another program are not comparable
+    mode        "battery", "full" or "prove"; "part" when --only chose some checks of the first two
     verdict     "passed" or "failed"; inconclusive and not-run checks do not fail. With --prove "passed" only
                 when no control is inconclusive, else "inconclusive"
     versions    python, torch, numpy, cuda, cudnn (null where there is none)
@@ -38,10 +39,12 @@ The report is one JSON object on standard output; everything else goes to standa
                 values {name: {type, data}}: of each float result at most 32 values, evenly spread, as
                 base64 of little-endian bytes, so that reports of two machines can be compared in ULP,
                 notes (what was seen beside the outcome), fingerprint (sha256 over results) or null,
-                seconds, traceback
+                calls (how often the operation was called, in all runs and both interpreters, on its
+                smallest shape; 0 where nothing is compared), rate (a deviation in this share of calls
+                is found with 99 %; null without calls), seconds, traceback
     seconds, peak_memory_bytes (of the larger of the two interpreters)
 
-With ``--cost`` it holds schema, mode "cost", versions, scope, gpu and seconds as above, and
+With ``--cost`` it holds schema, program, mode "cost", versions, scope, gpu and seconds as above, and
 
     costs       name, device, on and off (seconds, the fastest round), ratio (on / off), rounds, and reason:
                 why it was not measured, else empty; then the numbers are null
@@ -59,6 +62,7 @@ import hashlib
 import importlib
 import importlib.util
 import json
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -81,6 +85,54 @@ from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+
+# --- names ------------------------------------------------------------------------------------------------
+# Names that the host's side knows too: it imports this module, and no other of the program.
+
+FORBIDDEN = (
+    "PYTORCH_TUNABLEOP_ENABLED",
+    "PYTORCH_TUNABLEOP_TUNING",
+    "TORCHINDUCTOR_MAX_AUTOTUNE",
+    "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM",
+    "TORCHINDUCTOR_MAX_AUTOTUNE_POINTWISE",
+    "TORCHINDUCTOR_USE_FAST_MATH",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "TORCH_BLAS_PREFER_CUBLASLT",
+    "TORCH_CUDNN_USE_HEURISTIC_MODE_B",
+    "TORCH_CUDNN_V8_API_DISABLED",
+    "TORCH_LINALG_PREFER_CUSOLVER",
+    "TORCH_MKLDNN_MATMUL_MIN_DIM",
+    "TORCH_MKLDNN_MATMUL_MIN_SIZE",
+)
+"""Variables that change an algorithm or its numbers, in torch 2.4 to 2.13; none may be set."""
+
+CUDA_LIBRARY = re.compile(
+    r"lib(cudart|cublas|cublasLt|cudnn\w*|cufft|cufftw|cufile|cufile_rdma|cupti|curand|cusolver|cusolverMg"
+    r"|cusparse|cusparseLt|nccl|nvblas|nvJitLink|nvrtc|nvrtc-builtins|nvshmem\w*|nvToolsExt)"
+    r"(?:-[0-9a-f]{8})?\.so(?:\.[0-9.]+)?"
+)
+"""The file names of CUDA's libraries, those that torch's wheels bundle too (``libcudart-9335f6a2.so.12``).
+
+The first group is the library. The driver's own (``libcuda.so``) are not among them: the host brings them.
+"""
+
+
+# --- location ---------------------------------------------------------------------------------------------
+# Where the program and the image's other files of reprobuild lie.
+
+PROGRAM = Path(__file__)
+"""The one file that the modules have become; it starts itself anew for each interpreter."""
+
+
+def image_file(name: str) -> Path:
+    """Return the path of a file beside the program, such as ``manifest.tsv``; it need not be there."""
+    return PROGRAM.with_name(name)
+
+
+def program_hash() -> str:
+    """Return the sha256 of this program, as 64 hex digits; another program gives other results."""
+    return hashlib.sha256(PROGRAM.read_bytes()).hexdigest()
 
 
 # --- outcomes ---------------------------------------------------------------------------------------------
@@ -115,6 +167,7 @@ class Outcome:
     results: dict[str, str] = field(default_factory=dict)
     values: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    calls: int = 0
     seconds: float = 0.0
     traceback: str = ""
 
@@ -143,6 +196,8 @@ class Check:
     part: str = "battery"
     anywhere: bool = False
     order: int = 0
+    hooked: bool = False
+    missing: Callable[[str], str] | None = None
 
 
 CHECKS: dict[str, Check] = {}
@@ -156,18 +211,31 @@ def check(
     devices: tuple[str, ...] = ("cpu",),
     part: str = "battery",
     anywhere: bool = False,
+    hooked: bool = False,
+    missing: Callable[[str], str] | None = None,
 ) -> Callable[[Callable[[str], Results]], Callable[[str], Results]]:
     """Register a function as a check: its name with dashes, and what its docstring says that it proves.
 
     ``order``: checks run in the order of this number, which is unique. ``part``: "battery", "full" or
     "prove". ``anywhere``: its results on the CPU depend on the versions alone, as those of a golden check do.
+    ``hooked``: it cannot pass without the import hook, so it is not run where that is known to be gone.
+    ``missing``: returns what the check lacks on a device, and how to add it, or nothing.
     """
 
     def register(function: Callable[[str], Results]) -> Callable[[str], Results]:
         name = function.__name__.replace("_", "-")
         proves = (function.__doc__ or name).rstrip(".")
         CHECKS[name] = Check(
-            name, proves, compares, devices, function, part, anywhere or GOLDEN in compares, order
+            name=name,
+            proves=proves,
+            compares=compares,
+            devices=devices,
+            run=function,
+            part=part,
+            anywhere=anywhere or GOLDEN in compares,
+            order=order,
+            hooked=hooked,
+            missing=missing,
         )
         return function
 
@@ -312,6 +380,62 @@ def must_repeat(run: Callable[[], Any], times: int) -> None:
             raise Failed("it differs from run to run", [line for line in lines if line])
 
 
+# --- power ------------------------------------------------------------------------------------------------
+# How rare a deviation a check finds.
+#
+# A deviation that befalls each call with probability p is found by n calls unless it befalls none of them,
+# so with probability 1 - (1 - p) ** n.
+
+CONFIDENCE = 0.99
+RATES = {"battery": 1 / 20, "full": 1 / 200}
+"""The rate of deviations that `steady` finds with `CONFIDENCE`."""
+RUNS = 4
+"""How often a check is run for one report: twice in each of two interpreters."""
+
+
+def calls_for(rate: float) -> int:
+    """Return how many calls find a deviation of this rate with `CONFIDENCE`."""
+    return math.ceil(math.log(1 - CONFIDENCE) / math.log(1 - rate))
+
+
+def rate_for(calls: int) -> float:
+    """Return the smallest rate of deviations that so many calls find with `CONFIDENCE`."""
+    return float(1 - (1 - CONFIDENCE) ** (1 / calls))
+
+
+@dataclass
+class Repeats:
+    """How often `steady` calls an operation in one run of a check, and has in the one that is being run."""
+
+    wanted: int
+    made: int = 1
+
+    def set_for(self, mode: str) -> None:
+        """Want as many as the mode's rate needs: 23 in each of four runs, 230 with "full"."""
+        self.wanted = math.ceil(calls_for(RATES[mode]) / RUNS)
+
+
+REPEATED = Repeats(math.ceil(calls_for(RATES["battery"]) / RUNS))
+
+
+def steady(run: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what ``run`` gives, as "small NAME"; it is for shapes that take well below a millisecond.
+
+    It is called as often as `REPEATED` wants, beside the large shapes of the check, which cost too much for
+    that. Raises `Failed` when a call differs from the first.
+    """
+    first = run()
+    expected = flattened(first)
+    for number in range(2, REPEATED.wanted + 1):
+        again = run()
+        if flattened(again) != expected:
+            lines = [difference(name, value, again[name]) for name, value in first.items()]
+            reason = f"call {number} of {REPEATED.wanted} differs from the first"
+            raise Failed(reason, [line for line in lines if line])
+    REPEATED.made = REPEATED.wanted
+    return {f"small {name}": value for name, value in first.items()}
+
+
 # --- gradients --------------------------------------------------------------------------------------------
 # Outputs together with their gradients.
 
@@ -377,7 +501,7 @@ def version() -> tuple[int, int]:
 # --- machine ----------------------------------------------------------------------------------------------
 # The versions and the kind of machine that results belong to.
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 def gpu_missing() -> str:
@@ -423,6 +547,12 @@ def gpu_scope() -> dict[str, Any]:
         "sm_count": properties.multi_processor_count,
         "memory_bytes": properties.total_memory,
         "driver": driver,
+        # What decides how cuBLASLt splits a product; its default depends on the GPU (pytorch/pytorch#182669).
+        "cublas_workspace": os.environ.get("CUBLAS_WORKSPACE_CONFIG"),
+        "cublaslt_workspace": os.environ.get("CUBLASLT_WORKSPACE_SIZE"),
+        "cublaslt_unified": os.environ.get("TORCH_CUBLASLT_UNIFIED_WORKSPACE"),
+        "nccl_algo": os.environ.get("NCCL_ALGO"),
+        "nccl_proto": os.environ.get("NCCL_PROTO"),
     }
 
 
@@ -445,9 +575,20 @@ def facts(gpu_reason: str) -> dict[str, Any]:
 # Operations whose results have to repeat.
 
 def convolution(device: str, kind: str, size: Sequence[int], **options: Any) -> dict[str, Any]:
-    """Return output and gradients of torch.nn.KIND from 8 to 16 channels, a batch of 8, a kernel of 3."""
-    module = filled(getattr(torch.nn, kind)(8, 16, 3, **options), device)
-    return module_with_gradients(module, numbers(8, 8, *size, device=device))
+    """Return output and gradients of torch.nn.KIND from 8 to 16 channels, a batch of 8, a kernel of 3.
+
+    Beside it, of a small one: from 2 to 4 channels, a batch of 2, 6 values along each side.
+    """
+    large, small = (
+        filled(getattr(torch.nn, kind)(channels, 2 * channels, 3, **options), device) for channels in (8, 2)
+    )
+    few = numbers(2, 2, *[6] * len(size), device=device)
+    return both(large, numbers(8, 8, *size, device=device), small, few)
+
+
+def both(large: Any, values: Any, small: Any, few: Any) -> dict[str, Any]:
+    """Return output and gradients of a module, and those of a small one, which `steady` repeats."""
+    return {**module_with_gradients(large, values), **steady(lambda: module_with_gradients(small, few))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=300)
@@ -477,10 +618,14 @@ def conv_transposed(device: str) -> Results:
 @check(WITHIN, ACROSS, devices=BOTH, order=320)
 def depthwise_batchnorm(device: str) -> Results:
     """Depthwise convolution and batch norm repeat, forward and backward."""
-    layers = torch.nn.Conv2d(16, 16, 3, groups=16), torch.nn.BatchNorm2d(16), torch.nn.ReLU()
-    return module_with_gradients(
-        filled(torch.nn.Sequential(*layers), device), numbers(8, 16, 32, 32, device=device)
-    )
+
+    def module(channels: int) -> Any:
+        nn = torch.nn
+        layers = nn.Conv2d(channels, channels, 3, groups=channels), nn.BatchNorm2d(channels), nn.ReLU()
+        return filled(nn.Sequential(*layers), device)
+
+    large, small = numbers(8, 16, 32, 32, device=device), numbers(2, 4, 6, 6, device=device)
+    return both(module(16), large, module(4), small)
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=325)
@@ -491,31 +636,55 @@ def matmul(device: str) -> Results:
         a, b = (numbers(192, 192, salt=salt, dtype=dtype, device=device) for salt in (1, 2))
         results.update({f"{dtype} {k}": v for k, v in with_gradients(torch.matmul, a, b).items()})
     results["mv"] = torch.mv(numbers(500, 700, device=device), numbers(700, salt=1, device=device))
-    return results
+    a, b = (numbers(16, 16, salt=salt, device=device) for salt in (1, 2))
+
+    def small() -> dict[str, Any]:
+        found = {"bfloat16": torch.matmul(a.bfloat16(), b.bfloat16()), "mv": torch.mv(a, b[0])}
+        found["float64"] = torch.matmul(a.double(), b.double())
+        return {**with_gradients(torch.matmul, a, b), **found}
+
+    return {**results, **steady(small)}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=330)
 def bmm(device: str) -> Results:
     """A batch of products repeats, forward and backward, also baddbmm."""
     a, b, c = (numbers(8, 96, 96, salt=salt, device=device) for salt in (1, 2, 3))
-    added = with_gradients(torch.baddbmm, c, a, b)
-    return {**with_gradients(torch.bmm, a, b), **{f"baddbmm {name}": value for name, value in added.items()}}
+
+    def products(c: Any, a: Any, b: Any) -> dict[str, Any]:
+        added = with_gradients(torch.baddbmm, c, a, b)
+        named = {f"baddbmm {name}": value for name, value in added.items()}
+        return {**with_gradients(torch.bmm, a, b), **named}
+
+    small = [numbers(3, 8, 8, salt=salt, device=device) for salt in (3, 1, 2)]
+    return {**products(c, a, b), **steady(lambda: products(*small))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=335)
 def bmm_sparse(device: str) -> Results:
     """A product of a sparse and a dense batch repeats."""
-    dense = numbers(4, 128, 128, salt=1)
-    sparse = torch.where(dense.abs() > 0.8, dense, torch.zeros(())).to_sparse().to(device)
-    return {"output": torch.bmm(sparse, numbers(4, 128, 64, salt=2, device=device))}
+
+    def factors(batch: int, size: int, width: int) -> tuple[Any, Any]:
+        dense = numbers(batch, size, size, salt=1)
+        sparse = torch.where(dense.abs() > 0.8, dense, torch.zeros(())).to_sparse().to(device)
+        return sparse, numbers(batch, size, width, salt=2, device=device)
+
+    large, small = factors(4, 128, 64), factors(2, 16, 4)
+    return {"output": torch.bmm(*large), **steady(lambda: {"output": torch.bmm(*small)})}
 
 
 def accumulated(device: str, how: Callable[[Any, Any, Any], Any]) -> Results:
-    """Return 100,000 rows of 8 added up in 1,000 slots by ``how(slots, index, rows)``, with gradients."""
-    rows, index = numbers(100_000, 8, device=device), indices(100_000, 1000, salt=3, device=device)
-    return with_gradients(
-        lambda slots, rows: how(slots, index, rows), numbers(1000, 8, salt=1, device=device), rows
-    )
+    """Return 100,000 rows of 8 added up in 1,000 slots by ``how(slots, index, rows)``, with gradients.
+
+    Beside it, 200 rows in 10 slots.
+    """
+
+    def adding(count: int, places: int) -> Callable[[], dict[str, Any]]:
+        rows, index = numbers(count, 8, device=device), indices(count, places, salt=3, device=device)
+        slots = numbers(places, 8, salt=1, device=device)
+        return lambda: with_gradients(lambda slots, rows: how(slots, index, rows), slots, rows)
+
+    return {**adding(100_000, 1000)(), **steady(adding(200, 10))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=340)
@@ -541,72 +710,74 @@ def index_put(device: str) -> Results:
 @check(WITHIN, ACROSS, devices=BOTH, order=355)
 def embedding(device: str) -> Results:
     """The gradient of an embedding repeats when words recur."""
-    words = indices(20_000, 500, device=device)
-    return with_gradients(
-        lambda table: torch.nn.functional.embedding(words, table), numbers(500, 32, device=device)
-    )
+
+    def looking(count: int, rows: int) -> Callable[[], dict[str, Any]]:
+        words, table = indices(count, rows, device=device), numbers(rows, 32, device=device)
+        return lambda: with_gradients(lambda table: torch.nn.functional.embedding(words, table), table)
+
+    return {**looking(20_000, 500)(), **steady(looking(100, 10))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=360)
 def lstm(device: str) -> Results:
     """An LSTM repeats, forward and backward."""
     # Without dropout: cuDNN's is known to vary within a process (pytorch/pytorch#90168).
-    return module_with_gradients(
-        filled(torch.nn.LSTM(32, 48, num_layers=2), device), numbers(24, 8, 32, device=device)
-    )
+    small = filled(torch.nn.LSTM(4, 6), device)
+    large = filled(torch.nn.LSTM(32, 48, num_layers=2), device)
+    return both(large, numbers(24, 8, 32, device=device), small, numbers(2, 2, 4, device=device))
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=365)
 def gru(device: str) -> Results:
     """A GRU repeats, forward and backward."""
-    return module_with_gradients(filled(torch.nn.GRU(32, 48), device), numbers(24, 8, 32, device=device))
+    large, small = filled(torch.nn.GRU(32, 48), device), filled(torch.nn.GRU(4, 6), device)
+    return both(large, numbers(24, 8, 32, device=device), small, numbers(2, 2, 4, device=device))
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=370)
 def layer_norm(device: str) -> Results:
     """Layer norm repeats, forward and backward."""
-    return module_with_gradients(filled(torch.nn.LayerNorm(512), device), numbers(256, 512, device=device))
+    large, small = filled(torch.nn.LayerNorm(512), device), filled(torch.nn.LayerNorm(16), device)
+    return both(large, numbers(256, 512, device=device), small, numbers(4, 16, device=device))
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=375)
 def softmax(device: str) -> Results:
     """Softmax repeats, forward and backward."""
-    return with_gradients(lambda x: torch.softmax(x * 8, dim=-1), numbers(256, 1000, device=device))
+
+    def softened(x: Any) -> dict[str, Any]:
+        return with_gradients(lambda x: torch.softmax(x * 8, dim=-1), x)
+
+    small = numbers(8, 20, device=device)
+    return {**softened(numbers(256, 1000, device=device)), **steady(lambda: softened(small))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=380)
 def sums(device: str) -> Results:
     """Sums and means of a million values repeat."""
+
+    def totals(x: Any, wide: Any) -> dict[str, Any]:
+        rows = x.view(1000, -1).sum(0)
+        return {"sum": x.sum(), "mean": x.mean(), "norm": x.norm(), "float64 sum": wide.sum(), "rows": rows}
+
     x, wide = numbers(1_000_000, device=device), numbers(300_000, dtype="float64", device=device)
-    return {
-        "sum": x.sum(),
-        "mean": x.mean(),
-        "norm": x.norm(),
-        "float64 sum": wide.sum(),
-        "rows": x.view(1000, -1).sum(0),
-    }
+    few = x[:2000].clone(), wide[:2000].clone()
+    return {**totals(x, wide), **steady(lambda: totals(*few))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=385)
 def attention(device: str) -> Results:
     """Scaled dot product attention repeats, each backend that there is."""
-    module, function = (
-        importlib.import_module("torch.nn.attention"),
-        torch.nn.functional.scaled_dot_product_attention,
-    )
+    module = importlib.import_module("torch.nn.attention")
     results = {}
     for backend in ("MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"):
-        # On CUDA the flash and cuDNN kernels take half precision only.
-        half = device == "cuda" and backend in ("FLASH_ATTENTION", "CUDNN_ATTENTION")
-        dtype = "float16" if half else "float32"
-        inputs = [numbers(2, 4, 96, 32, salt=salt, dtype=dtype, device=device) for salt in (1, 2, 3)]
         kind = getattr(module.SDPBackend, backend, None)
         if kind is None:
             continue
         try:
             with module.sdpa_kernel(kind), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it warns why a backend does not do
-                found = with_gradients(function, *inputs)
+                found = attended(device, backend)
         except RuntimeError:
             if backend == "MATH":  # the only one that every device has
                 raise
@@ -616,40 +787,70 @@ def attention(device: str) -> Results:
     return results
 
 
+def attended(device: str, backend: str) -> dict[str, Any]:
+    """Return attention's output and gradients; RuntimeError where the backend cannot do it."""
+    # On CUDA the flash and cuDNN kernels take half precision only.
+    half = device == "cuda" and backend in ("FLASH_ATTENTION", "CUDNN_ATTENTION")
+    dtype, function = "float16" if half else "float32", torch.nn.functional.scaled_dot_product_attention
+    large, small = (
+        [numbers(*shape, salt=salt, dtype=dtype, device=device) for salt in (1, 2, 3)]
+        for shape in ((2, 4, 96, 32), (1, 2, 16, 16))
+    )
+    return {**with_gradients(function, *large), **steady(lambda: with_gradients(function, *small))}
+
+
 @check(WITHIN, ACROSS, devices=BOTH, order=390)
 def svd_lowrank(device: str) -> Results:
     """svd_lowrank, which draws random numbers, repeats after a seed."""
-    torch.manual_seed(7)
-    u, s, v = torch.svd_lowrank(numbers(200, 100, device=device), q=6)
-    return {"u": u, "s": s, "v": v}
+
+    def approximated(a: Any, q: int) -> dict[str, Any]:
+        torch.manual_seed(7)
+        return dict(zip("usv", torch.svd_lowrank(a, q=q), strict=True))
+
+    small = numbers(12, 10, device=device)
+    return {**approximated(numbers(200, 100, device=device), 6), **steady(lambda: approximated(small, 2))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=395)
 def decompositions(device: str) -> Results:
     """Decompositions of matrices repeat: eigh, svd, solve."""
-    a = numbers(96, 96, dtype="float64", device=device)
-    values, vectors = torch.linalg.eigh(a + a.T)
-    u, s, v = torch.linalg.svd(a)
-    solved = torch.linalg.solve(a, numbers(96, 4, salt=1, dtype="float64", device=device))
-    return {"eigenvalues": values, "eigenvectors": vectors, "u": u, "s": s, "v": v, "solve": solved}
+
+    def decomposed(a: Any, b: Any) -> dict[str, Any]:
+        values, vectors = torch.linalg.eigh(a + a.T)
+        u, s, v = torch.linalg.svd(a)
+        solved = torch.linalg.solve(a, b)
+        return {"eigenvalues": values, "eigenvectors": vectors, "u": u, "s": s, "v": v, "solve": solved}
+
+    large, small = (
+        [numbers(size, wide, salt=salt, dtype="float64", device=device) for salt, wide in ((0, size), (1, 4))]
+        for size in (96, 8)
+    )
+    return {**decomposed(*large), **steady(lambda: decomposed(*small))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=400)
 def fft(device: str) -> Results:
     """Fourier transforms repeat."""
-    grid = numbers(8, 64, 60, device=device)
-    return {
-        "rfft": torch.fft.rfft(numbers(4, 4099, device=device)),
-        "fft2": torch.view_as_real(torch.fft.fft2(grid)),
-    }
+
+    def transformed(line: Any, grid: Any) -> dict[str, Any]:
+        return {"rfft": torch.fft.rfft(line), "fft2": torch.view_as_real(torch.fft.fft2(grid))}
+
+    large = numbers(4, 4099, device=device), numbers(8, 64, 60, device=device)
+    small = numbers(2, 31, device=device), numbers(2, 8, 6, device=device)
+    return {**transformed(*large), **steady(lambda: transformed(*small))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=405)
 def elementwise(device: str) -> Results:
     """Functions of single values repeat."""
+
+    def applied(x: Any) -> dict[str, Any]:
+        names = ("exp", "sin", "cos", "tanh", "erf", "sigmoid")
+        return {**{name: getattr(torch, name)(x * 4) for name in names}, "log": torch.log(x.abs() + 1e-3)}
+
     x = numbers(20_000, device=device)
-    names = ("exp", "sin", "cos", "tanh", "erf", "sigmoid")
-    return {**{name: getattr(torch, name)(x * 4) for name in names}, "log": torch.log(x.abs() + 1e-3)}
+    few = x[:100].clone()
+    return {**applied(x), **steady(lambda: applied(few))}
 
 
 # --- data -------------------------------------------------------------------------------------------------
@@ -711,25 +912,25 @@ def loaded_both(workers: int, start: str | None = None) -> Results:
     return {**plain, **{f"generator {name}": value for name, value in own.items()}}
 
 
-@check(WITHIN, ACROSS, anywhere=True, order=600)
+@check(WITHIN, ACROSS, anywhere=True, order=600, hooked=True)
 def dataloader(_: str) -> Results:
     """A DataLoader repeats: order and transforms, in the process itself, with and without a generator."""
     return loaded_both(0)
 
 
-@check(WITHIN, ACROSS, anywhere=True, order=605)
+@check(WITHIN, ACROSS, anywhere=True, order=605, hooked=True)
 def dataloader_workers(_: str) -> Results:
     """A DataLoader repeats: order and transforms, in two forked workers, with and without a generator."""
     return loaded_both(2, "fork")
 
 
-@check(ACROSS, part="full", anywhere=True, order=610)
+@check(ACROSS, part="full", anywhere=True, order=610, hooked=True)
 def dataloader_spawn(_: str) -> Results:
     """A DataLoader repeats: order and transforms, in two spawned workers, with and without a generator."""
     return loaded_both(2, "spawn")
 
 
-@check(WITHIN, ACROSS, anywhere=True, order=615)
+@check(WITHIN, ACROSS, anywhere=True, order=615, hooked=True)
 def dataloader_held(_: str) -> Results:
     """A numpy Generator that a data set holds is copied into each worker, and a worker_init_fn mends that."""
     copied = loaded(2, "fork", Draws(held=True))["numpy"]
@@ -814,24 +1015,6 @@ def train_adamw(device: str) -> Results:
 # --- settings ---------------------------------------------------------------------------------------------
 # The settings that have to be in effect.
 
-FORBIDDEN = (
-    "PYTORCH_TUNABLEOP_ENABLED",
-    "PYTORCH_TUNABLEOP_TUNING",
-    "TORCHINDUCTOR_MAX_AUTOTUNE",
-    "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM",
-    "TORCHINDUCTOR_MAX_AUTOTUNE_POINTWISE",
-    "TORCHINDUCTOR_USE_FAST_MATH",
-    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-    "TORCH_BLAS_PREFER_CUBLASLT",
-    "TORCH_CUDNN_USE_HEURISTIC_MODE_B",
-    "TORCH_CUDNN_V8_API_DISABLED",
-    "TORCH_LINALG_PREFER_CUSOLVER",
-    "TORCH_MKLDNN_MATMUL_MIN_DIM",
-    "TORCH_MKLDNN_MATMUL_MIN_SIZE",
-)
-"""Variables that change an algorithm or its numbers. A test holds this equal to determinism.py's."""
-
-
 @check(SETTING, order=0)
 def imports(_: str) -> Results:
     """torch and numpy can be imported."""
@@ -840,7 +1023,23 @@ def imports(_: str) -> Results:
     return None
 
 
-@check(SETTING, order=10)
+@check(SETTING, order=5)
+def setting_hook(_: str) -> Results:
+    """The import hook is in effect, which sets in each process what no variable can."""
+    if "REPROBUILD_PROFILE" not in os.environ:
+        raise NotRun("REPROBUILD_PROFILE is not set: reprobuild did not build this environment")
+    if os.environ.get("REPROBUILD_DETERMINISM", "").lower() == "off":
+        raise Failed("the import hook is turned off: REPROBUILD_DETERMINISM is off")
+    if sys.modules.get("reprobuild_hook"):
+        return None
+    folder = Path(sysconfig.get_path("purelib"))
+    for name in ("reprobuild.pth", "reprobuild_hook.py"):
+        if not (folder / name).exists():
+            raise Failed(f"the import hook is gone: {name} is not in {folder}")
+    raise Failed(f"the import hook is gone: {folder}/reprobuild.pth does not import it")
+
+
+@check(SETTING, order=10, hooked=True)
 def setting_seed(_: str) -> Results:
     """The seed of the request reaches torch, NumPy and random at the start of a process."""
     text = os.environ.get("REPROBUILD_SEED")
@@ -857,7 +1056,7 @@ def setting_seed(_: str) -> Results:
     return None
 
 
-@check(SETTING, order=100)
+@check(SETTING, order=100, hooked=True)
 def setting_deterministic(_: str) -> Results:
     """Deterministic algorithms are on in torch, and what has none raises rather than warns."""
     on = torch.are_deterministic_algorithms_enabled()
@@ -867,7 +1066,7 @@ def setting_deterministic(_: str) -> Results:
     return None
 
 
-@check(SETTING, order=105)
+@check(SETTING, order=105, hooked=True)
 def setting_cudnn(_: str) -> Results:
     """cuDNN takes deterministic algorithms, and does not choose them by a race."""
     must_be("torch.backends.cudnn.deterministic", got=torch.backends.cudnn.deterministic, expected=True)
@@ -875,7 +1074,7 @@ def setting_cudnn(_: str) -> Results:
     return None
 
 
-@check(SETTING, order=110)
+@check(SETTING, order=110, hooked=True)
 def setting_tf32(_: str) -> Results:
     """float32 products keep all their bits: TF32 is off in cuBLAS and cuDNN."""
     for what, backend in (("cudnn", torch.backends.cudnn), ("cuda.matmul", torch.backends.cuda.matmul)):
@@ -958,7 +1157,9 @@ def cublas_refuses(_: str) -> Results:
 @check(SETTING, order=140)
 def setting_profile(_: str) -> Results:
     """The variables of the other libraries that change numbers are set as the profile says."""
-    expected = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "TORCHINDUCTOR_DETERMINISTIC": "1"}
+    expected = {"TORCHINDUCTOR_DETERMINISTIC": "1"}
+    for name in ("NCCL_ALGO", "NCCL_PROTO"):  # any fixed choice repeats; a run may need another than ours
+        must_be(f"{name} is set", got=bool(os.environ.get(name)), expected=True)
     if os.environ.get("REPROBUILD_PROFILE") == "portable":
         expected |= {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
         must_be("torch's CPU capability", got=torch.backends.cpu.get_cpu_capability(), expected="AVX2")
@@ -979,7 +1180,7 @@ def setting_forbidden(_: str) -> Results:
     return None
 
 
-@check(SETTING, devices=BOTH, order=150)
+@check(SETTING, devices=BOTH, order=150, hooked=True)
 def setting_kept(device: str) -> Results:
     """A convolution and a step of training leave the settings as they were, and as they have to be."""
 
@@ -1005,7 +1206,7 @@ def setting_kept(device: str) -> Results:
 @check(SETTING, order=155)
 def setting_versions(_: str) -> Results:
     """Installed packages have the versions of the image's constraints."""
-    constraints = Path(__file__).with_name("constraints.txt")
+    constraints = image_file("constraints.txt")
     if not constraints.exists():
         raise NotRun(f"there is no {constraints}")
     metadata = importlib.import_module("importlib.metadata")
@@ -1031,7 +1232,7 @@ def setting_versions(_: str) -> Results:
 
 def changed_files(wanted: Callable[[str], bool]) -> Results:
     """Compare files with the manifest of the image, those whose path is wanted; raises `Failed`, `NotRun`."""
-    manifest = Path(__file__).with_name("manifest.tsv")
+    manifest = image_file("manifest.tsv")
     if not manifest.exists():
         raise NotRun(f"there is no {manifest}")
     lines, count = [], 0
@@ -1066,35 +1267,41 @@ def setting_files_all(_: str) -> Results:
     return changed_files(lambda path: path.startswith(sys.prefix + "/"))
 
 
-# torch's own copies have a hash in their names: libcudart-9335f6a2.so.12.
-CUDA_LIBRARY = re.compile(
-    r"lib(cudart|cublas|cublasLt|cudnn\w*|cufft|cufile|cupti|curand|cusolver|cusolverMg|cusparse|cusparseLt|nccl"
-    r"|nvJitLink|nvrtc|nvrtc-builtins|nvshmem_host)(?:-[0-9a-f]{8})?\.so(?:\.[0-9.]+)?"
-)
-
-
-@check(SETTING, order=170)
-def one_cuda_copy(_: str) -> Results:
-    """The process holds one copy of each CUDA library, all from one place."""
+def loaded_files() -> list[str]:
+    """Return the files that this process has mapped, by path; one that is deleted since keeps its path."""
     lines = Path("/proc/self/maps").read_text("utf-8", "replace").splitlines()
-    paths = {line.split(None, 5)[5] for line in lines if "/" in line}
+    return sorted({line.split(None, 5)[5].removesuffix(" (deleted)") for line in lines if "/" in line})
+
+
+# This late because libraries are loaded when they are first used.
+@check(SETTING, order=950)
+def one_cuda_copy(_: str) -> Results:
+    """Each CUDA library that the process has loaded is there once, and is the locked packages' own."""
     copies: dict[str, list[str]] = {}
-    for path in sorted(paths):
+    for path in loaded_files():
         match = CUDA_LIBRARY.fullmatch(Path(path).name)
         if match:
             copies.setdefault(match[1], []).append(path)
     if not copies:
         raise NotRun("this build of torch loads no CUDA library")
+    folders: dict[str, list[str]] = {}
+    for path in sorted(path for found in copies.values() for path in found):
+        folders.setdefault(str(Path(path).parent), []).append(Path(path).name)
+    for folder, names in folders.items():
+        note(f"from {folder}: {', '.join(names)}")
     twice = {name: found for name, found in copies.items() if len(found) > 1}
     if twice:
         detail = [
             {"what": name, "expected": "one copy", "got": " ".join(found)} for name, found in twice.items()
         ]
         raise Failed(f"loaded twice: {', '.join(twice)}", detail)
-    inside = {name: found[0].startswith(sys.prefix + "/") for name, found in copies.items()}
-    if len(set(inside.values())) > 1:
-        strays = [copies[name][0] for name in inside if not inside[name]]
-        raise Failed(f"not from {sys.prefix}: {', '.join(strays)}")
+    strays = {name: found[0] for name, found in copies.items() if not found[0].startswith(sys.prefix + "/")}
+    # An image that reprobuild did not build may have all of them from one other place, such as /usr/local.
+    if strays and (len(strays) < len(copies) or image_file("manifest.tsv").exists()):
+        detail = [
+            {"what": name, "expected": f"from {sys.prefix}", "got": path} for name, path in strays.items()
+        ]
+        raise Failed(f"loaded from outside {sys.prefix}: {', '.join(strays.values())}", detail)
     cudnn = getattr(torch._C, "_cudnn", None)
     if cudnn is not None:
         # torch's own rule (torch/backends/cudnn/__init__.py): a wheel may ask for a later minor version than
@@ -1105,15 +1312,103 @@ def one_cuda_copy(_: str) -> Results:
     return None
 
 
+# --- subnormals -------------------------------------------------------------------------------------------
+# Subnormal numbers are kept.
+#
+# A library that is built with -ffast-math turns them into zero for the whole process when it is loaded
+# (llvm/llvm-project#57589).
+
+SMALLEST = 2.2250738585072014e-308  # of the normal float64 numbers
+IMPORTER = f"""
+import importlib, sys
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+        said = "kept" if float("{SMALLEST}") / 2 > 0 else "zero"
+    except BaseException as error:
+        said = "not imported: " + type(error).__name__
+    print(name, said, sep="\\t", flush=True)
+    if said == "zero":
+        break
+"""
+
+
+def compiled_packages() -> list[str]:
+    """Return the importable names of installed packages with compiled code, but for torch and NumPy."""
+    found = set()
+    metadata = importlib.import_module("importlib.metadata")
+    for distribution in metadata.distributions():
+        for file in distribution.files or ():
+            top = file.parts[0].partition(".")[0]
+            if ".so" in file.suffixes and top.isidentifier() and file.parts[0] in (top, file.name):
+                found.add(top)
+    # NVIDIA's packages hold libraries alone, which torch loads.
+    return sorted(found - {"torch", "numpy", "nvidia"})
+
+
+def import_each(names: list[str]) -> dict[str, str]:
+    """Import packages one after the other in one process; return what became of a subnormal, by package."""
+    command = [sys.executable, "-c", IMPORTER, *names]
+    try:
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=60, check=False
+        )
+        text, ending = done.stdout, f"the import ended the process with status {done.returncode}"
+    except subprocess.TimeoutExpired as error:
+        said: Any = error.stdout
+        text, ending = (said or b"").decode(), "the import took more than 60 s"
+    lines = [line.split("\t") for line in text.splitlines() if line.count("\t") == 1]
+    found = {name: said for name, said in lines if name in names}
+    if len(found) < len(names) and "zero" not in found.values():
+        found[next(name for name in names if name not in found)] = f"not imported: {ending}"
+    return found
+
+
+def flushed(where: str, what: str) -> Failed:
+    """Return the failure to raise where half of the smallest normal number is zero."""
+    line = {"what": f"{SMALLEST} / 2 {where}", "expected": "1.1125369292536007e-308", "got": "0.0"}
+    return Failed(what, [line])
+
+
+@check(SETTING, order=900)
+def subnormals(_: str) -> Results:
+    """Subnormal numbers are not turned into zero, also after importing each package with compiled code."""
+    halves = {
+        "Python": float(str(SMALLEST)) / 2,
+        "NumPy": float((np.array([SMALLEST]) / 2)[0]),
+        "torch": float((torch.tensor([SMALLEST], dtype=torch.float64) / 2)[0]),
+    }
+    for where, value in halves.items():
+        if value == 0:
+            raise flushed(f"in {where}", "this process turns subnormal numbers into zero")
+    names = compiled_packages()
+    while names:
+        found = import_each(names)
+        for name, said in found.items():
+            if said == "zero":
+                reason = f"once {name} is imported, the process turns subnormal numbers into zero"
+                raise flushed(f"after import {name}", reason)
+            if said != "kept":
+                note(f"{name}: {said}")
+        names = [name for name in names if name not in found]
+    return None
+
+
 # --- ranks ------------------------------------------------------------------------------------------------
 # Training on two ranks.
 
-def rank_work(sending: Any, rank: int, backend: str, place: str) -> None:
-    """Send what one of two ranks has after 5 steps: its order of samples, losses, gradients, parameters."""
+def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: bool) -> None:
+    """Send what one of two ranks has after 5 steps: its order of samples, losses, gradients, parameters.
+
+    ``history``: memory has been allocated and freed on its device before, as after a while of another work.
+    """
     distributed, nn = torch.distributed, torch.nn
     # Without it gloo asks for the address of the host's name, which a container without a network has not.
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     device = "cpu" if backend == "gloo" else f"cuda:{rank}"
+    if history:
+        held = [torch.empty(1000 * size + rank, device=device) for size in (1, 777, 3, 4099)]
+        del held[::2]
     distributed.init_process_group(
         backend,
         init_method=f"file://{place}",
@@ -1145,15 +1440,15 @@ def rank_work(sending: Any, rank: int, backend: str, place: str) -> None:
     signal.pause()
 
 
-def rank_main(sending: Any, rank: int, backend: str, place: str) -> None:
+def rank_main(sending: Any, rank: int, backend: str, place: str, history: bool) -> None:  # noqa: FBT001
     """Run one rank; send its results, or the traceback of what went wrong."""
     try:
-        rank_work(sending, rank, backend, place)
+        rank_work(sending, rank, backend, place, history=history)
     except Exception:  # noqa: BLE001 -- the parent raises it
         sending.send(traceback.format_exc())
 
 
-def two_ranks(backend: str, start: str) -> Results:
+def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, Any]:
     """Train on two ranks, started by "fork" or "spawn"; their gradients and parameters must agree."""
     context: Any = multiprocessing.get_context(start)
     if start == "fork":
@@ -1164,7 +1459,7 @@ def two_ranks(backend: str, start: str) -> Results:
         for rank in range(2):
             receiving, sending = context.Pipe(duplex=False)
             ends.append(receiving)
-            arguments = (sending, rank, backend, f"{folder}/rendezvous")
+            arguments = (sending, rank, backend, f"{folder}/rendezvous", history)
             processes.append(context.Process(target=rank_main, args=arguments, daemon=True))
         try:
             for process in processes:
@@ -1205,10 +1500,18 @@ def ranks_gloo(_: str) -> Results:
 
 @check(ACROSS, devices=("cuda",), order=30)
 def ranks_nccl(_: str) -> Results:
-    """Training on two GPUs with NCCL repeats: order, losses, gradients and parameters, equal on both."""
+    """Training on two GPUs with NCCL repeats in fresh launches: order, losses, gradients and parameters."""
     if torch.cuda.device_count() < 2:
         raise NotRun("there is one GPU here; NCCL is tested with two")
-    return two_ranks("nccl", "spawn")
+    first = two_ranks("nccl", "spawn")
+    # NVLS's order of sums once depended on what had been allocated before (NVIDIA/nccl#2360).
+    again = two_ranks("nccl", "spawn", history=True)
+    lines = [difference(name, value, again[name]) for name, value in first.items()]
+    if any(lines):
+        reason = "a fresh launch, with memory allocated before, differs from the first"
+        raise Failed(reason, [line for line in lines if line])
+    REPEATED.made = 2
+    return first
 
 
 # --- seeds ------------------------------------------------------------------------------------------------
@@ -1260,6 +1563,59 @@ def torch_seed(device: str) -> Results:
     torch.manual_seed(20240915)
     dropout = torch.nn.functional.dropout(numbers(1000, device=device))
     return {**results, **{f"Generator {name}": value for name, value in draws.items()}, "dropout": dropout}
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=201)
+def torch_seed_large(device: str) -> Results:
+    """Draws of 120,000 numbers follow from manual_seed; on a GPU their bits are those of its model."""
+    # Above some 40,000 elements two models of GPU, each right in itself, gave other numbers
+    # (pytorch/pytorch#194676), so the smaller draws say nothing of these.
+    count = 120_000
+
+    def draw() -> dict[str, Any]:
+        empty = torch.empty(count, device=device)
+        return {
+            "rand": torch.rand(count, device=device),
+            "randn": torch.randn(count, device=device),
+            "randint": torch.randint(0, 1000, (count,), device=device),
+            "randperm": torch.randperm(count, device=device),
+            "bernoulli": torch.bernoulli(torch.full_like(empty, 0.5)),
+            "exponential": empty.clone().exponential_(),
+            "normal": empty.clone().normal_(1, 2),
+        }
+
+    return check_seeding("torch", torch.manual_seed, torch.seed, draw)  # type: ignore[no-any-return]
+
+
+@check(WITHIN, ACROSS, devices=("cuda",), order=202)
+def cuda_graph_seed(device: str) -> Results:
+    """The replay of a CUDA graph draws from the seed that was set since, not from that of its capture."""
+    drawn = torch.zeros(1000, device=device)
+    aside = torch.cuda.Stream()  # a first call outside of the capture, as PyTorch asks for
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        drawn.uniform_()
+    torch.cuda.current_stream().wait_stream(aside)
+    torch.manual_seed(1)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        drawn.uniform_()
+
+    def replay(seed: int | None) -> Any:
+        if seed is not None:
+            torch.manual_seed(seed)
+        graph.replay()
+        torch.cuda.synchronize()
+        return drawn.clone()
+
+    # pytorch/pytorch#84967: it once kept the seed of the capture.
+    results = {"first": replay(7), "next": replay(None), "another seed": replay(8), "again": replay(7)}
+    must_differ("a second replay", results["first"], results["next"])
+    must_differ("a replay after another seed", results["first"], results["another seed"])
+    lines = [difference("a replay after the first seed", results["first"], results["again"])]
+    if lines[0]:
+        raise Failed("a replay after the same seed draws other numbers", [line for line in lines if line])
+    return results
 
 
 @check(WITHIN, ACROSS, anywhere=True, order=205)
@@ -1465,7 +1821,7 @@ def observed(operation: Callable[[str], Any], device: str) -> str:
     return "repeats"
 
 
-@check(SETTING, devices=BOTH, order=440)
+@check(SETTING, devices=BOTH, order=440, hooked=True)
 def raises(device: str) -> Results:
     """What lacks a deterministic algorithm raises or repeats; notes say where the documentation errs."""
     seen: dict[str, str] = {}
@@ -1493,22 +1849,24 @@ def raises(device: str) -> Results:
 # torch.compile.
 
 def toolchain_missing(device: str) -> str:
-    """Return what torch.compile lacks here, or nothing."""
+    """Return what torch.compile lacks here and how to add it, or nothing. It needs no torch."""
+    lacking = []
     if not any(map(shutil.which, (os.environ.get("CXX", "g++"), "g++", "clang++"))):
-        return "there is no C++ compiler here, which torch.compile needs"
-    if device == "cpu" and not (Path(sysconfig.get_path("include")) / "Python.h").exists():
-        return "the headers of Python are not here, which torch.compile needs"
+        lacking.append(("a C++ compiler", "g++"))
+    if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
+        lacking.append(("Python's headers", f"python3.{sys.version_info.minor}-dev"))
+    if lacking:
+        what, packages = (" and ".join(each) for each in zip(*lacking, strict=True))
+        packages = packages.replace(" and ", '", "')
+        return f'torch.compile needs {what}: add apt = ["{packages}"] to the request'
     if device == "cuda" and importlib.util.find_spec("triton") is None:
-        return "triton is not installed, which torch.compile needs on a GPU"
+        return "torch.compile on a GPU needs triton, which is not installed: add it to the request's packages"
     return ""
 
 
-@check(WITHIN, ACROSS, devices=BOTH, part="full", order=450)
+@check(WITHIN, ACROSS, devices=BOTH, part="full", order=450, missing=toolchain_missing)
 def compiled(device: str) -> Results:
     """torch.compile of a small model repeats in two processes with empty caches, forward and backward."""
-    missing = toolchain_missing(device)
-    if missing:
-        raise NotRun(missing)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
             stack.callback(_restore, name, os.environ.get(name))
@@ -1533,7 +1891,7 @@ def _restore(name: str, value: str | None) -> None:
 
 @check(WITHIN, ACROSS, GOLDEN, order=500)
 def golden_streams(_: str) -> Results:
-    """Random numbers after a seed are those that this torch gives on every machine."""
+    """Random numbers after a seed are those that this torch gives on the CPU of every machine."""
     torch.manual_seed(20240915)
     weights = numbers(1000).abs()
     results = {
@@ -1595,7 +1953,7 @@ def compare_golden(name: str, results: Mapping[str, str]) -> None:
 
     Raises `Failed` where they differ, `NotRun` where there are none.
     """
-    path, release = Path(__file__).with_name("golden.json"), torch.__version__.partition("+")[0]
+    path, release = image_file("golden.json"), torch.__version__.partition("+")[0]
     if not path.exists():
         raise NotRun(f"there are no golden values: no {path.name} beside the self-test")
     place = f"torch {release} on {platform.machine()}"
@@ -1888,6 +2246,7 @@ def cost_report(device: str) -> dict[str, Any]:
     costs = [cost_of(name, where, run) for where in devices for name, run in workloads(where).items()]
     return {
         "schema": SCHEMA,
+        "program": program_hash(),
         "mode": "cost",
         **facts(missing),
         "costs": costs,
@@ -1898,12 +2257,21 @@ def cost_report(device: str) -> dict[str, Any]:
 # --- child ------------------------------------------------------------------------------------------------
 # The child: one interpreter that runs the checks.
 
+def refuse_without(checked: Check, device: str) -> None:
+    """Raise `NotRun` where something is missing that a check needs."""
+    missing = checked.missing(device) if checked.missing else ""
+    if missing:
+        raise NotRun(missing)
+
+
 def execute(checked: Check, device: str) -> Outcome:
     """Run one check; whatever it raises becomes the outcome."""
     start = time.perf_counter()
     outcome = Outcome("passed")
     NOTES.clear()
+    REPEATED.made = 1
     try:
+        refuse_without(checked, device)
         first = checked.run(device) or {}
         outcome.results = {name: fingerprint(value) for name, value in first.items()}
         samples = {name: kept(value) for name, value in first.items()}
@@ -1912,6 +2280,8 @@ def execute(checked: Check, device: str) -> Outcome:
             second = checked.run(device) or {}
             pairs = [difference(name, value, second.get(name)) for name, value in first.items()]
             outcome.detail = [pair for pair in pairs if pair]
+        if {WITHIN, ACROSS} & {*checked.compares}:
+            outcome.calls = REPEATED.made * (2 if WITHIN in checked.compares else 1)
         if outcome.detail:
             outcome.status, outcome.reason = "failed", "two runs in one process differ"
         elif GOLDEN in checked.compares:
@@ -1944,11 +2314,17 @@ def child(report: Any, names: Sequence[str], device: str) -> None:
     if outcome.status == "passed":
         missing = "asked for the CPU only" if device == "cpu" else gpu_missing()
         say(**facts(missing))
-        for name in names:
-            for where in CHECKS[name].devices:
-                if name != "imports" and (where == "cpu" or not missing):
-                    say(begin=[name, where])
-                    say(end=[name, where], outcome=asdict(execute(CHECKS[name], where)))
+        unhooked = ""
+        for checked in (CHECKS[name] for name in names if name != "imports"):
+            for where in checked.devices:
+                if missing and where == "cuda":
+                    continue
+                say(begin=[checked.name, where])
+                gone = checked.hooked and unhooked
+                outcome = Outcome("not-run", unhooked) if gone else execute(checked, where)
+                if checked.name == "setting-hook" and outcome.status == "failed":
+                    unhooked = outcome.reason
+                say(end=[checked.name, where], outcome=asdict(outcome))
     say(done=True, peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 
@@ -1958,9 +2334,10 @@ def child(report: Any, names: Sequence[str], device: str) -> None:
 class Interpreter:
     """A fresh interpreter that runs `child`; its messages are gathered by a thread."""
 
-    def __init__(self, names: Sequence[str], device: str) -> None:
+    def __init__(self, names: Sequence[str], device: str, mode: str) -> None:
         reading, writing = os.pipe()
-        command = [sys.executable, __file__, "--child", str(writing), "--device", device, "--only", *names]
+        command = [sys.executable, str(PROGRAM), "--child", str(writing), "--device", device]
+        command += [*(["--full"] if mode == "full" else []), "--only", *names]
         # Standard output is the report's alone, so what a library prints goes to standard error. A session of
         # its own, so that a DataLoader's workers end with it.
         # Threads that wait by spinning would take the cores from the other interpreter, and double the time;
@@ -2017,8 +2394,12 @@ class Interpreter:
         self.process.wait()
 
 
-def judge(checked: Check, first: Outcome | None, second: Outcome | None) -> Outcome:
-    """Return the one outcome of a check from what two interpreters saw; None is one that never got to it."""
+def judge(checked: Check, first: Outcome | None, second: Outcome | None, *, processors: int) -> Outcome:
+    """Return the one outcome of a check from what two interpreters saw; None is one that never got to it.
+
+    The battery's control must see nondeterminism where there are two processors, and so something to race:
+    else this test has not shown that it could see any, and a pass of the others would mean little.
+    """
     if first is None or second is None:
         other = first or second
         return (
@@ -2031,8 +2412,11 @@ def judge(checked: Check, first: Outcome | None, second: Outcome | None) -> Outc
         if checked.compares == (CONTROL,):  # seen by one of the two is seen
             return first if first.status == "passed" else second
         return Outcome("failed", f"{first.status} in one process, {second.status} in the other")
+    if first.status == "inconclusive" and checked.part == "battery" and processors > 1:
+        return Outcome("failed", f"{first.reason}, so this test cannot see any here")
     outcome = Outcome(first.status, first.reason, results=first.results, values=first.values)
     outcome.notes = first.notes
+    outcome.calls = first.calls + second.calls
     outcome.seconds = max(first.seconds, second.seconds)
     if ACROSS in checked.compares and first.results != second.results:
         names = list({**first.results, **second.results})
@@ -2043,14 +2427,24 @@ def judge(checked: Check, first: Outcome | None, second: Outcome | None) -> Outc
 
 
 def report_of(
-    names: Sequence[str], device: str, limit: float, mode: str = "battery", left_out: Sequence[str] = ()
+    names: Sequence[str],
+    device: str,
+    limit: float,
+    mode: str = "battery",
+    *,
+    part: bool = False,
+    left_out: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Run the checks in two interpreters and return the report; ``left_out`` are named in it as not run."""
+    """Run the checks in two interpreters and return the report.
+
+    ``mode``: "battery", "full" or "prove"; ``part``: these are not all of its checks, and the report says so.
+    ``left_out`` are named in the report as not run.
+    """
     start = time.monotonic()
     pair: list[Interpreter] = []
     try:
         for _ in range(2):
-            pair.append(Interpreter(names, device))  # noqa: PERF401 -- the first must be known if the second fails
+            pair.append(Interpreter(names, device, mode))  # noqa: PERF401 -- the first must be known if the second fails
         for interpreter in pair:
             interpreter.finish(start + limit)
     finally:
@@ -2063,9 +2457,13 @@ def report_of(
         for where in CHECKS[name].devices:
             if where == "cuda" and not gpu["tested"] and device != "cuda":
                 continue
-            outcome = judge(CHECKS[name], *(interpreter.outcomes.get((name, where)) for interpreter in pair))
+            seen = (interpreter.outcomes.get((name, where)) for interpreter in pair)
+            outcome = judge(CHECKS[name], *seen, processors=len(os.sched_getaffinity(0)))
             checks.append(entry(CHECKS[name], where, outcome))
-    checks += [entry(CHECKS[name], "cpu", Outcome("not-run", "it takes longer: --full")) for name in left_out]
+    for checked in (CHECKS[name] for name in left_out):
+        missing = checked.missing("cpu") if checked.missing else ""
+        reason = missing or "it takes longer: --full"
+        checks.append(entry(checked, "cpu", Outcome("not-run", reason)))
     if device == "cuda" and not gpu["tested"]:
         lacking = Check("gpu", "there is a GPU, as asked for", (SETTING,), ("cuda",), CHECKS["imports"].run)
         checks.append(entry(lacking, "cuda", Outcome("failed", gpu["reason"])))
@@ -2073,7 +2471,8 @@ def report_of(
     unsure = mode == "prove" and "inconclusive" in statuses
     return {
         "schema": SCHEMA,
-        "mode": mode,
+        "program": program_hash(),
+        "mode": "part" if part and mode != "prove" else mode,
         "verdict": "failed" if "failed" in statuses else "inconclusive" if unsure else "passed",
         "versions": known.get("versions", {}),
         "scope": known.get("scope", {}),
@@ -2093,6 +2492,7 @@ def entry(checked: Check, device: str, outcome: Outcome) -> dict[str, Any]:
         "compares": list(checked.compares),
         "device": device,
         **asdict(outcome),
+        "rate": round(rate_for(outcome.calls), 4) if outcome.calls else None,
         "scope": "any" if checked.anywhere and device == "cpu" else "kind",
         "fingerprint": hashlib.sha256(whole).hexdigest() if outcome.results else None,
     }
@@ -2169,6 +2569,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = ["imports", *(name for name in names if name != "imports")]
     if options.child is not None:
         with os.fdopen(options.child, "w", encoding="utf-8") as report:
+            REPEATED.set_for("full" if options.full else "battery")
             child(report, names, options.device)
         return 0
     if options.cost:
@@ -2183,7 +2584,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     whole = kind == "battery" and not options.only
     left_out = [c.name for c in in_order() if whole and c.part == "full"]
-    result = report_of(names, options.device, options.time_limit, kind, left_out)
+    part = bool(options.only)
+    result = report_of(names, options.device, options.time_limit, kind, part=part, left_out=left_out)
     sys.stdout.write(json.dumps(result, indent=1) + "\n" if options.json else text_of(result))
     sys.stdout.flush()
     return {"passed": 0, "failed": 1, "inconclusive": 3}[result["verdict"]]

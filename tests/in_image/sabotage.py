@@ -9,12 +9,15 @@ interpreter for all of them, since an import of torch costs seconds.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import importlib.util
 import itertools
 import json
 import mmap
 import os
+import random
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -121,6 +124,76 @@ def two_libraries() -> Iterator[None]:
             path.write_bytes(b"x" * 4096)
             opened = stack.enter_context(path.open("rb"))
             stack.enter_context(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+        yield
+
+
+@contextlib.contextmanager
+def stray_library() -> Iterator[None]:
+    """Load a library that is called like one of CUDA's from a folder that is not the environment's."""
+    path = FOLDER / "other" / "libcudnn.so.9"
+    path.parent.mkdir(exist_ok=True)
+    spec = importlib.util.find_spec("_bz2")
+    assert spec
+    assert spec.origin
+    shutil.copy(spec.origin, path)
+    ctypes.CDLL(str(path))
+    yield
+
+
+@contextlib.contextmanager
+def package_that_flushes() -> Iterator[None]:
+    """Let there be a package whose import sets the processor as a library built with -ffast-math does."""
+    (FOLDER / "flushing.py").write_text(FLUSHING)
+    with (
+        mock.patch.object(selftest, "compiled_packages", return_value=["json", "flushing", "csv"]),
+        variable("PYTHONPATH", str(FOLDER)),
+    ):
+        yield
+
+
+FLUSHING = """
+import ctypes, mmap
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code.write(bytes.fromhex("0fae17c3"))  # ldmxcsr [rdi]; ret
+run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
+run(ctypes.addressof(ctypes.c_uint32(0x9FC0)))  # flush to zero, denormals are zero
+"""
+
+
+@contextlib.contextmanager
+def rarely(path: str, rate: float) -> Iterator[None]:
+    """Let a function be off by one unit in the last place in a share of its calls."""
+    owner, name = path.rsplit(".", 1)
+    holder: Any = torch
+    for part in owner.split(".")[1:]:
+        holder = getattr(holder, part)
+    real, luck = getattr(holder, name), random.Random(20240915)
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        value = real(*arguments, **options)
+        if luck.random() >= rate:
+            return value
+        with torch.no_grad():
+            return value + (torch.nextafter(value, torch.full_like(value, 9e9)) - value)
+
+    with mock.patch.object(holder, name, call):
+        yield
+
+
+@contextlib.contextmanager
+def as_with_full() -> Iterator[None]:
+    """Let checks repeat as often as with --full."""
+    selftest.REPEATED.set_for("full")
+    try:
+        yield
+    finally:
+        selftest.REPEATED.set_for("battery")
+
+
+@contextlib.contextmanager
+def both_of(first: Any, second: Any) -> Iterator[None]:
+    """Let two things be the case."""
+    with first, second:
         yield
 
 
@@ -274,6 +347,21 @@ CASES: dict[str, Callable[[], Any]] = {
     "setting-kept: a convolution turns benchmark on": convolution_that_races,
     "setting-versions: another NumPy": another_version,
     "one-cuda-copy: two of one library": two_libraries,
+    "one-cuda-copy: another folder's": stray_library,
+    "setting-hook: turned off": lambda: variable("REPROBUILD_DETERMINISM", "off"),
+    "setting-hook: gone": lambda: mock.patch.dict(sys.modules, {"reprobuild_hook": None}),
+    "subnormals: flushed by torch": lambda: call(
+        lambda: torch.set_flush_denormal(True), lambda: torch.set_flush_denormal(False)
+    ),
+    "subnormals: a package flushes them": package_that_flushes,
+    **{
+        f"{name}: off by one unit in one call of {calls}": lambda path=path, calls=calls: (  # type: ignore[misc]
+            both_of(rarely(path, 1 / calls), as_with_full() if calls > 20 else contextlib.nullcontext())
+        )
+        for name, path in (("bmm", "torch.bmm"), ("conv2d", "torch.nn.functional.conv2d"))
+        for calls in (20, 200)
+    },
+    "torch-seed-large: always the same numbers": lambda: mock.patch.object(torch, "randn", one),
     "torch-seed: the seed is ignored": lambda: mock.patch.object(torch, "manual_seed", ignored),
     "torch-seed: always the same numbers": lambda: mock.patch.object(torch, "randn", one),
     "python-seed: the seed is ignored": lambda: mock.patch("random.seed", ignored),

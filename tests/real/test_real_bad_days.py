@@ -137,7 +137,7 @@ def test_a_server_that_is_gone(bench: Bench, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("sabotage", "check"),
-    [("threads", "setting-threads"), ("hook", "setting-deterministic"), ("crash", ""), ("rubbish", "")],
+    [("threads", "setting-threads"), ("hook", "setting-hook"), ("crash", ""), ("rubbish", "")],
 )
 def test_an_image_that_fails_its_test_gets_no_name(
     bench: Bench, digest: str, tmp_path: Path, sabotage: str, check: str

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from hypothesis import given
 
+from reprobuild.in_image.selftest.names import FORBIDDEN
 from reprobuild.request.model import Request
-from reprobuild.request.profiles import FORBIDDEN, OWN_FOLDER, SITE_PREFIX, surroundings, variables
+from reprobuild.request.profiles import OWN_FOLDER, SITE_PREFIX, surroundings, variables
 from support.strategies import requests
 
 STRICT = Request(name="a", cuda="12.1")

@@ -50,13 +50,24 @@ def test_two_kinds_of_cpu_are_not_comparable(change: dict[str, Any], reason: str
 
 
 @pytest.mark.parametrize(
-    "change", [{"name": "H100"}, {"sm_count": 132}, {"driver": "570.1"}, {"driver": None}]
+    "change",
+    [
+        *({"name": "H100"}, {"sm_count": 132}, {"driver": "570.1"}, {"driver": None}),
+        *({"cublas_workspace": ":16:8"}, {"cublaslt_workspace": "1024"}),
+    ],
 )
 def test_two_kinds_of_gpu_are_not_comparable_and_the_cpu_is_no_matter(change: dict[str, Any]) -> None:
     one, two = with_bits("b" * 64, device="cuda"), with_bits(OTHER, device="cuda")
     assert compare(report(one), report(two, gpu=change))[0].state == "not comparable"
     assert compare(report(one), report(two, cpu={"model": "X", "threads": 9}))[0].state == "differs"
     assert compare(report(ONE), report(TWO, gpu=change))[0].state == "differs"
+
+
+def test_nccl_s_algorithm_is_part_of_the_kind_of_its_check_alone() -> None:
+    for name, state in (("ranks-nccl", "not comparable"), ("matmul", "differs")):
+        one, two = (with_bits(bits, device="cuda", name=name) for bits in ("b" * 64, OTHER))
+        gpu = {"nccl_algo": "allreduce:tree"}
+        assert compare(report(one), report(two, gpu=gpu))[0].state == state
 
 
 def test_golden_results_are_comparable_on_all_machines_with_the_same_versions() -> None:
@@ -69,6 +80,13 @@ def test_golden_results_are_comparable_on_all_machines_with_the_same_versions() 
     for versions in ({"torch": "2.5.0"}, {"python": "3.13.1"}, {"numpy": "2.0.0"}):
         assert compare(report(one), report(two, versions=versions))[0].state == "not comparable"
     assert compare(report(one), report(two, cpu={"machine": "aarch64"}))[0].state == "not comparable"
+
+
+@pytest.mark.parametrize("scope", ["any", "kind"])
+def test_two_programs_are_not_comparable_and_no_machine_is_blamed(scope: str) -> None:
+    one, two = with_bits("b" * 64, scope=scope), with_bits(OTHER, scope=scope)
+    (found,) = compare(report(one), report(two, program=OTHER))
+    assert (found.state, found.reason) == ("not comparable", "another self-test program")
 
 
 def test_only_checks_with_results_in_both_are_compared() -> None:

@@ -50,6 +50,19 @@ def test_without_a_majority_both_are_named() -> None:
     assert [(each.machine, each.others) for each in found.deviations] == [("a", ("b",)), ("b", ("a",))]
 
 
+def test_reports_of_two_programs_blame_no_machine() -> None:
+    programs = {"a": HASH, "b": HASH, "c": OTHER}
+    found = fleet(
+        [
+            Machine(name=name, report=report(with_bits(program), program=program))
+            for name, program in programs.items()
+        ]
+    )
+    assert found.deviations == ()
+    assert states(found)["c"] == ("B", "alone")
+    assert found.programs == {HASH: ("a", "b"), OTHER: ("c",)}
+
+
 def test_golden_results_must_agree_across_kinds() -> None:
     found = fleet(
         [

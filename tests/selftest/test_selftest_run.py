@@ -11,11 +11,11 @@ import pytest
 
 from reprobuild.errors import HostError, SelfTestError
 from reprobuild.host import process
-from reprobuild.in_image.selftest import machine, settings
+from reprobuild.in_image.selftest import machine
 from reprobuild.render.own_files import selftest_files
-from reprobuild.request.profiles import FORBIDDEN
 from reprobuild.selftest.report import SCHEMA, Mismatch, SelfTestReport
 from reprobuild.selftest.run import PYTHON, command, run_selftest
+from reprobuild.selftest.summary import summary
 from support.reports import DIGEST, FAILED, HASH, Script, a_check, a_report, parse_report, printing
 
 PROGRAM = {"selftest.py": b"import sys; print(sys.argv[1:])"}
@@ -187,6 +187,7 @@ def test_a_report_keeps_all_that_it_was_read_from() -> None:
         (a_report(a_check(scope="all")), "report.checks[0].scope: 'all'"),
         (a_report(a_check(values={"output": {"type": "float32"}})), "report.checks[0].values.output.data"),
         (a_report(a_check(detail=[{"what": "output"}])), "report.checks[0].detail[0].expected: missing"),
+        (a_report() | {"program": "f00"}, "report.program: 'f00' is not a sha256"),
         (a_report(FAILED) | {"verdict": "passed"}, "the verdict 'passed'"),
         (a_report() | {"verdict": "maybe"}, "the verdict 'maybe'"),
         (a_report(FAILED) | {"verdict": "maybe"}, "the verdict 'maybe'"),
@@ -198,17 +199,26 @@ def test_a_report_that_is_not_whole_is_refused_by_place(table: object, place: st
     assert place in caught.value.message
 
 
+def power(calls: int, rate: float, checks: str = "1 check") -> str:
+    return f"{calls} calls in {checks}: 1 deviation in {rate} is found with 99 %"
+
+
 def test_the_summary_says_what_was_checked_and_why_the_rest_was_not() -> None:
     checks = [
         a_check(),
-        a_check(name="control", status="inconclusive", reason="one core"),
-        a_check(name="one-cuda-copy", status="not-run", reason="no CUDA"),
+        a_check(name="bmm", calls=92, rate=0.0488, device="cpu"),
+        a_check(name="control", status="inconclusive", reason="one core", calls=0, rate=None),
+        a_check(name="one-cuda-copy", status="not-run", reason="no CUDA", calls=0, rate=None),
     ]
-    assert parse_report(a_report(*checks)).summary() == [
+    assert summary(parse_report(a_report(*checks))) == [
         ("tested", "passed in 6.5 s on Some CPU, AVX2, 1 thread"),
-        ("checked", "on CPU: conv2d"),
+        ("checked", "on CPU: conv2d, bmm"),
         ("unsure", "control: one core"),
         ("not run", "one-cuda-copy: no CUDA"),
+        (
+            "power",
+            power(92, 20.5) + "; " + power(4, 1.5),
+        ),
         ("GPU", "not tested: asked for the CPU only"),
     ]
 
@@ -219,16 +229,26 @@ def test_the_summary_names_the_gpu_and_what_failed() -> None:
         "gpu": {"name": "G", "driver": "550.1"},
     }
     tested = a_report(FAILED, a_check(device="cuda"), scope=scope, gpu={"tested": True, "reason": ""})
-    assert parse_report(tested).summary() == [
+    assert summary(parse_report(tested)) == [
         ("tested", "FAILED in 6.5 s on C, AVX2, 4 threads"),
         ("failed", "on CPU: conv2d"),
+        ("power", power(4, 1.5, "2 checks")),
         ("GPU", "tested on G, driver 550.1: conv2d"),
     ]
+
+
+def test_some_checks_alone_are_a_report_of_a_part_that_must_say_so() -> None:
+    runner = Script(printing(a_report() | {"mode": "part"}))
+    assert run_selftest(runner, program=PROGRAM, gpu="off", only=["conv2d", "bmm"]).mode == "part"
+    ((argv, _),) = runner.calls
+    assert argv[-3:] == ("--only", "conv2d", "bmm")
+    for mode, only in (("battery", ["conv2d"]), ("part", [])):
+        with pytest.raises(SelfTestError, match="contradicts"):
+            run_selftest(Script(printing(a_report() | {"mode": mode})), program=PROGRAM, gpu="off", only=only)
 
 
 # --- The two sides agree ---
 
 
-def test_the_program_and_the_host_agree_on_the_schema_and_the_forbidden_variables() -> None:
+def test_the_program_and_the_host_agree_on_the_schema() -> None:
     assert machine.SCHEMA == SCHEMA
-    assert settings.FORBIDDEN == FORBIDDEN

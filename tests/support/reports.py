@@ -49,6 +49,8 @@ def a_check(**changes: Any) -> dict[str, Any]:
         "notes": [],
         "scope": "kind",
         "fingerprint": HASH,
+        "calls": 4,
+        "rate": 0.6838,
         "seconds": 0.25,
         "traceback": "",
         **changes,
@@ -59,6 +61,7 @@ def a_report(*checks: dict[str, Any], **changes: Any) -> dict[str, Any]:
     listed = list(checks) or [a_check()]
     return {
         "schema": SCHEMA,
+        "program": HASH,
         "mode": "battery",
         "verdict": "failed" if any(check["status"] == "failed" for check in listed) else "passed",
         "versions": {"torch": "2.4.1+cu121", "cuda": "12.1"},
@@ -104,9 +107,12 @@ def floats(*values: float) -> dict[str, str]:
     return {"type": "float32", "data": base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode()}
 
 
-def report(*checks: dict[str, Any], cpu: Any = None, gpu: Any = None, versions: Any = None) -> SelfTestReport:
+def report(
+    *checks: dict[str, Any], cpu: Any = None, gpu: Any = None, versions: Any = None, **changes: Any
+) -> SelfTestReport:
     scope = {"cpu": {**CPU, **(cpu or {})}, "gpu": {**GPU, **(gpu or {})}}
-    return parse_report(a_report(*checks, scope=scope, versions={**VERSIONS, **(versions or {})}))
+    changes |= {"scope": scope, "versions": {**VERSIONS, **(versions or {})}}
+    return parse_report(a_report(*checks, **changes))
 
 
 def with_bits(bits: str, **changes: Any) -> dict[str, Any]:
@@ -132,6 +138,7 @@ NOT_MEASURED = a_cost(name="sort", on=None, off=None, ratio=None, rounds=0, reas
 def costs(*found: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
+        "program": HASH,
         "mode": "cost",
         "versions": {"torch": "2.4.1+cu121"},
         "scope": {"cpu": {}, "gpu": None},

@@ -21,6 +21,7 @@ from ..oci.store import Image, image_name
 from ..pipeline import make_image
 from ..render.image_config import LABEL
 from ..selftest.run import Gpu
+from ..selftest.summary import summary
 from .common import STACK, as_json, chosen_lock, columns, emit, gpu, request_flags, table
 
 
@@ -73,7 +74,7 @@ def image(
         return
     rows = [("image", made.name), ("digest", made.digest), ("size", size_text(shown.size)), *_stack(shown)]
     rows += [("engine", chosen.kind)] if chosen.kind != "oci" else []
-    table("", [*rows, *made.report.summary()])
+    table("", [*rows, *summary(made.report)])
 
 
 @click.command()

@@ -15,6 +15,7 @@ from ..render.image_config import LABEL
 from ..render.own_files import SITE_FILES
 from ..request.profiles import OWN_FOLDER
 from ..selftest.run import Gpu
+from ..selftest.summary import summary
 from ..verify.check import check_tree, is_kept
 from ..verify.compare import Difference
 from ..verify.compare import compare as compare_trees
@@ -90,7 +91,7 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
     else:
         rows = [("image", image), ("tree", tree.digest), ("files", _count(found))]
         reason = "an archive is not run" if kept is None else "the image departs from its lock"
-        table("", [*rows, *(report.summary() if report else [("tested", f"no: {reason}")])])
+        table("", [*rows, *(summary(report) if report else [("tested", f"no: {reason}")])])
         for each in found:
             click.echo(str(each))
     if found:

@@ -20,6 +20,7 @@ from ..selftest.fleet import Fleet, Machine, fleet
 from ..selftest.pages import cost_plot, fleet_page
 from ..selftest.report import Mode, SelfTestReport
 from ..selftest.run import Gpu, run_cost
+from ..selftest.summary import summary
 from .common import as_json, columns, emit, gpu, table
 
 
@@ -124,7 +125,7 @@ def _show(report: SelfTestReport, image: str, *, json_: bool) -> None:
     if json_:
         emit(report.to_dict())
     else:
-        table("", [("image", image), *report.summary()])
+        table("", [("image", image), *summary(report)])
 
 
 def _against(
@@ -214,6 +215,10 @@ def _fleet(paths: tuple[str, ...], output: Path, *, json_: bool) -> None:
             ],
         )
         click.echo(f"\nsame letter: same bits; with !: other bits than its own kind\npage: {output}")
+    if len(found.programs) > 1:
+        groups = "; ".join(f"{', '.join(names)}: {hash_[:12]}" for hash_, names in found.programs.items())
+        host_note = f"these reports are of different self-test programs, so compared apart ({groups})"
+        click.echo(host_note, err=True)
     _raise_deviations(found)
 
 

@@ -21,6 +21,8 @@ def tag(images: Named, digest: str, name: str, report: SelfTestReport) -> None:
         raise SelfTestError(f"the report is of {report.digest}, not of {digest}, so {name} is not set")
     if report.mode == "prove":
         raise SelfTestError(f"the report is of --prove, which tests this machine, so {name} is not set")
+    if report.mode == "part":
+        raise SelfTestError(f"the report is of some checks only, so {name} is not set")
     if not report.passed:
         names = ", ".join(check.label for check in report.failed)
         raise SelfTestError(

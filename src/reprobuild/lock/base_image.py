@@ -23,13 +23,6 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[a-z0-9+]*")
 
 
-CUDA_LIBRARY = re.compile(
-    r"lib(cudart|cublas|cublasLt|cudnn\w*|cufft|cufftw|cufile|cupti|curand|cusolver|cusolverMg|cusparse"
-    r"|cusparseLt|nccl|nvJitLink|nvrtc|nvToolsExt|nvshmem\w*)(-[0-9a-f]+)?\.so(\.[\d.]+)?"
-)
-"""The file names of CUDA's libraries; the first group is the library's own name."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BaseLayer:
     """A layer of the image underneath, taken as it is."""

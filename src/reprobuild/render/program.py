@@ -9,9 +9,10 @@ from functools import cache
 from .. import assets
 
 MODULES = (
-    *("outcomes", "registry", "libraries", "exact", "gradients", "flags", "machine", "operations", "data"),
-    *("training", "settings", "installed", "ranks", "seeds", "cases", "documented", "compilation", "golden"),
-    *("controls", "cost", "child", "parent", "text", "command_line"),
+    *("names", "location", "outcomes", "registry", "libraries", "exact", "power", "gradients", "flags"),
+    *("machine", "operations", "data", "training", "settings", "installed", "subnormals", "ranks", "seeds"),
+    *("cases", "documented", "compilation", "golden", "controls", "cost", "child", "parent", "text"),
+    "command_line",
 )
 """Their order in the file. The last is the program: its docstring is that of the file."""
 

@@ -13,23 +13,6 @@ from .model import Request
 SITE_PREFIX = "/opt/venv"
 OWN_FOLDER = "/opt/reprobuild"
 
-FORBIDDEN = (
-    "PYTORCH_TUNABLEOP_ENABLED",
-    "PYTORCH_TUNABLEOP_TUNING",
-    "TORCHINDUCTOR_MAX_AUTOTUNE",
-    "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM",
-    "TORCHINDUCTOR_MAX_AUTOTUNE_POINTWISE",
-    "TORCHINDUCTOR_USE_FAST_MATH",
-    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-    "TORCH_BLAS_PREFER_CUBLASLT",
-    "TORCH_CUDNN_USE_HEURISTIC_MODE_B",
-    "TORCH_CUDNN_V8_API_DISABLED",
-    "TORCH_LINALG_PREFER_CUSOLVER",
-    "TORCH_MKLDNN_MATMUL_MIN_DIM",
-    "TORCH_MKLDNN_MATMUL_MIN_SIZE",
-)
-"""Variables that change an algorithm or its numbers; the self-test refuses an image in which one is set."""
-
 
 def variables(request: Request) -> Mapping[str, str]:
     """Return the variables of the request's profile, sorted by name.

@@ -13,12 +13,12 @@ from ..errors import RegistryError, RequestError, ResolveError
 from ..fetch.base_layers import base_env_of, base_layers_of, fetch_layers, registry_of
 from ..fetch.store import Store
 from ..host.host import Host
+from ..in_image.selftest.names import FORBIDDEN
 from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer, parse_layer
 from ..lock.model import MACHINES, Lock
 from ..oci.documents import sha256
 from ..oci.file_tree import read_layers
 from ..request.model import Request
-from ..request.profiles import FORBIDDEN
 from ..request.reference import Reference
 from .base_image_files import STATUS, Content, wanted
 

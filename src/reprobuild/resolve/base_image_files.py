@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..errors import ResolveError
-from ..lock.base_image import CUDA_LIBRARY
+from ..in_image.selftest.names import CUDA_LIBRARY
 from ..oci.tar_writer import Record
 
 STATUS = "var/lib/dpkg/status"

@@ -1,7 +1,8 @@
 """Whether two reports of the self-test agree, where they can be compared at all. Pure.
 
-Results of scope ``any`` hang on versions and architecture alone. All others belong to a kind of machine: bits
-of two kinds are not comparable, and what is told of them is how far apart their values lie.
+Results of scope ``any`` depend on versions and architecture alone. All others belong to a kind of machine:
+bits of two kinds are not comparable; what is reported of them is how far apart their values are. The programs
+of two releases of reprobuild compute different results, so those are not comparable either.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def _agreement(
 ) -> Agreement:
     a, b = kind(first, mine), kind(second, other)
     reason = "; ".join(
-        f"{key}: {a.get(key)} and {b.get(key)}" for key in {**a, **b} if a.get(key) != b.get(key)
+        f"another {key}" if key == PROGRAM else f"{key}: {a.get(key)} and {b.get(key)}"
+        for key in {**a, **b}
+        if a.get(key) != b.get(key)
     )
     results = differing(mine, other)
     state: State = "not comparable" if reason else "differs" if results else "equal"
@@ -65,8 +68,16 @@ def _agreement(
     )
 
 
+PROGRAM = "self-test program"
+"""What `kind` calls the program: another one computes other results."""
+
+
 def kind(report: SelfTestReport, check: CheckResult) -> Mapping[str, str]:
-    """Return all that the bits of a check's results may hang on; equal kinds must give equal bits."""
+    """Return all that the bits of a check's results may depend on; equal kinds must give equal bits."""
+    return {PROGRAM: report.program, **_machine(report, check)}
+
+
+def _machine(report: SelfTestReport, check: CheckResult) -> Mapping[str, str]:
     versions, cpu = report.versions, report.scope.get("cpu") or {}
     torch = str(versions.get("torch"))
     if check.scope == "any":
@@ -84,6 +95,9 @@ def kind(report: SelfTestReport, check: CheckResult) -> Mapping[str, str]:
             "GPU": str(gpu.get("name")),
             "multiprocessors": str(gpu.get("sm_count")),
             "driver": str(gpu.get("driver")),
+            "cuBLAS workspace": str(gpu.get("cublas_workspace")),
+            "cuBLASLt workspace": f"{gpu.get('cublaslt_workspace')}, unified: {gpu.get('cublaslt_unified')}",
+            **(_nccl(gpu) if check.name == "ranks-nccl" else {}),
         }
     return {
         "torch": torch,
@@ -94,6 +108,10 @@ def kind(report: SelfTestReport, check: CheckResult) -> Mapping[str, str]:
         "MKL_CBWR": str(cpu.get("mkl_cbwr")),
         "ONEDNN_MAX_CPU_ISA": str(cpu.get("onednn_max_cpu_isa")),
     }
+
+
+def _nccl(gpu: Mapping[str, Any]) -> Mapping[str, str]:
+    return {"NCCL_ALGO": str(gpu.get("nccl_algo")), "NCCL_PROTO": str(gpu.get("nccl_proto"))}
 
 
 def differing(first: CheckResult, second: CheckResult) -> tuple[str, ...]:

@@ -8,10 +8,11 @@ from types import NoneType
 from typing import Any
 
 from ..errors import SelfTestError
-from .report import GPU_TYPES, NUMBER, SCHEMA, Types, fields, load
+from .report import GPU_TYPES, NUMBER, SCHEMA, Types, fields, load, program_of
 
 _REPORT: Types = {
     "schema": int,
+    "program": str,
     "mode": str,
     "versions": dict,
     "scope": dict,
@@ -51,6 +52,8 @@ class CostReport:
     """What was measured in the image of ``digest``."""
 
     digest: str
+    program: str
+    """The sha256 of the program that measured."""
     versions: Mapping[str, Any]
     scope: Mapping[str, Any]
     gpu_tested: bool
@@ -73,6 +76,7 @@ class CostReport:
                 raise SelfTestError(f"self-test report.costs[{index}]: a ratio or a reason, not both or none")
         return cls(
             digest=digest,
+            program=program_of(report),
             versions=report["versions"],
             scope=report["scope"],
             gpu_tested=gpu["tested"],
@@ -86,6 +90,7 @@ class CostReport:
         return {
             "image": self.digest,
             "schema": SCHEMA,
+            "program": self.program,
             "mode": "cost",
             "versions": dict(self.versions),
             "scope": dict(self.scope),

@@ -83,6 +83,14 @@ class Fleet:
     rows: tuple[Row, ...]
     deviations: tuple[Deviation, ...]
 
+    @property
+    def programs(self) -> Mapping[str, tuple[str, ...]]:
+        """The machines by the self-test program of their reports; only those of one are compared."""
+        found: dict[str, tuple[str, ...]] = {}
+        for machine in self.machines:
+            found[machine.report.program] = (*found.get(machine.report.program, ()), machine.name)
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return {
@@ -90,6 +98,7 @@ class Fleet:
                 {
                     "name": machine.name,
                     "image": machine.report.digest,
+                    "program": machine.report.program,
                     "verdict": machine.report.verdict,
                     "versions": dict(machine.report.versions),
                     "scope": dict(machine.report.scope),

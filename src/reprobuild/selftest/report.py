@@ -15,13 +15,14 @@ from typing import Any, Literal, get_args
 
 from ..errors import SelfTestError
 
-SCHEMA = 2
+SCHEMA = 3
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 Status = Literal["passed", "failed", "inconclusive", "not-run"]
-Mode = Literal["battery", "full", "prove"]
+Mode = Literal["battery", "full", "prove", "part"]
+"""``part``: some checks of the battery, which says nothing of an image as a whole."""
 Scope = Literal["any", "kind"]
 
 
@@ -57,6 +58,10 @@ class CheckResult:
     """Where the results hold: on ``any`` machine with these versions, or on one ``kind`` of machine."""
     fingerprint: str | None
     """The sha256 over all results; None where there is none."""
+    calls: int
+    """How often the operation was called, in both processes; 0 where nothing is compared."""
+    rate: float | None
+    """A deviation that befalls this share of calls is found with 99 %; None without calls."""
     seconds: float
     traceback: str
 
@@ -72,6 +77,8 @@ class SelfTestReport:
 
     digest: str
     """Of the image; empty when the report does not say."""
+    program: str
+    """The sha256 of the program that made it, as 64 hex digits."""
     mode: Mode
     versions: Mapping[str, Any]
     scope: Mapping[str, Any]
@@ -110,6 +117,7 @@ class SelfTestReport:
             raise SelfTestError("self-test report: no check was run")
         parsed = cls(
             digest=digest,
+            program=program_of(report),
             mode=report["mode"],
             versions=report["versions"],
             scope=report["scope"],
@@ -130,7 +138,7 @@ class SelfTestReport:
         """A check that is inconclusive or was not run does not count against the image, but for --prove."""
         if self.failed:
             return "failed"
-        return "inconclusive" if self.mode == "prove" and self._with("inconclusive") else "passed"
+        return "inconclusive" if self.mode == "prove" and self.having("inconclusive") else "passed"
 
     @property
     def passed(self) -> bool:
@@ -140,7 +148,7 @@ class SelfTestReport:
     @property
     def failed(self) -> tuple[CheckResult, ...]:
         """The checks that failed."""
-        return self._with("failed")
+        return self.having("failed")
 
     def failures(self) -> list[str]:
         """Return a line for each failed check and one, indented, for each thing that differed."""
@@ -150,41 +158,12 @@ class SelfTestReport:
             lines += [f"  {d.what}: expected {d.expected}, got {d.got}" for d in check.detail]
         return lines
 
-    def summary(self) -> list[tuple[str, str]]:
-        """Return the rows of a table: what was checked, what was not and why, and on which machine.
-
-        Labels are short, so that beside them a digest fits into 80 columns.
-        """
-        cpu: Mapping[str, Any] = self.scope.get("cpu") or {}
-        machine = (
-            f"{cpu.get('model', 'CPU')}, {cpu.get('capability', '?')}, {_count(cpu.get('threads'), 'thread')}"
-        )
-        verdict = "FAILED" if self.failed else self.verdict
-        rows = [
-            (
-                "proved" if self.mode == "prove" else "tested",
-                f"{verdict} in {self.seconds:.1f} s on {machine}",
-            )
-        ]
-        for title, status in (("checked", "passed"), ("failed", "failed")):
-            names = ", ".join(check.label for check in self._with(status) if check.device == "cpu")
-            rows += [(title, f"on CPU: {names}")] if names else []
-        for title, status in (("unsure", "inconclusive"), ("not run", "not-run")):
-            reasons: dict[str, list[str]] = {}
-            for check in self._with(status):
-                reasons.setdefault(check.reason, []).append(check.label)
-            rows += [(title, f"{', '.join(labels)}: {reason}") for reason, labels in reasons.items()]
-        if not self.gpu_tested:
-            return [*rows, ("GPU", f"not tested: {self.gpu_reason}")]
-        gpu: Mapping[str, Any] = self.scope.get("gpu") or {}
-        names = ", ".join(check.name for check in self._with("passed") if check.device == "cuda")
-        return [*rows, ("GPU", f"tested on {gpu.get('name')}, driver {gpu.get('driver')}: {names}")]
-
     def to_dict(self) -> dict[str, Any]:
         """Return the report as the program wrote it, with ``image``, the digest; `parse_kept` reads it."""
         return {
             "image": self.digest,
             "schema": SCHEMA,
+            "program": self.program,
             "mode": self.mode,
             "verdict": self.verdict,
             "versions": dict(self.versions),
@@ -195,7 +174,8 @@ class SelfTestReport:
             "peak_memory_bytes": self.peak_memory_bytes,
         }
 
-    def _with(self, status: str) -> tuple[CheckResult, ...]:
+    def having(self, status: Status) -> tuple[CheckResult, ...]:
+        """Return the checks of a status."""
         return tuple(check for check in self.checks if check.status == status)
 
 
@@ -225,6 +205,7 @@ _VALUES: Types = {"type": str, "data": str}
 _DIFFERENCE: Types = {"what": str, "expected": str, "got": str}
 _REPORT: Types = {
     "schema": int,
+    "program": str,
     "mode": str,
     "verdict": str,
     "versions": dict,
@@ -247,6 +228,8 @@ _CHECK: Types = {
     "notes": list,
     "scope": str,
     "fingerprint": (str, NoneType),
+    "calls": int,
+    "rate": (*NUMBER, NoneType),
     "seconds": NUMBER,
     "traceback": str,
 }
@@ -262,6 +245,14 @@ def fields(value: object, where: str, types: Types) -> dict[str, Any]:
         if not isinstance(value[key], kind) or (isinstance(value[key], bool) and kind is not bool):
             raise SelfTestError(f"self-test {where}.{key}: {value[key]!r} is of the wrong type")
     return value
+
+
+def program_of(report: Mapping[str, Any]) -> str:
+    """Return the hash of the program that made a report. Raises `SelfTestError` where it is none."""
+    found = str(report["program"])
+    if not _SHA256.fullmatch(found):
+        raise SelfTestError(f"self-test report.program: {found!r} is not a sha256")
+    return found
 
 
 def _check(value: object, where: str) -> CheckResult:
@@ -285,7 +276,3 @@ def _check(value: object, where: str) -> CheckResult:
             "detail": tuple(Mismatch(**item) for item in detail),
         }
     )
-
-
-def _count(number: object, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

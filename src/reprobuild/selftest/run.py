@@ -79,11 +79,13 @@ def run_selftest(
     program: Mapping[str, bytes],
     gpu: Gpu,
     mode: Mode = "battery",
+    only: Sequence[str] = (),
     time_limit: float | None = None,
 ) -> SelfTestReport:
     """Run a self-test in the runner's image; seconds count from the start of the container.
 
     ``program`` has the files to hand in, `PROGRAM` among them: see `render.own_files.selftest_files`.
+    ``only``: the names of some checks of the battery. Their report is of mode ``part`` and names no image.
     ``auto`` tests a GPU where one can be handed in, ``require`` raises `HostError` where none can. Raises
     `SelfTestError` when the program hangs, crashes or reports nothing that can be read.
     """
@@ -92,9 +94,12 @@ def run_selftest(
     # The program stops itself a little earlier, and then names the check that hung.
     inner = max(limit - 15, limit * 0.8)
     more = ("--time-limit", f"{inner:g}", *(() if mode == "battery" else (f"--{mode}",)))
+    if only:
+        more += ("--only", *only)
     done = _run(runner, (*command(program), "--json"), more, _device(gpu, reason), limit)
     report = _read(done, lambda data: SelfTestReport.parse(data, digest=runner.digest))
-    if done.returncode != EXIT[report.verdict] or report.mode != mode:
+    expected = "part" if only and mode != "prove" else mode
+    if done.returncode != EXIT[report.verdict] or report.mode != expected:
         raise _unreadable("the self-test's report contradicts its exit status", done)
     return report if reason is None else replace(report, gpu_reason=reason)
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ..errors import ImageError, LockError
 from ..in_image.manifest import read as read_manifest
-from ..lock.base_image import CUDA_LIBRARY
+from ..in_image.selftest.names import CUDA_LIBRARY, FORBIDDEN
 from ..lock.model import Lock
 from ..lock.reader import parse_lock
 from ..oci.documents import sha256
@@ -22,7 +22,7 @@ from ..oci.file_tree import ImageTree
 from ..oci.tar_writer import Kind, Record
 from ..render.image_config import LABEL
 from ..render.own_files import image_files, site_packages
-from ..request.profiles import FORBIDDEN, OWN_FOLDER, SITE_PREFIX, surroundings
+from ..request.profiles import OWN_FOLDER, SITE_PREFIX, surroundings
 from .compare import Difference, settings
 from .startup import is_read_at_start, startup
 

@@ -15,7 +15,15 @@ from .exact import difference, fingerprint, kept
 from .golden import compare_golden
 from .machine import facts, gpu_missing
 from .outcomes import NOTES, Failed, Inconclusive, NotRun, Outcome
-from .registry import CHECKS, GOLDEN, WITHIN, Check
+from .power import REPEATED
+from .registry import ACROSS, CHECKS, GOLDEN, WITHIN, Check
+
+
+def refuse_without(checked: Check, device: str) -> None:
+    """Raise `NotRun` where something is missing that a check needs."""
+    missing = checked.missing(device) if checked.missing else ""
+    if missing:
+        raise NotRun(missing)
 
 
 def execute(checked: Check, device: str) -> Outcome:
@@ -23,7 +31,9 @@ def execute(checked: Check, device: str) -> Outcome:
     start = time.perf_counter()
     outcome = Outcome("passed")
     NOTES.clear()
+    REPEATED.made = 1
     try:
+        refuse_without(checked, device)
         first = checked.run(device) or {}
         outcome.results = {name: fingerprint(value) for name, value in first.items()}
         samples = {name: kept(value) for name, value in first.items()}
@@ -32,6 +42,8 @@ def execute(checked: Check, device: str) -> Outcome:
             second = checked.run(device) or {}
             pairs = [difference(name, value, second.get(name)) for name, value in first.items()]
             outcome.detail = [pair for pair in pairs if pair]
+        if {WITHIN, ACROSS} & {*checked.compares}:
+            outcome.calls = REPEATED.made * (2 if WITHIN in checked.compares else 1)
         if outcome.detail:
             outcome.status, outcome.reason = "failed", "two runs in one process differ"
         elif GOLDEN in checked.compares:
@@ -64,9 +76,15 @@ def child(report: Any, names: Sequence[str], device: str) -> None:
     if outcome.status == "passed":
         missing = "asked for the CPU only" if device == "cpu" else gpu_missing()
         say(**facts(missing))
-        for name in names:
-            for where in CHECKS[name].devices:
-                if name != "imports" and (where == "cpu" or not missing):
-                    say(begin=[name, where])
-                    say(end=[name, where], outcome=asdict(execute(CHECKS[name], where)))
+        unhooked = ""
+        for checked in (CHECKS[name] for name in names if name != "imports"):
+            for where in checked.devices:
+                if missing and where == "cuda":
+                    continue
+                say(begin=[checked.name, where])
+                gone = checked.hooked and unhooked
+                outcome = Outcome("not-run", unhooked) if gone else execute(checked, where)
+                if checked.name == "setting-hook" and outcome.status == "failed":
+                    unhooked = outcome.reason
+                say(end=[checked.name, where], outcome=asdict(outcome))
     say(done=True, peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)

@@ -24,8 +24,9 @@ death of the process, is a failure with its traceback.
 
 The report is one JSON object on standard output; everything else goes to standard error:
 
-    schema      2
-    mode        "battery", "full" or "prove"
+    schema      3
+    program     sha256 of this file: results of another program are not comparable
+    mode        "battery", "full" or "prove"; "part" when --only chose some checks of the first two
     verdict     "passed" or "failed"; inconclusive and not-run checks do not fail. With --prove "passed" only
                 when no control is inconclusive, else "inconclusive"
     versions    python, torch, numpy, cuda, cudnn (null where there is none)
@@ -38,10 +39,12 @@ The report is one JSON object on standard output; everything else goes to standa
                 values {name: {type, data}}: of each float result at most 32 values, evenly spread, as
                 base64 of little-endian bytes, so that reports of two machines can be compared in ULP,
                 notes (what was seen beside the outcome), fingerprint (sha256 over results) or null,
-                seconds, traceback
+                calls (how often the operation was called, in all runs and both interpreters, on its
+                smallest shape; 0 where nothing is compared), rate (a deviation in this share of calls
+                is found with 99 %; null without calls), seconds, traceback
     seconds, peak_memory_bytes (of the larger of the two interpreters)
 
-With ``--cost`` it holds schema, mode "cost", versions, scope, gpu and seconds as above, and
+With ``--cost`` it holds schema, program, mode "cost", versions, scope, gpu and seconds as above, and
 
     costs       name, device, on and off (seconds, the fastest round), ratio (on / off), rounds, and reason:
                 why it was not measured, else empty; then the numbers are null
@@ -69,12 +72,14 @@ from . import (  # noqa: F401 -- they register their checks
     ranks,
     seeds,
     settings,
+    subnormals,
     training,
 )
 from .child import child
 from .cost import cost_report
 from .outcomes import NotRun
 from .parent import report_of
+from .power import REPEATED
 from .registry import CHECKS, in_order
 from .text import cost_text, text_of
 
@@ -116,6 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = ["imports", *(name for name in names if name != "imports")]
     if options.child is not None:
         with os.fdopen(options.child, "w", encoding="utf-8") as report:
+            REPEATED.set_for("full" if options.full else "battery")
             child(report, names, options.device)
         return 0
     if options.cost:
@@ -130,7 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     whole = kind == "battery" and not options.only
     left_out = [c.name for c in in_order() if whole and c.part == "full"]
-    result = report_of(names, options.device, options.time_limit, kind, left_out)
+    part = bool(options.only)
+    result = report_of(names, options.device, options.time_limit, kind, part=part, left_out=left_out)
     sys.stdout.write(json.dumps(result, indent=1) + "\n" if options.json else text_of(result))
     sys.stdout.flush()
     return {"passed": 0, "failed": 1, "inconclusive": 3}[result["verdict"]]

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import os
 import shutil
+import sys
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -14,27 +15,29 @@ from pathlib import Path
 from .exact import numbers
 from .gradients import filled, module_with_gradients
 from .libraries import torch
-from .outcomes import NotRun, Results
+from .outcomes import Results
 from .registry import ACROSS, BOTH, WITHIN, check
 
 
 def toolchain_missing(device: str) -> str:
-    """Return what torch.compile lacks here, or nothing."""
+    """Return what torch.compile lacks here and how to add it, or nothing. It needs no torch."""
+    lacking = []
     if not any(map(shutil.which, (os.environ.get("CXX", "g++"), "g++", "clang++"))):
-        return "there is no C++ compiler here, which torch.compile needs"
-    if device == "cpu" and not (Path(sysconfig.get_path("include")) / "Python.h").exists():
-        return "the headers of Python are not here, which torch.compile needs"
+        lacking.append(("a C++ compiler", "g++"))
+    if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
+        lacking.append(("Python's headers", f"python3.{sys.version_info.minor}-dev"))
+    if lacking:
+        what, packages = (" and ".join(each) for each in zip(*lacking, strict=True))
+        packages = packages.replace(" and ", '", "')
+        return f'torch.compile needs {what}: add apt = ["{packages}"] to the request'
     if device == "cuda" and importlib.util.find_spec("triton") is None:
-        return "triton is not installed, which torch.compile needs on a GPU"
+        return "torch.compile on a GPU needs triton, which is not installed: add it to the request's packages"
     return ""
 
 
-@check(WITHIN, ACROSS, devices=BOTH, part="full", order=450)
+@check(WITHIN, ACROSS, devices=BOTH, part="full", order=450, missing=toolchain_missing)
 def compiled(device: str) -> Results:
     """torch.compile of a small model repeats in two processes with empty caches, forward and backward."""
-    missing = toolchain_missing(device)
-    if missing:
-        raise NotRun(missing)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
             stack.callback(_restore, name, os.environ.get(name))

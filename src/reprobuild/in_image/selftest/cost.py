@@ -12,6 +12,7 @@ from .exact import indices, numbers
 from .flags import setting
 from .gradients import filled, module_with_gradients, with_gradients
 from .libraries import torch
+from .location import program_hash
 from .machine import SCHEMA, facts, gpu_missing
 from .outcomes import NotRun
 from .training import train
@@ -118,6 +119,7 @@ def cost_report(device: str) -> dict[str, Any]:
     costs = [cost_of(name, where, run) for where in devices for name, run in workloads(where).items()]
     return {
         "schema": SCHEMA,
+        "program": program_hash(),
         "mode": "cost",
         **facts(missing),
         "costs": costs,

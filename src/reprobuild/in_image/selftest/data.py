@@ -67,25 +67,25 @@ def loaded_both(workers: int, start: str | None = None) -> Results:
     return {**plain, **{f"generator {name}": value for name, value in own.items()}}
 
 
-@check(WITHIN, ACROSS, anywhere=True, order=600)
+@check(WITHIN, ACROSS, anywhere=True, order=600, hooked=True)
 def dataloader(_: str) -> Results:
     """A DataLoader repeats: order and transforms, in the process itself, with and without a generator."""
     return loaded_both(0)
 
 
-@check(WITHIN, ACROSS, anywhere=True, order=605)
+@check(WITHIN, ACROSS, anywhere=True, order=605, hooked=True)
 def dataloader_workers(_: str) -> Results:
     """A DataLoader repeats: order and transforms, in two forked workers, with and without a generator."""
     return loaded_both(2, "fork")
 
 
-@check(ACROSS, part="full", anywhere=True, order=610)
+@check(ACROSS, part="full", anywhere=True, order=610, hooked=True)
 def dataloader_spawn(_: str) -> Results:
     """A DataLoader repeats: order and transforms, in two spawned workers, with and without a generator."""
     return loaded_both(2, "spawn")
 
 
-@check(WITHIN, ACROSS, anywhere=True, order=615)
+@check(WITHIN, ACROSS, anywhere=True, order=615, hooked=True)
 def dataloader_held(_: str) -> Results:
     """A numpy Generator that a data set holds is copied into each worker, and a worker_init_fn mends that."""
     copied = loaded(2, "fork", Draws(held=True))["numpy"]

@@ -48,7 +48,7 @@ def observed(operation: Callable[[str], Any], device: str) -> str:
     return "repeats"
 
 
-@check(SETTING, devices=BOTH, order=440)
+@check(SETTING, devices=BOTH, order=440, hooked=True)
 def raises(device: str) -> Results:
     """What lacks a deterministic algorithm raises or repeats; notes say where the documentation errs."""
     seen: dict[str, str] = {}

@@ -6,18 +6,18 @@ import json
 import platform
 import random
 from collections.abc import Mapping
-from pathlib import Path
 
 from .exact import indices, numbers
 from .gradients import with_gradients
 from .libraries import np, torch
+from .location import image_file
 from .outcomes import Failed, NotRun, Results
 from .registry import ACROSS, GOLDEN, WITHIN, check
 
 
 @check(WITHIN, ACROSS, GOLDEN, order=500)
 def golden_streams(_: str) -> Results:
-    """Random numbers after a seed are those that this torch gives on every machine."""
+    """Random numbers after a seed are those that this torch gives on the CPU of every machine."""
     torch.manual_seed(20240915)
     weights = numbers(1000).abs()
     results = {
@@ -79,7 +79,7 @@ def compare_golden(name: str, results: Mapping[str, str]) -> None:
 
     Raises `Failed` where they differ, `NotRun` where there are none.
     """
-    path, release = Path(__file__).with_name("golden.json"), torch.__version__.partition("+")[0]
+    path, release = image_file("golden.json"), torch.__version__.partition("+")[0]
     if not path.exists():
         raise NotRun(f"there are no golden values: no {path.name} beside the self-test")
     place = f"torch {release} on {platform.machine()}"

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from .exact import must_be
 from .libraries import torch
+from .location import image_file
+from .names import CUDA_LIBRARY
 from .outcomes import Failed, NotRun, Results, note
 from .registry import SETTING, check
 
@@ -18,7 +20,7 @@ from .registry import SETTING, check
 @check(SETTING, order=155)
 def setting_versions(_: str) -> Results:
     """Installed packages have the versions of the image's constraints."""
-    constraints = Path(__file__).with_name("constraints.txt")
+    constraints = image_file("constraints.txt")
     if not constraints.exists():
         raise NotRun(f"there is no {constraints}")
     metadata = importlib.import_module("importlib.metadata")
@@ -44,7 +46,7 @@ def setting_versions(_: str) -> Results:
 
 def changed_files(wanted: Callable[[str], bool]) -> Results:
     """Compare files with the manifest of the image, those whose path is wanted; raises `Failed`, `NotRun`."""
-    manifest = Path(__file__).with_name("manifest.tsv")
+    manifest = image_file("manifest.tsv")
     if not manifest.exists():
         raise NotRun(f"there is no {manifest}")
     lines, count = [], 0
@@ -79,35 +81,41 @@ def setting_files_all(_: str) -> Results:
     return changed_files(lambda path: path.startswith(sys.prefix + "/"))
 
 
-# torch's own copies have a hash in their names: libcudart-9335f6a2.so.12.
-CUDA_LIBRARY = re.compile(
-    r"lib(cudart|cublas|cublasLt|cudnn\w*|cufft|cufile|cupti|curand|cusolver|cusolverMg|cusparse|cusparseLt|nccl"
-    r"|nvJitLink|nvrtc|nvrtc-builtins|nvshmem_host)(?:-[0-9a-f]{8})?\.so(?:\.[0-9.]+)?"
-)
-
-
-@check(SETTING, order=170)
-def one_cuda_copy(_: str) -> Results:
-    """The process holds one copy of each CUDA library, all from one place."""
+def loaded_files() -> list[str]:
+    """Return the files that this process has mapped, by path; one that is deleted since keeps its path."""
     lines = Path("/proc/self/maps").read_text("utf-8", "replace").splitlines()
-    paths = {line.split(None, 5)[5] for line in lines if "/" in line}
+    return sorted({line.split(None, 5)[5].removesuffix(" (deleted)") for line in lines if "/" in line})
+
+
+# This late because libraries are loaded when they are first used.
+@check(SETTING, order=950)
+def one_cuda_copy(_: str) -> Results:
+    """Each CUDA library that the process has loaded is there once, and is the locked packages' own."""
     copies: dict[str, list[str]] = {}
-    for path in sorted(paths):
+    for path in loaded_files():
         match = CUDA_LIBRARY.fullmatch(Path(path).name)
         if match:
             copies.setdefault(match[1], []).append(path)
     if not copies:
         raise NotRun("this build of torch loads no CUDA library")
+    folders: dict[str, list[str]] = {}
+    for path in sorted(path for found in copies.values() for path in found):
+        folders.setdefault(str(Path(path).parent), []).append(Path(path).name)
+    for folder, names in folders.items():
+        note(f"from {folder}: {', '.join(names)}")
     twice = {name: found for name, found in copies.items() if len(found) > 1}
     if twice:
         detail = [
             {"what": name, "expected": "one copy", "got": " ".join(found)} for name, found in twice.items()
         ]
         raise Failed(f"loaded twice: {', '.join(twice)}", detail)
-    inside = {name: found[0].startswith(sys.prefix + "/") for name, found in copies.items()}
-    if len(set(inside.values())) > 1:
-        strays = [copies[name][0] for name in inside if not inside[name]]
-        raise Failed(f"not from {sys.prefix}: {', '.join(strays)}")
+    strays = {name: found[0] for name, found in copies.items() if not found[0].startswith(sys.prefix + "/")}
+    # An image that reprobuild did not build may have all of them from one other place, such as /usr/local.
+    if strays and (len(strays) < len(copies) or image_file("manifest.tsv").exists()):
+        detail = [
+            {"what": name, "expected": f"from {sys.prefix}", "got": path} for name, path in strays.items()
+        ]
+        raise Failed(f"loaded from outside {sys.prefix}: {', '.join(strays.values())}", detail)
     cudnn = getattr(torch._C, "_cudnn", None)
     if cudnn is not None:
         # torch's own rule (torch/backends/cudnn/__init__.py): a wheel may ask for a later minor version than

@@ -12,7 +12,7 @@ from typing import Any
 
 from .libraries import np, torch
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 def gpu_missing() -> str:
@@ -58,6 +58,12 @@ def gpu_scope() -> dict[str, Any]:
         "sm_count": properties.multi_processor_count,
         "memory_bytes": properties.total_memory,
         "driver": driver,
+        # What decides how cuBLASLt splits a product; its default depends on the GPU (pytorch/pytorch#182669).
+        "cublas_workspace": os.environ.get("CUBLAS_WORKSPACE_CONFIG"),
+        "cublaslt_workspace": os.environ.get("CUBLASLT_WORKSPACE_SIZE"),
+        "cublaslt_unified": os.environ.get("TORCH_CUBLASLT_UNIFIED_WORKSPACE"),
+        "nccl_algo": os.environ.get("NCCL_ALGO"),
+        "nccl_proto": os.environ.get("NCCL_PROTO"),
     }
 
 

@@ -11,13 +11,25 @@ from .exact import indices, numbers
 from .gradients import filled, module_with_gradients, with_gradients
 from .libraries import torch
 from .outcomes import Results, note
+from .power import steady
 from .registry import ACROSS, BOTH, WITHIN, check
 
 
 def convolution(device: str, kind: str, size: Sequence[int], **options: Any) -> dict[str, Any]:
-    """Return output and gradients of torch.nn.KIND from 8 to 16 channels, a batch of 8, a kernel of 3."""
-    module = filled(getattr(torch.nn, kind)(8, 16, 3, **options), device)
-    return module_with_gradients(module, numbers(8, 8, *size, device=device))
+    """Return output and gradients of torch.nn.KIND from 8 to 16 channels, a batch of 8, a kernel of 3.
+
+    Beside it, of a small one: from 2 to 4 channels, a batch of 2, 6 values along each side.
+    """
+    large, small = (
+        filled(getattr(torch.nn, kind)(channels, 2 * channels, 3, **options), device) for channels in (8, 2)
+    )
+    few = numbers(2, 2, *[6] * len(size), device=device)
+    return both(large, numbers(8, 8, *size, device=device), small, few)
+
+
+def both(large: Any, values: Any, small: Any, few: Any) -> dict[str, Any]:
+    """Return output and gradients of a module, and those of a small one, which `steady` repeats."""
+    return {**module_with_gradients(large, values), **steady(lambda: module_with_gradients(small, few))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=300)
@@ -47,10 +59,14 @@ def conv_transposed(device: str) -> Results:
 @check(WITHIN, ACROSS, devices=BOTH, order=320)
 def depthwise_batchnorm(device: str) -> Results:
     """Depthwise convolution and batch norm repeat, forward and backward."""
-    layers = torch.nn.Conv2d(16, 16, 3, groups=16), torch.nn.BatchNorm2d(16), torch.nn.ReLU()
-    return module_with_gradients(
-        filled(torch.nn.Sequential(*layers), device), numbers(8, 16, 32, 32, device=device)
-    )
+
+    def module(channels: int) -> Any:
+        nn = torch.nn
+        layers = nn.Conv2d(channels, channels, 3, groups=channels), nn.BatchNorm2d(channels), nn.ReLU()
+        return filled(nn.Sequential(*layers), device)
+
+    large, small = numbers(8, 16, 32, 32, device=device), numbers(2, 4, 6, 6, device=device)
+    return both(module(16), large, module(4), small)
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=325)
@@ -61,31 +77,55 @@ def matmul(device: str) -> Results:
         a, b = (numbers(192, 192, salt=salt, dtype=dtype, device=device) for salt in (1, 2))
         results.update({f"{dtype} {k}": v for k, v in with_gradients(torch.matmul, a, b).items()})
     results["mv"] = torch.mv(numbers(500, 700, device=device), numbers(700, salt=1, device=device))
-    return results
+    a, b = (numbers(16, 16, salt=salt, device=device) for salt in (1, 2))
+
+    def small() -> dict[str, Any]:
+        found = {"bfloat16": torch.matmul(a.bfloat16(), b.bfloat16()), "mv": torch.mv(a, b[0])}
+        found["float64"] = torch.matmul(a.double(), b.double())
+        return {**with_gradients(torch.matmul, a, b), **found}
+
+    return {**results, **steady(small)}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=330)
 def bmm(device: str) -> Results:
     """A batch of products repeats, forward and backward, also baddbmm."""
     a, b, c = (numbers(8, 96, 96, salt=salt, device=device) for salt in (1, 2, 3))
-    added = with_gradients(torch.baddbmm, c, a, b)
-    return {**with_gradients(torch.bmm, a, b), **{f"baddbmm {name}": value for name, value in added.items()}}
+
+    def products(c: Any, a: Any, b: Any) -> dict[str, Any]:
+        added = with_gradients(torch.baddbmm, c, a, b)
+        named = {f"baddbmm {name}": value for name, value in added.items()}
+        return {**with_gradients(torch.bmm, a, b), **named}
+
+    small = [numbers(3, 8, 8, salt=salt, device=device) for salt in (3, 1, 2)]
+    return {**products(c, a, b), **steady(lambda: products(*small))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=335)
 def bmm_sparse(device: str) -> Results:
     """A product of a sparse and a dense batch repeats."""
-    dense = numbers(4, 128, 128, salt=1)
-    sparse = torch.where(dense.abs() > 0.8, dense, torch.zeros(())).to_sparse().to(device)
-    return {"output": torch.bmm(sparse, numbers(4, 128, 64, salt=2, device=device))}
+
+    def factors(batch: int, size: int, width: int) -> tuple[Any, Any]:
+        dense = numbers(batch, size, size, salt=1)
+        sparse = torch.where(dense.abs() > 0.8, dense, torch.zeros(())).to_sparse().to(device)
+        return sparse, numbers(batch, size, width, salt=2, device=device)
+
+    large, small = factors(4, 128, 64), factors(2, 16, 4)
+    return {"output": torch.bmm(*large), **steady(lambda: {"output": torch.bmm(*small)})}
 
 
 def accumulated(device: str, how: Callable[[Any, Any, Any], Any]) -> Results:
-    """Return 100,000 rows of 8 added up in 1,000 slots by ``how(slots, index, rows)``, with gradients."""
-    rows, index = numbers(100_000, 8, device=device), indices(100_000, 1000, salt=3, device=device)
-    return with_gradients(
-        lambda slots, rows: how(slots, index, rows), numbers(1000, 8, salt=1, device=device), rows
-    )
+    """Return 100,000 rows of 8 added up in 1,000 slots by ``how(slots, index, rows)``, with gradients.
+
+    Beside it, 200 rows in 10 slots.
+    """
+
+    def adding(count: int, places: int) -> Callable[[], dict[str, Any]]:
+        rows, index = numbers(count, 8, device=device), indices(count, places, salt=3, device=device)
+        slots = numbers(places, 8, salt=1, device=device)
+        return lambda: with_gradients(lambda slots, rows: how(slots, index, rows), slots, rows)
+
+    return {**adding(100_000, 1000)(), **steady(adding(200, 10))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=340)
@@ -111,72 +151,74 @@ def index_put(device: str) -> Results:
 @check(WITHIN, ACROSS, devices=BOTH, order=355)
 def embedding(device: str) -> Results:
     """The gradient of an embedding repeats when words recur."""
-    words = indices(20_000, 500, device=device)
-    return with_gradients(
-        lambda table: torch.nn.functional.embedding(words, table), numbers(500, 32, device=device)
-    )
+
+    def looking(count: int, rows: int) -> Callable[[], dict[str, Any]]:
+        words, table = indices(count, rows, device=device), numbers(rows, 32, device=device)
+        return lambda: with_gradients(lambda table: torch.nn.functional.embedding(words, table), table)
+
+    return {**looking(20_000, 500)(), **steady(looking(100, 10))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=360)
 def lstm(device: str) -> Results:
     """An LSTM repeats, forward and backward."""
     # Without dropout: cuDNN's is known to vary within a process (pytorch/pytorch#90168).
-    return module_with_gradients(
-        filled(torch.nn.LSTM(32, 48, num_layers=2), device), numbers(24, 8, 32, device=device)
-    )
+    small = filled(torch.nn.LSTM(4, 6), device)
+    large = filled(torch.nn.LSTM(32, 48, num_layers=2), device)
+    return both(large, numbers(24, 8, 32, device=device), small, numbers(2, 2, 4, device=device))
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=365)
 def gru(device: str) -> Results:
     """A GRU repeats, forward and backward."""
-    return module_with_gradients(filled(torch.nn.GRU(32, 48), device), numbers(24, 8, 32, device=device))
+    large, small = filled(torch.nn.GRU(32, 48), device), filled(torch.nn.GRU(4, 6), device)
+    return both(large, numbers(24, 8, 32, device=device), small, numbers(2, 2, 4, device=device))
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=370)
 def layer_norm(device: str) -> Results:
     """Layer norm repeats, forward and backward."""
-    return module_with_gradients(filled(torch.nn.LayerNorm(512), device), numbers(256, 512, device=device))
+    large, small = filled(torch.nn.LayerNorm(512), device), filled(torch.nn.LayerNorm(16), device)
+    return both(large, numbers(256, 512, device=device), small, numbers(4, 16, device=device))
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=375)
 def softmax(device: str) -> Results:
     """Softmax repeats, forward and backward."""
-    return with_gradients(lambda x: torch.softmax(x * 8, dim=-1), numbers(256, 1000, device=device))
+
+    def softened(x: Any) -> dict[str, Any]:
+        return with_gradients(lambda x: torch.softmax(x * 8, dim=-1), x)
+
+    small = numbers(8, 20, device=device)
+    return {**softened(numbers(256, 1000, device=device)), **steady(lambda: softened(small))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=380)
 def sums(device: str) -> Results:
     """Sums and means of a million values repeat."""
+
+    def totals(x: Any, wide: Any) -> dict[str, Any]:
+        rows = x.view(1000, -1).sum(0)
+        return {"sum": x.sum(), "mean": x.mean(), "norm": x.norm(), "float64 sum": wide.sum(), "rows": rows}
+
     x, wide = numbers(1_000_000, device=device), numbers(300_000, dtype="float64", device=device)
-    return {
-        "sum": x.sum(),
-        "mean": x.mean(),
-        "norm": x.norm(),
-        "float64 sum": wide.sum(),
-        "rows": x.view(1000, -1).sum(0),
-    }
+    few = x[:2000].clone(), wide[:2000].clone()
+    return {**totals(x, wide), **steady(lambda: totals(*few))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=385)
 def attention(device: str) -> Results:
     """Scaled dot product attention repeats, each backend that there is."""
-    module, function = (
-        importlib.import_module("torch.nn.attention"),
-        torch.nn.functional.scaled_dot_product_attention,
-    )
+    module = importlib.import_module("torch.nn.attention")
     results = {}
     for backend in ("MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"):
-        # On CUDA the flash and cuDNN kernels take half precision only.
-        half = device == "cuda" and backend in ("FLASH_ATTENTION", "CUDNN_ATTENTION")
-        dtype = "float16" if half else "float32"
-        inputs = [numbers(2, 4, 96, 32, salt=salt, dtype=dtype, device=device) for salt in (1, 2, 3)]
         kind = getattr(module.SDPBackend, backend, None)
         if kind is None:
             continue
         try:
             with module.sdpa_kernel(kind), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it warns why a backend does not do
-                found = with_gradients(function, *inputs)
+                found = attended(device, backend)
         except RuntimeError:
             if backend == "MATH":  # the only one that every device has
                 raise
@@ -186,37 +228,67 @@ def attention(device: str) -> Results:
     return results
 
 
+def attended(device: str, backend: str) -> dict[str, Any]:
+    """Return attention's output and gradients; RuntimeError where the backend cannot do it."""
+    # On CUDA the flash and cuDNN kernels take half precision only.
+    half = device == "cuda" and backend in ("FLASH_ATTENTION", "CUDNN_ATTENTION")
+    dtype, function = "float16" if half else "float32", torch.nn.functional.scaled_dot_product_attention
+    large, small = (
+        [numbers(*shape, salt=salt, dtype=dtype, device=device) for salt in (1, 2, 3)]
+        for shape in ((2, 4, 96, 32), (1, 2, 16, 16))
+    )
+    return {**with_gradients(function, *large), **steady(lambda: with_gradients(function, *small))}
+
+
 @check(WITHIN, ACROSS, devices=BOTH, order=390)
 def svd_lowrank(device: str) -> Results:
     """svd_lowrank, which draws random numbers, repeats after a seed."""
-    torch.manual_seed(7)
-    u, s, v = torch.svd_lowrank(numbers(200, 100, device=device), q=6)
-    return {"u": u, "s": s, "v": v}
+
+    def approximated(a: Any, q: int) -> dict[str, Any]:
+        torch.manual_seed(7)
+        return dict(zip("usv", torch.svd_lowrank(a, q=q), strict=True))
+
+    small = numbers(12, 10, device=device)
+    return {**approximated(numbers(200, 100, device=device), 6), **steady(lambda: approximated(small, 2))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=395)
 def decompositions(device: str) -> Results:
     """Decompositions of matrices repeat: eigh, svd, solve."""
-    a = numbers(96, 96, dtype="float64", device=device)
-    values, vectors = torch.linalg.eigh(a + a.T)
-    u, s, v = torch.linalg.svd(a)
-    solved = torch.linalg.solve(a, numbers(96, 4, salt=1, dtype="float64", device=device))
-    return {"eigenvalues": values, "eigenvectors": vectors, "u": u, "s": s, "v": v, "solve": solved}
+
+    def decomposed(a: Any, b: Any) -> dict[str, Any]:
+        values, vectors = torch.linalg.eigh(a + a.T)
+        u, s, v = torch.linalg.svd(a)
+        solved = torch.linalg.solve(a, b)
+        return {"eigenvalues": values, "eigenvectors": vectors, "u": u, "s": s, "v": v, "solve": solved}
+
+    large, small = (
+        [numbers(size, wide, salt=salt, dtype="float64", device=device) for salt, wide in ((0, size), (1, 4))]
+        for size in (96, 8)
+    )
+    return {**decomposed(*large), **steady(lambda: decomposed(*small))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=400)
 def fft(device: str) -> Results:
     """Fourier transforms repeat."""
-    grid = numbers(8, 64, 60, device=device)
-    return {
-        "rfft": torch.fft.rfft(numbers(4, 4099, device=device)),
-        "fft2": torch.view_as_real(torch.fft.fft2(grid)),
-    }
+
+    def transformed(line: Any, grid: Any) -> dict[str, Any]:
+        return {"rfft": torch.fft.rfft(line), "fft2": torch.view_as_real(torch.fft.fft2(grid))}
+
+    large = numbers(4, 4099, device=device), numbers(8, 64, 60, device=device)
+    small = numbers(2, 31, device=device), numbers(2, 8, 6, device=device)
+    return {**transformed(*large), **steady(lambda: transformed(*small))}
 
 
 @check(WITHIN, ACROSS, devices=BOTH, order=405)
 def elementwise(device: str) -> Results:
     """Functions of single values repeat."""
+
+    def applied(x: Any) -> dict[str, Any]:
+        names = ("exp", "sin", "cos", "tanh", "erf", "sigmoid")
+        return {**{name: getattr(torch, name)(x * 4) for name in names}, "log": torch.log(x.abs() + 1e-3)}
+
     x = numbers(20_000, device=device)
-    names = ("exp", "sin", "cos", "tanh", "erf", "sigmoid")
-    return {**{name: getattr(torch, name)(x * 4) for name in names}, "log": torch.log(x.abs() + 1e-3)}
+    few = x[:100].clone()
+    return {**applied(x), **steady(lambda: applied(few))}

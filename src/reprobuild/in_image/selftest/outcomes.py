@@ -35,6 +35,7 @@ class Outcome:
     results: dict[str, str] = field(default_factory=dict)
     values: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    calls: int = 0
     seconds: float = 0.0
     traceback: str = ""
 

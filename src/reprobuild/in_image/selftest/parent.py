@@ -15,17 +15,20 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from .location import PROGRAM, program_hash
 from .machine import SCHEMA
 from .outcomes import Outcome
+from .power import rate_for
 from .registry import ACROSS, CHECKS, CONTROL, SETTING, Check
 
 
 class Interpreter:
     """A fresh interpreter that runs `child`; its messages are gathered by a thread."""
 
-    def __init__(self, names: Sequence[str], device: str) -> None:
+    def __init__(self, names: Sequence[str], device: str, mode: str) -> None:
         reading, writing = os.pipe()
-        command = [sys.executable, __file__, "--child", str(writing), "--device", device, "--only", *names]
+        command = [sys.executable, str(PROGRAM), "--child", str(writing), "--device", device]
+        command += [*(["--full"] if mode == "full" else []), "--only", *names]
         # Standard output is the report's alone, so what a library prints goes to standard error. A session of
         # its own, so that a DataLoader's workers end with it.
         # Threads that wait by spinning would take the cores from the other interpreter, and double the time;
@@ -82,8 +85,12 @@ class Interpreter:
         self.process.wait()
 
 
-def judge(checked: Check, first: Outcome | None, second: Outcome | None) -> Outcome:
-    """Return the one outcome of a check from what two interpreters saw; None is one that never got to it."""
+def judge(checked: Check, first: Outcome | None, second: Outcome | None, *, processors: int) -> Outcome:
+    """Return the one outcome of a check from what two interpreters saw; None is one that never got to it.
+
+    The battery's control must see nondeterminism where there are two processors, and so something to race:
+    else this test has not shown that it could see any, and a pass of the others would mean little.
+    """
     if first is None or second is None:
         other = first or second
         return (
@@ -96,8 +103,11 @@ def judge(checked: Check, first: Outcome | None, second: Outcome | None) -> Outc
         if checked.compares == (CONTROL,):  # seen by one of the two is seen
             return first if first.status == "passed" else second
         return Outcome("failed", f"{first.status} in one process, {second.status} in the other")
+    if first.status == "inconclusive" and checked.part == "battery" and processors > 1:
+        return Outcome("failed", f"{first.reason}, so this test cannot see any here")
     outcome = Outcome(first.status, first.reason, results=first.results, values=first.values)
     outcome.notes = first.notes
+    outcome.calls = first.calls + second.calls
     outcome.seconds = max(first.seconds, second.seconds)
     if ACROSS in checked.compares and first.results != second.results:
         names = list({**first.results, **second.results})
@@ -108,14 +118,24 @@ def judge(checked: Check, first: Outcome | None, second: Outcome | None) -> Outc
 
 
 def report_of(
-    names: Sequence[str], device: str, limit: float, mode: str = "battery", left_out: Sequence[str] = ()
+    names: Sequence[str],
+    device: str,
+    limit: float,
+    mode: str = "battery",
+    *,
+    part: bool = False,
+    left_out: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Run the checks in two interpreters and return the report; ``left_out`` are named in it as not run."""
+    """Run the checks in two interpreters and return the report.
+
+    ``mode``: "battery", "full" or "prove"; ``part``: these are not all of its checks, and the report says so.
+    ``left_out`` are named in the report as not run.
+    """
     start = time.monotonic()
     pair: list[Interpreter] = []
     try:
         for _ in range(2):
-            pair.append(Interpreter(names, device))  # noqa: PERF401 -- the first must be known if the second fails
+            pair.append(Interpreter(names, device, mode))  # noqa: PERF401 -- the first must be known if the second fails
         for interpreter in pair:
             interpreter.finish(start + limit)
     finally:
@@ -128,9 +148,13 @@ def report_of(
         for where in CHECKS[name].devices:
             if where == "cuda" and not gpu["tested"] and device != "cuda":
                 continue
-            outcome = judge(CHECKS[name], *(interpreter.outcomes.get((name, where)) for interpreter in pair))
+            seen = (interpreter.outcomes.get((name, where)) for interpreter in pair)
+            outcome = judge(CHECKS[name], *seen, processors=len(os.sched_getaffinity(0)))
             checks.append(entry(CHECKS[name], where, outcome))
-    checks += [entry(CHECKS[name], "cpu", Outcome("not-run", "it takes longer: --full")) for name in left_out]
+    for checked in (CHECKS[name] for name in left_out):
+        missing = checked.missing("cpu") if checked.missing else ""
+        reason = missing or "it takes longer: --full"
+        checks.append(entry(checked, "cpu", Outcome("not-run", reason)))
     if device == "cuda" and not gpu["tested"]:
         lacking = Check("gpu", "there is a GPU, as asked for", (SETTING,), ("cuda",), CHECKS["imports"].run)
         checks.append(entry(lacking, "cuda", Outcome("failed", gpu["reason"])))
@@ -138,7 +162,8 @@ def report_of(
     unsure = mode == "prove" and "inconclusive" in statuses
     return {
         "schema": SCHEMA,
-        "mode": mode,
+        "program": program_hash(),
+        "mode": "part" if part and mode != "prove" else mode,
         "verdict": "failed" if "failed" in statuses else "inconclusive" if unsure else "passed",
         "versions": known.get("versions", {}),
         "scope": known.get("scope", {}),
@@ -158,6 +183,7 @@ def entry(checked: Check, device: str, outcome: Outcome) -> dict[str, Any]:
         "compares": list(checked.compares),
         "device": device,
         **asdict(outcome),
+        "rate": round(rate_for(outcome.calls), 4) if outcome.calls else None,
         "scope": "any" if checked.anywhere and device == "cpu" else "kind",
         "fingerprint": hashlib.sha256(whole).hexdigest() if outcome.results else None,
     }

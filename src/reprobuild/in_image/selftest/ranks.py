@@ -19,15 +19,22 @@ from .exact import difference, indices, numbers
 from .gradients import filled
 from .libraries import torch
 from .outcomes import Failed, NotRun, Results
+from .power import REPEATED
 from .registry import ACROSS, check
 
 
-def rank_work(sending: Any, rank: int, backend: str, place: str) -> None:
-    """Send what one of two ranks has after 5 steps: its order of samples, losses, gradients, parameters."""
+def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: bool) -> None:
+    """Send what one of two ranks has after 5 steps: its order of samples, losses, gradients, parameters.
+
+    ``history``: memory has been allocated and freed on its device before, as after a while of another work.
+    """
     distributed, nn = torch.distributed, torch.nn
     # Without it gloo asks for the address of the host's name, which a container without a network has not.
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     device = "cpu" if backend == "gloo" else f"cuda:{rank}"
+    if history:
+        held = [torch.empty(1000 * size + rank, device=device) for size in (1, 777, 3, 4099)]
+        del held[::2]
     distributed.init_process_group(
         backend,
         init_method=f"file://{place}",
@@ -59,15 +66,15 @@ def rank_work(sending: Any, rank: int, backend: str, place: str) -> None:
     signal.pause()
 
 
-def rank_main(sending: Any, rank: int, backend: str, place: str) -> None:
+def rank_main(sending: Any, rank: int, backend: str, place: str, history: bool) -> None:  # noqa: FBT001
     """Run one rank; send its results, or the traceback of what went wrong."""
     try:
-        rank_work(sending, rank, backend, place)
+        rank_work(sending, rank, backend, place, history=history)
     except Exception:  # noqa: BLE001 -- the parent raises it
         sending.send(traceback.format_exc())
 
 
-def two_ranks(backend: str, start: str) -> Results:
+def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, Any]:
     """Train on two ranks, started by "fork" or "spawn"; their gradients and parameters must agree."""
     context: Any = multiprocessing.get_context(start)
     if start == "fork":
@@ -78,7 +85,7 @@ def two_ranks(backend: str, start: str) -> Results:
         for rank in range(2):
             receiving, sending = context.Pipe(duplex=False)
             ends.append(receiving)
-            arguments = (sending, rank, backend, f"{folder}/rendezvous")
+            arguments = (sending, rank, backend, f"{folder}/rendezvous", history)
             processes.append(context.Process(target=rank_main, args=arguments, daemon=True))
         try:
             for process in processes:
@@ -119,7 +126,15 @@ def ranks_gloo(_: str) -> Results:
 
 @check(ACROSS, devices=("cuda",), order=30)
 def ranks_nccl(_: str) -> Results:
-    """Training on two GPUs with NCCL repeats: order, losses, gradients and parameters, equal on both."""
+    """Training on two GPUs with NCCL repeats in fresh launches: order, losses, gradients and parameters."""
     if torch.cuda.device_count() < 2:
         raise NotRun("there is one GPU here; NCCL is tested with two")
-    return two_ranks("nccl", "spawn")
+    first = two_ranks("nccl", "spawn")
+    # NVLS's order of sums once depended on what had been allocated before (NVIDIA/nccl#2360).
+    again = two_ranks("nccl", "spawn", history=True)
+    lines = [difference(name, value, again[name]) for name, value in first.items()]
+    if any(lines):
+        reason = "a fresh launch, with memory allocated before, differs from the first"
+        raise Failed(reason, [line for line in lines if line])
+    REPEATED.made = 2
+    return first

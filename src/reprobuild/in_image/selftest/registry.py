@@ -20,6 +20,8 @@ class Check:
     part: str = "battery"
     anywhere: bool = False
     order: int = 0
+    hooked: bool = False
+    missing: Callable[[str], str] | None = None
 
 
 CHECKS: dict[str, Check] = {}
@@ -33,18 +35,31 @@ def check(
     devices: tuple[str, ...] = ("cpu",),
     part: str = "battery",
     anywhere: bool = False,
+    hooked: bool = False,
+    missing: Callable[[str], str] | None = None,
 ) -> Callable[[Callable[[str], Results]], Callable[[str], Results]]:
     """Register a function as a check: its name with dashes, and what its docstring says that it proves.
 
     ``order``: checks run in the order of this number, which is unique. ``part``: "battery", "full" or
     "prove". ``anywhere``: its results on the CPU depend on the versions alone, as those of a golden check do.
+    ``hooked``: it cannot pass without the import hook, so it is not run where that is known to be gone.
+    ``missing``: returns what the check lacks on a device, and how to add it, or nothing.
     """
 
     def register(function: Callable[[str], Results]) -> Callable[[str], Results]:
         name = function.__name__.replace("_", "-")
         proves = (function.__doc__ or name).rstrip(".")
         CHECKS[name] = Check(
-            name, proves, compares, devices, function, part, anywhere or GOLDEN in compares, order
+            name=name,
+            proves=proves,
+            compares=compares,
+            devices=devices,
+            run=function,
+            part=part,
+            anywhere=anywhere or GOLDEN in compares,
+            order=order,
+            hooked=hooked,
+            missing=missing,
         )
         return function
 

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .exact import must_differ, numbers
+from .exact import difference, must_differ, numbers
 from .libraries import np, torch
-from .outcomes import Results
+from .outcomes import Failed, Results
 from .registry import ACROSS, BOTH, WITHIN, check
 
 
@@ -61,6 +61,59 @@ def torch_seed(device: str) -> Results:
     torch.manual_seed(20240915)
     dropout = torch.nn.functional.dropout(numbers(1000, device=device))
     return {**results, **{f"Generator {name}": value for name, value in draws.items()}, "dropout": dropout}
+
+
+@check(WITHIN, ACROSS, devices=BOTH, order=201)
+def torch_seed_large(device: str) -> Results:
+    """Draws of 120,000 numbers follow from manual_seed; on a GPU their bits are those of its model."""
+    # Above some 40,000 elements two models of GPU, each right in itself, gave other numbers
+    # (pytorch/pytorch#194676), so the smaller draws say nothing of these.
+    count = 120_000
+
+    def draw() -> dict[str, Any]:
+        empty = torch.empty(count, device=device)
+        return {
+            "rand": torch.rand(count, device=device),
+            "randn": torch.randn(count, device=device),
+            "randint": torch.randint(0, 1000, (count,), device=device),
+            "randperm": torch.randperm(count, device=device),
+            "bernoulli": torch.bernoulli(torch.full_like(empty, 0.5)),
+            "exponential": empty.clone().exponential_(),
+            "normal": empty.clone().normal_(1, 2),
+        }
+
+    return check_seeding("torch", torch.manual_seed, torch.seed, draw)  # type: ignore[no-any-return]
+
+
+@check(WITHIN, ACROSS, devices=("cuda",), order=202)
+def cuda_graph_seed(device: str) -> Results:
+    """The replay of a CUDA graph draws from the seed that was set since, not from that of its capture."""
+    drawn = torch.zeros(1000, device=device)
+    aside = torch.cuda.Stream()  # a first call outside of the capture, as PyTorch asks for
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        drawn.uniform_()
+    torch.cuda.current_stream().wait_stream(aside)
+    torch.manual_seed(1)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        drawn.uniform_()
+
+    def replay(seed: int | None) -> Any:
+        if seed is not None:
+            torch.manual_seed(seed)
+        graph.replay()
+        torch.cuda.synchronize()
+        return drawn.clone()
+
+    # pytorch/pytorch#84967: it once kept the seed of the capture.
+    results = {"first": replay(7), "next": replay(None), "another seed": replay(8), "again": replay(7)}
+    must_differ("a second replay", results["first"], results["next"])
+    must_differ("a replay after another seed", results["first"], results["another seed"])
+    lines = [difference("a replay after the first seed", results["first"], results["again"])]
+    if lines[0]:
+        raise Failed("a replay after the same seed draws other numbers", [line for line in lines if line])
+    return results
 
 
 @check(WITHIN, ACROSS, anywhere=True, order=205)

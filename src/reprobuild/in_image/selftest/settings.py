@@ -7,31 +7,17 @@ import os
 import random
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
 
 from .exact import must_be, numbers
 from .flags import version
 from .libraries import np, torch
+from .names import FORBIDDEN
 from .operations import conv2d
 from .outcomes import Failed, NotRun, Results
 from .registry import BOTH, SETTING, check
 from .training import train
-
-FORBIDDEN = (
-    "PYTORCH_TUNABLEOP_ENABLED",
-    "PYTORCH_TUNABLEOP_TUNING",
-    "TORCHINDUCTOR_MAX_AUTOTUNE",
-    "TORCHINDUCTOR_MAX_AUTOTUNE_GEMM",
-    "TORCHINDUCTOR_MAX_AUTOTUNE_POINTWISE",
-    "TORCHINDUCTOR_USE_FAST_MATH",
-    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-    "TORCH_BLAS_PREFER_CUBLASLT",
-    "TORCH_CUDNN_USE_HEURISTIC_MODE_B",
-    "TORCH_CUDNN_V8_API_DISABLED",
-    "TORCH_LINALG_PREFER_CUSOLVER",
-    "TORCH_MKLDNN_MATMUL_MIN_DIM",
-    "TORCH_MKLDNN_MATMUL_MIN_SIZE",
-)
-"""Variables that change an algorithm or its numbers. A test holds this equal to determinism.py's."""
 
 
 @check(SETTING, order=0)
@@ -42,7 +28,23 @@ def imports(_: str) -> Results:
     return None
 
 
-@check(SETTING, order=10)
+@check(SETTING, order=5)
+def setting_hook(_: str) -> Results:
+    """The import hook is in effect, which sets in each process what no variable can."""
+    if "REPROBUILD_PROFILE" not in os.environ:
+        raise NotRun("REPROBUILD_PROFILE is not set: reprobuild did not build this environment")
+    if os.environ.get("REPROBUILD_DETERMINISM", "").lower() == "off":
+        raise Failed("the import hook is turned off: REPROBUILD_DETERMINISM is off")
+    if sys.modules.get("reprobuild_hook"):
+        return None
+    folder = Path(sysconfig.get_path("purelib"))
+    for name in ("reprobuild.pth", "reprobuild_hook.py"):
+        if not (folder / name).exists():
+            raise Failed(f"the import hook is gone: {name} is not in {folder}")
+    raise Failed(f"the import hook is gone: {folder}/reprobuild.pth does not import it")
+
+
+@check(SETTING, order=10, hooked=True)
 def setting_seed(_: str) -> Results:
     """The seed of the request reaches torch, NumPy and random at the start of a process."""
     text = os.environ.get("REPROBUILD_SEED")
@@ -59,7 +61,7 @@ def setting_seed(_: str) -> Results:
     return None
 
 
-@check(SETTING, order=100)
+@check(SETTING, order=100, hooked=True)
 def setting_deterministic(_: str) -> Results:
     """Deterministic algorithms are on in torch, and what has none raises rather than warns."""
     on = torch.are_deterministic_algorithms_enabled()
@@ -69,7 +71,7 @@ def setting_deterministic(_: str) -> Results:
     return None
 
 
-@check(SETTING, order=105)
+@check(SETTING, order=105, hooked=True)
 def setting_cudnn(_: str) -> Results:
     """cuDNN takes deterministic algorithms, and does not choose them by a race."""
     must_be("torch.backends.cudnn.deterministic", got=torch.backends.cudnn.deterministic, expected=True)
@@ -77,7 +79,7 @@ def setting_cudnn(_: str) -> Results:
     return None
 
 
-@check(SETTING, order=110)
+@check(SETTING, order=110, hooked=True)
 def setting_tf32(_: str) -> Results:
     """float32 products keep all their bits: TF32 is off in cuBLAS and cuDNN."""
     for what, backend in (("cudnn", torch.backends.cudnn), ("cuda.matmul", torch.backends.cuda.matmul)):
@@ -160,7 +162,9 @@ def cublas_refuses(_: str) -> Results:
 @check(SETTING, order=140)
 def setting_profile(_: str) -> Results:
     """The variables of the other libraries that change numbers are set as the profile says."""
-    expected = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "TORCHINDUCTOR_DETERMINISTIC": "1"}
+    expected = {"TORCHINDUCTOR_DETERMINISTIC": "1"}
+    for name in ("NCCL_ALGO", "NCCL_PROTO"):  # any fixed choice repeats; a run may need another than ours
+        must_be(f"{name} is set", got=bool(os.environ.get(name)), expected=True)
     if os.environ.get("REPROBUILD_PROFILE") == "portable":
         expected |= {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
         must_be("torch's CPU capability", got=torch.backends.cpu.get_cpu_capability(), expected="AVX2")
@@ -181,7 +185,7 @@ def setting_forbidden(_: str) -> Results:
     return None
 
 
-@check(SETTING, devices=BOTH, order=150)
+@check(SETTING, devices=BOTH, order=150, hooked=True)
 def setting_kept(device: str) -> Results:
     """A convolution and a step of training leave the settings as they were, and as they have to be."""
 

@@ -1,0 +1,57 @@
+"""A report of the self-test as the rows of a table. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from .report import SelfTestReport, Status
+
+
+def summary(report: SelfTestReport) -> list[tuple[str, str]]:
+    """Return the rows of a table: what was checked, what was not and why, and on which machine.
+
+    Labels are short, so that beside them a digest fits into 80 columns.
+    """
+    cpu: Mapping[str, Any] = report.scope.get("cpu") or {}
+    machine = (
+        f"{cpu.get('model', 'CPU')}, {cpu.get('capability', '?')}, {_count(cpu.get('threads'), 'thread')}"
+    )
+    verdict = "FAILED" if report.failed else report.verdict
+    rows = [
+        (
+            "proved" if report.mode == "prove" else "tested",
+            f"{verdict} in {report.seconds:.1f} s on {machine}",
+        )
+    ]
+    ran: tuple[tuple[str, Status], ...] = ("checked", "passed"), ("failed", "failed")
+    for title, status in ran:
+        names = ", ".join(check.label for check in report.having(status) if check.device == "cpu")
+        rows += [(title, f"on CPU: {names}")] if names else []
+    rest: tuple[tuple[str, Status], ...] = ("unsure", "inconclusive"), ("not run", "not-run")
+    for title, status in rest:
+        reasons: dict[str, list[str]] = {}
+        for check in report.having(status):
+            reasons.setdefault(check.reason, []).append(check.label)
+        rows += [(title, f"{', '.join(labels)}: {reason}") for reason, labels in reasons.items()]
+    rows += [("power", text)] if (text := _power(report)) else []
+    if not report.gpu_tested:
+        return [*rows, ("GPU", f"not tested: {report.gpu_reason}")]
+    gpu: Mapping[str, Any] = report.scope.get("gpu") or {}
+    names = ", ".join(check.name for check in report.having("passed") if check.device == "cuda")
+    return [*rows, ("GPU", f"tested on {gpu.get('name')}, driver {gpu.get('driver')}: {names}")]
+
+
+def _power(report: SelfTestReport) -> str:
+    """Return how often operations were called, and what deviations that finds."""
+    counts = Counter((check.calls, check.rate) for check in report.checks if check.rate)
+    return "; ".join(
+        f"{calls} calls in {_count(number, 'check')}: 1 deviation in {1 / rate:.1f} is found with 99 %"
+        for (calls, rate), number in sorted(counts.items(), reverse=True)
+        if rate
+    )
+
+
+def _count(number: object, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
