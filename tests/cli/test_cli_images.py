@@ -205,6 +205,7 @@ def test_run_hands_on_what_it_is_told_and_the_status(
         "network": False,
         "gpu": None,
         "workdir": "/work",
+        "user": (0, 0),
     }
 
 
@@ -226,6 +227,8 @@ def test_a_command_that_was_killed(digest: str, call: Call, monkeypatch: pytest.
         (["-v", "here", NAME], "SRC:DST"),
         (["-v", ".:relative", NAME], "DST an absolute path"),
         (["-v", ".:/x:yes", NAME], "SRC:DST:ro"),
+        (["-it", "--rm", NAME], "not a terminal; leave -t out"),
+        (["--user", "nobody", NAME], "expected UID or UID:GID, as numbers"),
         (["-v", "nowhere:/x", NAME], "nowhere: no such file or folder"),
         ([NAME, "-w", "/"], "-w is after the image; options of `run` come before it"),
     ],

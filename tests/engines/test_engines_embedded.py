@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import pty
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +137,107 @@ def test_the_command_s_status_and_output_are_the_program_s(
     )
     assert (done.returncode, done.stdout) == (5, b"got it\n")
     assert done.stderr.endswith(b"talk\n")
+
+
+# --- Signals, the terminal and users ---
+
+
+def command(*options: str, init: bool = False) -> list[str]:
+    """Call `run` as a user does; ``init``: with Python in the image, and so with a first process of ours."""
+    binds = ["-v", "/usr:/usr:ro"] if init else []
+    return [str(Path(sys.executable).with_name("reprobuild")), "run", *binds, *options]
+
+
+@pytest.fixture(params=[False, True], ids=["alone", "init"])
+def init(request: pytest.FixtureRequest, home: Home) -> bool:
+    """An image with a name; with or without Python, which is this machine's."""
+    if request.param and not Path("/usr/bin/python3").exists():
+        needs("/usr/bin/python3")
+    name(home, **({"opt/venv/bin/python3": "/usr/bin/python3"} if request.param else {}))
+    return bool(request.param)
+
+
+def name(home: Home, **more: Any) -> None:
+    OciEngine(Host(home, CONSOLE)).images.name(small_image(home, **more), "team/small:1")
+
+
+def begun(home: Home, *argv: str, init: bool) -> subprocess.Popen[str]:
+    """Start a command that says "ready" when it is."""
+    process = subprocess.Popen(
+        [*command("team/small:1", init=init), *argv],
+        env={**os.environ, "REPROBUILD_HOME": str(home.root)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("script", "status"),
+    [("echo ready; exec sleep 60", None), ("trap 'exit 9' INT TERM; echo ready; sleep 60 & wait", 9)],
+    ids=["left alone", "caught"],
+)
+def test_a_signal_ends_the_command(
+    home: Home, init: bool, number: signal.Signals, script: str, status: int | None
+) -> None:
+    with begun(home, "bash", "-c", script, init=init) as process:
+        process.send_signal(number)
+        process.communicate(timeout=30)
+    assert process.returncode == (128 + number if status is None else status)
+    assert [*home.folder("tmp").iterdir()] == []
+
+
+def test_a_signal_that_is_ignored_ends_nothing(home: Home, init: bool) -> None:
+    script = "trap '' TERM; echo ready; read -r -t 1 < /dev/zero; sleep 0.5; exit 5"
+    with begun(home, "bash", "-c", script, init=init) as process:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert process.returncode == 5
+
+
+def test_ctrl_c_on_a_terminal_ends_the_command(home: Home) -> None:
+    if not Path("/usr/bin/python3").exists():
+        needs("/usr/bin/python3")
+    name(home, **{"opt/venv/bin/python3": "/usr/bin/python3"})
+    argv = command("-it", "--rm", "team/small:1", init=True)
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ["REPROBUILD_HOME"] = str(home.root)
+        os.execv(argv[0], [*argv, "bash", "-c", "echo ready; exec sleep 60"])
+    said = b""
+    while b"ready" not in said:
+        said += os.read(terminal, 1024)
+    os.write(terminal, b"\x03")
+    with suppress(OSError):  # its other end is closed
+        while os.read(terminal, 1024):
+            pass
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
+    os.close(terminal)
+
+
+def test_another_user(home: Home, digest: str, engine: OciEngine, capfd: pytest.CaptureFixture[str]) -> None:
+    if os.geteuid() != 0:
+        needs("newuidmap")
+    assert run(engine, digest, "bash", "-c", "id -u; id -g; echo x > /tmp/a", user=(1000, 1001)) == 0
+    assert capfd.readouterr().out == "1000\n1001\n"
+    assert run(engine, digest, "bash", "-c", "echo x > /etc/who", user=(1000, 1001)) == 1
+
+
+def test_the_machine_s_certificates_are_passed_in_with_the_network(home: Home, digest: str) -> None:
+    OciEngine(Host(home, CONSOLE)).images.name(digest, "team/small:1")
+    bundle = home.root / "ca.pem"
+    bundle.write_text("mine\n")
+    env = {**os.environ, "REPROBUILD_HOME": str(home.root), "REQUESTS_CA_BUNDLE": str(bundle)}
+    script = "cat $PIP_CERT $SSL_CERT_FILE; echo $REQUESTS_CA_BUNDLE"
+
+    def said(*options: str) -> str:
+        argv = [*command(*options, "team/small:1"), "bash", "-c", script]
+        return subprocess.run(argv, env=env, capture_output=True, text=True, check=False).stdout
+
+    assert said() == "mine\nmine\n/run/reprobuild/ca-certificates.crt\n"
+    assert said("-e", "REQUESTS_CA_BUNDLE=/mine").endswith("/mine\n")
+    assert said("--no-network") == "\n"

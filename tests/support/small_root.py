@@ -74,8 +74,11 @@ def layer_of(home: Home, files: Mapping[str, bytes | str], *, key: str = "test")
     return layer
 
 
-def small_image(home: Home, lock: Lock = LOCK, **more: bytes) -> str:
-    """Put an image whose programs run into the store, without a name; return its digest."""
+def small_image(home: Home, lock: Lock = LOCK, **more: bytes | str) -> str:
+    """Put an image whose programs run into the store, without a name; return its digest.
+
+    ``more``: path → bytes of a program, or the target of a link.
+    """
     programs: dict[str, bytes | str] = {path: source.read_bytes() for path, source in files_of().items()}
     below = layer_of(home, {**programs, "bin": "usr/bin", "etc/who": b"below\n"}, key="below")
     above = layer_of(home, {"etc/who": b"above\n", **more}, key="above")

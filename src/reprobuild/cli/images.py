@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,10 +13,12 @@ from ..engines.choice import Choice, choose
 from ..engines.embedded import OciEngine
 from ..engines.gpu import gpu_access
 from ..errors import HostError
+from ..host.console import Console
 from ..host.home import size_text
 from ..host.host import Host
 from ..host.sandbox import Bind
 from ..layers.clean import clean_home
+from ..net.index_settings import ca_bundle
 from ..oci.archive import export as export_archive
 from ..oci.store import Image, image_name
 from ..pipeline import make_image
@@ -122,6 +125,12 @@ def images(host: Host, *, json_: bool) -> None:
     "-v", "--volume", multiple=True, metavar="SRC:DST[:ro]", help="Bind a folder or file; may be repeated."
 )
 @click.option("-w", "--workdir", metavar="DIR", help="Working directory in the image.")
+@click.option(
+    "-u", "--user", metavar="UID[:GID]", help="User and group in the image, as numbers. [default: root]"
+)
+@click.option("-i", "--interactive", is_flag=True, help="For habit: standard input is always passed in.")
+@click.option("-t", "--tty", is_flag=True, help="Fail unless standard input and output are a terminal.")
+@click.option("--rm", is_flag=True, help="For habit: nothing of a run is ever kept.")
 @click.option("--no-network", is_flag=True, help="Run without network; by default the host's is shared.")
 @click.option(
     "--gpu",
@@ -139,13 +148,18 @@ def run(
     env: tuple[str, ...],
     volume: tuple[str, ...],
     workdir: str | None,
+    user: str | None,
+    interactive: bool,  # noqa: ARG001 -- as it is always
+    tty: bool,
+    rm: bool,  # noqa: ARG001 -- as it is always
     no_network: bool,
     gpu: Gpu,
 ) -> int:
-    """Run a command in an image.
+    """Run a command in an image; without one, Python.
 
-    Ends with the command's exit status. What the command writes outside volumes is lost afterwards. Options
-    come before the image.
+    Ends with the command's exit status. What the command writes outside volumes is lost afterwards. It gets
+    signals such as Ctrl-C, and a terminal if there is one. With network it also gets this machine's CA
+    certificates, in SSL_CERT_FILE, REQUESTS_CA_BUNDLE and PIP_CERT. Options come before the image.
 
     \b
     reprobuild run -v $PWD:/work -w /work reprobuild/torch:2.4.1-cu121-py311 -- python3 train.py
@@ -154,17 +168,25 @@ def run(
         command = command[1:]
     elif command and command[0].startswith("-"):
         raise click.UsageError(f"{command[0]} is after the image; options of `run` come before it")
+    if tty and not (os.isatty(0) and os.isatty(1)):
+        raise click.UsageError("-t: standard input and output are not a terminal; leave -t out")
+    ids = (0, 0) if user is None else _user(user, host.console)
+    certificates = None if no_network else _certificates()
     access = gpu_access() if gpu != "off" else "switched off"
     if gpu == "require" and isinstance(access, str):
         raise HostError(f"--gpu require: {access}", hint="leave --gpu out to run on the CPU")
     status = OciEngine(host).run(
         image,
         command,
-        env=dict(_variable(text) for text in env),
-        binds=[_bind(text) for text in volume],
+        env={
+            **(dict.fromkeys(_CERTIFICATES, certificates.destination) if certificates else {}),
+            **dict(_variable(text) for text in env),
+        },
+        binds=[*([certificates] if certificates else []), *(_bind(text) for text in volume)],
         network=not no_network,
         gpu=None if isinstance(access, str) else access,
         workdir=workdir,
+        user=ids,
     )
     return status if status >= 0 else 128 - status
 
@@ -245,6 +267,30 @@ def _stack(found: Image) -> list[tuple[str, str]]:
     rows = [(title, found.labels[LABEL + key]) for key, title in STACK.items() if LABEL + key in found.labels]
     base = [("Python", "python"), ("Debian", "debian"), ("profile", "profile")]
     return rows + [(title, found.labels[LABEL + key]) for title, key in base]
+
+
+def _user(text: str, console: Console) -> tuple[int, int]:
+    """Return the ids of ``--user``. An ordinary user's own id means root inside, who is that user outside."""
+    found = re.fullmatch(r"([0-9]{1,9})(?::([0-9]{1,9}))?", text)
+    if found is None:
+        raise click.UsageError(f"--user {text!r}: expected UID or UID:GID, as numbers, for example 1000:1000")
+    ids = int(found[1]), int(found[2] or 0)
+    if os.geteuid() != ids[0] or os.geteuid() == 0:
+        return ids
+    console.step(f"root in the image is user {ids[0]} of this machine, so --user {text} changes nothing")
+    return 0, 0
+
+
+_CERTIFICATES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
+_SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+def _certificates() -> Bind | None:
+    """Return the CA certificates that this machine trusts, as a file in the image."""
+    bundle = ca_bundle() or _SYSTEM_CERTIFICATES
+    if not bundle.is_file():
+        return None
+    return Bind(source=bundle.resolve(), destination="/run/reprobuild/ca-certificates.crt")
 
 
 def _variable(text: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from .. import assets
 from ..errors import ImageError
 from ..fetch.store import Store
 from ..host import process, sandbox
@@ -22,6 +23,7 @@ from ..lock.model import Lock
 from ..oci.documents import documents
 from ..oci.store import Image, ImageStore
 from ..render.image_config import image_config
+from ..request.profiles import SITE_PREFIX
 from .gpu import GpuAccess, gpu_access, gpu_missing
 from .protocols import EngineName, WriteContext, require_gpu
 
@@ -64,10 +66,12 @@ class OciEngine:
         network: bool,
         gpu: GpuAccess | None,
         workdir: str | None,
+        user: tuple[int, int] = (0, 0),
     ) -> int:
         """Run a command in the foreground, or the image's own when ``argv`` is empty; return its exit status.
 
-        What it writes outside ``binds`` is lost afterwards.
+        It gets the signals that this process gets, and the terminal, if standard input and output are one; a
+        negative status is a signal's. What it writes outside ``binds`` is lost afterwards.
         """
         image = self.images.find(reference)
         config = self.images.config(image.digest)["config"]
@@ -83,13 +87,16 @@ class OciEngine:
             writable=True,
             network="host" if network else "none",
             terminal=os.isatty(0) and os.isatty(1),
+            user=user,
+            all_ids=user != (0, 0),
         )
         if gpu is not None:
             task = _with_gpu(task, gpu)
         with self._unpacked(image) as layers, self._host.home.scratch("run") as scratch:
-            command = sandbox.prepare(scratch, layers, task)
-            status = process.call(command, cwd=scratch)
-            if status != 0:
+            command = sandbox.prepare(scratch, layers, _with_init(task, layers))
+            # On a terminal the runtime must stay in the foreground; there, Ctrl-C goes through the terminal.
+            status = process.call(command, cwd=scratch, own_group=not task.terminal, deliver=sandbox.deliver)
+            if status > 0:
                 sandbox.check_started(scratch, task)
             return status
 
@@ -149,6 +156,14 @@ def _size(blob: Path) -> int:
 
 def _environment(config: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return dict(line.split("=", 1) for line in config["Env"])
+
+
+def _with_init(task: sandbox.Task, layers: Sequence[Path]) -> sandbox.Task:
+    """Start the image's Python first, where it has one, which passes signals on: see in_image/init.py."""
+    python = f"{SITE_PREFIX}/bin/python3"
+    if not any((layer / python.lstrip("/")).is_symlink() for layer in layers):
+        return task
+    return replace(task, argv=[python, "-I", "-S", "-c", assets.in_image("init.py").decode(), *task.argv])
 
 
 def _with_gpu(task: sandbox.Task, gpu: GpuAccess) -> sandbox.Task:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import IO, Any
 
 from ..errors import HostError
@@ -40,6 +41,7 @@ OUTPUT_LIMIT = 256 << 20
 
 
 _PIPE = 1 << 16
+_ENDING = (*(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2),)
 
 
 class ProcessFailed(HostError):  # noqa: N818 -- callers that know more turn it into another of errors.py
@@ -134,15 +136,42 @@ def run(
     return Completed(process.returncode, out, err)
 
 
-def call(argv: Sequence[str], *, cwd: Path | None = None) -> int:
-    """Run in the foreground on this terminal (stdin, stdout and stderr inherited); return the exit status."""
+def call(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    own_group: bool = False,
+    deliver: Callable[[int, int], bool] | None = None,
+) -> int:
+    """Run in the foreground on this terminal (stdin, stdout and stderr inherited); return the exit status.
+
+    With ``own_group`` the terminal's signals reach this process alone. ``deliver`` takes the number of the
+    process and each signal that would end this one, and passes it on; if it returns False, the process is
+    killed, and the negative signal is returned. It takes the main thread.
+    """
     log.debug("call: %s", shlex.join(argv))
-    with _started(argv, cwd=cwd) as process:
+    ended: list[int] = []
+    with _started(argv, cwd=cwd, process_group=0 if own_group else None) as process:
+
+        def pass_on(number: int, _: FrameType | None) -> None:
+            if deliver is not None and process.returncode is None and not deliver(process.pid, number):
+                ended.append(number)
+                process.kill()
+
+        before = {
+            number: signal.signal(number, pass_on)
+            for number in (_ENDING if deliver is not None else ())
+            if signal.getsignal(number) is not signal.SIG_IGN  # as under nohup
+        }
         try:
-            return process.wait()
+            status = process.wait()
         except BaseException:
             process.kill()
             raise
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+    return -ended[0] if ended else status
 
 
 def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None], *, umask: int = -1) -> None:

@@ -67,6 +67,8 @@ class Task:
     """Those that it gets, without ``CAP_``."""
     all_ids: bool = False
     """Whether an ordinary user's program has other users than root too; see `namespaces.prefix`."""
+    user: tuple[int, int] = (0, 0)
+    """The ids of user and group; others than root take ``all_ids`` where an ordinary user runs it."""
     terminal: bool = False
     hooks: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """Hooks of the OCI runtime specification, by kind."""
@@ -130,6 +132,37 @@ def run(
     return done
 
 
+def deliver(process_id: int, number: int) -> bool:
+    """Send a signal to the program of a run; ``process_id`` is that of the command that `prepare` returned.
+
+    Returns False, and sends nothing, where that could not end it: it is not started yet, or it does not catch
+    the signal, which the kernel then keeps from the first process of a container.
+    """
+    try:
+        depth = len(_status(process_id)["NSpid"].split())
+        for each in _descendants(process_id):
+            status = _status(each)
+            if len(status["NSpid"].split()) == depth + 2:
+                if not int(status["SigCgt"], 16) >> (number - 1) & 1:
+                    return int(status["SigIgn"], 16) >> (number - 1) & 1 == 1
+                os.kill(each, number)
+                return True
+    except (OSError, KeyError):
+        pass  # it has just ended
+    return False
+
+
+def _status(process_id: int) -> dict[str, str]:
+    lines = Path(f"/proc/{process_id}/status").read_text("utf-8", "replace").splitlines()
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def _descendants(process_id: int) -> list[int]:
+    """Return the children of a process, the first first, each before its own."""
+    children = Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split()
+    return [each for child in map(int, children) for each in (child, *_descendants(child))]
+
+
 def check_started(folder: Path, task: Task) -> None:
     """Raise `HostError` when the program of a run that ended badly was not even started."""
     log = folder / "setup.log"
@@ -159,7 +192,7 @@ def _config(task: Task) -> dict[str, Any]:
         "ociVersion": "1.0.2",
         "process": {
             "terminal": task.terminal,
-            "user": {"uid": 0, "gid": 0},
+            "user": {"uid": task.user[0], "gid": task.user[1]},
             "args": list(task.argv),
             "env": [f"{key}={value}" for key, value in sorted(task.env.items())],
             "cwd": task.cwd,
