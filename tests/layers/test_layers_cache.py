@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from reprobuild.host.home import Home
 from reprobuild.layers.cache import Cached, LayerCache
+from reprobuild.oci.blobs import Blobs
 from reprobuild.oci.tar_writer import LayerWriter
 
 KEY = "k" * 64
@@ -80,15 +81,17 @@ def test_a_list_of_paths_that_is_cut_does_not_count(home: Home) -> None:
     assert LayerCache(home).get(KEY) is None
 
 
-def test_keep_only_removes_the_rest(home: Home) -> None:
+def test_what_no_image_needs_is_forgotten_and_no_blob_is_touched(home: Home) -> None:
+    """The image store owns the blobs: it alone knows which are manifests and configurations."""
     kept = put(home, "kept", b"kept", ("one", "two"))
-    gone = put(home, "gone", b"gone", ("three",))
+    put(home, "gone", b"gone", ("three",))
     cache = LayerCache(home)
-    stray = cache.blobs / ("0" * 64)
-    stray.write_bytes(b"stray")
-    sizes = gone.layer.size + len(b"stray") + (home.folder("layers") / "gone.json").stat().st_size
-    assert cache.keep_only({kept.layer.digest}) == ({"one", "two"}, sizes)
+    manifest = Blobs(home).path("sha256:" + "0" * 64)
+    manifest.write_bytes(b"{}")
+    before = sorted(Blobs(home).folder.iterdir())
+    size = (home.folder("layers") / "gone.json").stat().st_size
+    assert cache.forget_all_but({kept.layer.digest}) == ({"one", "two"}, size)
     assert cache.get("kept") == kept
     assert cache.get("gone") is None
-    assert [path.name for path in cache.blobs.iterdir()] == [kept.layer.digest[7:]]
+    assert sorted(Blobs(home).folder.iterdir()) == before
     assert [path.name for path in home.folder("layers").iterdir()] == ["kept.json"]

@@ -12,9 +12,9 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.layers.cache import LayerCache
 from reprobuild.layers.clean import clean_home
 from reprobuild.lock.model import Lock
+from reprobuild.oci.blobs import Blobs
 from support.building import lock_for, no_context, without_debian
 from support.wheels import put, simple_wheel
 
@@ -71,7 +71,7 @@ def test_what_a_named_image_needs_stays(home: Home) -> None:
     assert held(home) == wheels(lock)
     assert stray.wheel.sha256 not in held(home)
     assert not (wheels(other) - wheels(lock)) & held(home)
-    assert {path.name for path in LayerCache(home).blobs.iterdir()} == {d[7:] for d in images.used_blobs()}
+    assert {path.name for path in Blobs(home).folder.iterdir()} == {d[7:] for d in images.used_blobs()}
     assert {*home.folder("roots").iterdir()} == folders[0]
     # The index of the images is written anew, shorter; it is no one's space.
     assert 0 <= before - total(home) - freed < 1000
@@ -87,7 +87,7 @@ def test_everything(home: Home) -> None:
     assert freed > 0
     assert OciEngine(Host(home, CONSOLE)).images.images() == []
     assert held(home) == set()
-    for folder in (LayerCache(home).blobs, home.folder("roots"), home.folder("layers"), home.folder("tmp")):
+    for folder in (Blobs(home).folder, home.folder("roots"), home.folder("layers"), home.folder("tmp")):
         assert [*folder.iterdir()] == []
     digest, _ = image(home, "one", "team/one:1")
     assert OciEngine(Host(home, CONSOLE)).images.find("team/one:1").digest == digest

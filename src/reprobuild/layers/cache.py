@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..host.home import Home, atomic_write, make_folders, storage_errors
+from ..host.home import Home, atomic_write, storage_errors
+from ..oci.blobs import Blobs
 from ..oci.tar_writer import Layer, Record
 
 
@@ -30,12 +30,11 @@ class LayerCache:
 
     def __init__(self, home: Home) -> None:
         self._folder = home.folder("layers")
-        self.blobs = home.folder("oci") / "blobs" / "sha256"
-        make_folders(self.blobs)
+        self._blobs = Blobs(home)
 
     def blob(self, digest: str) -> Path:
         """Where the blob of a digest is or will be."""
-        return self.blobs / digest.removeprefix("sha256:")
+        return self._blobs.path(digest)
 
     def get(self, key: str) -> Cached | None:
         """Return a layer; None when it, its list of paths or its blob is missing or cut short."""
@@ -51,30 +50,25 @@ class LayerCache:
 
     def put(self, key: str, blob: Path, cached: Cached) -> Cached:
         """Take over a finished blob from a temporary file on the same disk."""
-        with storage_errors(self.blobs):
-            blob.chmod(0o444)
-            blob.replace(self.blob(cached.layer.digest))
+        self._blobs.take(blob, cached.layer.digest)
+        return self._tell(key, cached)
+
+    def take_over(self, key: str, blob: Path, cached: Cached) -> Cached:
+        """Add a layer whose blob is a verified file that stays where it is."""
+        self._blobs.share(blob, cached.layer.digest)
+        return self._tell(key, cached)
+
+    def _tell(self, key: str, cached: Cached) -> Cached:
         rows = [[r.path, r.kind, r.mode, r.content, r.owner] for r in cached.records]
         data = {"layer": asdict(cached.layer), "artifacts": cached.artifacts, "records": rows}
         content = json.dumps(data, separators=(",", ":")).encode()
         atomic_write(self._folder / f"{key}.json", content, sync=False)
         return cached
 
-    def take_over(self, key: str, blob: Path, cached: Cached) -> Cached:
-        """Add a layer whose blob is a verified file that stays where it is."""
-        temporary = self.blobs / f".{key}"
-        with storage_errors(self.blobs):
-            temporary.unlink(missing_ok=True)
-            try:
-                temporary.hardlink_to(blob)
-            except OSError:
-                shutil.copyfile(blob, temporary)
-        return self.put(key, temporary, cached)
+    def forget_all_but(self, digests: Collection[str]) -> tuple[set[str], int]:
+        """Forget all layers whose blob is not one of ``digests``; return the artifacts of the others.
 
-    def keep_only(self, digests: Collection[str]) -> tuple[set[str], int]:
-        """Remove all layers whose blob is not one of ``digests``; return the artifacts of the others.
-
-        The second item is the bytes freed.
+        The second item is the bytes freed. The blobs are the image store's to remove.
         """
         artifacts: set[str] = set()
         freed = 0
@@ -86,8 +80,4 @@ class LayerCache:
                 else:
                     freed += path.stat().st_size
                     path.unlink()
-            for blob in sorted(self.blobs.iterdir()):
-                if f"sha256:{blob.name}" not in digests:
-                    freed += blob.stat().st_size
-                    blob.unlink()
         return artifacts, freed

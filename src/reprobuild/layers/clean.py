@@ -24,8 +24,8 @@ def clean_home(host: Host, *, everything: bool) -> int:
             images.drop_unnamed()
         wanted = {diff for image in images.images() for _, diff in images.layers(image.digest)}
         freed = roots.remove_unused(host.home, wanted)
-        needed, layers = LayerCache(host.home).keep_only(images.used_blobs())
-        freed += layers + store.remove_partials()
+        needed, layers = LayerCache(host.home).forget_all_but(images.used_blobs())
+        freed += layers + images.drop_blobs() + store.remove_partials()
         for sha256, size in store.sizes().items():
             if sha256 not in needed:
                 store.remove(sha256)

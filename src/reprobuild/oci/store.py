@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ImageError
-from ..host.home import atomic_write, make_folders, open_regular, storage_errors
+from ..host.home import atomic_write, open_regular, storage_errors
 from ..host.host import Host
+from .blobs import Blobs
 from .described import NAME
 from .documents import MANIFEST_TYPE, ImageDocuments, parse_json, sha256
 from .stream import Member, layout_members
@@ -67,12 +68,11 @@ class ImageStore:
     def __init__(self, host: Host) -> None:
         self._host = host
         self.folder = host.home.folder("oci")
-        self._blobs = self.folder / "blobs" / "sha256"
-        make_folders(self._blobs)
+        self._blobs = Blobs(host.home)
 
     def blob(self, digest: str) -> Path:
         """Where the blob of a digest is."""
-        return self._blobs / digest.removeprefix("sha256:")
+        return self._blobs.path(digest)
 
     def add(self, image: ImageDocuments) -> str:
         """Add an image, without a name, whose layers are there already; return its digest."""
@@ -190,6 +190,10 @@ class ImageStore:
             manifest = self.manifest(image.digest)
             used |= {image.digest, manifest["config"]["digest"], *(y["digest"] for y in manifest["layers"])}
         return used
+
+    def drop_blobs(self) -> int:
+        """Remove the blobs that no image needs, named or not; return the bytes freed."""
+        return self._blobs.keep_only(self.used_blobs())
 
     def _image(self, digest: str, names: Sequence[str]) -> Image:
         manifest = self.manifest(digest)

@@ -1,0 +1,52 @@
+"""The blobs of a home by digest, as the image-layout specification of OCI names their files.
+
+Layers are put here before any image has them, by the layer cache; manifests and configurations by the image
+store. The image store alone removes any, since it alone knows which ones an image needs.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+from ..host.home import Home, make_folders, storage_errors
+
+
+class Blobs:
+    """The folder ``oci/blobs/sha256`` of a `Home`."""
+
+    def __init__(self, home: Home) -> None:
+        self.folder = home.folder("oci") / "blobs" / "sha256"
+        make_folders(self.folder)
+
+    def path(self, digest: str) -> Path:
+        """Where the blob of a digest (``sha256:…``) is or will be."""
+        return self.folder / digest.removeprefix("sha256:")
+
+    def take(self, file: Path, digest: str) -> None:
+        """Take over a finished temporary file on the same disk."""
+        with storage_errors(self.folder):
+            file.chmod(0o444)
+            file.replace(self.path(digest))
+
+    def share(self, file: Path, digest: str) -> None:
+        """Add a verified file that also stays where it is; it takes no space twice where it can be linked."""
+        temporary = self.folder / f".{digest.removeprefix('sha256:')}"
+        with storage_errors(self.folder):
+            temporary.unlink(missing_ok=True)
+            try:
+                temporary.hardlink_to(file)
+            except OSError:
+                shutil.copyfile(file, temporary)
+        self.take(temporary, digest)
+
+    def keep_only(self, digests: Collection[str]) -> int:
+        """Remove all blobs but some; return the bytes freed. For `ImageStore.drop_blobs` alone."""
+        freed = 0
+        with storage_errors(self.folder):
+            for blob in sorted(self.folder.iterdir()):
+                if f"sha256:{blob.name}" not in digests:
+                    freed += blob.stat().st_size
+                    blob.unlink()
+        return freed
