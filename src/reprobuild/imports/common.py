@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from packaging.version import Version
 
 from ..errors import RequestError
 from ..net.debian_mirrors import architecture
+from ..request import toml_reader
 from ..resolve.target import TargetPython
 from ..resolve.torch import cuda_of_version, is_cuda_package
 
@@ -121,8 +121,8 @@ def read_text(file: Path) -> str:
 def load_toml(text: str, where: str) -> dict[str, Any]:
     """Read TOML. Raises `RequestError`."""
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        return toml_reader.load_toml(text)
+    except ValueError as error:
         raise RequestError(f"{where}: not valid TOML: {error}") from None
 
 

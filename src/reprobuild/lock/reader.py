@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +13,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from ..errors import LockError, RequestError
+from ..request import toml_reader
 from ..request.model import Request
 from .base_image import BaseImage
 from .model import FORMAT, MACHINES, CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
@@ -39,8 +39,8 @@ def parse_lock(text: str, where: str) -> Lock:
 def load_table(text: str, where: str) -> dict[str, Any]:
     """Read a lock's text as a table that nothing has checked. Raises `LockError`."""
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        return toml_reader.load_toml(text)
+    except ValueError as error:
         # Not only TOMLDecodeError: a number of 5,000 digits is a plain ValueError.
         raise LockError(f"{where}: not valid TOML: {error}", hint=RENEW) from None
 

@@ -29,6 +29,7 @@ class Blobs:
         with storage_errors(self.folder):
             file.chmod(0o444)
             file.replace(self.path(digest))
+            file.unlink(missing_ok=True)  # two names of one file: then rename(2) does nothing
 
     def share(self, file: Path, digest: str) -> None:
         """Add a verified file that also stays where it is; it takes no space twice where it can be linked."""

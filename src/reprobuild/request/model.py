@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -24,7 +23,7 @@ from .fields import (
     torch_version,
 )
 from .reference import base_image
-from .toml_reader import Table
+from .toml_reader import Table, load_toml
 
 Profile = Literal["strict", "portable"]
 
@@ -110,8 +109,8 @@ class Request:
     def load(text: str, where: str) -> dict[str, Any]:
         """Read a request file's text as a table that nothing has checked. Raises `RequestError`."""
         try:
-            return tomllib.loads(text)
-        except (ValueError, RecursionError) as error:
+            return load_toml(text)
+        except ValueError as error:
             # Not only TOMLDecodeError: a number of 5,000 digits is a plain ValueError.
             raise RequestError(f"{where}: not valid TOML: {error}") from None
 

@@ -1,0 +1,55 @@
+"""TOML of a stranger's is parsed within bounds."""
+
+from __future__ import annotations
+
+import time
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprobuild.errors import LockError, RequestError
+from reprobuild.lock.reader import parse_lock
+from reprobuild.request.model import Request
+from reprobuild.request.toml_reader import load_toml
+
+LONG = {
+    "a dotted key": ".".join("a" * 50_000) + " = 1",
+    "a table": "[" + ".".join("a" * 50_000) + "]",
+    "an inline table": "x = {" + " . ".join("a" * 50_000) + " = 1}",
+    "quoted parts": ".".join(["'a b'", '"c"'] * 20_000) + " = 1",
+    "nested lists": "x = " + "[" * 100_000,
+    "nested tables": "x = " + "{a=" * 100_000,
+    "one word": "a" * 4_000_000 + ".b" * 15,
+    "text": "#" * (9 << 20),
+}
+
+
+@pytest.mark.parametrize("what", LONG)
+def test_what_would_take_minutes_is_refused_at_once(what: str) -> None:
+    start = time.process_time()
+    with pytest.raises(LockError, match="pylock: not valid TOML"):
+        parse_lock(LONG[what], "pylock")
+    with pytest.raises(RequestError, match="envs: not valid TOML"):
+        Request.load(LONG[what], "envs")
+    assert time.process_time() - start < 10
+
+
+def test_the_line_is_named() -> None:
+    with pytest.raises(ValueError, match="line 3 has a key of more than 16 parts"):
+        load_toml("a = 1\n\n" + ".".join("b" * 17) + " = 1\n")
+    assert load_toml(".".join("b" * 16) + " = 1\n")
+
+
+@given(st.text(st.sampled_from("ab.\"' =[]{}1\n,#"), max_size=60))
+def test_what_is_within_the_bounds_reads_as_the_standard_library_does(text: str) -> None:
+    try:
+        expected: object = tomllib.loads(text)
+    except ValueError as error:
+        expected = str(error)
+    try:
+        found: object = load_toml(text)
+    except ValueError as error:
+        found = str(error)
+    assert found == expected or "more than 16 parts" in str(found)
