@@ -23,6 +23,23 @@ GOLDEN = Path(__file__).parent / "golden"
 STAGES = ("core", "engines", "slow")
 """The marks of tests for real, of which each has one; a test without is of the stage ``quick``."""
 
+# Fixtures of a session are made once a process: these modules share what takes minutes to make.
+SHARES = {
+    "images": (
+        "test_real_core",
+        "test_real_sabotaged_image",
+        "test_real_bad_days",
+        "test_real_cli_pytorch",
+    ),
+    "engines": (
+        "test_engines_contract",
+        "test_engines_contexts",
+        "test_engines_self_contained",
+        "test_engines_gpu_daemons",
+        "test_engines_bad_days",
+    ),
+}
+
 _MARKS: pytest.StashKey[Mapping[str, set[str]]] = pytest.StashKey()
 _LEFT_OUT: pytest.StashKey[dict[str, int]] = pytest.StashKey()
 
@@ -36,6 +53,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
 
 
+# xdist's own --dist=loadgroup would do, but xdist 3.8 tells groups by a private name that pytest 9.2 has not.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """For several processes (``-n 2``): keep a module's tests together, and modules that share images."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return _share_of(nodeid)
+
+    return Scheduling(config, log)
+
+
+def _share_of(nodeid: str) -> str:
+    module = nodeid.partition("::")[0]
+    return next((share for share, modules in SHARES.items() if Path(module).stem in modules), module)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark all tests for real as ``real``, and begin with what takes longest."""
@@ -44,9 +79,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if config.stash[_MARKS][item.nodeid] & {*STAGES, "benchmark"}:
             item.add_marker("real")
 
+    shares = list(SHARES)
+
     def turn(item: pytest.Item) -> int:
-        marks = config.stash[_MARKS][item.nodeid]
-        return 0 if "xdist_group" in marks else 1 if marks & {*STAGES} else 2
+        share = _share_of(item.nodeid)
+        return shares.index(share) if share in shares else len(shares) + (not item.get_closest_marker("real"))
 
     items.sort(key=turn)
 

@@ -17,10 +17,7 @@ import uv
 
 from conftest import GOLDEN
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("packaging"),
-]  # hatchling and the dependencies come from the user's index
+pytestmark = pytest.mark.slow  # hatchling and the dependencies come from the user's index
 
 TOP = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]

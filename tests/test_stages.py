@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from conftest import STAGES
+from conftest import SHARES, STAGES
 
 TOP = Path(__file__).parents[1]
 
@@ -25,3 +25,10 @@ def test_what_is_left_out_by_default_is_named() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *argv]
     done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True)
     assert "left out: 1 test of the stage engines; run them with: .venv/bin/pytest -m engines" in done.stdout
+
+
+def test_modules_that_share_images_run_in_one_process() -> None:
+    shared = {module for modules in SHARES.values() for module in modules}
+    plugin = "pytest_plugins = [" + '"support.shared"]'
+    found = {path.stem for path in (TOP / "tests").rglob("test_*.py") if plugin in path.read_text()}
+    assert {module for module in found if "benchmark" not in module} == shared

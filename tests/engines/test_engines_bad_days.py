@@ -17,7 +17,7 @@ from support.disk import tiny_disk
 from support.engines import Site, old_docker
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.engines, pytest.mark.xdist_group("engines")]
+pytestmark = pytest.mark.engines
 
 
 def containers(site: Site) -> list[str]:

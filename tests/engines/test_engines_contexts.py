@@ -14,7 +14,7 @@ from support.buildkit import serve_buildkit
 from support.engines import Site, new_docker, old_docker
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.engines, pytest.mark.xdist_group("engines")]
+pytestmark = pytest.mark.engines
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ from support.engines import Site, old_docker, podman
 from support.wheels import simple_wheel, write_wheel
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.engines, pytest.mark.xdist_group("engines")]
+pytestmark = pytest.mark.engines
 
 ENGINES = ("docker-20.10", "docker-26.1", "podman")
 

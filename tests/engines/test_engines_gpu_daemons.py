@@ -23,7 +23,7 @@ from reprobuild.host.sandbox import Bind, Device
 from support.engines import Site, needs_root, new_docker, podman
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.engines, pytest.mark.xdist_group("engines")]
+pytestmark = pytest.mark.engines
 
 SHOW = (
     "head -c 1 /dev/nvidia0 | od -An -tu1; cat /driver.txt; echo $GIVEN; (echo x >> /driver.txt) 2>&-; exit 3"

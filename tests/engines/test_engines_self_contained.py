@@ -22,7 +22,7 @@ from support.engines import Site, old_docker, podman
 from support.server import Server, serve
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.engines, pytest.mark.xdist_group("engines")]
+pytestmark = pytest.mark.engines
 
 FALL_BACK = "this-builder-is-too-old:use-reprobuild-render-without--self-contained"
 

@@ -22,7 +22,7 @@ from support.bench import NAME, Bench, until
 from support.disk import tiny_disk
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("images")]
+pytestmark = pytest.mark.slow
 
 
 def test_killed_half_way(bench: Bench, digest: str) -> None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from support.people import Person  # pytest itself imports the plugin
 
 pytest_plugins = ["support.people"]
-pytestmark = [pytest.mark.engines, pytest.mark.xdist_group("bases")]
+pytestmark = pytest.mark.engines
 
 CONSOLE = Console(quiet=True)
 PROGRAM = "import sys, numpy; print(sys.base_prefix, sys.version_info[:2], numpy.arange(3).sum())"

@@ -16,7 +16,7 @@ import pytest
 from conftest import needs
 from reprobuild.request.model import Request
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cuda")]
+pytestmark = pytest.mark.slow
 
 NAME = "reprobuild/torch:2.4.1-cu121-py311"
 SPACE = 20e9

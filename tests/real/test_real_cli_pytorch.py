@@ -20,7 +20,7 @@ from support.bench import TORCH, Bench
 from support.pytorch import PyTorch, serve_pytorch
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("images")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

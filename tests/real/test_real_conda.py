@@ -20,7 +20,7 @@ from support.channel import Channel, serve_channel
 from support.conda_python import add_installed, add_python
 from support.engines import podman
 
-pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.xdist_group("conda")]
+pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
 BUILT = ("torch", "numpy", "markupsafe")
 PURE = ("filelock", "fsspec", "jinja2", "mpmath", "networkx", "sympy", "typing_extensions")

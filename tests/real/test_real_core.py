@@ -7,7 +7,7 @@ import pytest
 from support.bench import NAME, TORCH, Bench
 
 pytest_plugins = ["support.shared"]
-pytestmark = [pytest.mark.core, pytest.mark.xdist_group("images")]
+pytestmark = pytest.mark.core
 
 
 def test_the_cpu_image_is_named_and_runs(bench: Bench, digest: str) -> None:

@@ -31,7 +31,6 @@ from support.altered import AlteredImage
 from support.bench import Bench
 
 pytest_plugins = ["support.shared"]
-pytestmark = pytest.mark.xdist_group("images")
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
 NAME = "sabotaged/torch:1"

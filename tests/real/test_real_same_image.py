@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from support.people import Person  # pytest itself imports the plugin
 
 pytest_plugins = ["support.people"]
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("same")]
+pytestmark = pytest.mark.slow
 
 CONSOLE = Console(quiet=True)
 DRIVER = "support/build_once.py"
