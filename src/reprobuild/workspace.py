@@ -17,8 +17,7 @@ from .lock.conda_lock import Environment, read_environment
 from .lock.model import Lock
 from .lock.platforms import parse_locks
 from .net.debian_mirrors import architecture
-from .request.fields import PLATFORMS
-from .request.model import Request, default_name
+from .request.model import PLATFORMS, Request, default_name
 
 FOLDER = Path("envs")
 

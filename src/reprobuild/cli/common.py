@@ -22,8 +22,7 @@ from ..imports.image import read_image
 from ..imports.reader import read_import, request_table
 from ..lock.model import Lock
 from ..pipeline import lock_of
-from ..request.fields import PLATFORMS
-from ..request.model import DEFAULT_PYTHON, Profile, Request, default_name
+from ..request.model import DEFAULT_PYTHON, PLATFORMS, Profile, Request, default_name
 from ..request.shipped import shipped_table
 from ..verify.find import find_image
 from ..workspace import Env, env_for, new_env, read_env, read_lock

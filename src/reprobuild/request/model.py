@@ -11,21 +11,20 @@ from datetime import date
 from typing import Any, Literal, get_args
 
 import tomli_w
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
 
 from ..errors import RequestError
-from .fields import (
-    TorchIndex,
-    checked_debian_name,
-    checked_requirement,
-    is_version,
-    platforms,
-    torch_index,
-    torch_version,
-)
 from .reference import base_image
 from .toml_reader import Table, load_toml
 
 Profile = Literal["strict", "portable"]
+TorchIndex = Literal["pytorch"]
+PLATFORMS = ("linux/amd64", "linux/arm64")
+"""As in OCI."""
+
+_DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 
 DEFAULT_PYTHON = "3.11"
 DEFAULT_SUITE = "bookworm"
@@ -131,13 +130,13 @@ class Request:
             name=name or default_name(cuda, python),
             cuda=cuda,
             python=python,
-            platforms=platforms(get),
-            torch=torch_version(get),
-            index=torch_index(get),
+            platforms=_platforms(get),
+            torch=_torch_version(get),
+            index=_torch_index(get),
             packages=tuple(
-                sorted({checked_requirement(get.where("packages", i), p) for i, p in get.texts("packages")})
+                sorted({_requirement(get.where("packages", i), p) for i, p in get.texts("packages")})
             ),
-            apt=tuple(sorted({checked_debian_name(get.where("apt", i), p) for i, p in get.texts("apt")})),
+            apt=tuple(sorted({_debian_name(get.where("apt", i), p) for i, p in get.texts("apt")})),
             conda=_conda(get),
             as_of=_date(get),
             suite=base.text(
@@ -185,7 +184,7 @@ class Request:
         """What versions of torch will do, as a requirement has it; empty: any."""
         if self.torch is None:
             return ""
-        return f"=={self.torch}" if is_version(self.torch) else self.torch
+        return f"=={self.torch}" if _is_version(self.torch) else self.torch
 
     @property
     def digest(self) -> str:
@@ -255,3 +254,81 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         else:
             flat[prefix + key] = str(value)
     return flat
+
+
+def _torch_version(table: Table) -> str | None:
+    """Return the key torch in its one spelling. Raises `RequestError`."""
+    text: str | None = table.text(
+        "torch", None, _is_version_or_range, 'a version like "2.4.1", or a range like ">=2.4,<2.6"'
+    )
+    if text is None:
+        return None
+    return str(Version(text)) if _is_version(text) else str(SpecifierSet(text))
+
+
+def _torch_index(table: Table) -> TorchIndex | None:
+    """Return the key index. Raises `RequestError`."""
+    value: TorchIndex | None = table.text(
+        "index",
+        None,
+        lambda v: v in get_args(TorchIndex),
+        '"pytorch", the one that can be named here; all others are settings of uv or pip',
+    )
+    return value
+
+
+def _platforms(table: Table) -> tuple[str, ...]:
+    """Return the key platforms, sorted. Raises `RequestError`."""
+    found = table.texts("platforms")
+    for position, name in found:
+        if name not in PLATFORMS:
+            raise RequestError(
+                f"{table.where('platforms', position)}: {name!r} is not one of {', '.join(PLATFORMS)}"
+            )
+    return tuple(sorted({name for _, name in found}))
+
+
+def _is_version(text: str) -> bool:
+    """Whether it is one version, and no range."""
+    try:
+        Version(text)
+    except ValueError:  # InvalidVersion is one; so is a number of 5,000 digits
+        return False
+    return True
+
+
+def _is_version_or_range(text: str) -> bool:
+    if _is_version(text):
+        return True
+    try:
+        return len(SpecifierSet(text)) > 0 and "===" not in text
+    except (InvalidSpecifier, ValueError):
+        return False
+
+
+def _requirement(where: str, text: str) -> str:
+    """Return a requirement in its one spelling. Raises `RequestError`."""
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement as error:
+        raise RequestError(
+            f"{where}: {text!r} is not a PEP 508 requirement: {str(error).splitlines()[0]}"
+        ) from None
+    if requirement.url is not None:
+        raise RequestError(
+            f"{where}: {text!r} names a URL; only packages of an index can be locked",
+            hint="publish a wheel of it to an index of yours and name the package",
+        )
+    if requirement.name.lower() == "torch":
+        raise RequestError(
+            f"{where}: torch is asked for with the key torch",
+            hint='write torch = "2.4.1", or give --torch 2.4.1',
+        )
+    return str(requirement)
+
+
+def _debian_name(where: str, text: str) -> str:
+    """Return the name as it is. Raises `RequestError`."""
+    if not _DEBIAN_NAME.fullmatch(text):
+        raise RequestError(f"{where}: {text!r} is not the name of a Debian package")
+    return text
