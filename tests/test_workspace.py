@@ -51,7 +51,7 @@ def test_a_name_that_is_not_the_file_s_is_refused() -> None:
 
 def test_a_file_whose_name_cannot_be_one() -> None:
     write("My_Env")
-    with pytest.raises(RequestError, match="'My_Env' is not lower-case"):
+    with pytest.raises(RequestError, match="'My_Env' is not a valid name"):
         read_env("My_Env")
 
 
@@ -67,7 +67,7 @@ def test_what_is_not_there_and_what_is_no_request() -> None:
 
 def test_files_that_cannot_be_read() -> None:
     Path("envs/a.toml").write_bytes(b"\xff")
-    with pytest.raises(RequestError, match="not text in UTF-8"):
+    with pytest.raises(RequestError, match="not valid UTF-8 text"):
         read_env("a")
     Path("envs/b.toml").mkdir()
     with pytest.raises(RequestError, match="cannot be read: Is a directory"):
@@ -128,7 +128,7 @@ def test_among_several_the_usual_name_counts() -> None:
     write("frames")
     write("videos")
     with pytest.raises(
-        RequestError, match=r"several requests are for CUDA 12\.1: envs/frames\.toml, envs/videos\.toml"
+        RequestError, match=r"more than one request is for CUDA 12\.1: envs/frames\.toml, envs/videos\.toml"
     ):
         pick()
     write("torch-cu121")

@@ -72,7 +72,7 @@ def with_environment(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
         return data
     if len(conda) > 1 or not isinstance(conda["environment"], str):
         raise RequestError(
-            f"{file}: conda.environment: the name of a file, and beside it no channels and no packages"
+            f"{file}: conda.environment: expected a file name, without channels or packages beside it"
         )
     wanted = [name for name in data.get("platforms") or () if name in PLATFORMS]
     found = [
@@ -81,8 +81,8 @@ def with_environment(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
     ]
     if any(each != found[0] for each in found):
         raise RequestError(
-            f"{file}: conda.environment: asks for other packages on each of {', '.join(wanted)}",
-            hint="take out its selectors, or write a request for each platform",
+            f"{file}: conda.environment: asks for different packages on each of {', '.join(wanted)}",
+            hint="remove its selectors, or write a request for each platform",
         )
     return {**data, **environment_table(found[0], data)}
 
@@ -124,8 +124,8 @@ def new_env(request: Request) -> Env:
         if there != request:
             lines = "; ".join(request.differences(there))
             raise RequestError(
-                f"{file} is there already and asks for something else ({lines})",
-                hint=f"leave the flags out to use it, change the file, or give this one another --name "
+                f"{file} already exists and asks for something else ({lines})",
+                hint=f"omit the flags to use it, change the file, or choose another --name "
                 f"(in place of {request.name})",
             )
     return Env(request, file)
@@ -140,9 +140,7 @@ def env_for(cuda: str, fits: Callable[[Request], bool], fallback: Callable[[], R
     usual = [env for env in found if env.request.name == default_name(cuda, env.request.python)]
     if len(found) > 1 and len(usual) != 1:
         names = ", ".join(str(env.file) for env in found)
-        raise RequestError(
-            f"several requests are for CUDA {cuda}: {names}", hint="name the one that you mean"
-        )
+        raise RequestError(f"more than one request is for CUDA {cuda}: {names}", hint="name one of them")
     if found:
         return usual[0] if usual else found[0]
     return new_env(fallback())
@@ -189,6 +187,6 @@ def _read(file: Path, error: type[LockError | RequestError], hint: str) -> str:
     except FileNotFoundError:
         raise error(f"{file}: no such file", hint=hint) from None
     except UnicodeDecodeError:
-        raise error(f"{file}: not text in UTF-8") from None
+        raise error(f"{file}: not valid UTF-8 text") from None
     except OSError as problem:
         raise error(f"{file}: cannot be read: {problem.strerror}") from None

@@ -46,7 +46,7 @@ def test_a_day_before_torch_had_that_cuda(family: Index, apt: None, call: Call) 
     said = refused(call, "lock", "--cuda", "12.1", "--as-of", "2023-01-15", status=ResolveError.exit_code)
     assert "no torch for Python 3.11" in said
     assert "published by 2023-01-15 is built for CUDA 12.1" in said
-    assert "torch 2.4.0 is the first for it, and was published later" in said
+    assert "torch 2.4.0 is the first, published later" in said
 
 
 def test_a_package_that_the_index_has_as_source_only(family: Index, apt: None, call: Call) -> None:

@@ -153,14 +153,14 @@ def test_several_that_fit_are_listed(ready: Index, call: Call) -> None:
     said = call("lock", "--cuda", "12.1")
     assert (said.status, said.out) == (3, "")
     assert "envs/one.toml, envs/two.toml" in said.err
-    assert "name the one that you mean" in said.err
+    assert "name one of them" in said.err
 
 
 def test_a_request_of_that_name_is_never_changed(locked: Index, call: Call) -> None:
     before = REQUEST.read_bytes()
     said = call("lock", "--cuda", "12.1", "--package", "filelock")
     assert (said.status, said.out) == (3, "")
-    assert f"{REQUEST} is there already and asks for something else" in said.err
+    assert f"{REQUEST} already exists and asks for something else" in said.err
     assert "--name" in said.err
     assert REQUEST.read_bytes() == before
 
@@ -173,11 +173,14 @@ def test_a_request_of_that_name_is_never_changed(locked: Index, call: Call) -> N
     [
         ('cuda = "12.1"\ncolour = "red"', "envs/x.toml: colour: unknown key"),
         ('cuda = "12.1"\n[base]\nlayers = "x"', "envs/x.toml: base.layers: unknown key"),
-        ("cuda = 12.1", "envs/x.toml: cuda: text in quotes"),
-        ('cuda = "12.1"\npackages = "numpy"', "envs/x.toml: packages: a list"),
-        ('cuda = "12.1"\npackages = [1]', "envs/x.toml: packages[0]: text is needed"),
-        ('cuda = "12.1"\nas-of = "2024-09-15"', "envs/x.toml: as-of: a date without quotes"),
-        ('cuda = "12.1"\ntorch = "new"', "envs/x.toml: torch: 'new' is not a version like"),
+        ("cuda = 12.1", "envs/x.toml: cuda: expected text in quotes"),
+        ('cuda = "12.1"\npackages = "numpy"', "envs/x.toml: packages: expected a list"),
+        ('cuda = "12.1"\npackages = [1]', "envs/x.toml: packages[0]: expected text in quotes"),
+        ('cuda = "12.1"\nas-of = "2024-09-15"', "envs/x.toml: as-of: expected a date without quotes"),
+        (
+            'cuda = "12.1"\ntorch = "new"',
+            "envs/x.toml: torch: 'new' is not a valid torch",
+        ),
         ('cuda = "twelve"', "envs/x.toml: cuda: 'twelve' is not"),
         ('python = "3.11"', "envs/x.toml: cuda: missing"),
         ('cuda = "12.1', "envs/x.toml: not valid TOML"),
@@ -200,16 +203,28 @@ def test_a_bad_request_is_refused_by_its_place(text: str, words: str, ready: Ind
         (["--cuda", "12"], '--cuda: \'12\' is not "cpu" or like "12.1"'),
         (["--cuda", "12.1", "--package", "a b"], "--package: 'a b' is not a PEP 508 requirement"),
         (["--cuda", "12.1", "--package", "torch"], "--torch 2.4.1"),
-        (["--cuda", "12.1", "--seed", "-1"], "--seed: -1 is not from 0 to 4294967295"),
+        (["--cuda", "12.1", "--seed", "-1"], "--seed: -1 is out of range: expected 0 to 4294967295"),
         (["--cuda", "12.1", "--as-of", "2024"], "--as-of: '2024' is not a day like 2024-09-15"),
-        (["--cuda", "12.1", "--debian", "Sid"], "--debian: 'Sid' is not a release's code name"),
-        (["--cuda", "12.1", "--base-image", "A b"], "--base-image: 'A b' is not an image like"),
-        (["--cuda", "12.1", "--allow-cuda"], "--allow-cuda: is for a base.image"),
-        (["--cuda", "12.1", "--debian", "sid", "--base-image", "x"], "--debian: give this or base.image"),
-        (["--cuda", "12.1", "--name", "A"], "--name: 'A' is not lower-case letters"),
-        (["--cuda", "12.1", "--apt", "a;b"], "--apt: 'a;b' is not the name of a Debian package"),
-        (["--cuda", "12.1", "--torch", "x"], "--torch: 'x' is not a version like"),
-        (["--cuda", "12.1", "--python", "3"], "--python: '3' is not a minor version"),
+        (
+            ["--cuda", "12.1", "--debian", "Sid"],
+            "--debian: 'Sid' is not a valid debian",
+        ),
+        (
+            ["--cuda", "12.1", "--base-image", "A b"],
+            "--base-image: 'A b' is not a valid image",
+        ),
+        (["--cuda", "12.1", "--allow-cuda"], "--allow-cuda: needs base.image"),
+        (
+            ["--cuda", "12.1", "--debian", "sid", "--base-image", "x"],
+            "--debian: cannot be combined",
+        ),
+        (["--cuda", "12.1", "--name", "A"], "--name: 'A' is not a valid name: expected lower-case letters"),
+        (["--cuda", "12.1", "--apt", "a;b"], "--apt: 'a;b' is not a valid name of a Debian package"),
+        (["--cuda", "12.1", "--torch", "x"], "--torch: 'x' is not a valid torch"),
+        (
+            ["--cuda", "12.1", "--python", "3"],
+            "--python: '3' is not a valid python",
+        ),
     ],
 )
 def test_a_bad_flag_is_called_by_its_name(flags: list[str], words: str, call: Call, folder: Path) -> None:
@@ -267,7 +282,7 @@ def edit(old: str, new: str) -> None:
     ("old", "new", "words"),
     [
         ('version = "2.4.1"', 'version = "2.4.0"', "torch-2.4.1"),
-        ("size = 1", "size = 2", "changed by hand"),
+        ("size = 1", "size = 2", "edited by hand"),
         (r"sha256 =", "md5 =", "hashes.md5: unknown key"),
         ("[tool.reprobuild]", "[tool.other]", "tool.other: unknown key"),
         ('lock-version = "1.0"', 'lock-version = "9.0"', "PEP 751"),
@@ -303,7 +318,7 @@ def test_a_lock_for_another_request(locked: Index, call: Call) -> None:
     for command in (["lock", "--check"], ["image", "--cuda", "12.1"], ["render", str(REQUEST), "-o", "out"]):
         said = call(*command)
         assert (said.status, said.out) == (4, "")
-        assert "is for another request (packages: ['filelock<1.1'], there ['numpy<2'])" in said.err
+        assert "was made for a different request (packages: ['filelock<1.1'], there ['numpy<2'])" in said.err
         assert "`reprobuild lock`" in said.err
     said = call("lock")
     assert said.out.startswith(f"{LOCK}: changed\n")
@@ -410,5 +425,5 @@ def test_a_wheel_on_a_disk_is_said_before_anything_is_made(
     file.write_text(replace(lock, python=[first, *lock.python[1:]]).dump())
     said = call("render", str(file), "-o", "out", "--self-contained")
     assert said.status == RenderError.exit_code
-    assert "is on a disk (file:///srv/a.whl)" in said.err
+    assert "is a local file (file:///srv/a.whl)" in said.err
     assert not Path("out").exists()

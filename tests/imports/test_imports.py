@@ -73,15 +73,15 @@ def test_a_requirements_file_in_all_its_forms(write: Write) -> None:
         ("git+https://example.org/a.git", 2, "is a file or address"),
         ("a @ https://example.org/a", 2, "names a URL"),
         ("https://example.org/a.whl", 2, "is a file or address"),
-        ("--extra-index-url https://example.org/simple", 2, "which index is used is a setting"),
-        ("-i https://example.org/simple", 2, "which index is used is a setting"),
-        ("--frobnicate", 2, "the option --frobnicate cannot be taken over"),
-        ("a==1 --global-option=x", 2, "cannot be taken over"),
+        ("--extra-index-url https://example.org/simple", 2, "the index is a setting"),
+        ("-i https://example.org/simple", 2, "the index is a setting"),
+        ("--frobnicate", 2, "the option --frobnicate is not supported"),
+        ("a==1 --global-option=x", 2, "is not supported"),
         ("a==1 --hash=md5:" + "0" * 32, 2, "no sha256 among its hashes"),
         ("a b c", 2, "is not a requirement"),
         ("b==1 \\\n  --hash=sha256:00\n=x", 4, "is not a requirement"),
         ('--requirement="', 2, "No closing quotation"),
-        ("-r https://example.org/r.txt", 2, "is not a file of this machine"),
+        ("-r https://example.org/r.txt", 2, "is not a local file"),
     ],
 )
 def test_a_line_that_cannot_be_taken_over_is_named(write: Write, line: str, place: int, says: str) -> None:
@@ -93,7 +93,7 @@ def test_a_line_that_cannot_be_taken_over_is_named(write: Write, line: str, plac
 
 def test_files_that_name_each_other_end(write: Write) -> None:
     write("b.txt", "-r a.txt\n")
-    with pytest.raises(RequestError, match="names itself"):
+    with pytest.raises(RequestError, match="includes itself"):
         read_import(write("a.txt", "-r b.txt\n"))
 
 
@@ -156,12 +156,12 @@ def test_packages_without_a_wheel_are_named(write: Write) -> None:
     [
         ("pylock.toml", "a = [", "not valid TOML"),
         ("pylock.toml", 'lock-version = "1.0"', "not a PEP 751 lock"),
-        ("pyproject.toml", "project = 1", "a table is needed"),
+        ("pyproject.toml", "project = 1", "expected a table"),
         ("environment.lock", "", "not a file that can be imported"),
         ("pyproject.toml", '[project]\nname = "a"\ndynamic = ["dependencies"]', "not in the file"),
         ("pyproject.toml", '[project]\nname = "a"', "no dependencies"),
         ("pyproject.toml", '[project]\nname = "a"\ndependencies = [1]', "a list of requirements"),
-        ("uv.lock", "version = 1", "is not beside it"),
+        ("uv.lock", "version = 1", "is not in the same folder"),
     ],
 )
 def test_bad_files(write: Write, name: str, text: str, says: str) -> None:

@@ -88,10 +88,10 @@ def test_what_the_lock_says() -> None:
 
 
 BAD: tuple[tuple[str, Any, str], ...] = (
-    ("image", "A b", "no reference of an image"),
+    ("image", "A b", "not an image reference"),
     ("image", 1, "text in quotes"),
     ("index", "sha256:1", "base.index"),
-    ("manifests", {"linux/amd64": "x"}, r"manifests\.linux/amd64: 'x' is no digest"),
+    ("manifests", {"linux/amd64": "x"}, r"manifests\.linux/amd64: 'x' is not a digest"),
     ("manifests", {"linux/arm64": MANIFEST}, r"base\.manifests: linux/amd64 is missing"),
     ("config", "", "base.config"),
     ("suite", "Bookworm", "base.suite"),
@@ -105,7 +105,7 @@ BAD: tuple[tuple[str, Any, str], ...] = (
     ("created", "x\ny", "base.created"),
     ("layers", [], "base.layers: missing"),
     ("layers", [{}], r"base\.layers\[0\]"),
-    ("layers", ["x"], r"base\.layers\[0\]: a table"),
+    ("layers", ["x"], r"base\.layers\[0\]: expected a table"),
     ("more", 1, "base.more: unknown key"),
 )
 

@@ -161,7 +161,7 @@ def test_a_well_formed_change_changes_the_digest(
         return
     spot[last] = value
     with pytest.raises(
-        LockError, match=r"^a.toml: (its content does not fit the digest|tool.reprobuild.stack)"
+        LockError, match=r"^a.toml: (its content does not match its digest|tool.reprobuild.stack)"
     ):
         parse_lock(tomli_w.dumps(table), "a.toml")
 
@@ -204,32 +204,38 @@ def deb(**values: Any) -> Callable[[dict[str, Any]], object]:
 
 BAD: Mapping[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "lock-version": (lambda t: t.update({"lock-version": "2.0"}), "not a PEP 751 lock"),
-    "minor": (lambda t: t.update({"lock-version": "1.1"}), "lock-version: '1.1' stands where"),
+    "minor": (lambda t: t.update({"lock-version": "1.1"}), "lock-version: expected '1.0', got '1.1'"),
     "key": (lambda t: t.update(extras=["a"]), "extras: unknown key"),
-    "creator": (lambda t: t.update({"created-by": "uv"}), "created-by: 'uv' stands where"),
-    "python": (lambda t: t.update({"requires-python": ">=3.11"}), "requires-python: '>=3.11' stands where"),
-    "environments": (lambda t: t.pop("environments"), "environments: None stands where"),
+    "creator": (lambda t: t.update({"created-by": "uv"}), "created-by: expected 'reprobuild', got 'uv'"),
+    "python": (
+        lambda t: t.update({"requires-python": ">=3.11"}),
+        "requires-python: expected '==3.11.*', got '>=3.11'",
+    ),
+    "environments": (lambda t: t.pop("environments"), "environments: expected "),
     "packages": (lambda t: t.pop("packages"), "not a PEP 751 lock"),
     "packages-type": (lambda t: t.update(packages={"a": 1}), "not a PEP 751 lock"),
     "no-tool": (lambda t: t.pop("tool"), "[tool.reprobuild] is missing"),
     "other-tool": (lambda t: t["tool"].update(uv={}), "tool.uv: unknown key"),
-    "tool-type": (lambda t: t["tool"].update(reprobuild=5), "tool.reprobuild: dict is needed"),
+    "tool-type": (lambda t: t["tool"].update(reprobuild=5), "tool.reprobuild: expected a table"),
     "own-key": (own(colour=1), "tool.reprobuild.colour: unknown key"),
-    "format": (own(format=2, new=1), "tool.reprobuild.format: 2 is not 1"),
-    "format-bool": (own(format=True), "tool.reprobuild.format: int is needed"),
-    "digest-type": (own(digest=1), "tool.reprobuild.digest: str is needed"),
+    "format": (own(format=2, new=1), "tool.reprobuild.format: expected 1, got 2"),
+    "format-bool": (own(format=True), "tool.reprobuild.format: expected a whole number"),
+    "digest-type": (own(digest=1), "tool.reprobuild.digest: expected text"),
     "no-digest": (lambda t: t["tool"]["reprobuild"].pop("digest"), "tool.reprobuild.digest: missing"),
-    "digest": (own(digest="sha256:" + "0" * 64), "does not fit the digest"),
+    "digest": (own(digest="sha256:" + "0" * 64), "does not match its digest"),
     "platform": (own(platform="windows/amd64"), "tool.reprobuild.platform: 'windows/amd64'"),
     "epoch": (own(epoch=-1), "tool.reprobuild.epoch: -1"),
     "epoch-high": (own(epoch=2**33), "tool.reprobuild.epoch"),
     "request": (own(request={"cuda": "x"}), "tool.reprobuild.request: cuda: 'x'"),
-    "request-digest": (own(**{"request-digest": "sha256:0"}), "tool.reprobuild.request-digest: does not fit"),
-    "stack": (own(stack={}), "tool.reprobuild.stack: does not fit"),
+    "request-digest": (
+        own(**{"request-digest": "sha256:0"}),
+        "tool.reprobuild.request-digest: does not match",
+    ),
+    "stack": (own(stack={}), "tool.reprobuild.stack: does not match"),
     "variable": (own(variables={"lower": "1"}), "tool.reprobuild.variables.lower"),
     "variable-line": (own(variables={"A": "1\n2"}), "tool.reprobuild.variables.A"),
     "variable-type": (own(variables={"A": 1}), "tool.reprobuild.variables.A"),
-    "debian-type": (own(debian=["bash"]), "tool.reprobuild.debian[0]: a table is needed"),
+    "debian-type": (own(debian=["bash"]), "tool.reprobuild.debian[0]: expected a table"),
     "debian-key": (deb(md5="0"), "tool.reprobuild.debian[2].md5: unknown key"),
     "debian-name": (deb(name="Bash"), "tool.reprobuild.debian[2].name: 'Bash'"),
     "debian-option": (deb(name="-y"), "tool.reprobuild.debian[2].name"),
@@ -238,18 +244,21 @@ BAD: Mapping[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "debian-version": (deb(version="1 2"), "tool.reprobuild.debian[2].version"),
     "debian-hash": (deb(sha256="A" * 64), "tool.reprobuild.debian[2].sha256"),
     "debian-size": (deb(size=0), "tool.reprobuild.debian[2].size: 0"),
-    "debian-twice": (deb(name="bash"), "tool.reprobuild.debian: bash stands there twice"),
+    "debian-twice": (deb(name="bash"), "tool.reprobuild.debian: bash is listed more than once"),
     "no-python": (
         lambda t: t["tool"]["reprobuild"].update(
             debian=[d for d in t["tool"]["reprobuild"]["debian"] if d["name"] != "python3.11"]
         ),
-        "does not fit the locked packages",
+        "does not match the locked packages",
     ),
     "no-pip": (
         lambda t: t.update(packages=[p for p in t["packages"] if p["name"] != "pip"]),
-        "packages: pip missing",
+        "packages: pip not found",
     ),
-    "twice": (lambda t: t["packages"].append(t["packages"][0]), "packages: filelock stands there twice"),
+    "twice": (
+        lambda t: t["packages"].append(t["packages"][0]),
+        "packages: filelock is listed more than once",
+    ),
     "marker": (lambda t: t["packages"][3].update(marker="a"), "not a PEP 751 lock"),
     "package-key": (
         lambda t: t["packages"][3].update({"requires-python": ">=3"}),
@@ -257,7 +266,7 @@ BAD: Mapping[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "two-wheels": (
         lambda t: t["packages"][3].update(wheels=t["packages"][3]["wheels"] * 2),
-        "packages[3].wheels: one wheel is needed, not 2",
+        "packages[3].wheels: expected one wheel, found 2",
     ),
     "no-version": (lambda t: t["packages"][3].pop("version"), "packages[3].version: missing"),
     "hash-missing": (wheel(hashes={}), ""),
@@ -279,8 +288,8 @@ BAD: Mapping[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "filename-form": (wheel(name="markupsafe-2.1.5.tar.gz"), "packages[3].wheels[0]"),
     "filename-shell": (wheel(name="markupsafe-2.1.5-py3-none-$(x).whl"), "packages[3].wheels[0]"),
-    "url-secret": (wheel(url="https://me:secret@packages.example.org/a.whl"), "carries a user name"),
-    "url-user": (wheel(url="https://me@packages.example.org/a.whl"), "carries a user name"),
+    "url-secret": (wheel(url="https://me:secret@packages.example.org/a.whl"), "contains a user name"),
+    "url-user": (wheel(url="https://me@packages.example.org/a.whl"), "contains a user name"),
     "url-scheme": (wheel(url="ftp://packages.example.org/a.whl"), "packages[3].wheels[0].url"),
     "url-host": (wheel(url="https:///a.whl"), "packages[3].wheels[0].url"),
     "url-brackets": (wheel(url="https://[x/a.whl"), "packages[3].wheels[0].url"),
@@ -316,7 +325,7 @@ def test_a_fraction_of_a_second_and_a_zone_say_nothing() -> None:
 
 def test_a_lock_for_another_request_is_refused_with_the_keys() -> None:
     with pytest.raises(
-        LockError, match=r"a.toml is for another request \(torch: 2.4.0, there 2.4.1\)"
+        LockError, match=r"a.toml was made for a different request \(torch: 2.4.0, there 2.4.1\)"
     ) as error:
         LOCK.check_for(replace(LOCK.request, torch="2.4.0"), "a.toml")
     assert "reprobuild lock" in error.value.hint

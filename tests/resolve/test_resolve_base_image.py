@@ -242,7 +242,7 @@ class TestRefusals:
         entry = {"digest": team.blob(config), "size": len(config), "mediaType": "x"}
         one = {**foreign, "digest": team.blob(b"x"), "size": 1}
         team.manifest({**document, "config": entry, "layers": [one]}, "1")
-        with pytest.raises(ResolveError, match="cannot be taken over: application/vnd"):
+        with pytest.raises(ResolveError, match="is not supported: application/vnd"):
             locked(f"{team.name}:1")
 
     def test_bytes_of_another_digest(self, team: Pusher, tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def requirement_of(text: str, place: str) -> Requirement:
     if requirement.url is not None:
         raise RequestError(
             f"{place}: {text!r} names a URL; only packages of an index can be locked",
-            hint="publish a wheel of it to an index of yours and name the package",
+            hint="publish a wheel to your own index, and name the package",
         )
     return requirement
 
@@ -113,7 +113,7 @@ def read_text(file: Path) -> str:
     except FileNotFoundError:
         raise RequestError(f"{file}: no such file") from None
     except UnicodeDecodeError:
-        raise RequestError(f"{file}: not text in UTF-8") from None
+        raise RequestError(f"{file}: not valid UTF-8 text") from None
     except OSError as problem:
         raise RequestError(f"{file}: cannot be read: {problem.strerror}") from None
 

@@ -30,7 +30,7 @@ def read_pylock(text: str, where: str, name: str) -> Imported:
     if bare:
         raise RequestError(
             f"{where}: no wheel of {', '.join(sorted(set(bare)))}; only wheels can be locked",
-            hint="ask for a version that has a wheel, or publish a wheel of it to an index of yours",
+            hint="ask for a version that has a wheel, or publish a wheel to your own index",
         )
     hashes: dict[str, set[str]] = {}
     for package in lock.packages:
@@ -52,7 +52,7 @@ def read_uv_lock(file: Path, extras: Sequence[str], groups: Sequence[str]) -> Im
     folder = file.absolute().parent
     if not (folder / "pyproject.toml").is_file():
         raise RequestError(
-            f"{file}: the pyproject.toml that it is the lock of is not beside it",
+            f"{file}: its pyproject.toml is not in the same folder",
             hint="a uv.lock is read together with its project",
         )
     try:

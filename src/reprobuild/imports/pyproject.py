@@ -27,7 +27,7 @@ def read_pyproject(file: Path, extras: Sequence[str], groups: Sequence[str]) -> 
     for extra in extras:
         if extra not in optional:
             raise RequestError(
-                f"{file}: no extra {extra!r}", hint=f"there are: {', '.join(sorted(optional)) or 'none'}"
+                f"{file}: no extra {extra!r}", hint=f"it has: {', '.join(sorted(optional)) or 'none'}"
             )
         found += _texts(optional[extra], f"{file}: project.optional-dependencies.{extra}")
     table = _table(data, "dependency-groups", str(file))
@@ -37,7 +37,7 @@ def read_pyproject(file: Path, extras: Sequence[str], groups: Sequence[str]) -> 
         except (LookupError, ValueError, TypeError, ExceptionGroup) as error:
             raise RequestError(
                 f"{file}: dependency-groups: {group}: {_reason(error)}",
-                hint=f"there are: {', '.join(sorted(table)) or 'none'}",
+                hint=f"it has: {', '.join(sorted(table)) or 'none'}",
             ) from None
         found += [(text, f"{file}: dependency-groups.{group}") for text in texts]
     if not found:
@@ -59,13 +59,13 @@ def read_pyproject(file: Path, extras: Sequence[str], groups: Sequence[str]) -> 
 def _table(data: dict[str, Any], key: str, place: str) -> dict[str, Any]:
     value = data.get(key, {})
     if not isinstance(value, dict):
-        raise RequestError(f"{place}: {key}: a table is needed")
+        raise RequestError(f"{place}: {key}: expected a table")
     return value
 
 
 def _texts(values: object, place: str) -> list[tuple[str, str]]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise RequestError(f"{place}: a list of requirements is needed")
+        raise RequestError(f"{place}: expected a list of requirements")
     return [(value, f"{place}[{index}]") for index, value in enumerate(values)]
 
 

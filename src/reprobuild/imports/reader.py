@@ -27,7 +27,7 @@ def read_import(file: Path, *, extras: Sequence[str] = (), groups: Sequence[str]
     Raises `RequestError` that names the file and the place.
     """
     if (extras or groups) and file.name not in ("pyproject.toml", "uv.lock"):
-        raise RequestError(f"{file}: has no extras and no groups; a pyproject.toml or uv.lock has")
+        raise RequestError(f"{file}: has no extras or groups; only a pyproject.toml or a uv.lock has")
     if file.name == "pyproject.toml":
         return read_pyproject(file, extras, groups)
     if file.name == "uv.lock":
@@ -40,7 +40,7 @@ def read_import(file: Path, *, extras: Sequence[str] = (), groups: Sequence[str]
         return read_requirements(file)
     raise RequestError(
         f"{file}: not a file that can be imported",
-        hint="told by their names: requirements.txt (any .txt or .in), pylock.toml, uv.lock, pyproject.toml, "
+        hint="supported, by name: requirements.txt (any .txt or .in), pylock.toml, uv.lock, pyproject.toml, "
         "environment.yml, conda-lock.yml (any .yml)",
     )
 

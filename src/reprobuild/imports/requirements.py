@@ -48,7 +48,7 @@ class _Reader:
 
     def read(self, file: Path, *, constraint: bool) -> None:
         if file.resolve() in self._open:
-            raise RequestError(f"{file}: names itself with -r or -c")
+            raise RequestError(f"{file}: includes itself with -r or -c")
         self._open.append(file.resolve())
         for number, line in _lines(read_text(file)):
             self._line(line, f"{file}:{number}", file.parent, constraint=constraint)
@@ -61,7 +61,7 @@ class _Reader:
         hashes = _HASH.findall(line)
         text = _HASH.sub("", line).strip()
         if " --" in text:
-            raise RequestError(f"{place}: the option {text.partition(' --')[2]!r} cannot be taken over")
+            raise RequestError(f"{place}: the option {text.partition(' --')[2]!r} is not supported")
         if (
             text.startswith((".", "/"))
             or "://" in text.partition("@")[0]
@@ -69,7 +69,7 @@ class _Reader:
         ):
             raise RequestError(
                 f"{place}: {text!r} is a file or address; only packages of an index can be locked",
-                hint="publish a wheel of it to an index of yours and name the package",
+                hint="publish a wheel to your own index, and name the package",
             )
         requirement = requirement_of(text, place)
         good = {value.lower() for kind, value in hashes if kind == "sha256"}
@@ -89,21 +89,21 @@ class _Reader:
             value = words[1] if len(words) > 1 else ""
         if option in _FILES and value:
             if "://" in value:
-                raise RequestError(f"{place}: {value} is not a file of this machine", hint="download it")
+                raise RequestError(f"{place}: {value} is not a local file", hint="download it")
             self.read(folder / value, constraint=constraint or option in _FILES[2:])
         elif option in _INDEXES:
             raise RequestError(
-                f"{place}: {option}: which index is used is a setting of the machine, not of a request",
-                hint="take the line out, and name the index in uv's variables: UV_DEFAULT_INDEX, UV_INDEX, "
+                f"{place}: {option}: the index is a setting of the machine, not of a request",
+                hint="remove the line, and name the index in uv's variables: UV_DEFAULT_INDEX, UV_INDEX, "
                 "UV_FIND_LINKS; for PyTorch's own give --index pytorch",
             )
         elif option in ("-e", "--editable"):
             raise RequestError(
                 f"{place}: {line}: an editable package cannot be locked",
-                hint="publish a wheel of it to an index of yours, or add it in an image built FROM this one",
+                hint="publish a wheel to your own index, or add the package in an image built FROM this one",
             )
         elif option not in _HARMLESS:
-            raise RequestError(f"{place}: the option {option} cannot be taken over", hint="take the line out")
+            raise RequestError(f"{place}: the option {option} is not supported", hint="remove the line")
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -12,6 +12,7 @@ from ..request.reference import Reference
 from ..request.toml_reader import Table
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_HEX = "sha256: and 64 hex digits"
 _KEYS = (
     *("image", "index", "manifests", "config", "created", "system", "suite", "glibc", "python"),
     *("python-version", "cuda", "env", "layers"),
@@ -106,23 +107,25 @@ class BaseImage:
         """Check a table of a lock. Raises `RequestError` that names ``where`` and the key."""
         get = Table(data, "base.", where, _KEYS)
 
-        def text(key: str, form: str = r"[^\x00-\x1f\x7f]*") -> str:
-            found: str = get.text(key, None, lambda v: re.fullmatch(form, v), "of the form that it needs")
+        def text(key: str, form: str = r"[^\x00-\x1f\x7f]*", like: str = "one line of text") -> str:
+            found: str = get.text(key, None, lambda v: re.fullmatch(form, v), like)
             if found is None:
                 raise RequestError(f"{get.where(key)}: missing")
             return found
 
-        index = text("index", _DIGEST.pattern) if "index" in data else None
+        index = text("index", _DIGEST.pattern, _HEX) if "index" in data else None
         manifests, env = get.value("manifests", dict, {}), get.value("env", dict, {})
         for platform, digest in manifests.items():
             if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-                raise RequestError(f"{get.where('manifests')}.{platform}: {digest!r} is no digest")
+                raise RequestError(
+                    f"{get.where('manifests')}.{platform}: {digest!r} is not a digest: expected {_HEX}"
+                )
         for name, value in env.items():
             if not (_VARIABLE.fullmatch(name) and isinstance(value, str) and value.isprintable()):
-                raise RequestError(f"{get.where('env')}.{name}: not a variable name and one line of text")
+                raise RequestError(f"{get.where('env')}.{name}: expected a name and one line of text")
         image = text("image")
         if Reference.parse(image) is None:
-            raise RequestError(f"{get.where('image')}: {image!r} is no reference of an image")
+            raise RequestError(f"{get.where('image')}: {image!r} is not an image reference")
         layers = [parse_layer(y, get.where("layers", i)) for i, y in enumerate(get.value("layers", list, []))]
         if not layers:
             raise RequestError(f"{get.where('layers')}: missing")
@@ -130,13 +133,13 @@ class BaseImage:
             image=image,
             index=index,
             manifests=dict(sorted(manifests.items())),
-            config=text("config", _DIGEST.pattern),
+            config=text("config", _DIGEST.pattern, _HEX),
             created=text("created"),
             system=text("system"),
-            suite=text("suite", "[a-z]*"),
-            glibc=text("glibc", r"[0-9]+\.[0-9]+"),
-            python=text("python", r"|(/[A-Za-z0-9_][A-Za-z0-9_.+-]*)+"),
-            python_version=text("python-version", f"|{_VERSION.pattern}"),
+            suite=text("suite", "[a-z]*", "a release's code name, or nothing"),
+            glibc=text("glibc", r"[0-9]+\.[0-9]+", "a version like 2.36"),
+            python=text("python", r"|(/[A-Za-z0-9_][A-Za-z0-9_.+-]*)+", "an absolute path, or nothing"),
+            python_version=text("python-version", f"|{_VERSION.pattern}", "a version, or nothing"),
             cuda=tuple(path for _, path in get.texts("cuda")),
             env=dict(sorted(env.items())),
             layers=tuple(layers),
@@ -146,12 +149,12 @@ class BaseImage:
 def parse_layer(data: Any, where: str) -> BaseLayer:
     """Check the table of a layer. Raises `RequestError` that names ``where`` and the key."""
     if not isinstance(data, dict):
-        raise RequestError(f"{where}: a table is needed")
+        raise RequestError(f"{where}: expected a table")
     get = Table(data, "", where, _LAYER_KEYS)
-    digest, diff_id = (get.text(key, "", _DIGEST.fullmatch, "a digest") for key in ("digest", "diff-id"))
-    kind = get.text("media-type", "", lambda v: v in MEDIA_TYPES.values(), "a kind of layer that is known")
+    digest, diff_id = (get.text(key, "", _DIGEST.fullmatch, _HEX) for key in ("digest", "diff-id"))
+    kind = get.text("media-type", "", lambda v: v in MEDIA_TYPES.values(), "the media type of a layer")
     if not (digest and diff_id and kind):
-        raise RequestError(f"{where}: digest, diff-id and media-type are needed")
+        raise RequestError(f"{where}: digest, diff-id and media-type are required")
     size = get.integer("size", 0, 1, MOST_BYTES)
     if not size:
         raise RequestError(f"{where}: size: missing")

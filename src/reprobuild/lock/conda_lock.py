@@ -67,9 +67,9 @@ def read_environment(file: Path, platform: str) -> Environment:
             raise RequestError(f"{file}: {key}: unknown key", hint=f"known here: {', '.join(_KNOWN)}")
     channels, entries = data.get("channels"), data.get("dependencies")
     if not _texts(channels) or not channels:
-        raise RequestError(f"{file}: channels: a list of channels is needed")
+        raise RequestError(f"{file}: channels: expected a list of channels")
     if not isinstance(entries, list) or not entries:
-        raise RequestError(f"{file}: dependencies: a list of packages is needed")
+        raise RequestError(f"{file}: dependencies: expected a list of packages")
     for entry in entries:
         # conda-lock passes over what it does not know, and leaves editable packages out with a warning.
         nested = entry.get("pip") if isinstance(entry, dict) and list(entry) == ["pip"] else None
@@ -78,8 +78,8 @@ def read_environment(file: Path, platform: str) -> Environment:
         for line in nested or ():
             if line.lstrip().startswith(("-", ".", "/")) or "://" in line:
                 raise RequestError(
-                    f"{file}: dependencies: pip: {line!r} is no package of an index",
-                    hint="name packages and versions; publish a wheel of what is not on an index of yours",
+                    f"{file}: dependencies: pip: {line!r} is not a package of an index",
+                    hint="give names and versions; publish a wheel to your own index for what no index has",
                 )
     with _quiet(file), tempfile.TemporaryDirectory(prefix="reprobuild-conda-") as folder:
         from conda_lock.src_parser import make_lock_spec
@@ -121,8 +121,8 @@ def read_conda_lock(file: Path, platform: str) -> CondaLock:
     bare = sorted(p.name for p in found if not p.hash.sha256)
     if bare:
         raise RequestError(
-            f"{file}: no sha256 of {', '.join(bare)}",
-            hint="conda-lock writes it where the channel has it; nothing is taken on MD5 alone",
+            f"{file}: no SHA-256 for {', '.join(bare)}",
+            hint="conda-lock writes it where the channel has it; MD5 alone is not accepted",
         )
     return CondaLock(
         channels=tuple(channel.url for channel in lock.metadata.channels),
@@ -145,8 +145,8 @@ def write_conda_lock(lock: Lock) -> str:
     bare = [p.name for p in lock.conda if p.md5 is None]
     if lock.request.conda is None or bare:
         raise RequestError(
-            f"no conda-lock.yml can be made of {lock.request.name}: "
-            + (f"the channel has no MD5 of {', '.join(bare)}" if bare else "it has no conda packages"),
+            f"cannot write a conda-lock.yml for {lock.request.name}: "
+            + (f"the channel has no MD5 for {', '.join(bare)}" if bare else "it has no conda packages"),
         )
     with _quiet(Path("conda-lock.yml")), tempfile.TemporaryDirectory(prefix="reprobuild-conda-") as folder:
         from conda_lock.lockfile import write_conda_lock_file
@@ -215,7 +215,7 @@ def _yaml(file: Path) -> Mapping[str, Any]:
     except yaml.YAMLError as error:
         raise RequestError(f"{file}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(data, dict):
-        raise RequestError(f"{file}: not an environment or lock of conda")
+        raise RequestError(f"{file}: not a conda environment or lock")
     return data
 
 
@@ -236,7 +236,7 @@ def _requirement(dependency: Any) -> str:
     extras = f"[{','.join(sorted(dependency.extras))}]" if dependency.extras else ""
     version = getattr(dependency, "version", "")
     if not hasattr(dependency, "version"):
-        raise ValueError(f"{dependency.name} is no package of an index")
+        raise ValueError(f"{dependency.name} is not a package of an index")
     return f"{dependency.name}{extras}{'' if version in ('', '*') else version}"
 
 

@@ -223,7 +223,7 @@ def _values(
             continue
         meaning: Meaning
         if kind == "variable":
-            meaning, why = "numbers", "baked into the image to hold results still"
+            meaning, why = "numbers", "set in the image so that results stay the same"
         elif _REQUEST_NUMBERS.fullmatch(name):
             meaning, why = "numbers", "decides what computes, and how"
         else:

@@ -22,6 +22,6 @@ def check_hashes(lock: Lock, allowed: Mapping[str, frozenset[str]]) -> None:
     ]
     if wrong:
         raise ResolveError(
-            f"the index has other bytes than the hashes that were imported: {', '.join(wrong)}",
+            f"files on the index do not match the imported hashes: {', '.join(wrong)}",
             hint="use the index that the file was made with, or import it without hashes",
         )

@@ -242,7 +242,7 @@ class Lock:
         lines = request.differences(self.request)
         if lines:
             raise LockError(
-                f"{where} is for another request ({'; '.join(lines)})",
+                f"{where} was made for a different request ({'; '.join(lines)})",
                 hint="run `reprobuild lock` to bring it up to date",
             )
 

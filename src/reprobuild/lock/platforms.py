@@ -60,7 +60,8 @@ def parse_locks(text: str, where: str) -> tuple[Lock, ...]:
     parts = own.get("platforms")
     if not isinstance(parts, dict) or len(parts) < 2 or not all(isinstance(p, dict) for p in parts.values()):
         raise LockError(
-            f"{where}: tool.reprobuild.platforms: a table for each platform is needed", hint=RENEW
+            f"{where}: tool.reprobuild.platforms: expected a table for each platform",
+            hint=RENEW,
         )
     unknown = sorted(parts.keys() - MACHINES.keys())
     if unknown:
@@ -69,10 +70,10 @@ def parse_locks(text: str, where: str) -> tuple[Lock, ...]:
         parse_table(_alone(data, own, platform), f"{where}: {platform}") for platform in sorted(parts)
     )
     if locks[0].request.platforms != tuple(lock.platform for lock in locks):
-        raise LockError(f"{where}: it is not for the platforms that its request names", hint=RENEW)
+        raise LockError(f"{where}: its platforms are not those of its request", hint=RENEW)
     if tomllib.loads(dump_locks(locks)) != data:
         raise LockError(
-            f"{where}: its content does not fit the digest it carries, so it was changed by hand", hint=RENEW
+            f"{where}: its content does not match its digest, so the file was edited by hand", hint=RENEW
         )
     return locks
 

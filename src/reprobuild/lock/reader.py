@@ -18,17 +18,22 @@ from ..request.model import Request
 from .base_image import BaseImage
 from .model import FORMAT, MACHINES, CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
 
-RENEW = "restore it from version control, or make it anew with `reprobuild lock --upgrade`"
+RENEW = "restore it from version control, or lock again with `reprobuild lock --upgrade`"
 """What to do about a lock that cannot be used; without ``--upgrade`` its pins would be read, to keep them."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _WHEEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.whl")
 _POOL_PATH = re.compile(r"pool/[A-Za-z0-9+.~_/-]+\.deb")
+_DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _DEBIAN_VERSION = re.compile(r"[A-Za-z0-9.+~:-]+")
 _CONDA_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.(conda|tar\.bz2)")
 _CONDA_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*")
+_SUBDIR = re.compile("linux-64|linux-aarch64|noarch")
+_MD5 = re.compile("[0-9a-f]{32}")
 _GPU_TARGET = re.compile(r"(sm|compute)_[0-9]+[a-z]?")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+
+_KINDS = {str: "text", int: "a whole number", dict: "a table", list: "a list"}
 
 
 def parse_lock(text: str, where: str) -> Lock:
@@ -54,7 +59,7 @@ def parse_table(data: Mapping[str, Any], where: str) -> Lock:
         raise LockError(f"{where}: {error}", hint=RENEW) from None
     if recorded != lock.digest:
         raise LockError(
-            f"{where}: its content does not fit the digest it carries, so it was changed by hand",
+            f"{where}: its content does not match its digest, so the file was edited by hand",
             hint=RENEW,
         )
     return lock
@@ -72,13 +77,13 @@ def _lock(data: Mapping[str, Any]) -> Lock:
     _keys(data, "", "lock-version environments requires-python created-by packages tool")
     tool = data.get("tool", {})
     if "reprobuild" not in tool:
-        raise _BadError("[tool.reprobuild] is missing, so this lock is of another tool")
+        raise _BadError("[tool.reprobuild] is missing, so another tool wrote this lock")
     _keys(tool, "tool", "reprobuild")
     own = _get(tool, "tool", "reprobuild", dict)
     place = "tool.reprobuild"
     if _get(own, place, "format", int) != FORMAT:
         raise _BadError(
-            f"{place}.format: {own['format']} is not {FORMAT}, so another version of reprobuild wrote it"
+            f"{place}.format: expected {FORMAT}, got {own['format']}, by another version of reprobuild"
         )
     _keys(
         own,
@@ -91,7 +96,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         raise _BadError(f"{place}.platform: {platform!r} is not one of {', '.join(MACHINES)}")
     epoch = _get(own, place, "epoch", int)
     if not 0 <= epoch < 2**33:
-        raise _BadError(f"{place}.epoch: {epoch} is no time that a tar file can hold")
+        raise _BadError(f"{place}.epoch: {epoch} is not a valid epoch: expected seconds since 1970")
     try:
         request = Request.from_dict(_get(own, place, "request", dict), f"{place}.request")
         base = BaseImage.from_dict(_get(own, place, "base", dict), place) if "base" in own else None
@@ -100,10 +105,10 @@ def _lock(data: Mapping[str, Any]) -> Lock:
     variables = _get(own, place, "variables", dict)
     for key, value in variables.items():
         if not _VARIABLE.fullmatch(key) or not isinstance(value, str) or not value.isprintable():
-            raise _BadError(f"{place}.variables.{key}: not a variable name and one line of text")
+            raise _BadError(f"{place}.variables.{key}: expected a name and one line of text")
     known = _get(own, place, "architectures", list) if "architectures" in own else []
     if not all(isinstance(each, str) and _GPU_TARGET.fullmatch(each) for each in known):
-        raise _BadError(f"{place}.architectures: a list like ['sm_80', 'compute_90'] is needed")
+        raise _BadError(f"{place}.architectures: expected a list like ['sm_80', 'compute_90']")
     lock = Lock(
         request=request,
         platform=platform,
@@ -130,32 +135,32 @@ def _lock(data: Mapping[str, Any]) -> Lock:
 def _derived(lock: Lock, data: Mapping[str, Any], own: Mapping[str, Any], place: str) -> None:
     for key, value in lock.header.items():
         if data.get(key) != value:
-            raise _BadError(f"{key}: {data.get(key)!r} stands where this lock has {value!r}")
+            raise _BadError(f"{key}: expected {value!r}, got {data.get(key)!r}")
     if own.get("stack") != lock.stack:
-        raise _BadError(f"{place}.stack: does not fit the locked packages")
+        raise _BadError(f"{place}.stack: does not match the locked packages")
     if own.get("request-digest") != lock.request.digest:
-        raise _BadError(f"{place}.request-digest: does not fit the request in the lock")
+        raise _BadError(f"{place}.request-digest: does not match the request in the lock")
     if lock.request.platforms and lock.platform not in lock.request.platforms:
-        raise _BadError(f"{place}.platform: {lock.platform} is not one that the request asks for")
+        raise _BadError(f"{place}.platform: {lock.platform} is not one of the request's platforms")
     if bool(lock.conda) != (lock.request.conda is not None):
-        raise _BadError(f"{place}.conda: does not fit the request in the lock")
+        raise _BadError(f"{place}.conda: does not match the request in the lock")
     if (lock.base is None) != (lock.request.base_image is None):
-        raise _BadError(f"{place}.base: does not fit the request in the lock")
+        raise _BadError(f"{place}.base: does not match the request in the lock")
     if lock.base is not None and lock.platform not in lock.base.manifests:
         raise _BadError(f"{place}.base.manifests: {lock.platform} is missing")
     missing = {"torch", "numpy", "pip"} - lock.distributions.keys()
     if missing:
-        raise _BadError(f"packages: {', '.join(sorted(missing))} missing")
+        raise _BadError(f"packages: {', '.join(sorted(missing))} not found")
     if "python" not in lock.stack:
         where = "conda: python" if lock.conda else f"debian: python{lock.request.python}"
-        raise _BadError(f"{place}.{where} missing")
+        raise _BadError(f"{place}.{where} not found")
 
 
 def _package(table: Mapping[str, Any], place: str) -> PythonPackage:
     _keys(table, place, "name version wheels")
     wheels = table.get("wheels", [])
     if len(wheels) != 1:
-        raise _BadError(f"{place}.wheels: one wheel is needed, not {len(wheels)}")
+        raise _BadError(f"{place}.wheels: expected one wheel, found {len(wheels)}")
     wheel, spot = wheels[0], f"{place}.wheels[0]"
     _keys(wheel, spot, "name upload-time url size hashes")
     _keys(_get(wheel, spot, "hashes", dict), f"{spot}.hashes", "sha256")
@@ -174,13 +179,13 @@ def _package(table: Mapping[str, Any], place: str) -> PythonPackage:
 
 
 def _filename(wheel: Mapping[str, Any], place: str, name: str, version: Version) -> str:
-    value = _form(wheel, place, "name", _WHEEL)
+    value = _form(wheel, place, "name", _WHEEL, "the file name of a wheel")
     try:
         found = parse_wheel_filename(value)[:2]
     except InvalidWheelFilename:
         found = None
     if found != (name, version):  # newer versions of packaging have looked already
-        raise _BadError(f"{place}.name: {value!r} is no wheel of {name} {version}")
+        raise _BadError(f"{place}.name: {value!r} is not a wheel of {name} {version}")
     return value
 
 
@@ -193,9 +198,9 @@ def _url(wheel: Mapping[str, Any], place: str) -> str:
     except ValueError:  # brackets that hold no IPv6 address
         good = secret = False
     if not good or not value.isprintable() or " " in value:
-        raise _BadError(f"{place}.url: not an https, http or file address")
+        raise _BadError(f"{place}.url: expected an https, http or file URL")
     if secret:
-        raise _BadError(f"{place}.url: carries a user name or password")
+        raise _BadError(f"{place}.url: contains a user name or password")
     return value
 
 
@@ -213,14 +218,14 @@ def _uploaded(wheel: Mapping[str, Any], place: str) -> datetime | None:
 
 def _debian(table: Any, place: str) -> DebianPackage:
     if not isinstance(table, dict):
-        raise _BadError(f"{place}: a table is needed")
+        raise _BadError(f"{place}: expected a table")
     _keys(table, place, "name version architecture archive path size sha256")
     return DebianPackage(
-        name=_form(table, place, "name", re.compile(r"[a-z0-9][a-z0-9+.-]+")),
-        version=_form(table, place, "version", _DEBIAN_VERSION),
-        architecture=_form(table, place, "architecture", re.compile(r"[a-z0-9]+")),
-        archive=_form(table, place, "archive", re.compile(r"[a-z][a-z-]*")),
-        path=_form(table, place, "path", _POOL_PATH),
+        name=_form(table, place, "name", _DEBIAN_NAME, "a Debian package's name"),
+        version=_form(table, place, "version", _DEBIAN_VERSION, "a Debian version"),
+        architecture=_form(table, place, "architecture", re.compile(r"[a-z0-9]+"), "one like amd64"),
+        archive=_form(table, place, "archive", re.compile(r"[a-z][a-z-]*"), "one like debian-security"),
+        path=_form(table, place, "path", _POOL_PATH, "one like pool/main/…/NAME.deb"),
         sha256=_sha256(table, place),
         size=_size(table, place),
     )
@@ -228,19 +233,19 @@ def _debian(table: Any, place: str) -> DebianPackage:
 
 def _conda(table: Any, place: str) -> CondaPackage:
     if not isinstance(table, dict):
-        raise _BadError(f"{place}: a table is needed")
+        raise _BadError(f"{place}: expected a table")
     _keys(table, place, "name version build subdir url size sha256 md5 upload-time depends constrains")
     url = _url(table, place)
     if not _CONDA_FILE.fullmatch(url.rpartition("/")[2]):
-        raise _BadError(f"{place}.url: names no conda package")
+        raise _BadError(f"{place}.url: does not name a conda package")
     return CondaPackage(
-        name=_form(table, place, "name", _CONDA_WORD),
-        version=_form(table, place, "version", _CONDA_WORD),
-        build=_form(table, place, "build", _CONDA_WORD),
-        subdir=_form(table, place, "subdir", re.compile("linux-64|linux-aarch64|noarch")),
+        name=_form(table, place, "name", _CONDA_WORD, "a conda package's name"),
+        version=_form(table, place, "version", _CONDA_WORD, "a conda version"),
+        build=_form(table, place, "build", _CONDA_WORD, "a conda build string"),
+        subdir=_form(table, place, "subdir", _SUBDIR, "linux-64, linux-aarch64 or noarch"),
         url=url,
         sha256=_sha256(table, place),
-        md5=_form(table, place, "md5", re.compile("[0-9a-f]{32}")) if "md5" in table else None,
+        md5=_form(table, place, "md5", _MD5, "32 lower-case hex digits") if "md5" in table else None,
         size=_size(table, place),
         depends=_specs(table, place, "depends"),
         uploaded=_uploaded(table, place),
@@ -251,7 +256,7 @@ def _conda(table: Any, place: str) -> CondaPackage:
 def _specs(table: Mapping[str, Any], place: str, key: str) -> tuple[str, ...]:
     specs = _get(table, place, key, list)
     if not all(isinstance(spec, str) and spec.isprintable() for spec in specs):
-        raise _BadError(f"{place}.{key}: a list of text is needed")
+        raise _BadError(f"{place}.{key}: expected a list of text")
     return tuple(specs)
 
 
@@ -265,32 +270,32 @@ def _get(table: Mapping[str, Any], place: str, key: str, kind: type) -> Any:
     if key not in table:
         raise _BadError(f"{place}.{key}: missing")
     if type(table[key]) is not kind:
-        raise _BadError(f"{place}.{key}: {kind.__name__} is needed, not {table[key]!r}")
+        raise _BadError(f"{place}.{key}: expected {_KINDS[kind]}, got {table[key]!r}")
     return table[key]
 
 
-def _form(table: Mapping[str, Any], place: str, key: str, form: re.Pattern[str]) -> str:
+def _form(table: Mapping[str, Any], place: str, key: str, form: re.Pattern[str], like: str) -> str:
     value: str = _get(table, place, key, str)
     if not form.fullmatch(value) or ".." in value.split("/"):
-        raise _BadError(f"{place}.{key}: {value!r} has not the form of one")
+        raise _BadError(f"{place}.{key}: {value!r} is not a valid {key}: expected {like}")
     return value
 
 
 def _sha256(table: Mapping[str, Any], place: str) -> str:
     value: str = _get(table, place, "sha256", str)
     if not _SHA256.fullmatch(value):
-        raise _BadError(f"{place}.sha256: {value!r} is not 64 hex digits")
+        raise _BadError(f"{place}.sha256: {value!r} is not a SHA-256: expected 64 lower-case hex digits")
     return value
 
 
 def _size(table: Mapping[str, Any], place: str) -> int:
     value: int = _get(table, place, "size", int)
     if value <= 0:
-        raise _BadError(f"{place}.size: {value} is not a size in bytes")
+        raise _BadError(f"{place}.size: {value} is not a valid size: expected a number of bytes, at least 1")
     return value
 
 
 def _unique(names: list[str], place: str) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise _BadError(f"{place}: {', '.join(twice)} stands there twice")
+        raise _BadError(f"{place}: {', '.join(twice)} is listed more than once")

@@ -109,13 +109,13 @@ def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
     """
     if lock.conda:
         raise RenderError(
-            "a lock with conda packages has no self-contained Dockerfile: they are linked outside of it",
-            hint="leave --self-contained out",
+            "a lock with conda packages has no self-contained Dockerfile: they are linked outside it",
+            hint="omit --self-contained",
         )
     if lock.base is not None:
         raise RenderError(
-            "a lock with a base image has no self-contained Dockerfile: the Debian root is another's",
-            hint="leave --self-contained out",
+            "a lock with a base image has no self-contained Dockerfile: its root is that image",
+            hint="omit --self-contained",
         )
     debs = [
         _Remote(name=f"{p.name}_{p.architecture}", url=debian.urls[p.sha256], sha256=p.sha256)
@@ -125,8 +125,8 @@ def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
     for each in [*debs, *wheels]:
         if not each.url.startswith(("http://", "https://")):
             raise RenderError(
-                f"{each.name} is on a disk ({each.url}), where no builder can fetch it",
-                hint="leave --self-contained out, or lock with an index that serves it",
+                f"{each.name} is a local file ({each.url}), which no builder can fetch",
+                hint="omit --self-contained, or lock with an index that serves it",
             )
     remote = {
         "debian": _grouped(debs),

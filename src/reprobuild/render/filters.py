@@ -43,7 +43,7 @@ def _form(pattern: str, kind: str, value: object, place: str) -> _Checked:
 def _refusal(value: object, kind: str, place: str) -> RenderError:
     return RenderError(
         f"{place}: {value!r} is not {kind}, so it could break out of its line in the Dockerfile",
-        hint="write the lock anew with `reprobuild lock`; if that does not help, report it as a bug",
+        hint="lock again with `reprobuild lock`; if that does not help, report it as a bug",
     )
 
 

@@ -120,7 +120,7 @@ class Request:
         base = Table(get.value("base", dict, {}), "base.", where, _KEYS["base."])
         determinism = Table(get.value("determinism", dict, {}), "determinism.", where, _KEYS["determinism."])
         cuda = get.text(
-            "cuda", None, lambda v: v == "cpu" or bool(_MINOR.fullmatch(v)), '"cpu" or like "12.1"'
+            "cuda", None, lambda v: v == "cpu" or bool(_MINOR.fullmatch(v)), '"cpu" or a version like "12.1"'
         )
         if cuda is None:
             raise RequestError(f'{where}: cuda: missing; give a version like "12.1", or "cpu"')
@@ -219,7 +219,7 @@ def _conda(table: Table) -> Conda | None:
     conda = Table(data, "conda.", table.where("")[:-2], _KEYS["conda."])
     if "environment" in data:
         # `workspace.read_env` has put the file's content in its place.
-        raise RequestError(f"{conda.where('environment')}: only a request's file can name one")
+        raise RequestError(f"{conda.where('environment')}: can only be set in a request file")
     channels = tuple(channel for _, channel in conda.texts("channels"))
     packages = tuple(sorted({spec for _, spec in conda.texts("packages")}))
     for key, values, form, kind in (
@@ -230,7 +230,7 @@ def _conda(table: Table) -> Conda | None:
             raise RequestError(f"{conda.where(key)}: missing; name at least one")
         wrong = [value for value in values if not form.fullmatch(value)]
         if wrong:
-            raise RequestError(f"{conda.where(key)}: {wrong[0]!r} is not {kind}")
+            raise RequestError(f"{conda.where(key)}: {wrong[0]!r} is not valid: expected {kind}")
     return Conda(channels=channels, packages=packages)
 
 
@@ -272,7 +272,7 @@ def _torch_index(table: Table) -> TorchIndex | None:
         "index",
         None,
         lambda v: v in get_args(TorchIndex),
-        '"pytorch", the one that can be named here; all others are settings of uv or pip',
+        '"pytorch"; other indexes are set in uv or pip',
     )
     return value
 
@@ -317,11 +317,11 @@ def _requirement(where: str, text: str) -> str:
     if requirement.url is not None:
         raise RequestError(
             f"{where}: {text!r} names a URL; only packages of an index can be locked",
-            hint="publish a wheel of it to an index of yours and name the package",
+            hint="publish a wheel to your own index, and name the package",
         )
     if requirement.name.lower() == "torch":
         raise RequestError(
-            f"{where}: torch is asked for with the key torch",
+            f"{where}: torch has a key of its own",
             hint='write torch = "2.4.1", or give --torch 2.4.1',
         )
     return str(requirement)
@@ -330,5 +330,5 @@ def _requirement(where: str, text: str) -> str:
 def _debian_name(where: str, text: str) -> str:
     """Return the name as it is. Raises `RequestError`."""
     if not _DEBIAN_NAME.fullmatch(text):
-        raise RequestError(f"{where}: {text!r} is not the name of a Debian package")
+        raise RequestError(f"{where}: {text!r} is not a valid name of a Debian package")
     return text

@@ -69,7 +69,7 @@ def base_image(base: Table) -> str | None:
         "image", None, Reference.parse, 'an image like "registry.example.org/team/base:1"'
     )
     if image is not None and base.has("debian"):
-        raise RequestError(f"{base.where('debian')}: give this or base.image, not both")
+        raise RequestError(f"{base.where('debian')}: cannot be combined with base.image")
     if image is None and base.has("allow-cuda"):
-        raise RequestError(f"{base.where('allow-cuda')}: is for a base.image, and there is none")
+        raise RequestError(f"{base.where('allow-cuda')}: needs base.image, which is not set")
     return image

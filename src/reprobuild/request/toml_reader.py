@@ -40,7 +40,7 @@ class Table:
         self._data, self._prefix, self._where = data, prefix, where
         for key in data:
             if key not in known:
-                raise RequestError(f"{self.where(key)}: unknown key", hint=f"known here: {', '.join(known)}")
+                raise RequestError(f"{self.where(key)}: unknown key", hint=f"known keys: {', '.join(known)}")
 
     def where(self, key: str, index: int | None = None) -> str:
         """Return the file and a key's place in it."""
@@ -54,14 +54,14 @@ class Table:
         """Return a value of a kind. Raises `RequestError`, as all here do."""
         value = self._data.get(key, default)
         if value is not default and type(value) is not kind:
-            raise RequestError(f"{self.where(key)}: {_KINDS[kind]} is needed, not {value!r}")
+            raise RequestError(f"{self.where(key)}: expected {_KINDS[kind]}, got {value!r}")
         return value
 
     def text(self, key: str, default: Any, good: Any, form: str) -> Any:
         """Return text that is good; ``form`` says in words what that is."""
         value = self.value(key, str, default)
         if value is not default and not good(value):
-            raise RequestError(f"{self.where(key)}: {value!r} is not {form}")
+            raise RequestError(f"{self.where(key)}: {value!r} is not a valid {key}: expected {form}")
         return value
 
     def texts(self, key: str) -> list[tuple[int, str]]:
@@ -69,22 +69,22 @@ class Table:
         values = self.value(key, list, [])
         for index, value in enumerate(values):
             if not isinstance(value, str):
-                raise RequestError(f"{self.where(key, index)}: text is needed, not {value!r}")
+                raise RequestError(f"{self.where(key, index)}: expected text in quotes, got {value!r}")
         return list(enumerate(values))
 
     def integer(self, key: str, default: Any, least: int, most: int) -> Any:
         """Return a whole number within limits."""
         value = self.value(key, int, default)
         if value is not default and not least <= value <= most:
-            raise RequestError(f"{self.where(key)}: {value} is not from {least} to {most}")
+            raise RequestError(f"{self.where(key)}: {value} is out of range: expected {least} to {most}")
         return value
 
 
 _KINDS = {
-    str: 'text in quotes, like "12.1",',
+    str: 'text in quotes, like "12.1"',
     int: "a whole number",
     bool: "true or false",
     list: 'a list like ["a", "b"]',
     dict: "a table",
-    date: "a date without quotes, like 2024-09-15,",
+    date: "a date without quotes, like 2024-09-15",
 }

@@ -70,7 +70,7 @@ class Apt:
             )
         if "does not have a Release file" in text and self._dated:
             return ResolveError(
-                f"the snapshot archive has no Debian {self._suite} of that day:\n{text}",
+                f"the snapshot server has no Debian {self._suite} for that day:\n{text}",
                 hint=f"correct as-of or base.debian in the request, or the address in {SNAPSHOT}",
             )
         if "does not have a Release file" in text:
@@ -93,7 +93,7 @@ class Apt:
             self._mirrors[key] = [s for s in values if s.named or s.url not in others]
         if not self._mirrors[MAIN]:
             raise ResolveError(
-                f"none of apt's sources of {self._suite} is an archive of Debian's",
+                f"none of apt's sources of {self._suite} is a Debian archive",
                 hint=f"name a mirror of it in {OVERRIDES[MAIN]}",
             )
         self._write_sources()

@@ -156,9 +156,7 @@ def _layers(manifest: Mapping[str, Any], config: Mapping[str, Any], name: str) -
         raise ResolveError(f"{name} is damaged: its manifest and its configuration have not the same layers")
     for layer in manifest["layers"]:
         if layer["mediaType"] not in MEDIA_TYPES:
-            raise ResolveError(
-                f"{name} has a layer of a kind that cannot be taken over: {layer['mediaType']}"
-            )
+            raise ResolveError(f"{name} has a layer of a kind that is not supported: {layer['mediaType']}")
     # Held to the form that a lock has before any of it is fetched.
     found = [asdict(layer) for layer in base_layers_of(manifest, config)]
     return tuple(

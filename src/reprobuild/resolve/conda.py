@@ -39,7 +39,7 @@ def check_wheels(conda: Sequence[CondaPackage], python: Sequence[PythonPackage])
 
             if not lets_in(spec, wheel.version):
                 raise ResolveError(
-                    f"{package.name} {package.version} from conda goes together with {spec} only, and the "
+                    f"{package.name} {package.version} from conda requires {spec}, and the "
                     f"wheel is {wheel.name} {wheel.version}",
                     hint="ask for other versions, or for both packages from conda",
                 )
@@ -111,7 +111,7 @@ def _check(request: Request, conda: Conda, packages: Sequence[CondaPackage]) -> 
     if _names_torch(conda) and not torch_from_conda(packages):
         raise ResolveError(
             "conda: none of the packages that were found brings pytorch",
-            hint="look at what the channel's packages of that name depend on",
+            hint="check what the channel's packages of that name depend on",
         )
     if not builds:
         return
@@ -128,10 +128,10 @@ def _check(request: Request, conda: Conda, packages: Sequence[CondaPackage]) -> 
             raise ResolveError(
                 f"conda gave {package.name} {package.version} {package.build}, a CPU build, and the request "
                 f"is for CUDA {request.cuda}",
-                hint="ask for another version of pytorch, or another CUDA, of which the channel has builds",
+                hint="ask for another version of pytorch, or another CUDA, for which the channel has builds",
             )
     if request.cuda != "cpu" and cudas != {request.cuda}:
         raise ResolveError(
             f"conda gave packages for CUDA {', '.join(sorted(cudas)) or 'of no version'}, not {request.cuda}",
-            hint="a package of the request may ask for another CUDA",
+            hint="a package of the request may depend on another CUDA",
         )

@@ -68,7 +68,7 @@ def solve(
     except GatewayError as error:
         raise ResolveError(
             f"a conda channel cannot be read: {_legible(str(error))}",
-            hint="look at the channel's name or address, the network and the proxy; CONDA_CHANNEL_ALIAS says "
+            hint="check the channel's name or address, the network and the proxy; CONDA_CHANNEL_ALIAS says "
             "where channels without an address are",
         ) from None
     except (InvalidMatchSpecError, ValueError) as error:
@@ -124,7 +124,7 @@ def _package(record: rattler.RepoDataRecord) -> CondaPackage:
         missing = "sha256" if record.sha256 is None else "size"
         raise ResolveError(
             f"the conda channel gives no {missing} of {record.file_name}",
-            hint="use a channel that does; nothing can be locked without it",
+            hint="use a channel that does: without it a package cannot be locked",
         )
     time = record.timestamp
     return CondaPackage(
@@ -153,7 +153,7 @@ def _channel_config() -> ChannelConfig:
         return ChannelConfig()
     if urlsplit(str(alias)).scheme not in ("http", "https", "file"):
         raise HostError(
-            f"conda's channel_alias is {scrub(str(alias))!r}, which is no address",
+            f"conda's channel_alias is {scrub(str(alias))!r}, which is not a URL",
             hint="correct CONDA_CHANNEL_ALIAS, or channel_alias in ~/.condarc",
         )
     return ChannelConfig(channel_alias=str(alias))

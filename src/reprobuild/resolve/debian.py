@@ -85,7 +85,7 @@ def resolve_debian(
             result = apt.plan(targets)
         if result.returncode != 0:
             raise ResolveError(
-                f"Debian {wanted.suite} has no set of packages for this request:\n{legible(result)}",
+                f"Debian {wanted.suite} has no set of packages that fits this request:\n{legible(result)}",
                 hint="change the request's apt packages",
             )
         return apt.packages(result.stdout.decode(), none=bool(wanted.installed))
@@ -97,9 +97,9 @@ def _check_date(suite: str, as_of: date, states: Mapping[str, datetime]) -> None
     if young:
         found = ", ".join(f"{name} of {state.date()}" for name, state in sorted(young.items()))
         raise ResolveError(
-            f"as-of {as_of} cannot be kept for the packages of Debian {suite}: the mirrors have {found} only",
-            hint=f"name a snapshot archive of Debian's, which has every earlier state, in {VARIABLE}; or a "
-            f"mirror that has stood still since, in {OVERRIDES[MAIN]}; or leave as-of out of the request",
+            f"as-of {as_of} cannot be applied to Debian {suite}: its mirrors have only {found}",
+            hint=f"name a Debian snapshot server, which has every earlier state, in {VARIABLE}; or a "
+            f"mirror that has not changed since, in {OVERRIDES[MAIN]}; or remove as-of from the request",
         )
 
 
@@ -110,7 +110,7 @@ def _check_names(wanted: DebianRequest, names: Sequence[str]) -> None:
         have = [name.removeprefix("python") for name in names if re.fullmatch(r"python[0-9]+\.[0-9]+", name)]
         raise ResolveError(
             f"Debian {wanted.suite} has no Python {wanted.python}; it has {' and '.join(have) or 'none'}",
-            hint="ask for that Python, or for another release of Debian with base.debian",
+            hint="ask for a Python that it has, or for another Debian release with base.debian",
         )
     for name in wanted.apt:
         if name not in names:

@@ -46,8 +46,8 @@ def files(project: str, session: requests.Session) -> Sequence[File]:
                 break
     if not found:
         raise ResolveError(
-            f"no index knows {project}: {', '.join(scrub(url) for url in indexes().all)}",
-            hint="name an index that does in UV_DEFAULT_INDEX or UV_INDEX",
+            f"no index has {project}: {', '.join(scrub(url) for url in indexes().all)}",
+            hint="set UV_DEFAULT_INDEX or UV_INDEX to an index that has it",
         )
     return found
 

@@ -107,8 +107,8 @@ def resolve(
     with new_session() as http, ThreadPoolExecutor(1, "apt") as pool:
         apt = pool.submit(system.packages, existing, upgrade.names, host)
         scan = TorchScan(http, request.as_of)
-        # The Python packages hang on the version of the release's C library, which apt takes seconds to tell.
-        # They are resolved meanwhile for the one that it most likely is, and again where it is another.
+        # The Python packages depend on the version of the release's C library, which apt takes seconds
+        # to find out. Meanwhile they are resolved for the most likely one, and again if it is another.
         likely = TargetPython(request.python, machine, system.likely_glibc([existing, *like]))
         found, refused = None, None
         try:
@@ -152,8 +152,8 @@ def _check_upgrade(upgrade: Upgrade, existing: Sequence[Lock]) -> None:
     unknown = [name for name in upgrade.packages if not known & {name, canonicalize_name(name)}]
     if unknown:
         raise ResolveError(
-            f"{', '.join(unknown)} cannot be upgraded, since the lock has no such package",
-            hint="give the name of a Python or Debian package that is in the lock",
+            f"{', '.join(unknown)} cannot be upgraded: not in the lock",
+            hint="name a package that is in the lock",
         )
 
 
@@ -221,8 +221,8 @@ def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[st
             wheels.append(text)
         elif requirement.specifier and not requirement.specifier.contains(version, prereleases=True):
             raise ResolveError(
-                f"{text} is asked for, and conda gives {requirement.name} {version}",
-                hint="ask for it in one place only, or for the same version in both",
+                f"{text} is required, but conda provides {requirement.name} {version}",
+                hint="require it in one place only, or the same version in both",
             )
     return wheels
 

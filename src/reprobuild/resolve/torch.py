@@ -91,13 +91,13 @@ class TorchScan:
         releases = self.releases(target, wanted)
         if self._until is not None and self._pages and not any(f.uploaded for f in self._pages):
             raise ResolveError(
-                "the index does not say when its files of torch were published, so as-of cannot be kept",
-                hint="use an index that gives upload times (PEP 700), or leave as-of out of the request",
+                "the index does not say when its torch files were published, so as-of cannot be applied",
+                hint="use an index that gives upload times (PEP 700), or remove as-of from the request",
             )
         if wanted and not releases:
             raise ResolveError(
                 f"the index has no torch {_said(wanted)} {self._where(target)}",
-                hint="leave torch out of the request to get the newest for its CUDA",
+                hint="omit torch from the request to get the newest for its CUDA",
             )
         for release in releases:
             if prefer == str(release.version) and self.cuda_of(release, target) == cuda:
@@ -136,13 +136,13 @@ class TorchScan:
             built = f"is built for CUDA {', '.join(seen)}" if seen else "names no CUDA that it is built for"
             return ResolveError(
                 f"torch {_said(wanted)} {built}, not for {cuda}",
-                hint="change cuda or torch in the request; without torch the newest for the CUDA is taken",
+                hint="change cuda or torch in the request; without torch, the newest for the CUDA is used",
             )
         where = self._where(target)
         if first := self._first_later(cuda, target):
             return ResolveError(
                 f"no torch {where} is built for CUDA {cuda}",
-                hint=f"torch {first} is the first for it, and was published later: ask for a later as-of",
+                hint=f"torch {first} is the first, published later: set a later as-of",
             )
         if not seen:
             return ResolveError(
@@ -153,7 +153,7 @@ class TorchScan:
         table = ", ".join(f"{name} (torch {seen[name]})" for name in have)
         return ResolveError(
             f"no torch {where} is built for CUDA {cuda}",
-            hint=f"the index has, with the newest torch of each: {table}. PyTorch's own index may have it: "
+            hint=f"the index has, with the newest torch: {table}. PyTorch's own index may have it: "
             'write index = "pytorch" into the request, or give --index pytorch',
         )
 

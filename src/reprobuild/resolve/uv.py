@@ -149,7 +149,7 @@ def _refusal(result: Completed, as_of: date | None, backend: str | None) -> Reso
     if backend is not None and "for '--torch-backend" in text:
         known = re.findall(r"\bcu[0-9]+\b", text.partition("possible values")[2])
         return ResolveError(
-            f"uv knows no index of PyTorch's that is called {backend}",
+            f"uv knows no PyTorch index named {backend}",
             hint=f"it knows {', '.join(reversed(known))} and cpu; change cuda in the request",
         )
     lines = [line for raw in text.splitlines() if (line := _DRAWING.sub(" ", raw).strip())]
@@ -161,14 +161,14 @@ def _refusal(result: Completed, as_of: date | None, backend: str | None) -> Reso
         del causes[0]
     if any(line.startswith("Wheels are required") for line in hints):
         hints = [
-            "only wheels can be locked; ask for a version that has one, or put a wheel on an index of yours"
+            "only wheels can be locked; ask for a version that has one, or publish a wheel to your own index"
         ]
     if "+conda" in text:
         hints.append("a version that ends in +conda is that of a conda package; ask for versions that fit it")
     if as_of is not None:
-        hints.append(f"only what was published by {as_of} counts; the request says so with as-of")
+        hints.append(f"the request's as-of allows only what was published by {as_of}")
         if backend is not None:
-            hints.append("PyTorch's own index gives no dates, so as-of and index do not go together")
+            hints.append("PyTorch's own index gives no dates, so as-of cannot be combined with index")
     return ResolveError(
         "the Python packages cannot be resolved: " + "\n".join(causes),
         hint="\n".join(hints) or "correct the versions or names in the request",
@@ -182,7 +182,7 @@ def _read(
         lock = Pylock.from_dict(tomllib.loads(text))
     except (PylockValidationError, ValueError) as error:
         raise ResolveError(
-            f"uv's answer cannot be read: {error}", hint="install another version of uv"
+            f"uv's output cannot be read: {error}", hint="install another version of uv"
         ) from None
     chosen = [_choose(package, target) for package in lock.packages if package.name not in provided]
     with ThreadPoolExecutor(16, "wheel-size") as pool:
@@ -196,7 +196,7 @@ def _choose(package: Package, target: TargetPython) -> tuple[Package, PackageWhe
         raise ResolveError(
             f"{package.name} {package.version or ''} has no wheel for Python {target.python} on "
             f"{target.uv_platform}; only wheels can be locked",
-            hint="ask for a version that has one, or publish a wheel of it to an index of yours",
+            hint="ask for a version that has one, or publish a wheel to your own index",
         )
     return package, wheels[best]
 
@@ -206,8 +206,8 @@ def _locked(package: Package, wheel: PackageWheel, base: str, session: requests.
     sha256 = wheel.hashes.get("sha256")
     if sha256 is None:
         raise ResolveError(
-            f"the index gives no sha256 of {wheel.filename}",
-            hint="use an index that does; nothing can be locked without it",
+            f"the index gives no SHA-256 for {wheel.filename}",
+            hint="use an index that does: without it a file cannot be locked",
         )
     return PythonPackage(
         name=package.name,
@@ -243,6 +243,6 @@ def _size(address: str, session: requests.Session) -> int:
             return int(whole or answer.headers["Content-Length"])
     except (requests.RequestException, OSError, KeyError, ValueError) as error:
         raise ResolveError(
-            f"the size of {without_credentials(address)} cannot be had: {scrub(str(error))}",
-            hint="try again; the server must tell a file's length",
+            f"the size of {without_credentials(address)} cannot be determined: {scrub(str(error))}",
+            hint="try again; the server must report the size of a file",
         ) from None
