@@ -200,7 +200,7 @@ def test_a_bad_request_is_refused_by_its_place(text: str, words: str, ready: Ind
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--cuda", "12"], '--cuda: \'12\' is not "cpu" or like "12.1"'),
+        (["--cuda", "12"], "--cuda: '12' is not a valid cuda"),
         (["--cuda", "12.1", "--package", "a b"], "--package: 'a b' is not a PEP 508 requirement"),
         (["--cuda", "12.1", "--package", "torch"], "--torch 2.4.1"),
         (["--cuda", "12.1", "--seed", "-1"], "--seed: -1 is out of range: expected 0 to 4294967295"),

@@ -140,7 +140,7 @@ def test_a_bad_layer_is_refused(key: str, value: Any) -> None:
 
 def test_a_base_that_the_request_does_not_ask_for() -> None:
     for lock in (replace(LOCK, request=PLAIN.request), replace(PLAIN, request=LOCK.request)):
-        with pytest.raises(LockError, match=r"base: does not fit the request"):
+        with pytest.raises(LockError, match=r"base: does not match the request"):
             parse_lock(lock.dump(), "x")
 
 

@@ -234,7 +234,7 @@ def test_a_conda_package_that_does_not_want_a_wheel_beside_it(
     write(conda(["strict", "numpy <2"], packages='["frames==1.0"]', torch='"2.0.1"', cuda='"11.7"'))
     said = call("lock", "a")
     assert said.status == 5
-    assert "strict 1.0 from conda goes together with frames >=2 only, and the wheel is frames 1.0" in said.err
+    assert "strict 1.0 from conda requires frames >=2, and the wheel is frames 1.0" in said.err
     write(conda(["strict", "numpy <2"], packages='["frames"]', torch='"2.4.1"'))
     assert "with pytorch <2.4 only, and the wheel is torch 2.4.1" in call("lock", "a").err
     write(conda(["strict", "numpy <2"], packages='["frames"]', torch='"2.0.1"', cuda='"11.7"'))
@@ -526,7 +526,7 @@ def test_a_conda_lock_is_taken_over_with_its_pins(forge: Channel, call: Call) ->
     assert "do not match the imported hashes: nccl" in said.err
     Path("bare-lock.yml").write_text(text.replace(f"    sha256: {sha256}\n", ""))
     said = call("lock", "--from", "bare-lock.yml", "--name", "d")
-    assert (said.status, "bare-lock.yml: no sha256 of nccl" in said.err) == (3, True)
+    assert (said.status, "bare-lock.yml: no SHA-256 for nccl" in said.err) == (3, True)
 
 
 def test_an_environment_is_taken_over(forge: Channel, call: Call) -> None:
@@ -540,7 +540,7 @@ def test_a_check_writes_no_conda_lock(forge: Channel, call: Call) -> None:
     write(conda(["pytorch"]))
     assert call("lock", "a").status == 0
     said = call("lock", "a", "--check", "--conda-lock", "x.yml")
-    assert (said.status, "does not go with --conda-lock" in said.err) == (2, True)
+    assert (said.status, "--conda-lock" in said.err) == (2, True)
     assert not Path("x.yml").exists()
 
 
