@@ -84,7 +84,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING, TextIO, TypeVar
 
 
 # --- names ------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def program_hash() -> str:
 # --- outcomes ---------------------------------------------------------------------------------------------
 # What a check may say: its results, or why there are none.
 
-Results = Mapping[str, Any] | None
+Results = Mapping[str, object] | None
 
 
 class Failed(Exception):  # noqa: N818 -- an outcome
@@ -260,8 +260,12 @@ class _Lazy:
         return getattr(importlib.import_module(self._name), attribute)
 
 
-torch: Any = _Lazy("torch")
-np: Any = _Lazy("numpy")
+__all__ = ["np", "torch"]
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+else:
+    np, torch = _Lazy("numpy"), _Lazy("torch")
 
 
 # --- exact ------------------------------------------------------------------------------------------------
@@ -270,7 +274,7 @@ np: Any = _Lazy("numpy")
 KEPT = 32  # values of each float result that the report holds
 
 
-def numbers(*shape: int, salt: int = 0, dtype: str = "float32", device: str = "cpu") -> Any:
+def numbers(*shape: int, salt: int = 0, dtype: str = "float32", device: str = "cpu") -> torch.Tensor:
     """Return a tensor of values from -1 to 1 that are the same on every machine; no generator is involved.
 
     The values have 53 bits before they are rounded to ``dtype``: sums of shorter ones can be exact, and then
@@ -284,7 +288,7 @@ def numbers(*shape: int, salt: int = 0, dtype: str = "float32", device: str = "c
     return torch.from_numpy(unit * 2 - 1).reshape(shape).to(getattr(torch, dtype)).to(device)
 
 
-def indices(count: int, below: int, *, salt: int = 0, device: str = "cpu") -> Any:
+def indices(count: int, below: int, *, salt: int = 0, device: str = "cpu") -> torch.Tensor:
     """Return ``count`` int64 indices from 0 to ``below - 1``, the same on every machine."""
     unit = (numbers(count, salt=salt, dtype="float64") + 1) / 2
     return (unit * below).long().clamp_(max=below - 1).to(device)
@@ -322,7 +326,7 @@ def kept(value: Any) -> dict[str, str] | None:
     return {"type": str(flat.dtype)[6:], "data": base64.b64encode(raw(chosen)).decode()}
 
 
-def flattened(value: Any) -> bytes:
+def flattened(value: object) -> bytes:
     """Return the bytes of a result that may be nested in dicts, tuples and lists."""
     if isinstance(value, Mapping):
         value = tuple(value.values())
@@ -344,7 +348,7 @@ def difference(name: str, first: Any, second: Any) -> dict[str, str] | None:
     return {"what": what, "expected": expected, "got": got}
 
 
-def doubles(value: Any) -> Any:
+def doubles(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
     """Return a tensor or array of any type as one of float64, or complex128, for a message."""
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
@@ -361,7 +365,7 @@ def must_be(what: str, *, got: object, expected: object) -> None:
         )
 
 
-def must_differ(what: str, first: Any, second: Any) -> None:
+def must_differ(what: str, first: object, second: object) -> None:
     """Raise `Failed` when two results that have nothing in common have the same bytes."""
     if raw(first) == raw(second):
         raise Failed(
@@ -370,7 +374,7 @@ def must_differ(what: str, first: Any, second: Any) -> None:
         )
 
 
-def must_repeat(run: Callable[[], Any], times: int) -> None:
+def must_repeat(run: Callable[[], object], times: int) -> None:
     """Raise `Failed` when a function's result is not the same in so many runs."""
     first = run()
     for _ in range(times - 1):
@@ -386,6 +390,7 @@ def must_repeat(run: Callable[[], Any], times: int) -> None:
 # A deviation that befalls each call with probability p is found by n calls unless it befalls none of them,
 # so with probability 1 - (1 - p) ** n.
 
+_Value = TypeVar("_Value")
 CONFIDENCE = 0.99
 RATES = {"battery": 1 / 20, "full": 1 / 200}
 """The rate of deviations that `steady` finds with `CONFIDENCE`."""
@@ -418,7 +423,7 @@ class Repeats:
 REPEATED = Repeats(math.ceil(calls_for(RATES["battery"]) / RUNS))
 
 
-def steady(run: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+def steady(run: Callable[[], Mapping[str, _Value]]) -> dict[str, _Value]:
     """Return what ``run`` gives, as "small NAME"; it is for shapes that take well below a millisecond.
 
     It is called as often as `REPEATED` wants, beside the large shapes of the check, which cost too much for
@@ -439,7 +444,7 @@ def steady(run: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
 # --- gradients --------------------------------------------------------------------------------------------
 # Outputs together with their gradients.
 
-def with_gradients(function: Callable[..., Any], *inputs: Any) -> dict[str, Any]:
+def with_gradients(function: Callable[..., torch.Tensor], *inputs: torch.Tensor) -> dict[str, torch.Tensor]:
     """Return the output of a function of tensors, and the gradient of each; the output's own is `numbers`."""
     inputs = tuple(value.detach().requires_grad_() for value in inputs)
     output = function(*inputs)
@@ -448,7 +453,7 @@ def with_gradients(function: Callable[..., Any], *inputs: Any) -> dict[str, Any]
     return {"output": output, **{f"gradient{i}": gradient for i, gradient in enumerate(gradients)}}
 
 
-def filled(module: Any, device: str) -> Any:
+def filled(module: torch.nn.Module, device: str) -> torch.nn.Module:
     """Return a module on a device, its parameters small `numbers`."""
     with torch.no_grad():
         for salt, parameter in enumerate(module.parameters()):
@@ -456,7 +461,7 @@ def filled(module: Any, device: str) -> Any:
     return module.to(device)
 
 
-def module_with_gradients(module: Any, *inputs: Any) -> dict[str, Any]:
+def module_with_gradients(module: torch.nn.Module, *inputs: torch.Tensor) -> dict[str, torch.Tensor]:
     """Return the output of a module, and the gradients of its parameters and of its first input."""
     parameters = dict(module.named_parameters())
     first = inputs[0].detach().requires_grad_()
@@ -574,7 +579,7 @@ def facts(gpu_reason: str) -> dict[str, Any]:
 # --- operations -------------------------------------------------------------------------------------------
 # Operations whose results have to repeat.
 
-def convolution(device: str, kind: str, size: Sequence[int], **options: Any) -> dict[str, Any]:
+def convolution(device: str, kind: str, size: Sequence[int], **options: int) -> dict[str, torch.Tensor]:
     """Return output and gradients of torch.nn.KIND from 8 to 16 channels, a batch of 8, a kernel of 3.
 
     Beside it, of a small one: from 2 to 4 channels, a batch of 2, 6 values along each side.
@@ -586,7 +591,9 @@ def convolution(device: str, kind: str, size: Sequence[int], **options: Any) -> 
     return both(large, numbers(8, 8, *size, device=device), small, few)
 
 
-def both(large: Any, values: Any, small: Any, few: Any) -> dict[str, Any]:
+def both(
+    large: torch.nn.Module, values: torch.Tensor, small: torch.nn.Module, few: torch.Tensor
+) -> dict[str, torch.Tensor]:
     """Return output and gradients of a module, and those of a small one, which `steady` repeats."""
     return {**module_with_gradients(large, values), **steady(lambda: module_with_gradients(small, few))}
 
@@ -619,7 +626,7 @@ def conv_transposed(device: str) -> Results:
 def depthwise_batchnorm(device: str) -> Results:
     """Depthwise convolution and batch norm repeat, forward and backward."""
 
-    def module(channels: int) -> Any:
+    def module(channels: int) -> torch.nn.Module:
         nn = torch.nn
         layers = nn.Conv2d(channels, channels, 3, groups=channels), nn.BatchNorm2d(channels), nn.ReLU()
         return filled(nn.Sequential(*layers), device)
@@ -638,7 +645,7 @@ def matmul(device: str) -> Results:
     results["mv"] = torch.mv(numbers(500, 700, device=device), numbers(700, salt=1, device=device))
     a, b = (numbers(16, 16, salt=salt, device=device) for salt in (1, 2))
 
-    def small() -> dict[str, Any]:
+    def small() -> dict[str, torch.Tensor]:
         found = {"bfloat16": torch.matmul(a.bfloat16(), b.bfloat16()), "mv": torch.mv(a, b[0])}
         found["float64"] = torch.matmul(a.double(), b.double())
         return {**with_gradients(torch.matmul, a, b), **found}
@@ -651,7 +658,7 @@ def bmm(device: str) -> Results:
     """A batch of products repeats, forward and backward, also baddbmm."""
     a, b, c = (numbers(8, 96, 96, salt=salt, device=device) for salt in (1, 2, 3))
 
-    def products(c: Any, a: Any, b: Any) -> dict[str, Any]:
+    def products(c: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> dict[str, torch.Tensor]:
         added = with_gradients(torch.baddbmm, c, a, b)
         named = {f"baddbmm {name}": value for name, value in added.items()}
         return {**with_gradients(torch.bmm, a, b), **named}
@@ -664,7 +671,7 @@ def bmm(device: str) -> Results:
 def bmm_sparse(device: str) -> Results:
     """A product of a sparse and a dense batch repeats."""
 
-    def factors(batch: int, size: int, width: int) -> tuple[Any, Any]:
+    def factors(batch: int, size: int, width: int) -> tuple[torch.Tensor, torch.Tensor]:
         dense = numbers(batch, size, size, salt=1)
         sparse = torch.where(dense.abs() > 0.8, dense, torch.zeros(())).to_sparse().to(device)
         return sparse, numbers(batch, size, width, salt=2, device=device)
@@ -673,13 +680,15 @@ def bmm_sparse(device: str) -> Results:
     return {"output": torch.bmm(*large), **steady(lambda: {"output": torch.bmm(*small)})}
 
 
-def accumulated(device: str, how: Callable[[Any, Any, Any], Any]) -> Results:
+def accumulated(
+    device: str, how: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+) -> Results:
     """Return 100,000 rows of 8 added up in 1,000 slots by ``how(slots, index, rows)``, with gradients.
 
     Beside it, 200 rows in 10 slots.
     """
 
-    def adding(count: int, places: int) -> Callable[[], dict[str, Any]]:
+    def adding(count: int, places: int) -> Callable[[], dict[str, torch.Tensor]]:
         rows, index = numbers(count, 8, device=device), indices(count, places, salt=3, device=device)
         slots = numbers(places, 8, salt=1, device=device)
         return lambda: with_gradients(lambda slots, rows: how(slots, index, rows), slots, rows)
@@ -711,7 +720,7 @@ def index_put(device: str) -> Results:
 def embedding(device: str) -> Results:
     """The gradient of an embedding repeats when words recur."""
 
-    def looking(count: int, rows: int) -> Callable[[], dict[str, Any]]:
+    def looking(count: int, rows: int) -> Callable[[], dict[str, torch.Tensor]]:
         words, table = indices(count, rows, device=device), numbers(rows, 32, device=device)
         return lambda: with_gradients(lambda table: torch.nn.functional.embedding(words, table), table)
 
@@ -745,7 +754,7 @@ def layer_norm(device: str) -> Results:
 def softmax(device: str) -> Results:
     """Softmax repeats, forward and backward."""
 
-    def softened(x: Any) -> dict[str, Any]:
+    def softened(x: torch.Tensor) -> dict[str, torch.Tensor]:
         return with_gradients(lambda x: torch.softmax(x * 8, dim=-1), x)
 
     small = numbers(8, 20, device=device)
@@ -756,7 +765,7 @@ def softmax(device: str) -> Results:
 def sums(device: str) -> Results:
     """Sums and means of a million values repeat."""
 
-    def totals(x: Any, wide: Any) -> dict[str, Any]:
+    def totals(x: torch.Tensor, wide: torch.Tensor) -> dict[str, torch.Tensor]:
         rows = x.view(1000, -1).sum(0)
         return {"sum": x.sum(), "mean": x.mean(), "norm": x.norm(), "float64 sum": wide.sum(), "rows": rows}
 
@@ -787,7 +796,7 @@ def attention(device: str) -> Results:
     return results
 
 
-def attended(device: str, backend: str) -> dict[str, Any]:
+def attended(device: str, backend: str) -> dict[str, torch.Tensor]:
     """Return attention's output and gradients; RuntimeError where the backend cannot do it."""
     # On CUDA the flash and cuDNN kernels take half precision only.
     half = device == "cuda" and backend in ("FLASH_ATTENTION", "CUDNN_ATTENTION")
@@ -803,7 +812,7 @@ def attended(device: str, backend: str) -> dict[str, Any]:
 def svd_lowrank(device: str) -> Results:
     """svd_lowrank, which draws random numbers, repeats after a seed."""
 
-    def approximated(a: Any, q: int) -> dict[str, Any]:
+    def approximated(a: torch.Tensor, q: int) -> dict[str, torch.Tensor]:
         torch.manual_seed(7)
         return dict(zip("usv", torch.svd_lowrank(a, q=q), strict=True))
 
@@ -815,7 +824,7 @@ def svd_lowrank(device: str) -> Results:
 def decompositions(device: str) -> Results:
     """Decompositions of matrices repeat: eigh, svd, solve."""
 
-    def decomposed(a: Any, b: Any) -> dict[str, Any]:
+    def decomposed(a: torch.Tensor, b: torch.Tensor) -> dict[str, torch.Tensor]:
         values, vectors = torch.linalg.eigh(a + a.T)
         u, s, v = torch.linalg.svd(a)
         solved = torch.linalg.solve(a, b)
@@ -832,7 +841,7 @@ def decompositions(device: str) -> Results:
 def fft(device: str) -> Results:
     """Fourier transforms repeat."""
 
-    def transformed(line: Any, grid: Any) -> dict[str, Any]:
+    def transformed(line: torch.Tensor, grid: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"rfft": torch.fft.rfft(line), "fft2": torch.view_as_real(torch.fft.fft2(grid))}
 
     large = numbers(4, 4099, device=device), numbers(8, 64, 60, device=device)
@@ -844,7 +853,7 @@ def fft(device: str) -> Results:
 def elementwise(device: str) -> Results:
     """Functions of single values repeat."""
 
-    def applied(x: Any) -> dict[str, Any]:
+    def applied(x: torch.Tensor) -> dict[str, torch.Tensor]:
         names = ("exp", "sin", "cos", "tanh", "erf", "sigmoid")
         return {**{name: getattr(torch, name)(x * 4) for name in names}, "log": torch.log(x.abs() + 1e-3)}
 
@@ -876,7 +885,7 @@ class Draws:
 
 def reseed_held(_: int) -> None:
     """Give a worker's copy of the data set's Generator a seed of its own; a worker_init_fn."""
-    info = torch.utils.data.get_worker_info()
+    info: Any = torch.utils.data.get_worker_info()
     info.dataset.rng = np.random.default_rng(info.seed)
 
 
@@ -885,8 +894,9 @@ def loaded(workers: int, start: str | None = None, data: Any = None, **options: 
     torch.manual_seed(11)
     np.random.seed(11)
     random.seed(11)
+    dataset: Any = data or Draws()
     loader = torch.utils.data.DataLoader(
-        data or Draws(),
+        dataset,
         batch_size=4,
         shuffle=True,
         num_workers=workers,
@@ -947,12 +957,18 @@ def dataloader_held(_: str) -> Results:
     return {"copied": copied, "mended": mended}
 
 
+def sampler_of(count: int, rank: int) -> torch.utils.data.DistributedSampler[int]:
+    """Return the DistributedSampler of one of two ranks, of as many items."""
+    items: Any = range(count)
+    return torch.utils.data.DistributedSampler(items, num_replicas=2, rank=rank, seed=3)
+
+
 @check(WITHIN, ACROSS, anywhere=True, order=620)
 def distributed_sampler(_: str) -> Results:
     """DistributedSampler's order follows from seed and epoch; without set_epoch it never changes."""
     results: dict[str, Any] = {}
     for rank in range(2):
-        sampler = torch.utils.data.DistributedSampler(range(64), num_replicas=2, rank=rank, seed=3)
+        sampler = sampler_of(64, rank)
         first, again = list(sampler), list(sampler)
         must_be("an epoch without set_epoch", got=again, expected=first)
         sampler.set_epoch(1)
@@ -970,7 +986,9 @@ def distributed_sampler(_: str) -> Results:
 # --- training ---------------------------------------------------------------------------------------------
 # Training of a small network.
 
-def train(device: str, optimizer: str, options: Mapping[str, Any], steps: int = 20) -> dict[str, Any]:
+def train(
+    device: str, optimizer: str, options: Mapping[str, float], steps: int = 20
+) -> dict[str, torch.Tensor]:
     """Return the losses and the last parameters of a small CNN after some steps on 16 images of 12 x 12."""
     nn = torch.nn
     layers = (
@@ -1049,7 +1067,8 @@ def setting_seed(_: str) -> Results:
     must_be("torch.initial_seed()", got=torch.initial_seed(), expected=int(text))
     seeded = random.getstate() == random.Random(int(text)).getstate()  # noqa: S311 -- no secret
     must_be("random is in the state that the seed gives", got=seeded, expected=True)
-    state, expected = np.random.get_state()[1], np.random.RandomState(int(text)).get_state()[1]
+    states: list[Any] = [np.random.get_state(), np.random.RandomState(int(text)).get_state()]
+    state, expected = (each[1] for each in states)
     must_be(
         "numpy.random is in the state that the seed gives", got=bool((state == expected).all()), expected=True
     )
@@ -1419,9 +1438,8 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
     layers = nn.Linear(48, 64), nn.ReLU(), nn.Linear(64, 10)
     model = filled(nn.Sequential(*layers), device)
     parallel = nn.parallel.DistributedDataParallel(model)
-    sampler = torch.utils.data.DistributedSampler(range(40), num_replicas=2, rank=rank, seed=3)
     images, labels = numbers(40, 48, device=device), indices(40, 10, device=device)
-    order = torch.tensor(list(sampler))
+    order = torch.tensor(list(sampler_of(40, rank)))
     stepper = torch.optim.SGD(parallel.parameters(), lr=0.1)
     losses = []
     for mine in order.to(device).split(4):
@@ -1430,7 +1448,7 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
         loss.backward()
         stepper.step()
         losses.append(loss.detach())
-    found = {"order": order, "losses": torch.stack(losses)}
+    found: dict[str, Any] = {"order": order, "losses": torch.stack(losses)}
     for name, parameter in model.named_parameters():
         found |= {f"parameter {name}": parameter, f"gradient {name}": parameter.grad}
     # As arrays, which go through a pipe without shared memory.
@@ -1517,26 +1535,28 @@ def ranks_nccl(_: str) -> Results:
 # --- seeds ------------------------------------------------------------------------------------------------
 # Random numbers follow from their seeds.
 
-def torch_draws(device: str, generator: Any = None) -> dict[str, Any]:
+def torch_draws(device: str, generator: torch.Generator | None = None) -> dict[str, torch.Tensor]:
     """Return a thousand numbers of each kind from torch's generator of the device, or from another."""
-    options = {"device": device, "generator": generator}
     weights = numbers(1000, device=device).abs()
     return {
-        "rand": torch.rand(1000, **options),
-        "randn": torch.randn(1000, **options),
-        "randint": torch.randint(0, 1000, (1000,), **options),
-        "randperm": torch.randperm(1000, **options),
+        "rand": torch.rand(1000, device=device, generator=generator),
+        "randn": torch.randn(1000, device=device, generator=generator),
+        "randint": torch.randint(0, 1000, (1000,), device=device, generator=generator),
+        "randperm": torch.randperm(1000, device=device, generator=generator),
         "bernoulli": torch.bernoulli(weights, generator=generator),
         "multinomial": torch.multinomial(weights, 100, generator=generator),
     }
 
 
 def check_seeding(
-    name: str, seed: Callable[[int], Any], unseed: Callable[[], Any], draw: Callable[[], Any]
-) -> Any:
+    name: str,
+    seed: Callable[[int], object],
+    unseed: Callable[[], object],
+    draw: Callable[[], Mapping[str, object]],
+) -> dict[str, object]:
     """Return what ``draw`` gives after one seed; another seed and no seed must each give something else."""
 
-    def drawn(start: Callable[..., Any], *arguments: int) -> dict[str, Any]:
+    def drawn(start: Callable[..., object], *arguments: int) -> dict[str, object]:
         start(*arguments)
         return dict(draw())
 
@@ -1554,7 +1574,7 @@ def torch_seed(device: str) -> Results:
     """torch's numbers follow from manual_seed, also a Generator's own."""
     places = [f"cuda:{i}" for i in range(torch.cuda.device_count())] if device == "cuda" else [device]
 
-    def draw() -> dict[str, Any]:
+    def draw() -> dict[str, object]:
         return {f"{name} on {at}": value for at in places for name, value in torch_draws(at).items()}
 
     results = check_seeding("torch", torch.manual_seed, torch.seed, draw)
@@ -1572,7 +1592,7 @@ def torch_seed_large(device: str) -> Results:
     # (pytorch/pytorch#194676), so the smaller draws say nothing of these.
     count = 120_000
 
-    def draw() -> dict[str, Any]:
+    def draw() -> dict[str, object]:
         empty = torch.empty(count, device=device)
         return {
             "rand": torch.rand(count, device=device),
@@ -1584,7 +1604,7 @@ def torch_seed_large(device: str) -> Results:
             "normal": empty.clone().normal_(1, 2),
         }
 
-    return check_seeding("torch", torch.manual_seed, torch.seed, draw)  # type: ignore[no-any-return]
+    return check_seeding("torch", torch.manual_seed, torch.seed, draw)
 
 
 @check(WITHIN, ACROSS, devices=("cuda",), order=202)
@@ -1601,7 +1621,7 @@ def cuda_graph_seed(device: str) -> Results:
     with torch.cuda.graph(graph):
         drawn.uniform_()
 
-    def replay(seed: int | None) -> Any:
+    def replay(seed: int | None) -> torch.Tensor:
         if seed is not None:
             torch.manual_seed(seed)
         graph.replay()
@@ -1622,24 +1642,24 @@ def cuda_graph_seed(device: str) -> Results:
 def python_seed(_: str) -> Results:
     """Python's random numbers follow from random.seed."""
 
-    def draw() -> dict[str, Any]:
+    def draw() -> dict[str, object]:
         order = random.sample(range(100), 100)
         return {"random": [random.random() for _ in range(100)], "sample": order, "gauss": random.gauss()}  # noqa: S311
 
-    return check_seeding("random", random.seed, random.seed, draw)  # type: ignore[no-any-return]
+    return check_seeding("random", random.seed, random.seed, draw)
 
 
 @check(WITHIN, ACROSS, order=210)
 def numpy_seed(_: str) -> Results:
     """NumPy's numbers follow from numpy.random.seed and default_rng."""
 
-    def draw_global() -> dict[str, Any]:
+    def draw_global() -> dict[str, object]:
         return {"rand": np.random.rand(100), "normal": np.random.standard_normal(100)}
 
     results = check_seeding("numpy.random", np.random.seed, np.random.seed, draw_global)
     held = {"rng": np.random.default_rng(0)}
 
-    def draw_own() -> dict[str, Any]:
+    def draw_own() -> dict[str, object]:
         rng = held["rng"]
         return {"random": rng.random(100), "normal": rng.standard_normal(100), "order": rng.permutation(100)}
 
@@ -1663,59 +1683,59 @@ def hash_seed(_: str) -> Results:
 # --- cases ------------------------------------------------------------------------------------------------
 # Operations that have had no deterministic algorithm in some version of torch.
 
-def cases() -> dict[str, tuple[str, str, Callable[[str], Any]]]:  # noqa: C901 -- a table
+def cases() -> dict[str, tuple[str, str, Callable[[str], object]]]:  # noqa: C901 -- a table
     """Return operations that have had no deterministic algorithm in some version of torch.
 
     Label → (name in the documentation, a word of its condition there, what to run on a device).
     """
     f, grads, n = torch.nn.functional, with_gradients, 20_000
 
-    def x(*shape: int, salt: int = 0) -> Callable[[str], Any]:
+    def x(*shape: int, salt: int = 0) -> Callable[[str], torch.Tensor]:
         return lambda device: numbers(*shape, salt=salt, device=device)
 
-    def into(device: str, below: int = 100, salt: int = 5) -> Any:
+    def into(device: str, below: int = 100, salt: int = 5) -> torch.Tensor:
         return indices(n, below, salt=salt, device=device)
 
     many, few, image, cube = x(n), x(100, salt=1), x(2, 3, 16, 16), x(2, 3, 8, 8, 8)
 
-    def fractional(device: str) -> Any:
+    def fractional(device: str) -> dict[str, torch.Tensor]:
         samples = numbers(2, 3, 2, salt=9, device=device).abs()
         return grads(
             lambda a: f.fractional_max_pool2d(a, 3, output_size=8, _random_samples=samples), image(device)
         )
 
-    def unpool(device: str) -> Any:
-        return f.max_unpool2d(*f.max_pool2d(image(device), 2, return_indices=True), 2)
+    def unpool(device: str) -> torch.Tensor:
+        return f.max_unpool2d(*f.max_pool2d(image(device), 2, return_indices=True), [2, 2])
 
-    def grid(device: str) -> Any:
+    def grid(device: str) -> dict[str, torch.Tensor]:
         return grads(
             lambda a, g: f.grid_sample(a, g, align_corners=False), image(device), x(2, 40, 40, 2)(device)
         )
 
-    def ctc(device: str) -> Any:
+    def ctc(device: str) -> dict[str, torch.Tensor]:
         lengths = torch.full((4,), 50), torch.full((4,), 10)
         words = 1 + indices(40, 9, device=device).view(4, 10)
         return grads(lambda a: f.ctc_loss(a.log_softmax(2), words, *lengths), x(50, 4, 10)(device))
 
-    def bag(device: str) -> Any:
+    def bag(device: str) -> dict[str, torch.Tensor]:
         return grads(lambda w: f.embedding_bag(into(device).view(-1, 10), w, mode="max"), x(100, 8)(device))
 
-    def nll(device: str) -> Any:
+    def nll(device: str) -> dict[str, torch.Tensor]:
         return grads(lambda a: f.nll_loss(a, indices(512, 3, device=device).view(2, 16, 16)), image(device))
 
-    def reduced(device: str, how: str) -> Any:
+    def reduced(device: str, how: str) -> torch.Tensor:
         return few(device).scatter_reduce(0, into(device), many(device), how)
 
-    def reflected(device: str) -> Any:
+    def reflected(device: str) -> dict[str, torch.Tensor]:
         return grads(lambda a: f.pad(a, (3, 3, 3, 3), mode="reflect"), image(device))
 
-    def replicated(device: str) -> Any:
+    def replicated(device: str) -> dict[str, torch.Tensor]:
         return grads(lambda a: f.pad(a, (3, 3, 3, 3), mode="replicate"), image(device))
 
-    def placed(device: str, *, accumulate: bool) -> Any:
+    def placed(device: str, *, accumulate: bool) -> torch.Tensor:
         return few(device).put_(into(device), many(device), accumulate=accumulate)
 
-    def indexed(device: str, *, accumulate: bool) -> Any:
+    def indexed(device: str, *, accumulate: bool) -> torch.Tensor:
         return few(device).index_put((into(device),), many(device), accumulate=accumulate)
 
     return {
@@ -1808,7 +1828,7 @@ def documented(name: str, word: str, device: str) -> str:
     return ""
 
 
-def observed(operation: Callable[[str], Any], device: str) -> str:
+def observed(operation: Callable[[str], object], device: str) -> str:
     """Return "raises" or "repeats" (in ten runs); raises `Failed` when runs differ."""
     try:
         with warnings.catch_warnings():
@@ -1874,7 +1894,8 @@ def compiled(device: str) -> Results:
         torch._dynamo.reset()
         layers = torch.nn.Linear(64, 128), torch.nn.GELU(), torch.nn.LayerNorm(128), torch.nn.Linear(128, 10)
         model = filled(torch.nn.Sequential(*layers), device)
-        results = module_with_gradients(torch.compile(model), numbers(32, 64, device=device))
+        fast: Any = torch.compile(model)
+        results = module_with_gradients(fast, numbers(32, 64, device=device))
         if not any(Path(folder).rglob("*.*")):
             raise RuntimeError("torch.compile compiled nothing")
         return results
@@ -1894,7 +1915,7 @@ def golden_streams(_: str) -> Results:
     """Random numbers after a seed are those that this torch gives on the CPU of every machine."""
     torch.manual_seed(20240915)
     weights = numbers(1000).abs()
-    results = {
+    results: dict[str, object] = {
         "rand": torch.rand(1000),
         "rand float64": torch.rand(1000, dtype=torch.float64),
         "randint": torch.randint(0, 1 << 40, (1000,)),
@@ -1915,8 +1936,7 @@ def golden_streams(_: str) -> Results:
     plain = random.Random(20240915)  # noqa: S311 -- no secret
     results["random"] = [plain.random() for _ in range(100)]
     results["random sample"] = plain.sample(range(1000), 100)
-    sampler = torch.utils.data.DistributedSampler(range(100), num_replicas=2, rank=1, seed=3)
-    results["DistributedSampler"] = torch.tensor(list(sampler))
+    results["DistributedSampler"] = torch.tensor(list(sampler_of(100, 1)))
     return results
 
 
@@ -1975,7 +1995,7 @@ def compare_golden(name: str, results: Mapping[str, str]) -> None:
 TRIES = 50  # of a control, before it says that it saw nothing
 
 
-def prove(on: Callable[[], Any], off: Callable[[], Any], repeats: int = REPEATS) -> None:
+def prove(on: Callable[[], object], off: Callable[[], object], repeats: int = REPEATS) -> None:
     """See results differ with determinism off, and repeat (or be refused) with it on.
 
     ``on`` and ``off`` each give one result. Raises `Failed` when those of ``on`` differ, and `Inconclusive`
@@ -1996,13 +2016,13 @@ def prove(on: Callable[[], Any], off: Callable[[], Any], repeats: int = REPEATS)
     raise Inconclusive(f"{TRIES} runs with determinism off did not differ ({cores} cores)")
 
 
-def prove_flag(run: Callable[[], Any]) -> None:
+def prove_flag(run: Callable[[], object]) -> None:
     """`prove` for an operation that torch's flag makes deterministic.
 
     Two threads, whatever the image's number, since one thread has nothing to race with.
     """
 
-    def under(*, deterministic: bool) -> Any:
+    def under(*, deterministic: bool) -> object:
         with setting(deterministic=deterministic, threads=2), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return run()
@@ -2010,7 +2030,7 @@ def prove_flag(run: Callable[[], Any]) -> None:
     prove(lambda: under(deterministic=True), lambda: under(deterministic=False))
 
 
-def prove_seed(seed: Callable[..., Any], draw: Callable[[], Any], repeats: int = REPEATS) -> None:
+def prove_seed(seed: Callable[..., object], draw: Callable[[], object], repeats: int = REPEATS) -> None:
     """`prove` for a generator: ``seed`` takes a number, or nothing for a seed from the system."""
     prove(lambda: (seed(7), draw())[1:], lambda: (seed(), draw())[1:], repeats)
 
@@ -2021,7 +2041,7 @@ def control(device: str) -> Results:
     # The 1-D form, index_add and scatter_add are stable on the CPU even with the flag off.
     rows, index = numbers(200_000, 8, device=device), indices(200_000, 1000, device=device)
 
-    def add() -> Any:
+    def add() -> torch.Tensor:
         if device == "cuda":
             return torch.zeros(1000, 8, device=device).index_add_(0, index, rows)
         return torch.zeros(1000, 8).index_put_((index,), rows, accumulate=True)
@@ -2132,9 +2152,10 @@ def prove_workers(_: str) -> Results:
     def seed(*number: int) -> None:
         torch.manual_seed(*number) if number else torch.seed()
 
-    def epoch() -> Any:
+    def epoch() -> list[torch.Tensor]:
+        items: Any = Draws()
         loader = torch.utils.data.DataLoader(
-            Draws(), batch_size=4, num_workers=2, multiprocessing_context="fork"
+            items, batch_size=4, num_workers=2, multiprocessing_context="fork"
         )
         return [torch.cat(column) for column in zip(*loader, strict=True)]
 
@@ -2145,11 +2166,11 @@ def prove_workers(_: str) -> Results:
 # --- cost -------------------------------------------------------------------------------------------------
 # What determinism costs.
 
-def workloads(device: str) -> dict[str, Callable[[], Any]]:
+def workloads(device: str) -> dict[str, Callable[[], object]]:
     """Return operations by name, their inputs made beforehand; the size is for some milliseconds on a CPU."""
     f, nn, grads = torch.nn.functional, torch.nn, with_gradients
 
-    def x(*shape: int, salt: int = 0) -> Any:
+    def x(*shape: int, salt: int = 0) -> torch.Tensor:
         return numbers(*shape, salt=salt, device=device)
 
     n = 1_000_000 if device == "cuda" else 100_000
@@ -2198,7 +2219,7 @@ def whole_setting(*, deterministic: bool) -> Iterator[None]:
         cudnn.deterministic = before
 
 
-def cost_of(name: str, device: str, run: Callable[[], Any], seconds: float = 0.8) -> dict[str, Any]:
+def cost_of(name: str, device: str, run: Callable[[], object], seconds: float = 0.8) -> dict[str, Any]:
     """Return an operation's time with determinism on and off, in turns, and their ratio.
 
     The fastest round of each counts, since whatever else the machine does can only add to the others.
@@ -2300,10 +2321,10 @@ def execute(checked: Check, device: str) -> Outcome:
     return outcome
 
 
-def child(report: Any, names: Sequence[str], device: str) -> None:
+def child(report: TextIO, names: Sequence[str], device: str) -> None:
     """Run the checks and write each outcome as a line of JSON to ``report``, a text file."""
 
-    def say(**message: Any) -> None:
+    def say(**message: object) -> None:
         report.write(json.dumps(message) + "\n")
         report.flush()
 

@@ -3,66 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from .exact import indices, numbers
 from .gradients import with_gradients
 from .libraries import torch
 
 
-def cases() -> dict[str, tuple[str, str, Callable[[str], Any]]]:  # noqa: C901 -- a table
+def cases() -> dict[str, tuple[str, str, Callable[[str], object]]]:  # noqa: C901 -- a table
     """Return operations that have had no deterministic algorithm in some version of torch.
 
     Label → (name in the documentation, a word of its condition there, what to run on a device).
     """
     f, grads, n = torch.nn.functional, with_gradients, 20_000
 
-    def x(*shape: int, salt: int = 0) -> Callable[[str], Any]:
+    def x(*shape: int, salt: int = 0) -> Callable[[str], torch.Tensor]:
         return lambda device: numbers(*shape, salt=salt, device=device)
 
-    def into(device: str, below: int = 100, salt: int = 5) -> Any:
+    def into(device: str, below: int = 100, salt: int = 5) -> torch.Tensor:
         return indices(n, below, salt=salt, device=device)
 
     many, few, image, cube = x(n), x(100, salt=1), x(2, 3, 16, 16), x(2, 3, 8, 8, 8)
 
-    def fractional(device: str) -> Any:
+    def fractional(device: str) -> dict[str, torch.Tensor]:
         samples = numbers(2, 3, 2, salt=9, device=device).abs()
         return grads(
             lambda a: f.fractional_max_pool2d(a, 3, output_size=8, _random_samples=samples), image(device)
         )
 
-    def unpool(device: str) -> Any:
-        return f.max_unpool2d(*f.max_pool2d(image(device), 2, return_indices=True), 2)
+    def unpool(device: str) -> torch.Tensor:
+        return f.max_unpool2d(*f.max_pool2d(image(device), 2, return_indices=True), [2, 2])
 
-    def grid(device: str) -> Any:
+    def grid(device: str) -> dict[str, torch.Tensor]:
         return grads(
             lambda a, g: f.grid_sample(a, g, align_corners=False), image(device), x(2, 40, 40, 2)(device)
         )
 
-    def ctc(device: str) -> Any:
+    def ctc(device: str) -> dict[str, torch.Tensor]:
         lengths = torch.full((4,), 50), torch.full((4,), 10)
         words = 1 + indices(40, 9, device=device).view(4, 10)
         return grads(lambda a: f.ctc_loss(a.log_softmax(2), words, *lengths), x(50, 4, 10)(device))
 
-    def bag(device: str) -> Any:
+    def bag(device: str) -> dict[str, torch.Tensor]:
         return grads(lambda w: f.embedding_bag(into(device).view(-1, 10), w, mode="max"), x(100, 8)(device))
 
-    def nll(device: str) -> Any:
+    def nll(device: str) -> dict[str, torch.Tensor]:
         return grads(lambda a: f.nll_loss(a, indices(512, 3, device=device).view(2, 16, 16)), image(device))
 
-    def reduced(device: str, how: str) -> Any:
+    def reduced(device: str, how: str) -> torch.Tensor:
         return few(device).scatter_reduce(0, into(device), many(device), how)
 
-    def reflected(device: str) -> Any:
+    def reflected(device: str) -> dict[str, torch.Tensor]:
         return grads(lambda a: f.pad(a, (3, 3, 3, 3), mode="reflect"), image(device))
 
-    def replicated(device: str) -> Any:
+    def replicated(device: str) -> dict[str, torch.Tensor]:
         return grads(lambda a: f.pad(a, (3, 3, 3, 3), mode="replicate"), image(device))
 
-    def placed(device: str, *, accumulate: bool) -> Any:
+    def placed(device: str, *, accumulate: bool) -> torch.Tensor:
         return few(device).put_(into(device), many(device), accumulate=accumulate)
 
-    def indexed(device: str, *, accumulate: bool) -> Any:
+    def indexed(device: str, *, accumulate: bool) -> torch.Tensor:
         return few(device).index_put((into(device),), many(device), accumulate=accumulate)
 
     return {

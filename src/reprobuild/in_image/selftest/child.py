@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TextIO
 
 from .exact import difference, fingerprint, kept
 from .golden import compare_golden
@@ -62,10 +62,10 @@ def execute(checked: Check, device: str) -> Outcome:
     return outcome
 
 
-def child(report: Any, names: Sequence[str], device: str) -> None:
+def child(report: TextIO, names: Sequence[str], device: str) -> None:
     """Run the checks and write each outcome as a line of JSON to ``report``, a text file."""
 
-    def say(**message: Any) -> None:
+    def say(**message: object) -> None:
         report.write(json.dumps(message) + "\n")
         report.flush()
 

@@ -11,6 +11,7 @@ import sys
 import sysconfig
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from .exact import numbers
 from .gradients import filled, module_with_gradients
@@ -45,7 +46,8 @@ def compiled(device: str) -> Results:
         torch._dynamo.reset()
         layers = torch.nn.Linear(64, 128), torch.nn.GELU(), torch.nn.LayerNorm(128), torch.nn.Linear(128, 10)
         model = filled(torch.nn.Sequential(*layers), device)
-        results = module_with_gradients(torch.compile(model), numbers(32, 64, device=device))
+        fast: Any = torch.compile(model)
+        results = module_with_gradients(fast, numbers(32, 64, device=device))
         if not any(Path(folder).rglob("*.*")):
             raise RuntimeError("torch.compile compiled nothing")
         return results

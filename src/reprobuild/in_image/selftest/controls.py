@@ -22,7 +22,7 @@ from .registry import BOTH, CONTROL, check
 TRIES = 50  # of a control, before it says that it saw nothing
 
 
-def prove(on: Callable[[], Any], off: Callable[[], Any], repeats: int = REPEATS) -> None:
+def prove(on: Callable[[], object], off: Callable[[], object], repeats: int = REPEATS) -> None:
     """See results differ with determinism off, and repeat (or be refused) with it on.
 
     ``on`` and ``off`` each give one result. Raises `Failed` when those of ``on`` differ, and `Inconclusive`
@@ -43,13 +43,13 @@ def prove(on: Callable[[], Any], off: Callable[[], Any], repeats: int = REPEATS)
     raise Inconclusive(f"{TRIES} runs with determinism off did not differ ({cores} cores)")
 
 
-def prove_flag(run: Callable[[], Any]) -> None:
+def prove_flag(run: Callable[[], object]) -> None:
     """`prove` for an operation that torch's flag makes deterministic.
 
     Two threads, whatever the image's number, since one thread has nothing to race with.
     """
 
-    def under(*, deterministic: bool) -> Any:
+    def under(*, deterministic: bool) -> object:
         with setting(deterministic=deterministic, threads=2), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return run()
@@ -57,7 +57,7 @@ def prove_flag(run: Callable[[], Any]) -> None:
     prove(lambda: under(deterministic=True), lambda: under(deterministic=False))
 
 
-def prove_seed(seed: Callable[..., Any], draw: Callable[[], Any], repeats: int = REPEATS) -> None:
+def prove_seed(seed: Callable[..., object], draw: Callable[[], object], repeats: int = REPEATS) -> None:
     """`prove` for a generator: ``seed`` takes a number, or nothing for a seed from the system."""
     prove(lambda: (seed(7), draw())[1:], lambda: (seed(), draw())[1:], repeats)
 
@@ -68,7 +68,7 @@ def control(device: str) -> Results:
     # The 1-D form, index_add and scatter_add are stable on the CPU even with the flag off.
     rows, index = numbers(200_000, 8, device=device), indices(200_000, 1000, device=device)
 
-    def add() -> Any:
+    def add() -> torch.Tensor:
         if device == "cuda":
             return torch.zeros(1000, 8, device=device).index_add_(0, index, rows)
         return torch.zeros(1000, 8).index_put_((index,), rows, accumulate=True)
@@ -179,9 +179,10 @@ def prove_workers(_: str) -> Results:
     def seed(*number: int) -> None:
         torch.manual_seed(*number) if number else torch.seed()
 
-    def epoch() -> Any:
+    def epoch() -> list[torch.Tensor]:
+        items: Any = Draws()
         loader = torch.utils.data.DataLoader(
-            Draws(), batch_size=4, num_workers=2, multiprocessing_context="fork"
+            items, batch_size=4, num_workers=2, multiprocessing_context="fork"
         )
         return [torch.cat(column) for column in zip(*loader, strict=True)]
 

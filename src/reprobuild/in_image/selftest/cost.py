@@ -18,11 +18,11 @@ from .outcomes import NotRun
 from .training import train
 
 
-def workloads(device: str) -> dict[str, Callable[[], Any]]:
+def workloads(device: str) -> dict[str, Callable[[], object]]:
     """Return operations by name, their inputs made beforehand; the size is for some milliseconds on a CPU."""
     f, nn, grads = torch.nn.functional, torch.nn, with_gradients
 
-    def x(*shape: int, salt: int = 0) -> Any:
+    def x(*shape: int, salt: int = 0) -> torch.Tensor:
         return numbers(*shape, salt=salt, device=device)
 
     n = 1_000_000 if device == "cuda" else 100_000
@@ -71,7 +71,7 @@ def whole_setting(*, deterministic: bool) -> Iterator[None]:
         cudnn.deterministic = before
 
 
-def cost_of(name: str, device: str, run: Callable[[], Any], seconds: float = 0.8) -> dict[str, Any]:
+def cost_of(name: str, device: str, run: Callable[[], object], seconds: float = 0.8) -> dict[str, Any]:
     """Return an operation's time with determinism on and off, in turns, and their ratio.
 
     The fastest round of each counts, since whatever else the machine does can only add to the others.

@@ -31,7 +31,7 @@ class Draws:
 
 def reseed_held(_: int) -> None:
     """Give a worker's copy of the data set's Generator a seed of its own; a worker_init_fn."""
-    info = torch.utils.data.get_worker_info()
+    info: Any = torch.utils.data.get_worker_info()
     info.dataset.rng = np.random.default_rng(info.seed)
 
 
@@ -40,8 +40,9 @@ def loaded(workers: int, start: str | None = None, data: Any = None, **options: 
     torch.manual_seed(11)
     np.random.seed(11)
     random.seed(11)
+    dataset: Any = data or Draws()
     loader = torch.utils.data.DataLoader(
-        data or Draws(),
+        dataset,
         batch_size=4,
         shuffle=True,
         num_workers=workers,
@@ -102,12 +103,18 @@ def dataloader_held(_: str) -> Results:
     return {"copied": copied, "mended": mended}
 
 
+def sampler_of(count: int, rank: int) -> torch.utils.data.DistributedSampler[int]:
+    """Return the DistributedSampler of one of two ranks, of as many items."""
+    items: Any = range(count)
+    return torch.utils.data.DistributedSampler(items, num_replicas=2, rank=rank, seed=3)
+
+
 @check(WITHIN, ACROSS, anywhere=True, order=620)
 def distributed_sampler(_: str) -> Results:
     """DistributedSampler's order follows from seed and epoch; without set_epoch it never changes."""
     results: dict[str, Any] = {}
     for rank in range(2):
-        sampler = torch.utils.data.DistributedSampler(range(64), num_replicas=2, rank=rank, seed=3)
+        sampler = sampler_of(64, rank)
         first, again = list(sampler), list(sampler)
         must_be("an epoch without set_epoch", got=again, expected=first)
         sampler.set_epoch(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 from .cases import cases
 from .exact import must_repeat
@@ -35,7 +34,7 @@ def documented(name: str, word: str, device: str) -> str:
     return ""
 
 
-def observed(operation: Callable[[str], Any], device: str) -> str:
+def observed(operation: Callable[[str], object], device: str) -> str:
     """Return "raises" or "repeats" (in ten runs); raises `Failed` when runs differ."""
     try:
         with warnings.catch_warnings():

@@ -13,7 +13,7 @@ from .outcomes import Failed
 KEPT = 32  # values of each float result that the report holds
 
 
-def numbers(*shape: int, salt: int = 0, dtype: str = "float32", device: str = "cpu") -> Any:
+def numbers(*shape: int, salt: int = 0, dtype: str = "float32", device: str = "cpu") -> torch.Tensor:
     """Return a tensor of values from -1 to 1 that are the same on every machine; no generator is involved.
 
     The values have 53 bits before they are rounded to ``dtype``: sums of shorter ones can be exact, and then
@@ -27,7 +27,7 @@ def numbers(*shape: int, salt: int = 0, dtype: str = "float32", device: str = "c
     return torch.from_numpy(unit * 2 - 1).reshape(shape).to(getattr(torch, dtype)).to(device)
 
 
-def indices(count: int, below: int, *, salt: int = 0, device: str = "cpu") -> Any:
+def indices(count: int, below: int, *, salt: int = 0, device: str = "cpu") -> torch.Tensor:
     """Return ``count`` int64 indices from 0 to ``below - 1``, the same on every machine."""
     unit = (numbers(count, salt=salt, dtype="float64") + 1) / 2
     return (unit * below).long().clamp_(max=below - 1).to(device)
@@ -65,7 +65,7 @@ def kept(value: Any) -> dict[str, str] | None:
     return {"type": str(flat.dtype)[6:], "data": base64.b64encode(raw(chosen)).decode()}
 
 
-def flattened(value: Any) -> bytes:
+def flattened(value: object) -> bytes:
     """Return the bytes of a result that may be nested in dicts, tuples and lists."""
     if isinstance(value, Mapping):
         value = tuple(value.values())
@@ -87,7 +87,7 @@ def difference(name: str, first: Any, second: Any) -> dict[str, str] | None:
     return {"what": what, "expected": expected, "got": got}
 
 
-def doubles(value: Any) -> Any:
+def doubles(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
     """Return a tensor or array of any type as one of float64, or complex128, for a message."""
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu()
@@ -104,7 +104,7 @@ def must_be(what: str, *, got: object, expected: object) -> None:
         )
 
 
-def must_differ(what: str, first: Any, second: Any) -> None:
+def must_differ(what: str, first: object, second: object) -> None:
     """Raise `Failed` when two results that have nothing in common have the same bytes."""
     if raw(first) == raw(second):
         raise Failed(
@@ -113,7 +113,7 @@ def must_differ(what: str, first: Any, second: Any) -> None:
         )
 
 
-def must_repeat(run: Callable[[], Any], times: int) -> None:
+def must_repeat(run: Callable[[], object], times: int) -> None:
     """Raise `Failed` when a function's result is not the same in so many runs."""
     first = run()
     for _ in range(times - 1):

@@ -7,6 +7,7 @@ import platform
 import random
 from collections.abc import Mapping
 
+from .data import sampler_of
 from .exact import indices, numbers
 from .gradients import with_gradients
 from .libraries import np, torch
@@ -20,7 +21,7 @@ def golden_streams(_: str) -> Results:
     """Random numbers after a seed are those that this torch gives on the CPU of every machine."""
     torch.manual_seed(20240915)
     weights = numbers(1000).abs()
-    results = {
+    results: dict[str, object] = {
         "rand": torch.rand(1000),
         "rand float64": torch.rand(1000, dtype=torch.float64),
         "randint": torch.randint(0, 1 << 40, (1000,)),
@@ -41,8 +42,7 @@ def golden_streams(_: str) -> Results:
     plain = random.Random(20240915)  # noqa: S311 -- no secret
     results["random"] = [plain.random() for _ in range(100)]
     results["random sample"] = plain.sample(range(1000), 100)
-    sampler = torch.utils.data.DistributedSampler(range(100), num_replicas=2, rank=1, seed=3)
-    results["DistributedSampler"] = torch.tensor(list(sampler))
+    results["DistributedSampler"] = torch.tensor(list(sampler_of(100, 1)))
     return results
 
 

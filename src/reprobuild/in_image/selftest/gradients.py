@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from .exact import numbers
 from .libraries import torch
 
 
-def with_gradients(function: Callable[..., Any], *inputs: Any) -> dict[str, Any]:
+def with_gradients(function: Callable[..., torch.Tensor], *inputs: torch.Tensor) -> dict[str, torch.Tensor]:
     """Return the output of a function of tensors, and the gradient of each; the output's own is `numbers`."""
     inputs = tuple(value.detach().requires_grad_() for value in inputs)
     output = function(*inputs)
@@ -18,7 +17,7 @@ def with_gradients(function: Callable[..., Any], *inputs: Any) -> dict[str, Any]
     return {"output": output, **{f"gradient{i}": gradient for i, gradient in enumerate(gradients)}}
 
 
-def filled(module: Any, device: str) -> Any:
+def filled(module: torch.nn.Module, device: str) -> torch.nn.Module:
     """Return a module on a device, its parameters small `numbers`."""
     with torch.no_grad():
         for salt, parameter in enumerate(module.parameters()):
@@ -26,7 +25,7 @@ def filled(module: Any, device: str) -> Any:
     return module.to(device)
 
 
-def module_with_gradients(module: Any, *inputs: Any) -> dict[str, Any]:
+def module_with_gradients(module: torch.nn.Module, *inputs: torch.Tensor) -> dict[str, torch.Tensor]:
     """Return the output of a module, and the gradients of its parameters and of its first input."""
     parameters = dict(module.named_parameters())
     first = inputs[0].detach().requires_grad_()

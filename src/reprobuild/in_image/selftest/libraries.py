@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class _Lazy:
@@ -16,5 +16,9 @@ class _Lazy:
         return getattr(importlib.import_module(self._name), attribute)
 
 
-torch: Any = _Lazy("torch")
-np: Any = _Lazy("numpy")
+__all__ = ["np", "torch"]
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+else:
+    np, torch = _Lazy("numpy"), _Lazy("torch")

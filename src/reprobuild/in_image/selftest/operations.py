@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from .exact import indices, numbers
 from .gradients import filled, module_with_gradients, with_gradients
@@ -15,7 +14,7 @@ from .power import steady
 from .registry import ACROSS, BOTH, WITHIN, check
 
 
-def convolution(device: str, kind: str, size: Sequence[int], **options: Any) -> dict[str, Any]:
+def convolution(device: str, kind: str, size: Sequence[int], **options: int) -> dict[str, torch.Tensor]:
     """Return output and gradients of torch.nn.KIND from 8 to 16 channels, a batch of 8, a kernel of 3.
 
     Beside it, of a small one: from 2 to 4 channels, a batch of 2, 6 values along each side.
@@ -27,7 +26,9 @@ def convolution(device: str, kind: str, size: Sequence[int], **options: Any) -> 
     return both(large, numbers(8, 8, *size, device=device), small, few)
 
 
-def both(large: Any, values: Any, small: Any, few: Any) -> dict[str, Any]:
+def both(
+    large: torch.nn.Module, values: torch.Tensor, small: torch.nn.Module, few: torch.Tensor
+) -> dict[str, torch.Tensor]:
     """Return output and gradients of a module, and those of a small one, which `steady` repeats."""
     return {**module_with_gradients(large, values), **steady(lambda: module_with_gradients(small, few))}
 
@@ -60,7 +61,7 @@ def conv_transposed(device: str) -> Results:
 def depthwise_batchnorm(device: str) -> Results:
     """Depthwise convolution and batch norm repeat, forward and backward."""
 
-    def module(channels: int) -> Any:
+    def module(channels: int) -> torch.nn.Module:
         nn = torch.nn
         layers = nn.Conv2d(channels, channels, 3, groups=channels), nn.BatchNorm2d(channels), nn.ReLU()
         return filled(nn.Sequential(*layers), device)
@@ -79,7 +80,7 @@ def matmul(device: str) -> Results:
     results["mv"] = torch.mv(numbers(500, 700, device=device), numbers(700, salt=1, device=device))
     a, b = (numbers(16, 16, salt=salt, device=device) for salt in (1, 2))
 
-    def small() -> dict[str, Any]:
+    def small() -> dict[str, torch.Tensor]:
         found = {"bfloat16": torch.matmul(a.bfloat16(), b.bfloat16()), "mv": torch.mv(a, b[0])}
         found["float64"] = torch.matmul(a.double(), b.double())
         return {**with_gradients(torch.matmul, a, b), **found}
@@ -92,7 +93,7 @@ def bmm(device: str) -> Results:
     """A batch of products repeats, forward and backward, also baddbmm."""
     a, b, c = (numbers(8, 96, 96, salt=salt, device=device) for salt in (1, 2, 3))
 
-    def products(c: Any, a: Any, b: Any) -> dict[str, Any]:
+    def products(c: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> dict[str, torch.Tensor]:
         added = with_gradients(torch.baddbmm, c, a, b)
         named = {f"baddbmm {name}": value for name, value in added.items()}
         return {**with_gradients(torch.bmm, a, b), **named}
@@ -105,7 +106,7 @@ def bmm(device: str) -> Results:
 def bmm_sparse(device: str) -> Results:
     """A product of a sparse and a dense batch repeats."""
 
-    def factors(batch: int, size: int, width: int) -> tuple[Any, Any]:
+    def factors(batch: int, size: int, width: int) -> tuple[torch.Tensor, torch.Tensor]:
         dense = numbers(batch, size, size, salt=1)
         sparse = torch.where(dense.abs() > 0.8, dense, torch.zeros(())).to_sparse().to(device)
         return sparse, numbers(batch, size, width, salt=2, device=device)
@@ -114,13 +115,15 @@ def bmm_sparse(device: str) -> Results:
     return {"output": torch.bmm(*large), **steady(lambda: {"output": torch.bmm(*small)})}
 
 
-def accumulated(device: str, how: Callable[[Any, Any, Any], Any]) -> Results:
+def accumulated(
+    device: str, how: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+) -> Results:
     """Return 100,000 rows of 8 added up in 1,000 slots by ``how(slots, index, rows)``, with gradients.
 
     Beside it, 200 rows in 10 slots.
     """
 
-    def adding(count: int, places: int) -> Callable[[], dict[str, Any]]:
+    def adding(count: int, places: int) -> Callable[[], dict[str, torch.Tensor]]:
         rows, index = numbers(count, 8, device=device), indices(count, places, salt=3, device=device)
         slots = numbers(places, 8, salt=1, device=device)
         return lambda: with_gradients(lambda slots, rows: how(slots, index, rows), slots, rows)
@@ -152,7 +155,7 @@ def index_put(device: str) -> Results:
 def embedding(device: str) -> Results:
     """The gradient of an embedding repeats when words recur."""
 
-    def looking(count: int, rows: int) -> Callable[[], dict[str, Any]]:
+    def looking(count: int, rows: int) -> Callable[[], dict[str, torch.Tensor]]:
         words, table = indices(count, rows, device=device), numbers(rows, 32, device=device)
         return lambda: with_gradients(lambda table: torch.nn.functional.embedding(words, table), table)
 
@@ -186,7 +189,7 @@ def layer_norm(device: str) -> Results:
 def softmax(device: str) -> Results:
     """Softmax repeats, forward and backward."""
 
-    def softened(x: Any) -> dict[str, Any]:
+    def softened(x: torch.Tensor) -> dict[str, torch.Tensor]:
         return with_gradients(lambda x: torch.softmax(x * 8, dim=-1), x)
 
     small = numbers(8, 20, device=device)
@@ -197,7 +200,7 @@ def softmax(device: str) -> Results:
 def sums(device: str) -> Results:
     """Sums and means of a million values repeat."""
 
-    def totals(x: Any, wide: Any) -> dict[str, Any]:
+    def totals(x: torch.Tensor, wide: torch.Tensor) -> dict[str, torch.Tensor]:
         rows = x.view(1000, -1).sum(0)
         return {"sum": x.sum(), "mean": x.mean(), "norm": x.norm(), "float64 sum": wide.sum(), "rows": rows}
 
@@ -228,7 +231,7 @@ def attention(device: str) -> Results:
     return results
 
 
-def attended(device: str, backend: str) -> dict[str, Any]:
+def attended(device: str, backend: str) -> dict[str, torch.Tensor]:
     """Return attention's output and gradients; RuntimeError where the backend cannot do it."""
     # On CUDA the flash and cuDNN kernels take half precision only.
     half = device == "cuda" and backend in ("FLASH_ATTENTION", "CUDNN_ATTENTION")
@@ -244,7 +247,7 @@ def attended(device: str, backend: str) -> dict[str, Any]:
 def svd_lowrank(device: str) -> Results:
     """svd_lowrank, which draws random numbers, repeats after a seed."""
 
-    def approximated(a: Any, q: int) -> dict[str, Any]:
+    def approximated(a: torch.Tensor, q: int) -> dict[str, torch.Tensor]:
         torch.manual_seed(7)
         return dict(zip("usv", torch.svd_lowrank(a, q=q), strict=True))
 
@@ -256,7 +259,7 @@ def svd_lowrank(device: str) -> Results:
 def decompositions(device: str) -> Results:
     """Decompositions of matrices repeat: eigh, svd, solve."""
 
-    def decomposed(a: Any, b: Any) -> dict[str, Any]:
+    def decomposed(a: torch.Tensor, b: torch.Tensor) -> dict[str, torch.Tensor]:
         values, vectors = torch.linalg.eigh(a + a.T)
         u, s, v = torch.linalg.svd(a)
         solved = torch.linalg.solve(a, b)
@@ -273,7 +276,7 @@ def decompositions(device: str) -> Results:
 def fft(device: str) -> Results:
     """Fourier transforms repeat."""
 
-    def transformed(line: Any, grid: Any) -> dict[str, Any]:
+    def transformed(line: torch.Tensor, grid: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"rfft": torch.fft.rfft(line), "fft2": torch.view_as_real(torch.fft.fft2(grid))}
 
     large = numbers(4, 4099, device=device), numbers(8, 64, 60, device=device)
@@ -285,7 +288,7 @@ def fft(device: str) -> Results:
 def elementwise(device: str) -> Results:
     """Functions of single values repeat."""
 
-    def applied(x: Any) -> dict[str, Any]:
+    def applied(x: torch.Tensor) -> dict[str, torch.Tensor]:
         names = ("exp", "sin", "cos", "tanh", "erf", "sigmoid")
         return {**{name: getattr(torch, name)(x * 4) for name in names}, "log": torch.log(x.abs() + 1e-3)}
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-Results = Mapping[str, Any] | None
+Results = Mapping[str, object] | None
 
 
 class Failed(Exception):  # noqa: N818 -- an outcome

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from .exact import difference, flattened
 from .outcomes import Failed
 
+_Value = TypeVar("_Value")
 CONFIDENCE = 0.99
 RATES = {"battery": 1 / 20, "full": 1 / 200}
 """The rate of deviations that `steady` finds with `CONFIDENCE`."""
@@ -46,7 +47,7 @@ class Repeats:
 REPEATED = Repeats(math.ceil(calls_for(RATES["battery"]) / RUNS))
 
 
-def steady(run: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+def steady(run: Callable[[], Mapping[str, _Value]]) -> dict[str, _Value]:
     """Return what ``run`` gives, as "small NAME"; it is for shapes that take well below a millisecond.
 
     It is called as often as `REPEATED` wants, beside the large shapes of the check, which cost too much for

@@ -15,6 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from .data import sampler_of
 from .exact import difference, indices, numbers
 from .gradients import filled
 from .libraries import torch
@@ -45,9 +46,8 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
     layers = nn.Linear(48, 64), nn.ReLU(), nn.Linear(64, 10)
     model = filled(nn.Sequential(*layers), device)
     parallel = nn.parallel.DistributedDataParallel(model)
-    sampler = torch.utils.data.DistributedSampler(range(40), num_replicas=2, rank=rank, seed=3)
     images, labels = numbers(40, 48, device=device), indices(40, 10, device=device)
-    order = torch.tensor(list(sampler))
+    order = torch.tensor(list(sampler_of(40, rank)))
     stepper = torch.optim.SGD(parallel.parameters(), lr=0.1)
     losses = []
     for mine in order.to(device).split(4):
@@ -56,7 +56,7 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
         loss.backward()
         stepper.step()
         losses.append(loss.detach())
-    found = {"order": order, "losses": torch.stack(losses)}
+    found: dict[str, Any] = {"order": order, "losses": torch.stack(losses)}
     for name, parameter in model.named_parameters():
         found |= {f"parameter {name}": parameter, f"gradient {name}": parameter.grad}
     # As arrays, which go through a pipe without shared memory.

@@ -6,8 +6,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from .exact import difference, must_differ, numbers
 from .libraries import np, torch
@@ -15,26 +14,28 @@ from .outcomes import Failed, Results
 from .registry import ACROSS, BOTH, WITHIN, check
 
 
-def torch_draws(device: str, generator: Any = None) -> dict[str, Any]:
+def torch_draws(device: str, generator: torch.Generator | None = None) -> dict[str, torch.Tensor]:
     """Return a thousand numbers of each kind from torch's generator of the device, or from another."""
-    options = {"device": device, "generator": generator}
     weights = numbers(1000, device=device).abs()
     return {
-        "rand": torch.rand(1000, **options),
-        "randn": torch.randn(1000, **options),
-        "randint": torch.randint(0, 1000, (1000,), **options),
-        "randperm": torch.randperm(1000, **options),
+        "rand": torch.rand(1000, device=device, generator=generator),
+        "randn": torch.randn(1000, device=device, generator=generator),
+        "randint": torch.randint(0, 1000, (1000,), device=device, generator=generator),
+        "randperm": torch.randperm(1000, device=device, generator=generator),
         "bernoulli": torch.bernoulli(weights, generator=generator),
         "multinomial": torch.multinomial(weights, 100, generator=generator),
     }
 
 
 def check_seeding(
-    name: str, seed: Callable[[int], Any], unseed: Callable[[], Any], draw: Callable[[], Any]
-) -> Any:
+    name: str,
+    seed: Callable[[int], object],
+    unseed: Callable[[], object],
+    draw: Callable[[], Mapping[str, object]],
+) -> dict[str, object]:
     """Return what ``draw`` gives after one seed; another seed and no seed must each give something else."""
 
-    def drawn(start: Callable[..., Any], *arguments: int) -> dict[str, Any]:
+    def drawn(start: Callable[..., object], *arguments: int) -> dict[str, object]:
         start(*arguments)
         return dict(draw())
 
@@ -52,7 +53,7 @@ def torch_seed(device: str) -> Results:
     """torch's numbers follow from manual_seed, also a Generator's own."""
     places = [f"cuda:{i}" for i in range(torch.cuda.device_count())] if device == "cuda" else [device]
 
-    def draw() -> dict[str, Any]:
+    def draw() -> dict[str, object]:
         return {f"{name} on {at}": value for at in places for name, value in torch_draws(at).items()}
 
     results = check_seeding("torch", torch.manual_seed, torch.seed, draw)
@@ -70,7 +71,7 @@ def torch_seed_large(device: str) -> Results:
     # (pytorch/pytorch#194676), so the smaller draws say nothing of these.
     count = 120_000
 
-    def draw() -> dict[str, Any]:
+    def draw() -> dict[str, object]:
         empty = torch.empty(count, device=device)
         return {
             "rand": torch.rand(count, device=device),
@@ -82,7 +83,7 @@ def torch_seed_large(device: str) -> Results:
             "normal": empty.clone().normal_(1, 2),
         }
 
-    return check_seeding("torch", torch.manual_seed, torch.seed, draw)  # type: ignore[no-any-return]
+    return check_seeding("torch", torch.manual_seed, torch.seed, draw)
 
 
 @check(WITHIN, ACROSS, devices=("cuda",), order=202)
@@ -99,7 +100,7 @@ def cuda_graph_seed(device: str) -> Results:
     with torch.cuda.graph(graph):
         drawn.uniform_()
 
-    def replay(seed: int | None) -> Any:
+    def replay(seed: int | None) -> torch.Tensor:
         if seed is not None:
             torch.manual_seed(seed)
         graph.replay()
@@ -120,24 +121,24 @@ def cuda_graph_seed(device: str) -> Results:
 def python_seed(_: str) -> Results:
     """Python's random numbers follow from random.seed."""
 
-    def draw() -> dict[str, Any]:
+    def draw() -> dict[str, object]:
         order = random.sample(range(100), 100)
         return {"random": [random.random() for _ in range(100)], "sample": order, "gauss": random.gauss()}  # noqa: S311
 
-    return check_seeding("random", random.seed, random.seed, draw)  # type: ignore[no-any-return]
+    return check_seeding("random", random.seed, random.seed, draw)
 
 
 @check(WITHIN, ACROSS, order=210)
 def numpy_seed(_: str) -> Results:
     """NumPy's numbers follow from numpy.random.seed and default_rng."""
 
-    def draw_global() -> dict[str, Any]:
+    def draw_global() -> dict[str, object]:
         return {"rand": np.random.rand(100), "normal": np.random.standard_normal(100)}
 
     results = check_seeding("numpy.random", np.random.seed, np.random.seed, draw_global)
     held = {"rng": np.random.default_rng(0)}
 
-    def draw_own() -> dict[str, Any]:
+    def draw_own() -> dict[str, object]:
         rng = held["rng"]
         return {"random": rng.random(100), "normal": rng.standard_normal(100), "order": rng.permutation(100)}
 

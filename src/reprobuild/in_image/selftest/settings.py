@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 from .exact import must_be, numbers
 from .flags import version
@@ -54,7 +55,8 @@ def setting_seed(_: str) -> Results:
     must_be("torch.initial_seed()", got=torch.initial_seed(), expected=int(text))
     seeded = random.getstate() == random.Random(int(text)).getstate()  # noqa: S311 -- no secret
     must_be("random is in the state that the seed gives", got=seeded, expected=True)
-    state, expected = np.random.get_state()[1], np.random.RandomState(int(text)).get_state()[1]
+    states: list[Any] = [np.random.get_state(), np.random.RandomState(int(text)).get_state()]
+    state, expected = (each[1] for each in states)
     must_be(
         "numpy.random is in the state that the seed gives", got=bool((state == expected).all()), expected=True
     )
