@@ -121,7 +121,7 @@ def _linked(folder: Path, lock: Lock, console: Console) -> Linked:
     found = Linked(folder / "prefix", dict(leftovers.walk(folder / "prefix")))
     for path, status in found.paths.items():
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode) or stat.S_ISLNK(status.st_mode)):
-            raise BuildError(f"{path!r}: the conda packages made what is no file, folder or link")
+            raise BuildError(f"{path!r}: the conda packages created neither a file, a folder nor a link")
     top = SITE_PREFIX.lstrip("/")
     refuse_own_names((f"{top}/{path}" for path in sorted(found.paths)), "the conda packages")
     _refuse_second_copies(found.paths, lock)

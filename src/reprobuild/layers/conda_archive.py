@@ -173,7 +173,7 @@ def _same_package(index: Mapping[str, Any], package: CondaPackage) -> None:
         raise BuildError(
             f"{package.filename}: says that it is {' '.join(map(str, said))}, and the lock has it as "
             f"{' '.join(locked)}",
-            hint="`reprobuild lock --upgrade` locks it anew, where the channel is to be trusted",
+            hint="`reprobuild lock --upgrade` locks it again, if you trust the channel",
         )
 
 

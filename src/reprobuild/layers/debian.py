@@ -102,11 +102,11 @@ def normalise(archive: IO[bytes], out: LayerWriter, owners: Mapping[str, str] | 
             elif member.issym():
                 out.link(path, member.linkname)
             elif member.isfile() or member.islnk():
-                # A second name of a file becomes a file of its own: nothing then hangs on the order.
+                # A second name of a file becomes a file of its own, so that nothing depends on the order.
                 content = _content(tar, member, path)
                 out.file(path, member.mode & 0o7777, len(content), [content], **owner)
             else:
-                raise BuildError(f"/{path}: a Debian package made a file that is no file, folder or link")
+                raise BuildError(f"/{path}: a Debian package created neither a file, a folder nor a link")
 
 
 def _content(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> bytes:

@@ -106,7 +106,7 @@ class _Unpacking:
             there = _mode(_bytes(first), descriptor) if first else None
             if there is None or stat.S_ISDIR(there):
                 raise LayerRefused(
-                    f"{entry.path!r} is a hard link to {entry.target!r}, which is no file of it"
+                    f"{entry.path!r} is a hard link to {entry.target!r}, which is not a file of this layer"
                 )
             os.link(_bytes(first), name, src_dir_fd=descriptor, dst_dir_fd=parent, follow_symlinks=False)
         finally:
@@ -188,7 +188,7 @@ class _Unpacking:
                 below = os.open(encoded, _FOLDER, dir_fd=here)
             except OSError as error:
                 if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.ENOENT):
-                    raise LayerRefused(f"{'/'.join(done)!r} is no folder, and has files in it") from None
+                    raise LayerRefused(f"{'/'.join(done)!r} is not a folder, but has files in it") from None
                 raise
             finally:
                 os.close(here)

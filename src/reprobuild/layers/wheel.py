@@ -140,7 +140,7 @@ class _Layout:
             raise BuildError(
                 f"{self._name}: the wheel says that it is {said!r} {of!r}, and the lock has it as "
                 f"{self._name} {version}",
-                hint="`reprobuild lock --upgrade` locks it anew, where the index is to be trusted",
+                hint="`reprobuild lock --upgrade` locks it again, if you trust the index",
             )
 
     def _headers(self, file: str) -> email.message.Message:

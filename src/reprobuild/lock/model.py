@@ -1,4 +1,4 @@
-"""The lock: a PEP 751 file (``pylock.NAME.toml``) whose ``[tool.reprobuild]`` holds all that is no wheel.
+"""The lock: a PEP 751 file (``pylock.NAME.toml``); all but the wheels is in its ``[tool.reprobuild]``.
 
 Pure data: dump and digest; `reader` reads it. The dump is canonical, so the same lock is the same bytes.
 """

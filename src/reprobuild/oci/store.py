@@ -227,7 +227,7 @@ class ImageStore:
                 hint=_EMPTY,
             ) from None
         if bad:
-            raise ImageError(f"{self.folder / 'index.json'} is damaged: {bad[0]} is no image", hint=_EMPTY)
+            raise ImageError(f"{self.folder / 'index.json'} is damaged: not an image: {bad[0]}", hint=_EMPTY)
         return entries
 
     def _change(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:

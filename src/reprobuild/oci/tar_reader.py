@@ -186,7 +186,7 @@ class Reader:
                 raise LayerRefused(f"{shown} makes it longer than {MOST_BYTES >> 30} GiB")
             self._left, self._padding = size, -size % _BLOCK
         if kind in ("link", "hardlink") and (not target or len(target) > MOST_PATH or "\0" in target):
-            raise LayerRefused(f"{shown} links to something that is no path")
+            raise LayerRefused(f"{shown} links to something that is not a path")
         return Entry(
             path=path,
             kind=kind,

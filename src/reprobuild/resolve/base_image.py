@@ -53,8 +53,8 @@ def resolve_base(
         BaseImage.from_dict(found.to_dict(), request.base_image)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise RegistryError(
-            f"{request.base_image}: the registry's answer is no manifest: {type(error).__name__} {error}",
-            hint="push the image anew",
+            f"{request.base_image}: the registry sent no manifest: {type(error).__name__} {error}",
+            hint="push the image again",
         ) from None
     except RequestError as error:
         raise ResolveError(f"{error.message}; no lock can say so", hint="take another base") from None
@@ -90,7 +90,7 @@ def _read(reference: Reference, request: Request, platform: str, host: Host) -> 
     if "config" not in document:
         raise ResolveError(
             f"{name} has a manifest of a kind that is not known: {document.get('mediaType', 'schema 1')}",
-            hint="push it anew with a tool that writes Docker's schema 2 or OCI's form",
+            hint="push it again with a tool that writes Docker's schema 2 or OCI's form",
         )
     config_digest = document["config"]["digest"]
     documents.append(registry.read_blob(config_digest))
@@ -171,7 +171,7 @@ def _json(data: bytes, name: str) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise RegistryError(f"{name}: the registry's answer is no manifest", hint="is it a registry?")
+        raise RegistryError(f"{name}: the registry did not answer with a manifest", hint="is it a registry?")
     return found
 
 

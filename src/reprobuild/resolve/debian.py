@@ -79,7 +79,7 @@ def resolve_debian(
         result = apt.plan(targets)
         if result.returncode != 0 and keep:
             console.warn(
-                "the Debian packages locked before do not fit together any more; all are resolved anew"
+                "the Debian packages in the lock no longer fit together; all of them are resolved again"
             )
             apt.prefer({})
             result = apt.plan(targets)

@@ -1,4 +1,4 @@
-"""The metadata of a wheel that lies on an index, without the wheel.
+"""The metadata of a wheel on an index, without downloading the wheel.
 
 The file beside it (PEP 658) is read where the index has one, else the end of the wheel by range requests: a
 zip keeps its list of files at the end, and wheels are asked to keep their metadata there too (PEP 427).
@@ -35,7 +35,7 @@ LARGEST = 16 << 20
 """Bytes, inflated, of a member that is read."""
 
 UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error)
-"""What zipfile raises, by experience, for bytes that are no sound zip."""
+"""What zipfile raises, by experience, for a damaged zip."""
 
 
 def requirements(package: DistributionPackage, session: requests.Session) -> list[Requirement]:

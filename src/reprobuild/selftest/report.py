@@ -101,7 +101,7 @@ class SelfTestReport:
         table = load(data)
         digest = table.pop("image", "")
         if not isinstance(digest, str) or (digest and not _DIGEST.fullmatch(digest)):
-            raise SelfTestError(f"self-test report.image: {digest!r} is no digest")
+            raise SelfTestError(f"self-test report.image: {digest!r} is not a digest")
         return cls._of(table, digest)
 
     @classmethod
@@ -192,7 +192,7 @@ def load(data: bytes) -> dict[str, Any]:
     if table.get("schema") != SCHEMA:
         raise SelfTestError(
             f"self-test report: schema is {table.get('schema')!r}, not {SCHEMA}",
-            hint="It is from another version of reprobuild; build the image anew, or use that version.",
+            hint="another version of reprobuild wrote it; build the image again, or use that version",
         )
     return table
 
@@ -264,7 +264,7 @@ def _check(value: object, where: str) -> CheckResult:
     hashes = [*found["results"].values(), *([found["fingerprint"]] if found["results"] else [])]
     for text in hashes:
         if not isinstance(text, str) or not _SHA256.fullmatch(text):
-            raise SelfTestError(f"self-test {where}: {text!r} is no sha256")
+            raise SelfTestError(f"self-test {where}: {text!r} is not a SHA-256")
     for name, values in found["values"].items():
         fields(values, f"{where}.values.{name}", _VALUES)
     detail = [fields(item, f"{where}.detail[{i}]", _DIFFERENCE) for i, item in enumerate(found["detail"])]
