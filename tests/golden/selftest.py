@@ -81,6 +81,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -481,6 +482,21 @@ def set_flag(*, on: bool) -> None:
         torch._C._set_deterministic_algorithms(on, warn_only=False)
     except (AttributeError, TypeError):
         torch.use_deterministic_algorithms(on)
+
+
+AT_START: dict[str, bool] = {}
+"""What `fill_memory` found in this process: whether torch filled new memory before."""
+
+
+def fill_memory(*, on: bool = True) -> None:
+    """Have torch fill new memory with NaN, so that an operation that reads what it has not written shows.
+
+    Up to torch 2.1 it never does, and this does nothing. Keeps in `AT_START` what it found at first.
+    """
+    get = getattr(torch._C, "_get_deterministic_fill_uninitialized_memory", None)
+    if get is not None:
+        AT_START.setdefault("fill", get())
+        torch._C._set_deterministic_fill_uninitialized_memory(on)
 
 
 @contextlib.contextmanager
@@ -1093,16 +1109,30 @@ def setting_cudnn(_: str) -> Results:
     return None
 
 
+@check(SETTING, order=102, hooked=True)
+def setting_fill(_: str) -> Results:
+    """Programs find new memory filled or not, as the request says; the self-test itself fills it."""
+    if "fill" not in AT_START:
+        raise NotRun("torch 2.1 and older do not fill new memory")
+    expected = os.environ.get("REPROBUILD_FILL") == "1"
+    must_be("fill_uninitialized_memory at the start", got=AT_START["fill"], expected=expected)
+    return None
+
+
 @check(SETTING, order=110, hooked=True)
 def setting_tf32(_: str) -> Results:
     """float32 products keep all their bits: TF32 is off in cuBLAS and cuDNN."""
-    for what, backend in (("cudnn", torch.backends.cudnn), ("cuda.matmul", torch.backends.cuda.matmul)):
-        try:
-            got = backend.allow_tf32
-        except RuntimeError:  # torch 2.9 and later, where a program has used the new names
-            got = backend.fp32_precision == "tf32"
-        must_be(f"torch.backends.{what}.allow_tf32", got=got, expected=False)
     must_be("NVIDIA_TF32_OVERRIDE", got=os.environ.get("NVIDIA_TF32_OVERRIDE", "not set"), expected="0")
+    must_be("TRITON_F32_DEFAULT", got=os.environ.get("TRITON_F32_DEFAULT", "not set"), expected="ieee")
+    matmul = torch.backends.cuda.matmul
+    if hasattr(matmul, "fp32_precision"):
+        # torch 2.9 and later: the hook leaves both sets of names alone, and reading the old ones raises where
+        # a program has used the new. cuDNN's is "tf32" by default, which the variable overrules.
+        got = matmul.fp32_precision
+        must_be("torch.backends.cuda.matmul.fp32_precision is tf32", got=got == "tf32", expected=False)
+        return None
+    for what, backend in (("cudnn", torch.backends.cudnn), ("cuda.matmul", matmul)):
+        must_be(f"torch.backends.{what}.allow_tf32", got=backend.allow_tf32, expected=False)
     return None
 
 
@@ -1173,6 +1203,14 @@ def cublas_refuses(_: str) -> Results:
     return None
 
 
+def numpy_kernels() -> list[str]:
+    """Return the CPU features by which NumPy chooses kernels here, beyond those that it always needs."""
+    name = "numpy._core._multiarray_umath" if hasattr(np, "_core") else "numpy.core._multiarray_umath"
+    module = importlib.import_module(name)
+    features = module.__cpu_features__
+    return [feature for feature in module.__cpu_dispatch__ if features.get(feature)]
+
+
 @check(SETTING, order=140)
 def setting_profile(_: str) -> Results:
     """The variables of the other libraries that change numbers are set as the profile says."""
@@ -1181,6 +1219,8 @@ def setting_profile(_: str) -> Results:
         must_be(f"{name} is set", got=bool(os.environ.get(name)), expected=True)
     if os.environ.get("REPROBUILD_PROFILE") == "portable":
         expected |= {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+        expected |= {"OPENBLAS_CORETYPE": "Haswell"}
+        must_be("NumPy's kernels chosen by CPU", got=numpy_kernels(), expected=[])
         must_be("torch's CPU capability", got=torch.backends.cpu.get_cpu_capability(), expected="AVX2")
     else:
         expected["MKL_CBWR"] = "AUTO"
@@ -2206,6 +2246,21 @@ def workloads(device: str) -> dict[str, Callable[[], object]]:
     }
 
 
+def whole_step(device: str) -> Callable[[], Any]:
+    """Return a training step of a transformer of 1.9 million parameters."""
+    nn = torch.nn
+    layer = nn.TransformerEncoderLayer(192, 6, 768, dropout=0.0, batch_first=True, norm_first=True)
+    model = filled(nn.TransformerEncoder(layer, 4, enable_nested_tensor=False), device)
+    stepper, x = torch.optim.AdamW(model.parameters()), numbers(4, 64, 192, device=device)
+
+    def step() -> None:
+        stepper.zero_grad()
+        model(x).square().mean().backward()
+        stepper.step()
+
+    return step
+
+
 @contextlib.contextmanager
 def whole_setting(*, deterministic: bool) -> Iterator[None]:
     """Set the flag and cuDNN's for a while; TF32 and the number of threads stay as they are."""
@@ -2219,14 +2274,30 @@ def whole_setting(*, deterministic: bool) -> Iterator[None]:
         cudnn.deterministic = before
 
 
-def cost_of(name: str, device: str, run: Callable[[], object], seconds: float = 0.8) -> dict[str, Any]:
-    """Return an operation's time with determinism on and off, in turns, and their ratio.
+@contextlib.contextmanager
+def memory_filled(*, deterministic: bool) -> Iterator[None]:
+    """Fill new memory for a while, or leave it as it is, with the deterministic flag as it stands."""
+    fill_memory(on=deterministic)
+    try:
+        yield
+    finally:
+        fill_memory(on=False)
+
+
+def cost_of(
+    name: str,
+    device: str,
+    run: Callable[[], object],
+    switch: Callable[..., AbstractContextManager[None]] = whole_setting,
+    seconds: float = 0.8,
+) -> dict[str, Any]:
+    """Return an operation's time with ``switch`` on and off, in turns, and their ratio.
 
     The fastest round of each counts, since whatever else the machine does can only add to the others.
     """
 
     def timed(*, deterministic: bool) -> float:
-        with whole_setting(deterministic=deterministic), warnings.catch_warnings():
+        with switch(deterministic=deterministic), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             start = time.perf_counter()
             run()
@@ -2264,7 +2335,12 @@ def cost_report(device: str) -> dict[str, Any]:
     if device == "cuda" and missing:
         raise NotRun(missing)
     devices = ["cpu"] if missing else ["cpu", "cuda"]
+    fill_memory(on=False)  # its cost is a line of its own
     costs = [cost_of(name, where, run) for where in devices for name, run in workloads(where).items()]
+    for where in devices:
+        step = whole_step(where)
+        costs.append(cost_of("whole training step", where, step, seconds=3))
+        costs.append(cost_of("whole training step, new memory filled", where, step, memory_filled, seconds=3))
     return {
         "schema": SCHEMA,
         "program": program_hash(),
@@ -2333,6 +2409,7 @@ def child(report: TextIO, names: Sequence[str], device: str) -> None:
     outcome = execute(CHECKS["imports"], "cpu")
     say(end=["imports", "cpu"], outcome=asdict(outcome))
     if outcome.status == "passed":
+        fill_memory()
         missing = "asked for the CPU only" if device == "cpu" else gpu_missing()
         say(**facts(missing))
         unhooked = ""

@@ -325,7 +325,8 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "setting-cudnn: not deterministic": lambda: flag(cudnn, "deterministic", False),
     "setting-cudnn: benchmark on": lambda: flag(cudnn, "benchmark", True),
-    "setting-tf32: on in cuDNN": lambda: flag(cudnn, "allow_tf32", True),
+    "setting-fill: on, not asked for": lambda: mock.patch.dict(selftest.AT_START, fill=True),
+    "setting-tf32: Triton's default": lambda: variable("TRITON_F32_DEFAULT", None),
     "setting-tf32: on in cuBLAS": lambda: flag(torch.backends.cuda.matmul, "allow_tf32", True),
     "setting-tf32: variable unset": lambda: variable("NVIDIA_TF32_OVERRIDE", None),
     "setting-threads: another number": lambda: call(

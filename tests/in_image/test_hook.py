@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from torch_python import image_environment, make_venv, run
@@ -13,7 +14,10 @@ FAKE_TORCH = """
 from types import SimpleNamespace
 log = []
 def set_flag(mode, *, warn_only): log.append(("flag", mode, warn_only))
-_C = SimpleNamespace(_set_deterministic_algorithms=set_flag)
+def set_fill(on): log.append(("fill", on))
+_C = SimpleNamespace(
+    _set_deterministic_algorithms=set_flag, _set_deterministic_fill_uninitialized_memory=set_fill
+)
 backends = SimpleNamespace(
     cudnn=SimpleNamespace(deterministic=False, benchmark=True, allow_tf32=True),
     cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=True)),
@@ -27,7 +31,7 @@ c = torch.backends.cudnn
 matmul = torch.backends.cuda.matmul
 print(json.dumps([torch.log, c.deterministic, c.benchmark, c.allow_tf32, matmul.allow_tf32]))
 """
-ON = [[["flag", True, False]], True, False, False, False]
+ON: list[Any] = [[["flag", True, False], ["fill", False]], True, False, False, False]
 OFF = [[], False, True, True, True]
 
 
@@ -54,6 +58,16 @@ def test_the_settings_are_made_however_python_is_started(python: Path, options: 
 
 def test_the_switch_turns_it_off(python: Path) -> None:
     assert shown(python, "-c", SHOW, REPROBUILD_DETERMINISM="off") == OFF
+
+
+def test_new_memory_stays_filled_where_the_request_asks_for_it(python: Path) -> None:
+    assert shown(python, "-c", SHOW, REPROBUILD_FILL="1") == [ON[0][:1], *ON[1:]]
+
+
+def test_a_torch_with_two_sets_of_names_for_tf32_keeps_both(tmp_path: Path) -> None:
+    new = FAKE_TORCH + "backends.cuda.matmul.fp32_precision = 'none'\n"
+    python = make_venv(tmp_path / "venv", torch=False, files={"torch/__init__.py": new})
+    assert shown(python, "-c", SHOW) == [*ON[:3], True, True]
 
 
 def test_nothing_is_imported_for_a_program_that_imports_nothing(python: Path) -> None:
@@ -127,9 +141,9 @@ def test_torch_that_is_not_there_is_an_ordinary_import_error(tmp_path: Path) -> 
 
 
 def test_the_public_call_stands_in_for_a_private_one_that_is_gone(tmp_path: Path) -> None:
-    files = {"torch/__init__.py": FAKE_TORCH.replace("_set_deterministic_algorithms=set_flag", "")}
+    files = {"torch/__init__.py": FAKE_TORCH.replace("_set_deterministic_algorithms=set_flag,", "")}
     python = make_venv(tmp_path / "venv", torch=False, files=files)
-    assert shown(python, "-c", SHOW) == [[["public", True]], *ON[1:]]
+    assert shown(python, "-c", SHOW) == [[["public", True], ["fill", False]], *ON[1:]]
 
 
 def test_an_error_in_the_hook_is_a_warning_and_the_import_goes_on(tmp_path: Path) -> None:
@@ -149,7 +163,7 @@ import random, numpy.random, torch, json
 import random as again
 print(json.dumps([random.random() == random.Random(7).random(), numpy.random.log, torch.log]))
 """
-    assert shown(python, "-c", code, REPROBUILD_SEED="7") == [True, [7], [["flag", True, False], ["seed", 7]]]
+    assert shown(python, "-c", code, REPROBUILD_SEED="7") == [True, [7], [*ON[0], ["seed", 7]]]
 
 
 def test_without_a_seed_nothing_is_seeded(python: Path) -> None:
@@ -177,7 +191,8 @@ def state():
     matmul = torch.backends.cuda.matmul
     flag = torch.are_deterministic_algorithms_enabled()
     warn = torch.is_deterministic_algorithms_warn_only_enabled()
-    return [flag, warn, c.deterministic, c.benchmark, c.allow_tf32, matmul.allow_tf32, torch.initial_seed()]
+    filled = torch.utils.deterministic.fill_uninitialized_memory
+    return [flag, warn, c.deterministic, c.benchmark, matmul.allow_tf32, filled, torch.initial_seed()]
 """
 
 
@@ -228,3 +243,24 @@ def test_seeded_numbers_repeat_in_fresh_processes(tmp_path: Path) -> None:
         run(python, "-I", "-c", code, env=image_environment(REPROBUILD_SEED="7")) for _ in range(2)
     )
     assert first.stdout == second.stdout != ""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "program",
+    [
+        "cudnn.allow_tf32, matmul.allow_tf32",
+        "cudnn.allow_tf32 = matmul.allow_tf32 = True; cudnn.allow_tf32, matmul.allow_tf32",
+        "torch.set_float32_matmul_precision('high'); matmul.allow_tf32",
+        "cudnn.conv.fp32_precision = 'tf32'; cudnn.allow_tf32",  # raised while the hook set the old names
+        "cudnn.fp32_precision = 'tf32'; cudnn.allow_tf32",
+        "cudnn.conv.fp32_precision = matmul.fp32_precision = 'ieee'; cudnn.rnn.fp32_precision",
+        "cudnn.flags(enabled=True).__enter__()",
+    ],
+)
+def test_programs_with_either_set_of_names_for_tf32_run(tmp_path: Path, program: str) -> None:
+    python = make_venv(tmp_path / "venv", torch=True)
+    code = "import torch; cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul\n"
+    code += "assert not torch.utils.deterministic.fill_uninitialized_memory\n" + program
+    done = run(python, "-c", code, env=image_environment())
+    assert done.returncode == 0, done.stderr

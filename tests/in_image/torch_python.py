@@ -79,10 +79,19 @@ def make_venv(
     return folder / "bin/python"
 
 
+@functools.cache
+def numpy_version() -> str | None:
+    """Return the version of the NumPy beside torch; None where there is no torch."""
+    found = _site_packages()
+    if isinstance(found, str):
+        return None
+    return next(place.stem.split("-")[1] for place in found.glob("numpy-*.dist-info"))
+
+
 def image_environment(profile: str = "strict", **changes: str | None) -> dict[str, str]:
     """Return the environment of an image of a profile; a change to None takes a variable away."""
     request = Request.from_dict({"cuda": "cpu", "determinism": {"profile": profile}}, "test")
-    environment = {"PATH": os.defpath, **profiles.variables(request)}
+    environment = {"PATH": os.defpath, **profiles.variables(request, numpy_version())}
     for name, value in changes.items():
         environment.pop(name, None)
         if value is not None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 
 from reprobuild.in_image.selftest.names import FORBIDDEN
@@ -27,17 +28,42 @@ def test_strict() -> None:
         "PYTHONHASHSEED": "0",
         "REPROBUILD_PROFILE": "strict",
         "TORCHINDUCTOR_DETERMINISTIC": "1",
+        "TRITON_CACHE_AUTOTUNING": "1",
+        "TRITON_F32_DEFAULT": "ieee",
     }
 
 
 def test_portable_fixes_the_instruction_sets_too() -> None:
-    portable = variables(replace(STRICT, profile="portable"))
-    assert dict(portable.items() - variables(STRICT).items()) == {
+    portable = variables(replace(STRICT, profile="portable"), numpy="2.4.6")
+    assert dict(portable.items() - variables(STRICT, numpy="2.4.6").items()) == {
         "ATEN_CPU_CAPABILITY": "avx2",
         "MKL_CBWR": "COMPATIBLE",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
         "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "OPENBLAS_CORETYPE": "Haswell",
         "REPROBUILD_PROFILE": "portable",
     }
+
+
+@pytest.mark.parametrize(
+    ("numpy", "named", "not_named"),
+    [
+        ("1.26.4", "AVX512_KNL", "AVX512_SPR"),
+        ("2.2.6", "AVX512_ICL", "AVX512_SPR"),
+        ("2.3.0", "AVX512_SPR", "X86_V3"),
+        ("2.4.0", "X86_V3", "AVX512F"),
+        ("3.0", "X86_V4", "SSSE3"),
+    ],
+)
+def test_portable_names_numpy_s_features_as_its_version_does(numpy: str, named: str, not_named: str) -> None:
+    found = variables(replace(STRICT, profile="portable"), numpy)["NPY_DISABLE_CPU_FEATURES"].split()
+    assert named in found
+    assert not_named not in found
+
+
+def test_memory_is_filled_where_the_request_asks_for_it() -> None:
+    assert "REPROBUILD_FILL" not in variables(STRICT)
+    assert variables(replace(STRICT, fill=True))["REPROBUILD_FILL"] == "1"
 
 
 def test_a_seed_is_set_also_when_it_is_zero() -> None:

@@ -1,9 +1,10 @@
 """Sets in every Python process what no variable of the environment can. Started by ``reprobuild.pth``.
 
 The first import of torch in a process ends with torch's deterministic algorithms on, cuDNN's autotuning off
-and TF32 off. With ``REPROBUILD_SEED`` set, torch, ``numpy.random`` and ``random`` are seeded when they are
-first imported; every process then starts the same streams, each rank and spawned child too. What a program
-sets itself, after its import, wins. ``REPROBUILD_DETERMINISM=off`` turns all of this off.
+and TF32 off, and with new memory left as it is unless ``REPROBUILD_FILL`` is 1. With ``REPROBUILD_SEED``
+set, torch, ``numpy.random`` and ``random`` are seeded when they are first imported; every process then starts
+the same streams, each rank and spawned child too. What a program sets itself, after its import, wins.
+``REPROBUILD_DETERMINISM=off`` turns all of this off.
 
 The `.pth` file reaches plain python, ``-I``, ``-E``, spawned and forked children, the workers of a DataLoader
 and torchrun. It does not reach ``python -S``, nor another virtual environment.
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 SWITCH = "REPROBUILD_DETERMINISM"
 SEED = "REPROBUILD_SEED"
+FILL = "REPROBUILD_FILL"
 
 
 def _torch_settings(torch: Any) -> None:
@@ -42,11 +44,23 @@ def _torch_settings(torch: Any) -> None:
         torch.use_deterministic_algorithms(mode=True)
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.benchmark = False
-    # TF32 keeps 10 bits of each factor's mantissa. It repeats on one GPU, but GPUs before Ampere lack it, so
-    # that the same program gives other digits there, in either profile. NVIDIA_TF32_OVERRIDE=0 turns it off
-    # in the libraries; these make torch say so too. torch turns it on for convolutions by default.
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cuda.matmul.allow_tf32 = False
+    if not hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+        # TF32 keeps 10 bits of each factor's mantissa. It repeats on one GPU, but GPUs before Ampere lack it,
+        # so that the same program gives other digits there, in either profile. NVIDIA_TF32_OVERRIDE=0 turns
+        # it off in the libraries; these make torch say so too. From torch 2.9 on there are two sets of names
+        # for it, and a program raises that meets both (pytorch/pytorch#179445): to set either one here would
+        # break the programs that use the other, so the variable is left to do it alone.
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def _leave_memory(torch: Any) -> None:
+    """Do not fill new memory with NaN, which torch does by default with its deterministic algorithms."""
+    try:
+        # torch.utils.deterministic is not imported yet, and this is all that its property does.
+        torch._C._set_deterministic_fill_uninitialized_memory(False)  # noqa: FBT003 -- torch's signature
+    except AttributeError:
+        return  # torch 2.1 and before never fill it
 
 
 def _seeding(text: str) -> dict[str, Action]:
@@ -128,6 +142,8 @@ def install(environ: Mapping[str, str]) -> None:
         return
     watcher = _Watcher()
     watcher.after("torch", _torch_settings)
+    if environ.get(FILL) != "1":
+        watcher.after("torch", _leave_memory)
     if environ.get(SEED):
         try:
             for name, action in _seeding(environ[SEED]).items():

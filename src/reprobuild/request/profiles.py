@@ -8,17 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from packaging.version import Version
+
 from .model import Request
 
 SITE_PREFIX = "/opt/venv"
 OWN_FOLDER = "/opt/reprobuild"
 
+_NUMPY_KERNELS = {
+    (2, 4): "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+    (2, 3): (
+        "SSSE3 SSE41 POPCNT SSE42 AVX F16C FMA3 AVX2 AVX512F AVX512CD AVX512_KNL AVX512_KNM AVX512_SKX"
+        " AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
+    ),
+    (0, 0): (
+        "SSSE3 SSE41 POPCNT SSE42 AVX F16C FMA3 AVX2 AVX512F AVX512CD AVX512_KNL AVX512_KNM AVX512_SKX"
+        " AVX512_CLX AVX512_CNL AVX512_ICL"
+    ),
+}
+"""The CPU features by which NumPy chooses kernels at run time on x86_64, by the first version that has these
+names: ``__cpu_dispatch__`` of the wheels of 1.24 to 2.4."""
 
-def variables(request: Request) -> Mapping[str, str]:
+
+def variables(request: Request, numpy: str | None = None) -> Mapping[str, str]:
     """Return the variables of the request's profile, sorted by name.
 
-    ``strict``: the same bits on one kind of machine. ``portable``: CPU results that can agree across kinds
-    of CPU, at a price (bf16 products are many times slower). Each line says what it fixes.
+    ``strict``: the same bits on one kind of machine. ``portable``: CPU results that agree across kinds of
+    x86_64 CPU that have AVX2, at a price (bf16 products are many times slower); docs/self-test.md names what
+    it does not cover. ``numpy`` is the version of NumPy in the image, which decides how it names the features
+    of a CPU; without one, nothing is set for it. Each line says what it fixes.
     """
     threads = str(request.threads)
     fixed = {
@@ -39,13 +57,30 @@ def variables(request: Request) -> Mapping[str, str]:
         "MKL_CBWR": "AUTO",
         # Inductor: no autotuning that changes numbers.
         "TORCHINDUCTOR_DETERMINISTIC": "1",
+        # Triton: a float32 tl.dot keeps float32, where its default is TF32; and what autotuning has chosen
+        # by timing is kept beside the compiled kernel, so that later processes choose the same.
+        "TRITON_F32_DEFAULT": "ieee",
+        "TRITON_CACHE_AUTOTUNING": "1",
         # NCCL: one algorithm and protocol, so one order of reduction.
         "NCCL_ALGO": "Ring",
         "NCCL_PROTO": "Simple",
         "REPROBUILD_PROFILE": request.profile,
     }
     if request.profile == "portable":
-        fixed |= {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+        fixed |= {
+            "MKL_CBWR": "COMPATIBLE",
+            "ATEN_CPU_CAPABILITY": "avx2",
+            "ONEDNN_MAX_CPU_ISA": "AVX2",
+            # NumPy's own OpenBLAS; torch's products are MKL's and oneDNN's.
+            "OPENBLAS_CORETYPE": "Haswell",
+        }
+        if numpy is not None:
+            # All of them: even with AVX2 alone, argsort orders equal keys by the CPU.
+            release = Version(numpy).release
+            kernels = next(names for since, names in _NUMPY_KERNELS.items() if release >= since)
+            fixed["NPY_DISABLE_CPU_FEATURES"] = kernels
+    if request.fill:
+        fixed["REPROBUILD_FILL"] = "1"
     if request.seed is not None:
         fixed["REPROBUILD_SEED"] = str(request.seed)
     return dict(sorted(fixed.items()))

@@ -129,13 +129,14 @@ def resolve(
         _check_cuda(request, python)
         if request.index is not None:
             _check_index(python)
+    versions = {p.name: p.version for p in conda} | {p.name: p.version for p in python}
     return Lock(
         request=request,
         platform=target.platform,
         epoch=_epoch(request, python, conda),
         python=python,
         debian=debian,
-        variables=variables(request),
+        variables=variables(request, versions.get("numpy")),
         conda=conda,
         gpu_targets=known,
         base=base,

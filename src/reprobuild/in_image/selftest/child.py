@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import TextIO
 
 from .exact import difference, fingerprint, kept
+from .flags import fill_memory
 from .golden import compare_golden
 from .machine import facts, gpu_missing
 from .outcomes import NOTES, Failed, Inconclusive, NotRun, Outcome
@@ -74,6 +75,7 @@ def child(report: TextIO, names: Sequence[str], device: str) -> None:
     outcome = execute(CHECKS["imports"], "cpu")
     say(end=["imports", "cpu"], outcome=asdict(outcome))
     if outcome.status == "passed":
+        fill_memory()
         missing = "asked for the CPU only" if device == "cpu" else gpu_missing()
         say(**facts(missing))
         unhooked = ""

@@ -6,10 +6,11 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from .exact import indices, numbers
-from .flags import setting
+from .flags import fill_memory, setting
 from .gradients import filled, module_with_gradients, with_gradients
 from .libraries import torch
 from .location import program_hash
@@ -58,6 +59,21 @@ def workloads(device: str) -> dict[str, Callable[[], object]]:
     }
 
 
+def whole_step(device: str) -> Callable[[], Any]:
+    """Return a training step of a transformer of 1.9 million parameters."""
+    nn = torch.nn
+    layer = nn.TransformerEncoderLayer(192, 6, 768, dropout=0.0, batch_first=True, norm_first=True)
+    model = filled(nn.TransformerEncoder(layer, 4, enable_nested_tensor=False), device)
+    stepper, x = torch.optim.AdamW(model.parameters()), numbers(4, 64, 192, device=device)
+
+    def step() -> None:
+        stepper.zero_grad()
+        model(x).square().mean().backward()
+        stepper.step()
+
+    return step
+
+
 @contextlib.contextmanager
 def whole_setting(*, deterministic: bool) -> Iterator[None]:
     """Set the flag and cuDNN's for a while; TF32 and the number of threads stay as they are."""
@@ -71,14 +87,30 @@ def whole_setting(*, deterministic: bool) -> Iterator[None]:
         cudnn.deterministic = before
 
 
-def cost_of(name: str, device: str, run: Callable[[], object], seconds: float = 0.8) -> dict[str, Any]:
-    """Return an operation's time with determinism on and off, in turns, and their ratio.
+@contextlib.contextmanager
+def memory_filled(*, deterministic: bool) -> Iterator[None]:
+    """Fill new memory for a while, or leave it as it is, with the deterministic flag as it stands."""
+    fill_memory(on=deterministic)
+    try:
+        yield
+    finally:
+        fill_memory(on=False)
+
+
+def cost_of(
+    name: str,
+    device: str,
+    run: Callable[[], object],
+    switch: Callable[..., AbstractContextManager[None]] = whole_setting,
+    seconds: float = 0.8,
+) -> dict[str, Any]:
+    """Return an operation's time with ``switch`` on and off, in turns, and their ratio.
 
     The fastest round of each counts, since whatever else the machine does can only add to the others.
     """
 
     def timed(*, deterministic: bool) -> float:
-        with whole_setting(deterministic=deterministic), warnings.catch_warnings():
+        with switch(deterministic=deterministic), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             start = time.perf_counter()
             run()
@@ -116,7 +148,12 @@ def cost_report(device: str) -> dict[str, Any]:
     if device == "cuda" and missing:
         raise NotRun(missing)
     devices = ["cpu"] if missing else ["cpu", "cuda"]
+    fill_memory(on=False)  # its cost is a line of its own
     costs = [cost_of(name, where, run) for where in devices for name, run in workloads(where).items()]
+    for where in devices:
+        step = whole_step(where)
+        costs.append(cost_of("whole training step", where, step, seconds=3))
+        costs.append(cost_of("whole training step, new memory filled", where, step, memory_filled, seconds=3))
     return {
         "schema": SCHEMA,
         "program": program_hash(),

@@ -17,6 +17,21 @@ def set_flag(*, on: bool) -> None:
         torch.use_deterministic_algorithms(on)
 
 
+AT_START: dict[str, bool] = {}
+"""What `fill_memory` found in this process: whether torch filled new memory before."""
+
+
+def fill_memory(*, on: bool = True) -> None:
+    """Have torch fill new memory with NaN, so that an operation that reads what it has not written shows.
+
+    Up to torch 2.1 it never does, and this does nothing. Keeps in `AT_START` what it found at first.
+    """
+    get = getattr(torch._C, "_get_deterministic_fill_uninitialized_memory", None)
+    if get is not None:
+        AT_START.setdefault("fill", get())
+        torch._C._set_deterministic_fill_uninitialized_memory(on)
+
+
 @contextlib.contextmanager
 def setting(*, deterministic: bool, threads: int | None = None) -> Iterator[None]:
     """Set the deterministic flag (and the thread count) for a while."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .exact import must_be, numbers
-from .flags import version
+from .flags import AT_START, version
 from .libraries import np, torch
 from .names import FORBIDDEN
 from .operations import conv2d
@@ -81,16 +81,30 @@ def setting_cudnn(_: str) -> Results:
     return None
 
 
+@check(SETTING, order=102, hooked=True)
+def setting_fill(_: str) -> Results:
+    """Programs find new memory filled or not, as the request says; the self-test itself fills it."""
+    if "fill" not in AT_START:
+        raise NotRun("torch 2.1 and older do not fill new memory")
+    expected = os.environ.get("REPROBUILD_FILL") == "1"
+    must_be("fill_uninitialized_memory at the start", got=AT_START["fill"], expected=expected)
+    return None
+
+
 @check(SETTING, order=110, hooked=True)
 def setting_tf32(_: str) -> Results:
     """float32 products keep all their bits: TF32 is off in cuBLAS and cuDNN."""
-    for what, backend in (("cudnn", torch.backends.cudnn), ("cuda.matmul", torch.backends.cuda.matmul)):
-        try:
-            got = backend.allow_tf32
-        except RuntimeError:  # torch 2.9 and later, where a program has used the new names
-            got = backend.fp32_precision == "tf32"
-        must_be(f"torch.backends.{what}.allow_tf32", got=got, expected=False)
     must_be("NVIDIA_TF32_OVERRIDE", got=os.environ.get("NVIDIA_TF32_OVERRIDE", "not set"), expected="0")
+    must_be("TRITON_F32_DEFAULT", got=os.environ.get("TRITON_F32_DEFAULT", "not set"), expected="ieee")
+    matmul = torch.backends.cuda.matmul
+    if hasattr(matmul, "fp32_precision"):
+        # torch 2.9 and later: the hook leaves both sets of names alone, and reading the old ones raises where
+        # a program has used the new. cuDNN's is "tf32" by default, which the variable overrules.
+        got = matmul.fp32_precision
+        must_be("torch.backends.cuda.matmul.fp32_precision is tf32", got=got == "tf32", expected=False)
+        return None
+    for what, backend in (("cudnn", torch.backends.cudnn), ("cuda.matmul", matmul)):
+        must_be(f"torch.backends.{what}.allow_tf32", got=backend.allow_tf32, expected=False)
     return None
 
 
@@ -161,6 +175,14 @@ def cublas_refuses(_: str) -> Results:
     return None
 
 
+def numpy_kernels() -> list[str]:
+    """Return the CPU features by which NumPy chooses kernels here, beyond those that it always needs."""
+    name = "numpy._core._multiarray_umath" if hasattr(np, "_core") else "numpy.core._multiarray_umath"
+    module = importlib.import_module(name)
+    features = module.__cpu_features__
+    return [feature for feature in module.__cpu_dispatch__ if features.get(feature)]
+
+
 @check(SETTING, order=140)
 def setting_profile(_: str) -> Results:
     """The variables of the other libraries that change numbers are set as the profile says."""
@@ -169,6 +191,8 @@ def setting_profile(_: str) -> Results:
         must_be(f"{name} is set", got=bool(os.environ.get(name)), expected=True)
     if os.environ.get("REPROBUILD_PROFILE") == "portable":
         expected |= {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+        expected |= {"OPENBLAS_CORETYPE": "Haswell"}
+        must_be("NumPy's kernels chosen by CPU", got=numpy_kernels(), expected=[])
         must_be("torch's CPU capability", got=torch.backends.cpu.get_cpu_capability(), expected="AVX2")
     else:
         expected["MKL_CBWR"] = "AUTO"
