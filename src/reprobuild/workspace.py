@@ -187,6 +187,8 @@ def _read(file: Path, error: type[LockError | RequestError], hint: str) -> str:
     except FileNotFoundError:
         raise error(f"{file}: no such file", hint=hint) from None
     except UnicodeDecodeError:
-        raise error(f"{file}: not valid UTF-8 text") from None
+        raise error(
+            f"{file}: not valid UTF-8 text", hint="save it as UTF-8; PowerShell's `>` writes UTF-16"
+        ) from None
     except OSError as problem:
         raise error(f"{file}: cannot be read: {problem.strerror}") from None

@@ -16,6 +16,7 @@ import click
 import pytest
 
 from reprobuild import __version__, errors
+from reprobuild.cli import COMMANDS as LISTED
 from reprobuild.cli import cli, images
 from reprobuild.errors import ReprobuildError
 from reprobuild.host import process
@@ -226,3 +227,22 @@ def test_completion_works_in_bash(tmp_path: Path) -> None:
     done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, env=env, check=True)
     assert done.stdout == "image images\n--gpu\n"
     assert done.stderr == ""
+
+
+def test_the_list_of_commands_says_what_they_say() -> None:
+    assert {name: text for name, (_, text) in LISTED.items()} == {
+        name: command.get_short_help_str(limit=200) for name, command in COMMANDS
+    }
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_what_only_commands_need_is_not_imported_before_one_runs(option: str) -> None:
+    code = (
+        "import sys; sys.argv = ['reprobuild', sys.argv[1]]\n"
+        "from reprobuild import cli\n"
+        "assert cli.run() == 0\n"
+        "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, option], capture_output=True, text=True, check=True)
+    heavy = {"requests", "urllib3", "docker", "rich", "jinja2", "conda_lock", "rattler", "yaml", "packaging"}
+    assert heavy & {*done.stderr.split()} == set()

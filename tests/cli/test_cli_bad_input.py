@@ -72,12 +72,30 @@ def test_another_tool_s_lock_of_a_package_without_a_wheel(family: Index, apt: No
             "channels: ['http://127.0.0.1:9']\ndependencies: [python]\n",
             "a conda channel cannot be read",
         ),
+        (
+            "channels: [defaults]\ndependencies: [python]\n",
+            "'defaults' is not a channel but the name of several of Anaconda's\n  hint: name conda-forge",
+        ),
+        (
+            "channels: [x]\ndependencies: [python]\nvariables:\n  A: b\n",
+            "environment.yml: variables: a request sets no variables of a program\n  hint: take them out",
+        ),
     ],
 )
 def test_an_environment(family: Index, apt: None, call: Call, text: str, says: str) -> None:
     Path("environment.yml").write_text(text)
-    status = RequestError.exit_code if "unknown" in says else ResolveError.exit_code
+    status = ResolveError.exit_code if "cannot be read" in says else RequestError.exit_code
     assert says in refused(call, "lock", "--from", "environment.yml", "--cuda", "12.1", status=status)
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "environment.yml", "envs/a.toml"])
+def test_a_file_in_utf_16(call: Call, name: str) -> None:
+    Path("envs").mkdir()
+    Path(name).write_text("torch", encoding="utf-16")
+    argv = ["envs/a.toml"] if name.startswith("envs") else ["--from", name, "--cuda", "12.1"]
+    said = call("lock", *argv)
+    assert (said.status, said.out) == (3, "")
+    assert f"{name}: not valid UTF-8 text\n  hint: save it as UTF-8" in said.err
 
 
 @pytest.mark.parametrize("name", ["docker:", "UPPER/case:1", "reg.example/a b:1", "reg.example/Team/x"])

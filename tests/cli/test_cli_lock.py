@@ -68,6 +68,11 @@ def test_flags_make_a_request_and_its_lock(ready: Index, call: Call) -> None:
     assert LOCK.read_bytes() == before
 
 
+def test_quiet_prints_the_file_and_its_state_alone(ready: Index, call: Call) -> None:
+    said = call("-q", "lock", "--cuda", "12.1")
+    assert (said.status, said.out, said.err) == (0, f"{LOCK}: new\n", "")
+
+
 def test_every_flag_lands_in_the_request(ready: Index, call: Call) -> None:
     flags = "--cuda 12.1 --python 3.11 --torch 2.4.0 --package filelock==1.0 --apt git --debian bookworm"
     flags += " --profile portable --seed 7 --threads 2 --as-of 2024-09-15 --name all"

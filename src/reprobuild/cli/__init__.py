@@ -2,30 +2,85 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from .. import __version__
 from ..errors import ReprobuildError
 from ..host.console import Console
 from ..host.home import Home
 from ..host.host import Host
-from ..net.session import ScrubFilter, scrub
-from . import comparing, diagnosis, handing_on, images, inspecting, locking, selftests
 
 
 class _NobodyReadsError(Exception):
     """Standard output is a pipe whose reader has closed it."""
 
 
+COMMANDS = {
+    "check": ("inspecting", "Check an image, or one built on it, against the lock in it."),
+    "clean": ("images", "Free the space of what no image needs."),
+    "compare": ("inspecting", "Compare two images file by file."),
+    "completion": ("locking", "Print the completion script of a shell."),
+    "convert": ("comparing", "Write a lock in a form that other tools read."),
+    "diff": ("comparing", "Show what differs between two locks, and what it can do."),
+    "doctor": ("diagnosis", "Examine whether this machine can build and run images."),
+    "export": ("images", "Write an image as an OCI archive."),
+    "image": ("images", "Make an image: lock, fetch, build, self-test, name."),
+    "images": ("images", "List the images."),
+    "load": ("handing_on", "Copy an image of the embedded store into Docker or Podman."),
+    "lock": ("locking", "Write the lock of a request."),
+    "push": ("handing_on", "Push an image of the embedded store to a registry."),
+    "remove": ("images", "Remove names of images."),
+    "render": ("locking", "Write the Dockerfile of a lock, and everything that it copies."),
+    "run": ("images", "Run a command in an image; without one, Python."),
+    "selftest": ("selftests", "Run the self-test of an image, or compare its reports."),
+}
+"""Each command's module, which takes most of a second to import, and the first sentence of its help."""
+
+
+class _Loading(dict[str, click.Command]):
+    """The commands by name; the module of one is imported when it is taken out."""
+
+    def __missing__(self, name: str) -> click.Command:
+        module = importlib.import_module(f"{__package__}.{COMMANDS[name][0]}")
+        self.update({command.name or "": command for command in module.COMMANDS})
+        return self[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in COMMANDS else default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def items(self) -> Any:
+        return [(name, self[name]) for name in COMMANDS]
+
+
 class _Commands(click.Group):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Loading()
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _ = ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [name for name in COMMANDS if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=COMMANDS[name][1]) for name in names), *options]
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             result = super().invoke(ctx)
@@ -53,15 +108,12 @@ def cli(context: click.Context, *, verbose: bool, quiet: bool) -> None:
     if verbose:
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(relativeCreated)8.0f ms %(name)s: %(message)s"))
+        from ..net.session import ScrubFilter
+
         handler.addFilter(ScrubFilter())
         logging.getLogger("reprobuild").addHandler(handler)
         logging.getLogger("reprobuild").setLevel(logging.DEBUG)
     context.obj = Host(Home.from_environment(), Console(quiet=quiet))
-
-
-_GROUPS = (locking, comparing, diagnosis, images, inspecting, handing_on, selftests)
-for command in (command for group in _GROUPS for command in group.COMMANDS):
-    cli.add_command(command)
 
 
 def main() -> None:
@@ -104,12 +156,16 @@ def run() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except Exception:  # noqa: BLE001 -- the last resort: a bug, which its finder can report
+        from ..net.session import scrub
+
         sys.stderr.write(scrub(traceback.format_exc()))
         return _say("this is a bug in reprobuild", "please report it with the lines above", code=1)
     return result if isinstance(result, int) else 0
 
 
 def _say(message: str, hint: str = "", *, code: int) -> int:
+    from ..net.session import scrub
+
     sys.stderr.write(f"reprobuild: {scrub(message)}\n")
     if hint:
         sys.stderr.write(f"  hint: {scrub(hint)}\n")

@@ -88,7 +88,8 @@ def lock(
         emit(results)
     else:
         for result in results:
-            table(f"{result['file']}{_of(result)}: {result['state']}", _rows(result))
+            rows = [] if host.console.quiet else _rows(result)
+            table(f"{result['file']}{_of(result)}: {result['state']}", rows)
     for each in errors[:-1]:
         host.console.warn("\n  hint: ".join(filter(None, (each.message, each.hint))))
     if errors:

@@ -7,17 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from rich.console import Console as RichConsole
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TransferSpeedColumn,
-)
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import Console as RichConsole
 
 
 class Console:
@@ -25,17 +19,27 @@ class Console:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
+
+    @cached_property
+    def _err(self) -> RichConsole:
+        from rich.console import Console as RichConsole
+
         # What is printed are names and messages, in which ":a:" is not an emoji and "[x]" not a style.
-        self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+        return RichConsole(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
     def step(self, text: str) -> None:
         """Print what is being done now."""
         if not self.quiet:
-            self._err.print(Text.assemble(("·", "bold"), f" {text}"))
+            self._line("·", "bold", text)
 
     def warn(self, text: str) -> None:
         """Print what the user should know although the work goes on."""
-        self._err.print(Text.assemble(("warning:", "yellow"), f" {text}"))
+        self._line("warning:", "yellow", text)
+
+    def _line(self, mark: str, style: str, text: str) -> None:
+        from rich.text import Text
+
+        self._err.print(Text.assemble((mark, style), f" {text}"))
 
     @contextmanager
     def progress(self, title: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -46,6 +50,15 @@ class Console:
         if self.quiet or not self._err.is_terminal or total <= 0:
             yield lambda _: None
             return
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TransferSpeedColumn,
+        )
+
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),

@@ -113,7 +113,9 @@ def read_text(file: Path) -> str:
     except FileNotFoundError:
         raise RequestError(f"{file}: no such file") from None
     except UnicodeDecodeError:
-        raise RequestError(f"{file}: not valid UTF-8 text") from None
+        raise RequestError(
+            f"{file}: not valid UTF-8 text", hint="save it as UTF-8; PowerShell's `>` writes UTF-16"
+        ) from None
     except OSError as problem:
         raise RequestError(f"{file}: cannot be read: {problem.strerror}") from None
 

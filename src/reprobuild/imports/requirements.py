@@ -30,7 +30,7 @@ def read_requirements(file: Path) -> Imported:
     reader.read(file, constraint=False)
     asked = {canonicalize_name(r.name) for r in reader.requirements}
     found = [*reader.requirements, *(c for c in reader.constraints if canonicalize_name(c.name) in asked)]
-    name = re.sub(r"^requirements[-_.]?", "", file.stem) or file.stem
+    name = re.sub(r"^requirements[-_.]?", "", file.stem) or file.absolute().parent.name
     return Imported(
         origin=str(file),
         name=name,

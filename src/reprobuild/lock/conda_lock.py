@@ -62,6 +62,12 @@ class CondaLock:
 def read_environment(file: Path, platform: str) -> Environment:
     """Read an environment.yml for a platform of OCI's. Raises `RequestError` that names file and key."""
     data = _yaml(file)
+    if "variables" in data:
+        raise RequestError(
+            f"{file}: variables: a request sets no variables of a program",
+            hint="take them out; set them where the program is started (`run -e`), or with ENV in an image"
+            " that starts FROM this one",
+        )
     for key in data:
         if key not in _KNOWN:
             raise RequestError(f"{file}: {key}: unknown key", hint=f"known here: {', '.join(_KNOWN)}")
@@ -210,8 +216,12 @@ def _yaml(file: Path) -> Mapping[str, Any]:
         data = yaml.safe_load(file.read_text("utf-8"))
     except FileNotFoundError:
         raise RequestError(f"{file}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(f"{file}: cannot be read: {error}") from None
+    except UnicodeDecodeError:
+        raise RequestError(
+            f"{file}: not valid UTF-8 text", hint="save it as UTF-8; PowerShell's `>` writes UTF-16"
+        ) from None
+    except OSError as error:
+        raise RequestError(f"{file}: cannot be read: {error.strerror}") from None
     except yaml.YAMLError as error:
         raise RequestError(f"{file}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(data, dict):

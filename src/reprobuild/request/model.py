@@ -228,6 +228,11 @@ def _conda(table: Table) -> Conda | None:
         raise RequestError(f"{conda.where('environment')}: can only be set in a request file")
     channels = tuple(channel for _, channel in conda.texts("channels"))
     packages = tuple(sorted({spec for _, spec in conda.texts("packages")}))
+    if "defaults" in channels:
+        raise RequestError(
+            f"{conda.where('channels')}: 'defaults' is not a channel but the name of several of Anaconda's",
+            hint="name conda-forge in its place, or each of Anaconda's channels by its address",
+        )
     for key, values, form, kind in (
         ("channels", channels, _CONDA_CHANNEL, "a channel's name, or its address without a password"),
         ("packages", packages, _CONDA_SPEC, 'a match spec like "numpy >=1.26"'),
