@@ -18,6 +18,7 @@ from .host.home import atomic_write, make_folders, storage_errors
 from .host.host import Host
 from .layers.builder import debian_records, write_conda_tar, write_debian_tar
 from .lock.imported_hashes import check_hashes
+from .lock.merge import agreed_pins
 from .lock.model import Lock
 from .lock.platforms import dump_locks
 from .net.debian_mirrors import package_urls
@@ -41,7 +42,7 @@ from .render.own_files import selftest_files
 from .resolve.resolver import Upgrade, resolve_platforms
 from .selftest.report import Mode, SelfTestReport
 from .selftest.run import Gpu, run_selftest
-from .workspace import Env, lock_for, read_lock, read_locks
+from .workspace import Env, conflicts_of, lock_for, read_lock, read_locks
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Made:
 
 def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], tuple[Lock, ...]]:
     """Resolve a request and write its locks; return them and the earlier ones, whose pins stay."""
-    before = _before(env, upgrade)
+    before, upgrade = _before(env, upgrade, host)
     locks = resolve_platforms(env.request, existing=before, upgrade=upgrade, host=host)
     for lock in locks:
         check_hashes(lock, env.hashes)
@@ -66,16 +67,25 @@ def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], 
     return locks, before
 
 
-def _before(env: Env, upgrade: Upgrade) -> tuple[Lock, ...]:
-    """Return the existing locks. An unreadable one is only an error if pins of it have to stay."""
+def _before(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], Upgrade]:
+    """Return the existing locks, and what of them need not stay.
+
+    An unreadable one is only an error if pins of it have to stay; of one with the conflicts of a merge, those
+    stay that both sides have.
+    """
     if not env.lock_file.exists():
-        return ()
+        return (), upgrade
     try:
-        return read_locks(env.lock_file)
+        return read_locks(env.lock_file), upgrade
     except LockError:
         if upgrade.everything:
-            return ()
-        raise
+            return (), upgrade
+        if (text := conflicts_of(env.lock_file)) is None:
+            raise
+    ours, moved = agreed_pins(text, str(env.lock_file))
+    what = f"these are resolved again: {', '.join(sorted(moved))}" if moved else "they differ in none"
+    host.console.step(f"{env.lock_file} has conflicts of a merge; pins that both sides have stay; {what}")
+    return (ours,), replace(upgrade, packages=(*upgrade.packages, *sorted(moved)))
 
 
 def lock_of(env: Env, host: Host, platform: str | None = None) -> Lock:

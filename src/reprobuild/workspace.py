@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 from .errors import LockError, RequestError
 from .host.home import atomic_write, make_folders
 from .lock.conda_lock import Environment, read_environment
+from .lock.merge import has_conflicts
 from .lock.model import Lock
 from .lock.platforms import parse_locks
 from .net.debian_mirrors import architecture
@@ -148,7 +149,18 @@ def env_for(cuda: str, fits: Callable[[Request], bool], fallback: Callable[[], R
 
 def read_locks(file: Path) -> tuple[Lock, ...]:
     """Return the locks of a file, one a platform. Raises `LockError`."""
+    if conflicts_of(file) is not None:
+        raise LockError(
+            f"{file}: has conflicts of a merge",
+            hint="run `reprobuild lock`: it keeps the pins that both sides have, and resolves the rest",
+        )
     return parse_locks(_read(file, LockError, "`reprobuild lock` writes one"), str(file))
+
+
+def conflicts_of(file: Path) -> str | None:
+    """Return the text of a lock file with the conflicts of a merge; None for any other."""
+    text = _read(file, LockError, "`reprobuild lock` writes one")
+    return text if has_conflicts(text) else None
 
 
 def read_lock(file: Path, platform: str | None = None) -> Lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -281,6 +282,45 @@ def edit(old: str, new: str) -> None:
     text = LOCK.read_text()
     assert old in text
     LOCK.write_text(text.replace(old, new, 1))
+
+
+def git(*argv: str) -> None:
+    who = ["-c", "user.name=x", "-c", "user.email=x@index.example"]
+    subprocess.run(["git", *who, *argv], check=argv[0] != "merge", capture_output=True)
+
+
+def test_a_lock_with_the_conflicts_of_a_merge(ready: Index, call: Call) -> None:
+    """Pins that both sides have stay; the rest is resolved for the merged request."""
+    ready.add("one", "1.0")
+    ready.add("two", "1.0")
+    ready.add("both", "1.0")
+    git("init", "-q", "-b", "main")
+    write("torch-cu121", 'cuda = "12.1"\npackages = [\n"numpy<2",\n"both",\n]\n')
+    assert call("lock").status == 0
+    git("add", ".")
+    git("commit", "-qm", "base")
+    for branch, package in (("ours", "one"), ("theirs", "two")):
+        git("checkout", "-q", "-b", branch, "main")
+        text = REQUEST.read_text()
+        REQUEST.write_text(text.replace('"both",', f'"both", "{package}",'))
+        upgraded = ["--upgrade", "filelock"] if branch == "theirs" else []
+        assert call("lock", *upgraded).status == 0
+        git("commit", "-qam", branch)
+    git("checkout", "-q", "ours")
+    git("merge", "theirs")
+    assert "<<<<<<<" in LOCK.read_text()
+    REQUEST.write_text('cuda = "12.1"\npackages = ["numpy<2", "both", "one", "two"]\n')
+    for name in ("both", "one", "two"):
+        ready.add(name, "2.0")
+    said = call("lock", "--check")
+    assert (said.status, said.out) == (4, "")
+    assert f"{LOCK}: has conflicts of a merge\n  hint: run `reprobuild lock`" in said.err
+    said = call("lock")
+    assert said.status == 0, said.err
+    assert "has conflicts of a merge; pins that both sides have stay" in said.err
+    assert versions()["both"] == "1.0"
+    assert versions().keys() >= {"one", "two"}
+    assert call("lock", "--check").status == 0
 
 
 @pytest.mark.parametrize(

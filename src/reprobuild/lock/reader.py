@@ -65,6 +65,17 @@ def parse_table(data: Mapping[str, Any], where: str) -> Lock:
     return lock
 
 
+def parse_half(text: str, where: str) -> Lock:
+    """Read one side of a merge, whose digests cannot fit: for its pins alone. Raises `LockError`."""
+    data = load_table(text, where)
+    try:
+        own = data["tool"]["reprobuild"]
+        own["request-digest"] = Request.from_dict(own["request"], where).digest
+        return _lock(data)
+    except (_BadError, RequestError, KeyError, TypeError) as error:
+        raise LockError(f"{where}: {error}", hint=RENEW) from None
+
+
 class _BadError(Exception):
     """A place in the file and what is wrong there; `parse_lock` adds the file's name."""
 
