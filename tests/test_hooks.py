@@ -32,7 +32,7 @@ def test_the_hook_lets_a_fitting_lock_through_and_no_other(family: Index, apt: N
     request.write_text(request.read_text().replace('"numpy<2"', '"filelock"'))
     said = call(*arguments)
     assert said.status == 4
-    assert "is for another request (packages" in said.err
+    assert "was made for a different request (packages" in said.err
 
 
 def test_the_hook_runs_for_requests_and_locks() -> None:

@@ -217,7 +217,7 @@ def test_arguments_that_make_no_sense(argv: list[str], message: str, call: Call,
     [
         ("", "wrote no report"),
         ("rubbish", "not JSON"),
-        (json.dumps(a_report(image="latest")), "'latest' is no digest"),
+        (json.dumps(a_report(image="latest")), "'latest' is not a digest"),
         (json.dumps(costs()), "'cost' is none of battery, full, prove"),
     ],
 )
