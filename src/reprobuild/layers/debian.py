@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tarfile
@@ -14,7 +13,7 @@ from debian.debfile import DebFile
 
 from ..errors import BuildError
 from ..fetch.store import Store
-from ..host import namespaces, process
+from ..host import apart, leftovers, namespaces, process
 from ..host.home import Home, raise_if_full, storage_errors
 from ..lock.model import DebianPackage, Lock
 from ..oci.tar_writer import MTIME, LayerWriter
@@ -47,10 +46,7 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
     namespaces.check(all_ids=True)
     with home.scratch("debian") as folder:
         pool(folder / "pool", lock, store)
-        archive = folder / "root.tar"
         command = [
-            *namespaces.prefix(all_ids=True),
-            "--net",  # none but its own: all that is installed is here
             mmdebstrap,
             "--mode=root",
             "--variant=custom",
@@ -58,20 +54,25 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
             "--include=" + ",".join(p.name for p in lock.debian),
             f"--architectures={lock.platform.partition('/')[2]}",
             lock.request.suite,
-            str(archive),
+            f"{apart.WORK}/root.tar",
             # The packages were verified against the lock, whose hashes apt took from the signed archive.
-            f"deb [trusted=yes] copy://{folder / 'pool'} ./",
+            f"deb [trusted=yes] copy://{apart.WORK}/pool ./",
         ]
         env = {
-            "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin",
+            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "LC_ALL": "C.UTF-8",
-            "HOME": os.environ.get("HOME", "/"),
-            "TMPDIR": str(folder),
+            "HOME": "/",
+            "TMPDIR": apart.WORK,
             "SOURCE_DATE_EPOCH": str(MTIME),
             "DEBIAN_FRONTEND": "noninteractive",
         }
         try:
-            process.run(command, env=env)
+            apart.run(folder, command, env=env, timeout=MOST_SECONDS)
+        except process.ProcessTimeout as stopped:
+            raise BuildError(
+                f"the Debian packages were not installed after {stopped.seconds:g} s",
+                hint="a script of a package waits for something; run again with -v, or leave the package out",
+            ) from None
         except process.ProcessFailed as failed:
             with storage_errors(folder):
                 raise_if_full(failed.tail, folder)
@@ -79,7 +80,7 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
                 f"the Debian packages could not be installed: {failed.tail}",
                 hint="run again with -v for the whole output of mmdebstrap",
             ) from None
-        with storage_errors(archive), archive.open("rb") as file:
+        with storage_errors(folder), leftovers.opened(folder, "root.tar") as file:
             normalise(file, out)
 
 
