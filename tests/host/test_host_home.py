@@ -6,9 +6,11 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,8 +109,33 @@ def test_folders_and_files_have_the_same_modes_under_any_umask(home: Home, umask
             assert mode(scratch) == 0o755
     finally:
         os.umask(before)
-    assert [mode(home.root), mode(folder)] == [0o755, 0o755]
+    assert [mode(home.root), mode(folder)] == [0o700, 0o700]
     assert mode(folder / "file") == 0o644
+
+
+def test_a_part_that_was_open_to_all_is_shut(home: Home) -> None:
+    """As those of earlier versions were; the home itself may hold something else, so it stays as it is."""
+    (home.root / "roots").mkdir(parents=True, mode=0o755)
+    home.root.chmod(0o755)
+    home.folder("roots")
+    assert [mode(home.root), mode(home.root / "roots")] == [0o755, 0o700]
+
+
+@pytest.mark.core
+def test_another_user_of_the_machine_gets_at_nothing(home: Home) -> None:
+    """Neither a program that is setuid in an image's files, nor a wheel of a private index."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    for part in ("roots", "store", "layers", "oci", "reports", "tmp"):
+        file = home.folder(part) / "file"
+        file.write_bytes(Path("/bin/true").read_bytes())
+        file.chmod(0o4755)
+        for folder in [p for p in home.root.parents if str(p).startswith(tempfile.gettempdir() + "/")]:
+            folder.chmod(0o755)
+        nobody: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
+        for argv in (["cat", str(file)], [str(file)]):
+            with pytest.raises((PermissionError, subprocess.CalledProcessError)):
+                subprocess.run(argv, check=True, capture_output=True, **nobody)
 
 
 def test_a_file_in_the_way_of_a_folder_is_a_storage_error(tmp_path: Path) -> None:

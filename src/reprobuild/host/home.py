@@ -32,7 +32,11 @@ _ELSE = (
     *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
     *(errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOLCK, errno.EOPNOTSUPP),
 )
-_FOLDER_MODE = 0o755
+_PRIVATE = 0o700
+"""Of the home and its parts: others could run what is setuid in an image's files (CVE-2021-41091), and read
+what a private index gave."""
+_SCRATCH = 0o755
+"""Of a folder for one use: programs in a user namespace have other ids, and must get through to their own."""
 _LITTLE = 1 << 20
 
 
@@ -63,7 +67,13 @@ class Home:
     def folder(self, name: Folder) -> Path:
         """Return the path of a part of the home, made when it is not there yet. Raises `StorageError`."""
         path = self.root / name
-        make_folders(path)
+        make_folders(self.root.parent)
+        make_folders(path, mode=_PRIVATE)
+        with storage_errors(path):
+            status = path.stat()
+            # Of an earlier version, or made by hand: what is in there is this user's alone.
+            if status.st_mode & 0o077 and status.st_uid == os.geteuid():
+                path.chmod(_PRIVATE)
         return path
 
     @contextmanager
@@ -94,8 +104,7 @@ class Home:
                 path = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=parent))
                 # Until it is claimed, another process's sweep may take it away; then a new one is made.
                 with suppress(FileNotFoundError):
-                    # What runs in a user namespace has other ids, and must get through to what is its own.
-                    path.chmod(_FOLDER_MODE)
+                    path.chmod(_SCRATCH)
                     claimed = _claim_folder(path)
         try:
             yield path
@@ -120,8 +129,8 @@ class Home:
         return removed
 
 
-def make_folders(path: Path) -> None:
-    """Make a folder and its parents, readable by all whatever the umask. Raises `StorageError`."""
+def make_folders(path: Path, *, mode: int = 0o755) -> None:
+    """Make a folder and its parents, of one mode whatever the umask. Raises `StorageError`."""
     with storage_errors(path):
         missing = [p for p in (path, *path.parents) if not p.exists()]
         for folder in reversed(missing):
@@ -129,7 +138,7 @@ def make_folders(path: Path) -> None:
                 folder.mkdir()
             except FileExistsError:
                 continue  # another process made it meanwhile
-            folder.chmod(_FOLDER_MODE)
+            folder.chmod(mode)
         if not path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
