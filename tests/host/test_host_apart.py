@@ -40,7 +40,7 @@ def person(request: pytest.FixtureRequest, people: Callable[[str], Person]) -> P
     return people(request.param)
 
 
-def run(person: Person, script: str, *, name: str = "work") -> dict[str, Any]:
+def run(person: Person, script: str, *, name: str = "build") -> dict[str, Any]:
     made = f"mkdir -p '{name}'; chmod 700 ."
     with person.start(["sh", "-c", made]) as process:
         assert process.wait(timeout=30) == 0
@@ -62,21 +62,21 @@ def test_no_file_of_the_host_is_there(person: Person) -> None:
     said = run(person, script)["out"]
     assert "the host's own" not in said
     assert "root:" not in said
-    assert {"dev", "etc", "proc", "sys", "tmp", "usr", "work"} <= {*said.split()}
+    assert {"dev", "etc", "proc", "sys", "tmp", "usr", "build"} <= {*said.split()}
     assert not {"root", "home", "mnt", "srv", "boot"} & {*said.split()}
 
 
 def test_root_there_is_nobody_outside(person: Person) -> None:
     """Neither its number nor its rights count."""
-    said = run(person, "id -u; cat /proc/self/uid_map; : >/work/made; chmod 4755 /work/made")["out"].split()
+    said = run(person, "id -u; cat /proc/self/uid_map; : >/build/made; chmod 4755 /build/made")["out"].split()
     assert said[0] == "0"
     assert int(said[2]) != 0
-    made = (person.folder / "work/made").stat()
+    made = (person.folder / "build/made").stat()
     assert made.st_uid == int(said[2])
     for attack in (
         "echo x >/proc/sys/kernel/core_pattern",
         "echo x >/proc/sysrq-trigger",
-        "mknod /work/disk b 8 0",
+        "mknod /build/disk b 8 0",
         "mount -t devtmpfs devtmpfs /tmp",
         "mount -o remount,rw /usr && : >/usr/bin/reprobuild-test",
         ": >/usr/bin/reprobuild-test",
@@ -94,4 +94,4 @@ def test_it_has_no_network(person: Person) -> None:
 
 @pytest.mark.parametrize("name", ["a b", "50%", "[x]", "#1", "new\nline", "é\\x"])
 def test_its_folder_may_have_any_name(person: Person, name: str) -> None:
-    assert run(person, "pwd; echo x >made; cat /work/made", name=name)["out"].split() == ["/work", "x"]
+    assert run(person, "pwd; echo x >made; cat /build/made", name=name)["out"].split() == ["/build", "x"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from . import namespaces, process
 
-WORK = "/work"
+WORK = "/build"
 """Where the folder is, whatever its path on the host."""
 
 _FIRST, _COUNT = 1879048192, 65536
@@ -42,7 +42,7 @@ for name in usr bin sbin lib lib32 lib64 libx32; do
     mount -o remount,bind,ro,nosuid "root.new/$name" 2>/dev/null || true
   fi
 done
-for name in dev etc proc run sys tmp var work; do mkdir "root.new/$name"; done
+for name in dev etc proc run sys tmp var build; do mkdir "root.new/$name"; done
 for name in alternatives ld.so.cache ld.so.conf ld.so.conf.d dpkg perl passwd group nsswitch.conf; do
   if [ -e "/etc/$name" ]; then cp -r "/etc/$name" root.new/etc/; fi
 done
@@ -53,13 +53,13 @@ done
 ln -s /proc/self/fd root.new/dev/fd
 mount --rbind /proc root.new/proc
 mount -t sysfs -o ro sysfs root.new/sys || true
-mount --no-canonicalize --bind . root.new/work  # the path to it is shut
+mount --no-canonicalize --bind . root.new/build  # the path to it is shut
 cd -P root.new
 mkdir old
 pivot_root . old
 umount -l /old
 rmdir /old
-cd /work
+cd /build
 exec setpriv --bounding-set "$CAPABILITIES" -- "$@"
 """
 
