@@ -14,9 +14,10 @@ from hypothesis import settings
 
 from reprobuild.host import process
 
-# No deadline: a loaded machine is no bug.
-settings.register_profile("reprobuild", deadline=None)
-settings.load_profile("reprobuild")
+# No deadline: a loaded machine is no bug. By hand: --hypothesis-profile=full.
+settings.register_profile("full", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=25)
+settings.load_profile("full" if os.environ.get("CI") else "quick")
 
 GOLDEN = Path(__file__).parent / "golden"
 
