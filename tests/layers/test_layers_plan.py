@@ -177,7 +177,7 @@ REACHES: dict[type, dict[str, frozenset[str]]] = {
         "debian": FROM_DEBIAN,
         "variables": NONE,
         "conda": FROM_CONDA,
-        "architectures": NONE,
+        "gpu_targets": NONE,
         "base": FROM_BASE,
     },
     PythonPackage: {"name": WHEELS, "version": WHEELS, "wheel": WHEELS},

@@ -236,7 +236,7 @@ def test_a_conda_package_that_does_not_want_a_wheel_beside_it(
     assert said.status == 5
     assert "strict 1.0 from conda requires frames >=2, and the wheel is frames 1.0" in said.err
     write(conda(["strict", "numpy <2"], packages='["frames"]', torch='"2.4.1"'))
-    assert "with pytorch <2.4 only, and the wheel is torch 2.4.1" in call("lock", "a").err
+    assert "requires pytorch <2.4, and the wheel is torch 2.4.1" in call("lock", "a").err
     write(conda(["strict", "numpy <2"], packages='["frames"]', torch='"2.0.1"', cuda='"11.7"'))
     said = call("lock", "a")
     assert said.status == 0, said.err
@@ -340,8 +340,11 @@ def test_an_entry_without_a_hash_is_refused(forge: Channel, call: Call, key: str
     assert f"gives no {key} of filelock-3.15-pyhd8ed1ab_0.conda" in said.err
 
 
-def test_a_channel_that_is_a_folder(forge: Channel, call: Call, tmp_path: Path) -> None:
+def test_a_channel_that_is_a_folder(
+    forge: Channel, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its files are held against their hashes as any others are, which py-rattler itself does not do."""
+    monkeypatch.setenv("REPROBUILD_LOCAL_FILES", str(forge.folder))
     write(conda(["pytorch"]).replace('"forge"', f'"{forge.folder.as_uri()}"'))
     said = call("lock", "a")
     assert said.status == 0, said.err
