@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,6 +63,10 @@ def read_env(text: str) -> Env:
     return Env(request, file)
 
 
+OUTSIDE = "REPROBUILD_OUTSIDE_FILES"
+"""A variable: set to 1, requests may name files outside their own folder."""
+
+
 def with_environment(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
     """Put the content of the environment.yml that a request's table names in its place.
 
@@ -75,17 +80,32 @@ def with_environment(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
         raise RequestError(
             f"{file}: conda.environment: expected a file name, without channels or packages beside it"
         )
+    named = file.parent / conda["environment"]
+    _check_inside(named, file)
     wanted = [name for name in data.get("platforms") or () if name in PLATFORMS]
-    found = [
-        read_environment(file.parent / conda["environment"], name)
-        for name in wanted or [f"linux/{architecture()}"]
-    ]
+    found = [read_environment(named, name) for name in wanted or [f"linux/{architecture()}"]]
     if any(each != found[0] for each in found):
         raise RequestError(
             f"{file}: conda.environment: asks for different packages on each of {', '.join(wanted)}",
             hint="remove its selectors, or write a request for each platform",
         )
     return {**data, **environment_table(found[0], data)}
+
+
+def _check_inside(named: Path, file: Path) -> None:
+    """Raise `RequestError` for a file outside the project of a request, unless the user allows it.
+
+    A request may be a stranger's, from a pull request, and errors quote the file's lines.
+    """
+    top = file.absolute().parent
+    top = (top.parent if top.name == FOLDER.name else top).resolve()
+    real = named.resolve()
+    good = real.is_relative_to(top) and real.suffix in (".yml", ".yaml")
+    if not good and os.environ.get(OUTSIDE) != "1":
+        raise RequestError(
+            f"{file}: conda.environment: {named} is not a .yml or .yaml file below {top}",
+            hint=f"move it there, or set {OUTSIDE}=1 if you trust this request to name any file",
+        )
 
 
 def environment_table(found: Environment, data: Mapping[str, Any]) -> dict[str, Any]:

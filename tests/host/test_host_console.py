@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import json
 import threading
 
 import pytest
 
-from reprobuild.host.console import Console
+from reprobuild.host.console import Console, printable
 
 
 def test_talk_goes_to_stderr_and_quiet_keeps_warnings(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,3 +47,28 @@ def test_progress_on_a_terminal_takes_threads(
         for thread in threads:
             thread.join()
     assert "torch[x]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b]0;title\x07\x1b[31mred", "\\u001b]0;title\\u0007\\u001b[31mred"),
+        ("\x9b31m", "\\u009b31m"),
+        ("a\rb\x7f\x08", "a\\u000db\\u007f\\u0008"),
+        ("abc\u202etxt.exe", "abc\\u202etxt.exe"),
+        ("\udcff", "\\udcff"),
+        ("a b\nc", "a b\nc"),
+        ("Grüße, 世界", "Grüße, 世界"),
+    ],
+)
+def test_a_stranger_s_text_does_nothing_to_a_terminal(
+    text: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert printable(text) == shown
+    Console().warn(text)
+    assert capsys.readouterr().err == f"warning: {shown}\n"
+
+
+def test_json_stays_json() -> None:
+    value = {"a": "\x1b[31m\u202e\u2028", "b": ["ä"]}
+    assert json.loads(printable(json.dumps(value, ensure_ascii=False))) == value

@@ -351,6 +351,9 @@ def test_a_channel_that_is_a_folder(
     lock = lock_of()
     assert {p.url.partition("/")[0] for p in lock.conda} == {"file:"}
     only = replace(lock, python=(), debian=())
+    with pytest.raises(FetchError, match="none of your settings names its folder"):
+        fetch(only, Store(Home(tmp_path / "home")), Console(quiet=True))
+    monkeypatch.setenv("REPROBUILD_LOCAL_FILES", str(forge.folder))
     fetch(only, Store(Home(tmp_path / "home")), Console(quiet=True))
     file = next(forge.folder.glob("*/filelock-*"))
     file.write_bytes(file.read_bytes()[:-1] + b"?")
@@ -369,13 +372,18 @@ def test_a_channel_that_is_a_folder(
         ("chanels = []", "envs/a.toml: conda.chanels: unknown key"),
         ('environment = "e.yml"\nchannels = ["a"]', "without channels"),
         ('environment = "e.yml"', "e.yml: no such file"),
+        ('environment = "/etc/passwd"', "/etc/passwd is not a .yml or .yaml file below"),
+        ('environment = "../../e.yml"', "e.yml is not a .yml or .yaml file below"),
+        ('environment = "../link.yml"', "link.yml is not a .yml or .yaml file below"),
     ],
 )
 def test_a_bad_table(forge: Channel, call: Call, table: str, says: str) -> None:
     write(f'cuda = "12.1"\n[conda]\n{table}')
+    Path("link.yml").symlink_to("/etc/passwd")
     said = call("lock", "a")
     assert (said.status, said.out) == (3, "")
     assert says in said.err
+    assert "root:" not in said.err
 
 
 # --- environment.yml ---

@@ -10,14 +10,14 @@ import sys
 import traceback
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 from .. import __version__
 from ..errors import ReprobuildError
-from ..host.console import Console
+from ..host.console import Console, PrintableStream, printable
 from ..host.home import Home
 from ..host.host import Host
 
@@ -66,6 +66,11 @@ class _Loading(dict[str, click.Command]):
         return [(name, self[name]) for name in COMMANDS]
 
 
+class _Formatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 class _Commands(click.Group):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -82,12 +87,16 @@ class _Commands(click.Group):
         return [*(CompletionItem(name, help=COMMANDS[name][1]) for name in names), *options]
 
     def invoke(self, ctx: click.Context) -> Any:
+        stdout = sys.stdout
+        sys.stdout = cast("TextIO", PrintableStream(stdout))
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
             # Under another name: click would end with 1, which is the status of a bug.
             raise _NobodyReadsError from None
+        finally:
+            sys.stdout = stdout
         return result
 
 
@@ -107,7 +116,7 @@ def cli(context: click.Context, *, verbose: bool, quiet: bool) -> None:
     """
     if verbose:
         handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(relativeCreated)8.0f ms %(name)s: %(message)s"))
+        handler.setFormatter(_Formatter("%(relativeCreated)8.0f ms %(name)s: %(message)s"))
         from ..net.session import ScrubFilter
 
         handler.addFilter(ScrubFilter())
@@ -150,23 +159,31 @@ def run() -> int:
         error.show()
         return error.exit_code
     except ReprobuildError as error:
+        _drop_output(sys.stdout)
         return _say(error.message, error.hint, code=error.exit_code)
     except _NobodyReadsError:
-        # The reader of the output has gone; Python must not try to write the rest on exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output(sys.stdout)
         return 141
     except Exception:  # noqa: BLE001 -- the last resort: a bug, which its finder can report
         from ..net.session import scrub
 
-        sys.stderr.write(scrub(traceback.format_exc()))
+        sys.stderr.write(printable(scrub(traceback.format_exc())))
         return _say("this is a bug in reprobuild", "please report it with the lines above", code=1)
     return result if isinstance(result, int) else 0
+
+
+def _drop_output(stream: TextIO) -> None:
+    """Write what is left, or drop it: its reader has gone, or its disk is full; Python would fail on exit."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _say(message: str, hint: str = "", *, code: int) -> int:
     from ..net.session import scrub
 
-    sys.stderr.write(f"reprobuild: {scrub(message)}\n")
+    sys.stderr.write(printable(f"reprobuild: {scrub(message)}\n"))
     if hint:
-        sys.stderr.write(f"  hint: {scrub(hint)}\n")
+        sys.stderr.write(printable(f"  hint: {scrub(hint)}\n"))
     return code

@@ -5,13 +5,66 @@ The steps take a `Console` and never print; cli/ makes one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
+
+from ..errors import StorageError
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
+
+
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and line feed, DEL, C1: a terminal obeys them
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of what stands around them
+    "\u2028\u2029\ufeff\ud800-\udfff]"  # line ends to some, marks, and no characters at all
+)
+
+
+def printable(text: str) -> str:
+    """Return text that does nothing to a terminal but show itself; names and messages may be a stranger's.
+
+    What a terminal would obey is written as ``\\u001b``, which in JSON means the same character.
+    """
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+class PrintableStream:
+    """A text stream that passes on only what is `printable`. Raises `StorageError` where a disk is full."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write text; return its length."""
+        with _output_errors():
+            self._stream.write(printable(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what is kept back."""
+        with _output_errors():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        """Be the stream in all else."""
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def _output_errors() -> Iterator[None]:
+    """Turn what the disk behind standard output refuses into `StorageError`; a closed pipe passes."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise StorageError(
+            f"standard output cannot be written: {error.strerror}", hint="free some space, or write elsewhere"
+        ) from None
 
 
 class Console:
@@ -39,7 +92,7 @@ class Console:
     def _line(self, mark: str, style: str, text: str) -> None:
         from rich.text import Text
 
-        self._err.print(Text.assemble((mark, style), f" {text}"))
+        self._err.print(Text.assemble((mark, style), f" {printable(text)}"))
 
     @contextmanager
     def progress(self, title: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -67,5 +120,5 @@ class Console:
             TimeElapsedColumn(),
         )
         with Progress(*columns, console=self._err, transient=True) as bars:
-            task = bars.add_task(title, total=total)
+            task = bars.add_task(printable(title), total=total)
             yield lambda amount: bars.advance(task, amount)

@@ -1,0 +1,51 @@
+"""What reaches standard output and standard error, tried in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.images import Entry, docker_archive, layer
+
+PROGRAM = [sys.executable, "-m", "reprobuild"]
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> list[str]:
+    """Two images whose differing file has a name that rings and turns what follows."""
+    files = [Entry(path="etc/\x07a\u202eb", content=content) for content in (b"1", b"2")]
+    return [
+        str(docker_archive(tmp_path / f"{number}.tar", [layer(file)], {}))
+        for number, file in enumerate(files)
+    ]
+
+
+def run(*argv: str, stdout: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*PROGRAM, *argv], stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+
+
+def test_names_of_an_image_s_files_do_nothing_to_the_terminal(pair: list[str]) -> None:
+    done = run("compare", *pair)
+    assert done.returncode == 13
+    assert not {"\x07", "\u202e"} & {*done.stdout, *done.stderr}
+    assert "/etc/\\u0007a\\u202eb: content" in done.stdout
+    found = json.loads(run("compare", "--json", *pair).stdout)
+    assert found["differences"][0]["path"] == "/etc/\x07a\u202eb"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_behind_standard_output(pair: list[str]) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        done = run("compare", *pair, stdout=full)
+    finally:
+        os.close(full)
+    assert done.returncode == 11
+    assert done.stderr.endswith("free some space, or write elsewhere\n")
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
