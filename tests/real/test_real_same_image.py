@@ -6,10 +6,14 @@ cli/test_cli_real.py have the real one.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -135,3 +139,39 @@ def test_cold_as_anybody_anywhere(
     found = bench.build(person, home, *before, cwd=elsewhere, HOME=str(elsewhere), **env)
     assert found == digest
     assert [*(home / "tmp").iterdir()] == []
+
+
+def test_killed_at_thirty_moments(bench: Bench, digest: str, people: Callable[[str], Person]) -> None:
+    """After each there is no name and no blob or artifact that is not what it is called; the next run works."""
+    person = people("root" if os.geteuid() == 0 else "user")
+    (driver,) = [found for path in person.paths if (found := path / DRIVER).exists()]
+    start = time.monotonic()
+    assert bench.build(person, bench.give(person, "timed")) == digest
+    whole = time.monotonic() - start
+    killed = 0
+    for round_ in range(6):
+        # Each round goes on from what those before it left, so the later moments are those of a resumed build.
+        home = bench.give(person, f"killed-{round_}")
+        for kill in range(5):
+            command = person.python(driver, person.folder / "pylock.toml")
+            with person.start(command, env={"REPROBUILD_HOME": str(home)}, stderr=subprocess.PIPE) as process:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=whole * (6 * kill + round_ + 0.5) / 30)
+                killed += process.poll() is None
+                process.kill()
+            _is_sound(home)
+        assert bench.build(person, home) == digest
+        assert [*(home / "tmp").iterdir()] == []
+        _is_sound(home)
+        shutil.rmtree(home)
+    assert killed >= 15, "most were killed before their end"
+
+
+def _is_sound(home: Path) -> None:
+    """Every blob and artifact is what its name says, and no image has a name that none was tested for."""
+    for folder in ("oci/blobs/sha256", "store"):
+        for path in (home / folder).rglob("*") if (home / folder).exists() else ():
+            if re.fullmatch("[0-9a-f]{64}", path.name):
+                assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
+    index = home / "oci/index.json"
+    assert not index.exists() or "annotations" not in index.read_text()
