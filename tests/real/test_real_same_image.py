@@ -142,7 +142,7 @@ def test_cold_as_anybody_anywhere(
 
 
 def test_killed_at_thirty_moments(bench: Bench, digest: str, people: Callable[[str], Person]) -> None:
-    """After each there is no name and no blob or artifact that is not what it is called; the next run works."""
+    """After each, no image has a name, and all blobs and artifacts are what theirs say; the next run works."""
     person = people("root" if os.geteuid() == 0 else "user")
     (driver,) = [found for path in person.paths if (found := path / DRIVER).exists()]
     start = time.monotonic()
@@ -150,7 +150,7 @@ def test_killed_at_thirty_moments(bench: Bench, digest: str, people: Callable[[s
     whole = time.monotonic() - start
     killed = 0
     for round_ in range(6):
-        # Each round goes on from what those before it left, so the later moments are those of a resumed build.
+        # Each build goes on from what the one before it left, so later moments are those of a resumed build.
         home = bench.give(person, f"killed-{round_}")
         for kill in range(5):
             command = person.python(driver, person.folder / "pylock.toml")
