@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from reprobuild.errors import BuildError
 from reprobuild.in_image import bytecode
 from reprobuild.layers.bytecode_stream import BYTECODE, SOURCES, Bytecode, Sources
+from support.fuzz import for_long, quickly
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 TAG = f"cpython-{PYTHON.replace('.', '')}"
@@ -137,13 +137,13 @@ def test_an_archive_that_is_no_file(tmp_path: Path, kind: str) -> None:
         read(tmp_path)
 
 
-@given(
-    st.binary(max_size=200)
-    | st.recursive(st.none() | st.text() | st.integers(), st.lists).map(
-        lambda value: json.dumps(value).encode() + b"\n"
-    )
+RUBBISH = st.binary(max_size=200) | st.recursive(st.none() | st.text() | st.integers(), st.lists).map(
+    lambda value: json.dumps(value).encode() + b"\n"
 )
-def test_rubbish_is_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+"""Bytes, and lines of JSON of another form."""
+
+
+def rubbish_is_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     folder = tmp_path_factory.mktemp("stage")
     (folder / f"toy{BYTECODE}").write_bytes(data)
     if data:
@@ -151,3 +151,27 @@ def test_rubbish_is_refused(tmp_path_factory: pytest.TempPathFactory, data: byte
             read(folder)
     else:
         assert read(folder) == {}
+
+
+def changed_answers_stay_what_was_asked_for(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = answer(tmp_path_factory.mktemp("stage"), (f"/{COMPILED}", good()))
+    whole = bytearray((folder / f"toy{BYTECODE}").read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    (folder / f"toy{BYTECODE}").write_bytes(bytes(whole))
+    try:
+        found = read(folder)
+    except BuildError:
+        return
+    assert set(found) <= {COMPILED}
+    assert all(content[:8] == good()[:8] for content in found.values())
+
+
+test_rubbish_is_refused = quickly(data=RUBBISH)(rubbish_is_refused)
+test_rubbish_for_long = for_long(data=RUBBISH)(rubbish_is_refused)
+test_changed_answers_stay_what_was_asked_for = quickly(data=st.data())(
+    changed_answers_stay_what_was_asked_for
+)
+test_changed_answers_for_long = for_long(data=st.data())(changed_answers_stay_what_was_asked_for)

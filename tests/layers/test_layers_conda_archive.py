@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from reprobuild.errors import BuildError
@@ -16,6 +15,7 @@ from reprobuild.layers import conda_archive as module
 from reprobuild.layers.conda_archive import Contents, hold, read_file, refuse_detours
 from reprobuild.oci import tar_reader
 from support.conda_archives import conda_archive, conda_package, listed, member
+from support.fuzz import for_long, quickly
 
 
 def held(folder: Path, data: bytes, *, old: bool = False) -> Contents:
@@ -193,8 +193,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@given(paths=JSON, link=JSON, index=JSON, name=st.text(max_size=8))
-def test_no_archive_is_taken_that_is_not_held(
+def no_archive_is_taken_that_is_not_held(
     tmp_path_factory: pytest.TempPathFactory, paths: Any, link: Any, index: Any, name: str
 ) -> None:
     """Whatever its documents are: refused by name, or all that it lists is plain and in it."""
@@ -209,9 +208,15 @@ def test_no_archive_is_taken_that_is_not_held(
     assert set(paths_or_refusal(tmp_path_factory.mktemp("held"), data)) <= {"share/a", name}
 
 
-@given(st.data())
-def test_damage_is_refused_by_name(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def damage_is_refused_by_name(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     whole = bytearray(conda_archive(FILE, [listed("share/a")]))
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     assert set(paths_or_refusal(tmp_path_factory.mktemp("held"), bytes(whole))) <= {"share/a"}
+
+
+DOCUMENTS = {"paths": JSON, "link": JSON, "index": JSON, "name": st.text(max_size=8)}
+test_no_archive_is_taken_that_is_not_held = quickly(**DOCUMENTS)(no_archive_is_taken_that_is_not_held)
+test_no_archive_for_long = for_long(**DOCUMENTS)(no_archive_is_taken_that_is_not_held)
+test_damage_is_refused_by_name = quickly(data=st.data())(damage_is_refused_by_name)
+test_damage_for_long = for_long(data=st.data())(damage_is_refused_by_name)

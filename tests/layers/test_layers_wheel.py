@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
@@ -24,6 +23,7 @@ from reprobuild.layers import wheel_zip
 from reprobuild.layers.scripts import script_template
 from reprobuild.layers.wheel import Generated, Place, installed_files
 from reprobuild.layers.wheel_zip import CHUNK, chunks, opened
+from support.fuzz import for_long, quickly
 from support.wheels import Item, odd_wheel, simple_wheel, toy_pip, wheel_bytes, write_wheel, zip_bytes
 
 PLACE = Place(prefix="opt/venv", python="3.11")
@@ -299,9 +299,7 @@ def test_a_rare_compression_is_refused_by_name(compress: int) -> None:
 ODD = odd_wheel()
 
 
-@given(st.lists(st.tuples(st.integers(0, len(ODD) - 1), st.integers(1, 255)), min_size=1, max_size=4))
-@settings(max_examples=150)
-def test_whatever_is_wrong_with_a_wheel_is_a_build_error(
+def whatever_is_wrong_is_refused(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]]
 ) -> None:
     data = bytearray(ODD)
@@ -314,6 +312,11 @@ def test_whatever_is_wrong_with_a_wheel_is_a_build_error(
     except BuildError:
         return
     assert all(path.startswith("opt/venv/") and ".." not in path.split("/") for path in found)
+
+
+CHANGES = st.lists(st.tuples(st.integers(0, len(ODD) - 1), st.integers(1, 255)), min_size=1, max_size=4)
+test_whatever_is_wrong_is_a_build_error = quickly(changes=CHANGES)(whatever_is_wrong_is_refused)
+test_whatever_is_wrong_for_long = for_long(changes=CHANGES)(whatever_is_wrong_is_refused)
 
 
 def test_an_encrypted_member_is_refused(tmp_path: Path) -> None:

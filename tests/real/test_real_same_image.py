@@ -142,7 +142,7 @@ def test_cold_as_anybody_anywhere(
 
 
 def test_killed_at_thirty_moments(bench: Bench, digest: str, people: Callable[[str], Person]) -> None:
-    """After each, no image has a name, and all blobs and artifacts are what theirs say; the next run works."""
+    """After each, no image has a name, and all blobs and artifacts are whole; the next run works."""
     person = people("root" if os.geteuid() == 0 else "user")
     (driver,) = [found for path in person.paths if (found := path / DRIVER).exists()]
     start = time.monotonic()
