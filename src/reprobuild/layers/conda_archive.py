@@ -23,7 +23,7 @@ from ..lock.model import CondaPackage
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Entry, Reader
 from .paths import is_plain
-from .wheel_zip import hold_layout
+from .wheel_zip import BAD_ARCHIVE, hold_layout
 
 MOST_DOCUMENT = 256 << 20
 """Bytes of a file below ``info/`` that is read as a whole."""
@@ -33,10 +33,7 @@ Kind = Literal["file", "link", "dir"]
 _ENTRY_POINT = re.compile(r"\s*([\w.+-]+)\s*=\s*[\w.]+\s*(:\s*[\w.]+)?\s*(\[[\w, .-]*\])?\s*")
 _DOCUMENTS = ("info/index.json", "info/paths.json", "info/files", "info/link.json")
 _TYPES: Mapping[str, Kind] = {"hardlink": "file", "softlink": "link", "directory": "dir"}
-_BROKEN = (
-    *(LayerRefused, zstandard.ZstdError, zipfile.BadZipFile),
-    *(OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, RecursionError),
-)
+_BROKEN = (*BAD_ARCHIVE, LayerRefused, zstandard.ZstdError, OSError, KeyError, TypeError, AttributeError)
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ MOST_MEMBERS = 1_000_000
 _InflateError: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # its stub says an instance
 _HEADER = struct.Struct("<4s4xH16xHH")
 _UTF8 = 0x800
-_BAD_ARCHIVE = (
+BAD_ARCHIVE = (
     *(zipfile.BadZipFile, zlib.error, struct.error, csv.Error, EOFError, ValueError, OverflowError),
     *(RuntimeError, SyntaxError, RecursionError),
 )
@@ -41,7 +41,7 @@ def opened(file: Path, name: str) -> Iterator[zipfile.ZipFile]:
         with file.open("rb") as plain, zipfile.ZipFile(plain) as archive:
             hold_layout(plain, archive)
             yield archive
-    except (*_BAD_ARCHIVE, OSError) as error:
+    except (*BAD_ARCHIVE, OSError) as error:
         # zipfile seeks to where a damaged directory sends it, even to before the start.
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise
