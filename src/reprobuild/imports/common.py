@@ -42,7 +42,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Keys:
     """The keys of a request that a file decides."""
 
     packages: tuple[str, ...]
@@ -50,7 +50,7 @@ class Wanted:
     cuda: str | None
 
 
-def wanted_of(imported: Imported, python: str) -> Wanted:
+def wanted_of(imported: Imported, python: str) -> Keys:
     """Return what is asked for on this machine's kind and a Python minor version."""
     markers = TargetPython(python, architecture(), (2, 99)).markers
     torch: SpecifierSet | None = None
@@ -67,7 +67,7 @@ def wanted_of(imported: Imported, python: str) -> Wanted:
         if version is not None and is_cuda_package(name):
             cuda = cuda or cuda_of_version(version)
         packages.append(str(_without_marker(requirement)))
-    return Wanted(tuple(packages), _torch_key(torch), cuda)
+    return Keys(tuple(packages), _torch_key(torch), cuda)
 
 
 def pin(requirement: Requirement) -> str | None:

@@ -39,7 +39,7 @@ class Environment:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class Pin:
     """A conda package that a conda-lock.yml pins."""
 
     name: str
@@ -54,7 +54,7 @@ class CondaLock:
     """What a conda-lock.yml holds for one platform."""
 
     channels: tuple[str, ...]
-    conda: tuple[Entry, ...]
+    conda: tuple[Pin, ...]
     pip: tuple[tuple[str, str, str], ...]
     """Name, version and sha256."""
 
@@ -133,7 +133,7 @@ def read_conda_lock(file: Path, platform: str) -> CondaLock:
     return CondaLock(
         channels=tuple(channel.url for channel in lock.metadata.channels),
         conda=tuple(
-            Entry(name=p.name, version=p.version, build=p.build, url=p.url, sha256=str(p.hash.sha256))
+            Pin(name=p.name, version=p.version, build=p.build, url=p.url, sha256=str(p.hash.sha256))
             for p in found
             if p.manager == "conda"
         ),
