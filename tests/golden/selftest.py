@@ -123,7 +123,7 @@ The first group is the library. The driver's own (``libcuda.so``) are not among 
 # Where the program and the image's other files of reprobuild lie.
 
 PROGRAM = Path(__file__)
-"""The one file that the modules have become; it starts itself anew for each interpreter."""
+"""The one file that the modules have become; it starts itself again for each interpreter."""
 
 
 def image_file(name: str) -> Path:
@@ -1267,7 +1267,7 @@ def setting_versions(_: str) -> Results:
     """Installed packages have the versions of the image's constraints."""
     constraints = image_file("constraints.txt")
     if not constraints.exists():
-        raise NotRun(f"there is no {constraints}")
+        raise NotRun(f"{constraints} does not exist")
     metadata = importlib.import_module("importlib.metadata")
     lines = []
     for name, wanted in re.findall(
@@ -1293,7 +1293,7 @@ def changed_files(wanted: Callable[[str], bool]) -> Results:
     """Compare files with the manifest of the image, those whose path is wanted; raises `Failed`, `NotRun`."""
     manifest = image_file("manifest.tsv")
     if not manifest.exists():
-        raise NotRun(f"there is no {manifest}")
+        raise NotRun(f"{manifest} does not exist")
     lines, count = [], 0
     for line in manifest.read_text("utf-8", "surrogateescape").splitlines():
         kind, _, content, path = line.split("\t")
@@ -1462,7 +1462,7 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
     ``history``: memory has been allocated and freed on its device before, as after a while of another work.
     """
     distributed, nn = torch.distributed, torch.nn
-    # Without it gloo asks for the address of the host's name, which a container without a network has not.
+    # Without it gloo resolves the host's name, which a container without a network cannot.
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     device = "cpu" if backend == "gloo" else f"cuda:{rank}"
     if history:
@@ -2015,7 +2015,7 @@ def compare_golden(name: str, results: Mapping[str, str]) -> None:
     """
     path, release = image_file("golden.json"), torch.__version__.partition("+")[0]
     if not path.exists():
-        raise NotRun(f"there are no golden values: no {path.name} beside the self-test")
+        raise NotRun(f"no golden values: {path} does not exist")
     place = f"torch {release} on {platform.machine()}"
     golden = json.loads(path.read_text("utf-8")).get(place, {}).get(name)
     if golden is None:
@@ -2563,7 +2563,9 @@ def report_of(
         reason = missing or "it takes longer: --full"
         checks.append(entry(checked, "cpu", Outcome("not-run", reason)))
     if device == "cuda" and not gpu["tested"]:
-        lacking = Check("gpu", "there is a GPU, as asked for", (SETTING,), ("cuda",), CHECKS["imports"].run)
+        lacking = Check(
+            "gpu", "A GPU is visible, as --device cuda requires", (SETTING,), ("cuda",), CHECKS["imports"].run
+        )
         checks.append(entry(lacking, "cuda", Outcome("failed", gpu["reason"])))
     statuses = {line["status"] for line in checks}
     unsure = mode == "prove" and "inconclusive" in statuses
@@ -2674,7 +2676,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             costs = cost_report(options.device)
         except NotRun as reason:
-            sys.stderr.write(f"there is no GPU, as asked for: {reason}\n")
+            sys.stderr.write(f"--device cuda: no GPU was found: {reason}\n")
             return 1
         sys.stdout.write(json.dumps(costs, indent=1) + "\n" if options.json else cost_text(costs))
         return 0

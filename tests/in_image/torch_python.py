@@ -109,5 +109,5 @@ def run(
         text=True,
         check=False,
         env=env or image_environment(),
-        timeout=120,
+        timeout=300,
     )

@@ -64,7 +64,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deviation:
-    """A machine that has other bits than most of its kind; or, where there is no most, than another."""
+    """A machine whose bits differ from those of most of its kind; without a majority, from another's."""
 
     machine: str
     check: str

@@ -1,7 +1,7 @@
 """What the self-test reports: read from the JSON of ``in_image/selftest``, every field checked. Pure.
 
-An image that fails a check is no error here: its report says so, and tag.py takes none that does. A report
-that cannot be read in full is a `SelfTestError`.
+An image that fails a check is not an error here: its report says so, and tag.py refuses such a report. A
+report that cannot be read in full is a `SelfTestError`.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             costs = cost_report(options.device)
         except NotRun as reason:
-            sys.stderr.write(f"there is no GPU, as asked for: {reason}\n")
+            sys.stderr.write(f"--device cuda: no GPU was found: {reason}\n")
             return 1
         sys.stdout.write(json.dumps(costs, indent=1) + "\n" if options.json else cost_text(costs))
         return 0

@@ -81,7 +81,7 @@ def compare_golden(name: str, results: Mapping[str, str]) -> None:
     """
     path, release = image_file("golden.json"), torch.__version__.partition("+")[0]
     if not path.exists():
-        raise NotRun(f"there are no golden values: no {path.name} beside the self-test")
+        raise NotRun(f"no golden values: {path} does not exist")
     place = f"torch {release} on {platform.machine()}"
     golden = json.loads(path.read_text("utf-8")).get(place, {}).get(name)
     if golden is None:

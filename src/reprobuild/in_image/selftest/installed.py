@@ -22,7 +22,7 @@ def setting_versions(_: str) -> Results:
     """Installed packages have the versions of the image's constraints."""
     constraints = image_file("constraints.txt")
     if not constraints.exists():
-        raise NotRun(f"there is no {constraints}")
+        raise NotRun(f"{constraints} does not exist")
     metadata = importlib.import_module("importlib.metadata")
     lines = []
     for name, wanted in re.findall(
@@ -48,7 +48,7 @@ def changed_files(wanted: Callable[[str], bool]) -> Results:
     """Compare files with the manifest of the image, those whose path is wanted; raises `Failed`, `NotRun`."""
     manifest = image_file("manifest.tsv")
     if not manifest.exists():
-        raise NotRun(f"there is no {manifest}")
+        raise NotRun(f"{manifest} does not exist")
     lines, count = [], 0
     for line in manifest.read_text("utf-8", "surrogateescape").splitlines():
         kind, _, content, path = line.split("\t")

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 PROGRAM = Path(__file__)
-"""The one file that the modules have become; it starts itself anew for each interpreter."""
+"""The one file that the modules have become; it starts itself again for each interpreter."""
 
 
 def image_file(name: str) -> Path:

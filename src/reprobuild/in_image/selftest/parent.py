@@ -156,7 +156,9 @@ def report_of(
         reason = missing or "it takes longer: --full"
         checks.append(entry(checked, "cpu", Outcome("not-run", reason)))
     if device == "cuda" and not gpu["tested"]:
-        lacking = Check("gpu", "there is a GPU, as asked for", (SETTING,), ("cuda",), CHECKS["imports"].run)
+        lacking = Check(
+            "gpu", "A GPU is visible, as --device cuda requires", (SETTING,), ("cuda",), CHECKS["imports"].run
+        )
         checks.append(entry(lacking, "cuda", Outcome("failed", gpu["reason"])))
     statuses = {line["status"] for line in checks}
     unsure = mode == "prove" and "inconclusive" in statuses

@@ -30,7 +30,7 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
     ``history``: memory has been allocated and freed on its device before, as after a while of another work.
     """
     distributed, nn = torch.distributed, torch.nn
-    # Without it gloo asks for the address of the host's name, which a container without a network has not.
+    # Without it gloo resolves the host's name, which a container without a network cannot.
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     device = "cpu" if backend == "gloo" else f"cuda:{rank}"
     if history:
