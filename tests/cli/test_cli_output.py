@@ -39,6 +39,17 @@ def test_names_of_an_image_s_files_do_nothing_to_the_terminal(pair: list[str]) -
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("argv", [["--help"], ["--version"], ["lock", "--help"]])
+def test_a_full_disk_behind_the_help(argv: list[str]) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        done = run(*argv, stdout=full)
+    finally:
+        os.close(full)
+    assert (done.returncode, "Traceback" in done.stderr) == (11, False)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_disk_behind_standard_output(pair: list[str]) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     try:

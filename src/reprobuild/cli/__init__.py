@@ -9,6 +9,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TextIO, cast
 
@@ -86,18 +87,28 @@ class _Commands(click.Group):
         options = click.Command.shell_complete(self, ctx, incomplete)
         return [*(CompletionItem(name, help=COMMANDS[name][1]) for name in names), *options]
 
+    def make_context(self, *args: Any, **settings: Any) -> click.Context:
+        with _printing():  # --help and --version print here
+            return super().make_context(*args, **settings)
+
     def invoke(self, ctx: click.Context) -> Any:
-        stdout = sys.stdout
-        sys.stdout = cast("TextIO", PrintableStream(stdout))
-        try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            # Under another name: click would end with 1, which is the status of a bug.
-            raise _NobodyReadsError from None
-        finally:
-            sys.stdout = stdout
-        return result
+        with _printing():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _printing() -> Iterator[None]:
+    """Print what is safe to print, and tell a reader that has gone from a bug."""
+    stdout = sys.stdout
+    sys.stdout = cast("TextIO", PrintableStream(stdout))
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Under another name: click would end with 1, which is the status of a bug.
+        raise _NobodyReadsError from None
+    finally:
+        sys.stdout = stdout
 
 
 @click.group(
