@@ -138,6 +138,34 @@ def test_only_what_is_unwanted_and_unused_goes(home: Home) -> None:
     assert [*home.folder("tmp").iterdir()] == []
 
 
+def test_those_used_longest_ago_go_first(home: Home) -> None:
+    made = [layer_of(home, {"x": text * 100}, key=text.decode()) for text in (b"a", b"b", b"c", b"d")]
+    folders = [unpack(home, each) for each in made]
+    for age, folder in enumerate(folders):
+        os.utime(folder.with_name(f"{folder.name}.size"), (1000 + age, 1000 + age))
+    with roots.in_use([folders[0]]):
+        pass  # now it is the latest
+    assert roots.unpacked_bytes(home) == 400
+    assert roots.keep_within(home, 400) == 0
+    with roots.in_use([folders[1]]):
+        assert roots.keep_within(home, 250) == 200
+        assert [folder.exists() for folder in folders] == [True, True, False, False]
+        # One that is in use stays, though it is too much.
+        assert roots.keep_within(home, 50) == 100
+    assert [folder.exists() for folder in folders] == [False, True, False, False]
+    assert sorted(p.name for p in home.folder("roots").iterdir()) == [
+        folders[1].name,
+        f"{folders[1].name}.size",
+    ]
+
+
+def test_a_layer_that_an_earlier_version_unpacked_is_counted(home: Home) -> None:
+    folder = unpack(home, layer_of(home, {"x": b"abc"}))
+    folder.with_name(f"{folder.name}.size").unlink()
+    assert roots.unpacked_bytes(home) == 3
+    assert roots.keep_within(home, 0) == 3
+
+
 def test_several_runs_use_a_layer_at_once(home: Home) -> None:
     folder = unpack(home, layer_of(home, {"x": b"a"}))
     with roots.in_use([folder]):

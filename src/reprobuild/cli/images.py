@@ -234,7 +234,8 @@ def remove(host: Host, names: tuple[str, ...]) -> None:
 def clean(host: Host, *, all_: bool, json_: bool) -> None:
     """Free the space of what no image needs.
 
-    That is candidates, and the layers, wheels and Debian packages that no named image consists of.
+    That is candidates, and the layers, wheels and Debian packages that no named image consists of. Of layers
+    unpacked for running, at most 30 GB stay in any case: those used longest ago go first.
 
     \b
     reprobuild clean

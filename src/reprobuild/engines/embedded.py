@@ -16,6 +16,7 @@ from .. import assets
 from ..errors import ImageError
 from ..fetch.store import Store
 from ..host import process, sandbox
+from ..host.home import size_text
 from ..host.host import Host
 from ..layers import roots
 from ..layers.builder import build_layers
@@ -141,6 +142,9 @@ def unpacked(host: Host, images: ImageStore, digest: str) -> Iterator[list[Path]
     with host.console.progress("unpack", sum(sizes)) as advance, ThreadPoolExecutor(2) as pool:
         folders = list(pool.map(lambda y: roots.unpack(host, y[0], y[1], advance), layers))
     with roots.in_use(folders):
+        if missing and (freed := roots.keep_within(host.home)):
+            most = size_text(roots.MOST_BYTES)
+            host.console.step(f"removed {size_text(freed)} of unpacked layers, to keep them within {most}")
         yield folders
 
 

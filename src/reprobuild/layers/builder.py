@@ -137,7 +137,9 @@ class _Builder:
                     if found:
                         owners = {r.path: r.owner for cached in found for r in cached.records}
                         below = self._unpacked(found)
-                        write_on_top(self._lock, self._store, below, self._host.home, writer, owners=owners)
+                        home = self._host.home
+                        with roots.in_use(below):
+                            write_on_top(self._lock, self._store, below, home, writer, owners=owners)
                     else:
                         write_debian(self._lock, self._store, self._host.home, writer)
                     cached = self._put(layer.key, out, writer, [p.sha256 for p in self._lock.debian])
@@ -184,10 +186,11 @@ class _Builder:
         stage = self._workshop / "stage"
         system = sum(layer.kind in ("base", "debian") for layer in plan(self._lock))
         sent: Mapping[str, int] = {}
-        if environment is not None and self._lock.conda:
-            with storage_errors(self._workshop):
-                sent = stage_sources(folders[system:], place(self._lock).site, stage)
-        upper = run_interpreter(self._lock, folders, self._workshop, environment=environment is not None)
+        with roots.in_use(folders):
+            if environment is not None and self._lock.conda:
+                with storage_errors(self._workshop):
+                    sent = stage_sources(folders[system:], place(self._lock).site, stage)
+            upper = run_interpreter(self._lock, folders, self._workshop, environment=environment is not None)
 
         def close(item: tuple[tuple[LayerPlan, IO[bytes]], WheelLayer]) -> tuple[str, Cached]:
             (layer, out), open_layer = item

@@ -6,17 +6,20 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..errors import ImageError
-from ..host.home import Home, storage_errors
+from ..host.home import Home, atomic_write, storage_errors
 from ..host.host import Host
 from ..host.removal import remove_tree
 from ..oci.file_tree import layer_of
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Reader
 from .unpack import unpack_entries
+
+MOST_BYTES = 30 * 10**9
+"""Of unpacked layers together: about three CUDA images. `keep_within` removes those used longest ago."""
 
 OPAQUE = ("trusted" if os.geteuid() == 0 else "user") + ".overlay.opaque"
 """The mark of a folder that hides what is below; an ordinary user's mounts have another (see sandbox.py)."""
@@ -41,7 +44,9 @@ def unpack(host: Host, blob: Path, diff_id: str, advance: Callable[[int], None])
             found = _extract(blob, root, advance)
             if found != diff_id:
                 raise _damaged(blob, "its bytes are not those of the image")
+            size = _size(root)
             root.rename(final)
+            atomic_write(_size_file(final), str(size).encode(), sync=False)
     return final
 
 
@@ -50,6 +55,8 @@ def in_use(folders: Sequence[Path]) -> Iterator[None]:
     """Keep `remove_unused` of other processes away from some layers' folders."""
     with ExitStack() as stack:
         for folder in folders:
+            with suppress(OSError):
+                os.utime(_size_file(folder))  # when it was used last
             try:
                 descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 stack.callback(os.close, descriptor)
@@ -67,22 +74,71 @@ def in_use(folders: Sequence[Path]) -> Iterator[None]:
 
 def remove_unused(home: Home, wanted: Collection[str]) -> int:
     """Remove the folders of layers that are neither ``wanted``, by digest, nor in use; return their bytes."""
-    freed = 0
-    unwanted = [f for f in sorted(home.folder("roots").iterdir()) if f"sha256:{f.name}" not in wanted]
-    with home.scratch("unused") as scratch, storage_errors(scratch):
-        for folder in unwanted:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # In one step, so that no run finds half of it, also when this process is killed.
-                gone = folder.rename(scratch / folder.name)
-            except BlockingIOError:
-                continue
-            finally:
-                os.close(descriptor)
-            freed += sum(p.lstat().st_size for p in gone.rglob("*") if p.is_file() and not p.is_symlink())
-            remove_tree(gone)
+    unwanted = [folder for folder in _folders(home) if f"sha256:{folder.name}" not in wanted]
+    return sum(_remove(home, folder) for folder in unwanted)
+
+
+def keep_within(home: Home, most: int = MOST_BYTES) -> int:
+    """Remove the folders used longest ago until the others have at most so many bytes; return those freed.
+
+    None that is in use goes, so more may be left.
+    """
+    total, freed = unpacked_bytes(home), 0
+    for folder in sorted(_folders(home), key=_last_use):
+        if total - freed <= most:
+            break
+        freed += _remove(home, folder)
     return freed
+
+
+def unpacked_bytes(home: Home) -> int:
+    """Return the bytes of all unpacked layers."""
+    return sum(_known_size(folder) for folder in _folders(home))
+
+
+def _folders(home: Home) -> list[Path]:
+    return [path for path in sorted(home.folder("roots").iterdir()) if path.is_dir()]
+
+
+def _remove(home: Home, folder: Path) -> int:
+    """Remove a layer's folder unless it is in use; return its bytes."""
+    size = _known_size(folder)
+    with home.scratch("unused") as scratch, storage_errors(scratch):
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return 0  # another process was quicker
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # In one step, so that no run finds half of it, also when this process is killed.
+            gone = folder.rename(scratch / folder.name)
+        except (BlockingIOError, FileNotFoundError):
+            return 0
+        finally:
+            os.close(descriptor)
+        _size_file(folder).unlink(missing_ok=True)
+        remove_tree(gone)
+    return size
+
+
+def _size_file(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.size")
+
+
+def _last_use(folder: Path) -> tuple[float, str]:
+    with suppress(OSError):
+        return _size_file(folder).stat().st_mtime, folder.name
+    return 0.0, folder.name
+
+
+def _known_size(folder: Path) -> int:
+    with suppress(OSError, ValueError):
+        return int(_size_file(folder).read_text("ascii"))
+    return _size(folder)  # of an earlier version
+
+
+def _size(folder: Path) -> int:
+    return sum(p.lstat().st_size for p in folder.rglob("*") if p.is_file() and not p.is_symlink())
 
 
 def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
