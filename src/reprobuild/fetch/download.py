@@ -57,7 +57,7 @@ class Wanted:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Patience:
-    """How long a bad server is borne with; times in seconds."""
+    """How long a bad server is tolerated; times in seconds."""
 
     attempts: int = 5
     """Rounds over all addresses in which nothing new arrives."""
