@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
+import shutil
 import stat
 import tarfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -168,19 +169,35 @@ names = st.sampled_from(
 kinds = st.sampled_from([tarfile.REGTYPE, FOLDER, LINK, HARD, tarfile.FIFOTYPE, tarfile.CHRTYPE])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(
-    st.lists(
-        st.tuples(names, kinds, st.sampled_from(["a", "b", "a/b", "..", "{host}", "{host}/keys/id_rsa"]))
-    )
+drawn_entries = st.lists(
+    st.tuples(names, kinds, st.sampled_from(["a", "b", "a/b", "..", "{host}", "{host}/keys/id_rsa"]))
 )
-def test_no_layer_reaches_out(
-    tmp_path_factory: pytest.TempPathFactory, host: Path, drawn: list[tuple[str, bytes, str]]
-) -> None:
-    root = tmp_path_factory.mktemp("root")
+bounded = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+def reaches_nothing(root: Path, host: Path, drawn: list[tuple[str, bytes, str]]) -> None:
     before = state(host)
     entries = [Entry(path=p, kind=kind, target=t.format(host=host), mode=0o755) for p, kind, t in drawn]
-    with contextlib.suppress(LayerRefused):
+    with suppress(LayerRefused):
         unpack(root, *entries)
     assert state(host) == before
     assert all(path.lstat().st_dev == root.stat().st_dev for path in root.rglob("*"))
+
+
+@bounded
+@given(drawn_entries)
+def test_no_layer_reaches_out(
+    tmp_path_factory: pytest.TempPathFactory, host: Path, drawn: list[tuple[str, bytes, str]]
+) -> None:
+    reaches_nothing(tmp_path_factory.mktemp("root"), host, drawn)
+
+
+@pytest.mark.slow
+@settings(bounded, max_examples=5_000)
+@given(drawn_entries)
+def test_no_layer_of_very_many_reaches_out(
+    tmp_path_factory: pytest.TempPathFactory, host: Path, drawn: list[tuple[str, bytes, str]]
+) -> None:
+    root = tmp_path_factory.mktemp("root")
+    reaches_nothing(root, host, drawn)
+    shutil.rmtree(root)
