@@ -38,7 +38,7 @@ class Imported:
     conda: tuple[str, ...] = ()
     """Match specs."""
     cuda: str | None = None
-    """Where the source says it itself; else the pins may."""
+    """Where the origin says it itself; else the pins may."""
 
 
 @dataclass(frozen=True, slots=True)
