@@ -46,9 +46,17 @@ def test_other_bytes_of_the_same_version_are_a_change_that_says_so() -> None:
     assert "other bytes" in change.why
 
 
-def test_another_address_of_the_same_bytes_is_none() -> None:
+def test_another_host_of_the_same_bytes_is_told_as_what_it_is() -> None:
     python = [replace(p, wheel=replace(p.wheel, url="https://other.example/x.whl")) for p in LOCK.python]
-    assert diff(LOCK, replace(LOCK, python=python)) == ()
+    (change,) = diff(LOCK, replace(LOCK, python=python))
+    assert (change.name, change.new, change.meaning) == ("addresses", "https://other.example", "nothing")
+    same = [replace(p, wheel=replace(p.wheel, url=p.wheel.url + "?a")) for p in LOCK.python]
+    assert diff(LOCK, replace(LOCK, python=same)) == ()
+
+
+def test_another_epoch_is_told() -> None:
+    (change,) = diff(LOCK, replace(LOCK, epoch=LOCK.epoch + 1))
+    assert change.name == "epoch"
 
 
 def test_conda_packages() -> None:

@@ -137,7 +137,7 @@ LEAVES = [
     ("tool", "reprobuild", "debian", 0, "size"),
     ("tool", "reprobuild", "debian", 0, "version"),
     ("tool", "reprobuild", "epoch"),
-    ("tool", "reprobuild", "variables", "LANG"),
+    ("tool", "reprobuild", "variables", "NCCL_PROTO"),
 ]
 
 
@@ -234,6 +234,10 @@ BAD: Mapping[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "stack": (own(stack={}), "tool.reprobuild.stack: does not match"),
     "variable": (own(variables={"lower": "1"}), "tool.reprobuild.variables.lower"),
+    "variable-strange": (
+        own(variables={"LD_PRELOAD": "/x.so"}),
+        "LD_PRELOAD: is not a variable of the profile",
+    ),
     "variable-line": (own(variables={"A": "1\n2"}), "tool.reprobuild.variables.A"),
     "variable-type": (own(variables={"A": 1}), "tool.reprobuild.variables.A"),
     "debian-type": (own(debian=["bash"]), "tool.reprobuild.debian[0]: expected a table"),

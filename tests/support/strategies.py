@@ -88,5 +88,8 @@ def locks(draw: st.DrawFn) -> Lock:
         epoch=draw(st.integers(0, 2**33 - 1)),
         python=[draw(pythons(name)) for name in draw(st.permutations(sorted(python)))],
         debian=[draw(debs(name)) for name in draw(st.permutations(sorted(debian)))],
-        variables={**variables(request), "X": draw(st.text(st.characters(categories=["L", "N", "P"])))},
+        variables={
+            **variables(request),
+            "NCCL_ALGO": draw(st.text(st.characters(categories=["L", "N", "P"]))),
+        },
     )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from .model import Lock
 
@@ -178,8 +179,13 @@ def _debian(lock: Lock) -> dict[str, _Item]:
 
 def _request(lock: Lock) -> dict[str, str]:
     flat = {"platform": lock.platform}
+    flat["epoch"] = str(lock.epoch)
     if lock.base is not None:
         flat["base.digest"] = lock.base.manifests[lock.platform]
+        flat["base.layers"] = ", ".join(layer.digest for layer in lock.base.layers)
+    # By host alone: the rest of an address follows the version.
+    urls = [urlsplit(url) for url in (*(p.wheel.url for p in lock.python), *(p.url for p in lock.conda))]
+    flat["addresses"] = ", ".join(sorted({f"{url.scheme}://{url.netloc}" for url in urls}))
     for key, value in lock.request.to_dict().items():
         if isinstance(value, Mapping):
             flat |= {f"{key}.{inner}": _text(each) for inner, each in value.items()}
@@ -224,6 +230,8 @@ def _values(
         meaning: Meaning
         if kind == "variable":
             meaning, why = "numbers", "set in the image so that results stay the same"
+        elif name == "addresses":
+            meaning, why = "nothing", "where files are fetched; their hashes decide what they are"
         elif _REQUEST_NUMBERS.fullmatch(name):
             meaning, why = "numbers", "decides what computes, and how"
         else:

@@ -15,6 +15,7 @@ from packaging.version import Version
 from ..errors import LockError, RequestError
 from ..request import toml_reader
 from ..request.model import Request
+from ..request.profiles import names
 from .base_image import BaseImage
 from .model import FORMAT, MACHINES, CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
 
@@ -117,6 +118,9 @@ def _lock(data: Mapping[str, Any]) -> Lock:
     for key, value in variables.items():
         if not _VARIABLE.fullmatch(key) or not isinstance(value, str) or not value.isprintable():
             raise _BadError(f"{place}.variables.{key}: expected a name and one line of text")
+    if strange := sorted(variables.keys() - names(request)):
+        # LD_PRELOAD, BASH_ENV or PIP_INDEX_URL would change what runs in the image.
+        raise _BadError(f"{place}.variables.{strange[0]}: is not a variable of the profile {request.profile}")
     known = _get(own, place, "architectures", list) if "architectures" in own else []
     if not all(isinstance(each, str) and _GPU_TARGET.fullmatch(each) for each in known):
         raise _BadError(f"{place}.architectures: expected a list like ['sm_80', 'compute_90']")

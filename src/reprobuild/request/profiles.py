@@ -86,6 +86,11 @@ def variables(request: Request, numpy: str | None = None) -> Mapping[str, str]:
     return dict(sorted(fixed.items()))
 
 
+def names(request: Request) -> frozenset[str]:
+    """Return the names of all variables that a lock of a request may hold, whatever NumPy is in it."""
+    return frozenset(variables(request, "2.0"))
+
+
 def surroundings(*, conda: bool = False) -> Mapping[str, str]:
     """Return the variables of every image that are no setting of determinism, sorted by name.
 
