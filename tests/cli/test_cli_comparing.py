@@ -27,7 +27,7 @@ def two(folder: Path) -> tuple[str, str]:
         if p.name == "torch" else p
         for p in LOCK.python if p.name != "sympy"
     ]  # fmt: skip
-    new = replace(LOCK, python=python, variables={**LOCK.variables, "X": "a|b`c"})
+    new = replace(LOCK, python=python, variables={**LOCK.variables, "NCCL_ALGO": "a|b`c"})
     (folder / "old.toml").write_text(LOCK.dump())
     (folder / "pylock.new.toml").write_text(new.dump())
     return "old.toml", "pylock.new.toml"
@@ -46,7 +46,7 @@ def test_for_people(two: tuple[str, str], call: Call) -> None:
 def test_for_programs(two: tuple[str, str], call: Call) -> None:
     said = json.loads(call("diff", *two, "--json").out)
     assert said["old"] == LOCK.digest
-    assert [c["name"] for c in said["changes"]] == ["X", "torch", "sympy"]
+    assert [c["name"] for c in said["changes"]] == ["NCCL_ALGO", "torch", "sympy"]
     assert said["changes"][1] | {"why": ""} == {
         "kind": "python", "name": "torch", "old": "2.4.1", "new": "2.4.2", "size": 3_000_000,
         "meaning": "numbers", "why": "",
@@ -57,7 +57,7 @@ def test_for_a_pull_request(two: tuple[str, str], call: Call) -> None:
     text = call("diff", *two, "--markdown").out
     assert text.startswith("### Lock of torch-cu121: 3 changes\n")
     assert "| python | `torch` | `2.4.1` | `2.4.2` | +3.0 MB |" in text
-    assert "| variable | `X` |  | `a\\|b'c` |" in text
+    assert "| variable | `NCCL_ALGO` | `Ring` | `a\\|b'c` |" in text
     for row in (line for line in text.splitlines() if line.startswith("|")):
         assert row.replace("\\|", "").count("|") == 7
 
