@@ -245,6 +245,7 @@ def test_seeded_numbers_repeat_in_fresh_processes(tmp_path: Path) -> None:
     assert first.stdout == second.stdout != ""
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize(
     "program",

@@ -360,6 +360,7 @@ def test_an_image_whose_hook_is_gone_fails_by_that_cause_alone(tmp_path: Path) -
     assert {name for name, reason in reasons.items() if reason == cause.reason} == hooked
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_every_check_has_been_seen_to_fail(tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv", torch=True)

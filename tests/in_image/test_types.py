@@ -10,6 +10,7 @@ import pytest
 from torch_python import FILES, make_venv
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_the_program_s_types_hold_against_the_real_torch(tmp_path: Path) -> None:
     """In the ordinary run of mypy, without torch, what comes from it has no types."""

@@ -190,7 +190,7 @@ class TestKeep:
         world.publish()
         found = world.resolve("git", keep={"git": "1:2.50.0", "libc6": "2.36-9+deb12u10"})
         assert versions(found)["libc6"] == "2.37"
-        assert "resolved anew" in capsys.readouterr().err
+        assert "resolved again" in capsys.readouterr().err
 
 
 class TestSignature:

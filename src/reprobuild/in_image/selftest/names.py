@@ -24,7 +24,7 @@ FORBIDDEN = (
 CUDA_LIBRARY = re.compile(
     r"lib(cudart|cublas|cublasLt|cudnn\w*|cufft|cufftw|cufile|cufile_rdma|cupti|curand|cusolver|cusolverMg"
     r"|cusparse|cusparseLt|nccl|nvblas|nvJitLink|nvrtc|nvrtc-builtins|nvshmem\w*|nvToolsExt)"
-    r"(?:-[0-9a-f]{8})?\.so(?:\.[0-9.]+)?"
+    r"(?:-[0-9a-f]{4,})?\.so(?:\.[0-9.]+)?"
 )
 """The file names of CUDA's libraries, those that torch's wheels bundle too (``libcudart-9335f6a2.so.12``).
 
