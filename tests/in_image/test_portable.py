@@ -71,5 +71,5 @@ def test_the_battery_tells_processors_apart_without_the_profile(tmp_path: Path) 
 def test_what_is_not_covered_is_documented() -> None:
     text = PAGE.read_text()
     for name in sorted(NOT_COVERED):
-        short = name.removeprefix("training with ").split()[0]
+        short = name.removeprefix("training with ").removeprefix("torch.").split()[0]
         assert f"`{short}`" in text, short
