@@ -340,10 +340,10 @@ if "--child" in sys.orig_argv:
 @pytest.mark.parametrize("how", ["removed", "off"])
 def test_an_image_without_the_hook_fails_on_its_settings(tmp_path: Path, how: str) -> None:
     python = make_venv(tmp_path / "venv", torch=True, hook=how != "removed")
-    settings = ["setting-deterministic", "setting-cudnn", "setting-tf32", "setting-threads", "raises"]
+    settings = ["setting-deterministic", "setting-cudnn", "setting-fill", "setting-threads", "raises"]
     env = image_environment(REPROBUILD_DETERMINISM="off" if how == "off" else None)
     found = report(python, "--only", *settings, env=env)
-    assert failed(found) == {"setting-deterministic", "setting-cudnn", "setting-tf32", "raises"}
+    assert failed(found) == {"setting-deterministic", "setting-cudnn", "setting-fill", "raises"}
 
 
 @pytest.mark.slow
