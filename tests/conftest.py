@@ -24,7 +24,8 @@ GOLDEN = Path(__file__).parent / "golden"
 STAGES = ("core", "engines", "slow")
 """The marks of tests for real, of which each has one; a test without is of the stage ``quick``."""
 
-# Fixtures of a session are made once a process: these modules share what takes minutes to make.
+# Fixtures of a session are made once a process: tests that share what takes minutes to make run in one. A name
+# in brackets picks the tests of a module with that parameter.
 SHARES = {
     "images": (
         "test_real_core",
@@ -32,11 +33,14 @@ SHARES = {
         "test_real_bad_days",
         "test_real_cli_pytorch",
     ),
-    "engines": (
-        "test_engines_contract",
+    "docker 26": (
+        "test_engines_contract[docker-26.1]",
         "test_engines_contexts",
         "test_engines_self_contained",
         "test_engines_gpu_daemons",
+    ),
+    "older engines": (
+        "test_engines_contract",
         "test_engines_bad_days",
     ),
 }
@@ -68,8 +72,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def _share_of(nodeid: str) -> str:
-    module = nodeid.partition("::")[0]
-    return next((share for share, modules in SHARES.items() if Path(module).stem in modules), module)
+    module, _, test = nodeid.partition("::")
+    parameters = test.partition("[")[2]
+
+    def has(entry: str) -> bool:
+        name, _, parameter = entry.rstrip("]").partition("[")
+        return name == Path(module).stem and parameter in parameters
+
+    return next((share for share, entries in SHARES.items() if any(map(has, entries))), module)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -247,7 +247,7 @@ def test_an_image_that_fails_its_test_gets_no_name(
     env = {**site.env, "PYTHONPATH": str(tmp_path / "src")}
     argv = ("image", bench.lock, "--engine", site.kind, "--tag", "team/broken:1")
     _, err = bench.run(*argv, status=SelfTestError.exit_code, env=env)
-    assert "setting-deterministic" in err
+    assert "setting-hook" in err
     assert "team/broken:1" not in site.names()
 
 
