@@ -24,8 +24,8 @@ GOLDEN = Path(__file__).parent / "golden"
 STAGES = ("core", "engines", "slow")
 """The marks of tests for real, of which each has one; a test without is of the stage ``quick``."""
 
-# Fixtures of a session are made once a process: tests that share what takes minutes to make run in one. A name
-# in brackets picks the tests of a module with that parameter.
+# Fixtures of a session are made once a process: tests that share what takes minutes to make run in one.
+# "module[parameter]" is those tests of a module that have the parameter.
 SHARES = {
     "images": (
         "test_real_core",

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from reprobuild.engines.docker import DockerEngine
 from reprobuild.errors import HostError
+from reprobuild.verify.find import tree_of
+from reprobuild.workspace import read_lock
 from support.bench import NAME, Bench
 from support.buildkit import serve_buildkit
 from support.engines import Site, new_docker, old_docker
+from support.hosts import quiet_host
 
 pytest_plugins = ["support.shared"]
 pytestmark = pytest.mark.engines
@@ -93,33 +98,52 @@ def test_a_context_or_builder_that_is_not_there(bench: Bench, digest: str, moder
     assert "docker buildx ls" in err
 
 
-def test_a_builder_by_the_name_of_the_context_in_use(bench: Bench, digest: str, modern: Site) -> None:
+def small(folder: Path) -> None:
+    """Write the context of an image whose files take no time: where it is built does not depend on them."""
+    (folder / "Dockerfile").write_text("FROM scratch\nCOPY told /told\n")
+    (folder / "told").write_text("by whom\n")
+
+
+def build_small(bench: Bench, builder: str | None, env: Mapping[str, str], patch: pytest.MonkeyPatch) -> str:
+    for name in ("DOCKER_HOST", "DOCKER_CONTEXT"):
+        patch.delenv(name, raising=False)
+    for name, value in env.items():
+        patch.setenv(name, value)
+    engine = DockerEngine(quiet_host(), builder)
+    engine.check(gpu=False)
+    return engine.build(read_lock(bench.folder / bench.lock), small)
+
+
+def images(site: Site) -> set[str]:
+    return set(site.call("images", "--all", "--quiet", "--no-trunc").split())
+
+
+def test_a_builder_by_the_name_of_the_context_in_use(
+    bench: Bench, modern: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     env = {"DOCKER_CONFIG": modern.env["DOCKER_CONFIG"], "DOCKER_CONTEXT": "there"}
-    argv = ("image", bench.lock, "--engine", "docker", "--builder", "there", "--tag", "team/there:1")
-    bench.run(*argv, env=env)
-    assert "team/there:1" in modern.names()
+    assert build_small(bench, "there", env, monkeypatch) in images(modern)
 
 
-def test_a_builder_that_is_another_docker(bench: Bench, digest: str, modern: Site, tmp_path: Path) -> None:
-    """It is built there, in a store of its own, and tested, named and kept here."""
+def test_a_builder_that_is_another_docker(
+    bench: Bench, modern: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is built there, in a store of its own, and kept here."""
+    before = images(modern)
     with old_docker(tmp_path / "site") as here:
         env = {**here.env, "DOCKER_CONFIG": modern.env["DOCKER_CONFIG"]}
-        argv = ("image", bench.lock, "--engine", "docker", "--builder", "there", "--tag", "team/here:1")
-        out, _ = bench.run(*argv, "--json", env=env)
-        assert "team/here:1" in here.names()
-        assert "team/here:1" not in modern.names()
-        identity = here.call("image", "inspect", "--format", "{{.Id}}", "team/here:1").strip()
-        assert json.loads(out)["digest"] == identity
-        bench.run("compare", f"oci:{NAME}", "docker:team/here:1", env=here.env)
+        digest = build_small(bench, "there", env, monkeypatch)
+        assert images(here) == {digest}
+        assert images(modern) == before
+        tree = tree_of(f"docker:{digest}", quiet_host())
+    assert tree.files["told"].content == hashlib.sha256(b"by whom\n").hexdigest()
 
 
-def test_a_remote_buildkit(bench: Bench, digest: str, modern: Site) -> None:
+def test_a_remote_buildkit(bench: Bench, modern: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of buildx's driver ``remote``. What is built there is the same image, bit for bit."""
-    argv = ("image", bench.lock, "--engine", "docker", "--tag", "team/far:1", "--json")
     with serve_buildkit(modern.env["DOCKER_HOST"]) as address:
         modern.call("buildx", "create", "--name", "far", "--driver", "remote", address)
-        out, _ = bench.run(*argv, "--builder", "far", env=modern.env)
-    there, _ = bench.run(*argv, env=modern.env)
-    assert json.loads(out)["digest"] == json.loads(there)["digest"]
-    _, err = bench.run(*argv, "--builder", "far", status=HostError.exit_code, env=modern.env)
-    assert "--builder far: it does not answer" in err
+        far = build_small(bench, "far", modern.env, monkeypatch)
+    assert build_small(bench, None, modern.env, monkeypatch) == far
+    with pytest.raises(HostError, match="--builder far: it does not answer"):
+        build_small(bench, "far", modern.env, monkeypatch)
