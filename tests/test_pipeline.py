@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,17 @@ from reprobuild.host import namespaces, process, sandbox
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.lock.model import Lock
+from reprobuild.lock.own_files import OwnFiles
 from reprobuild.lock.reader import parse_lock
 from reprobuild.oci.documents import documents
 from reprobuild.pipeline import check_host, lock_env, lock_of, make_image, write_context
 from reprobuild.render.image_config import image_config
+from reprobuild.render.own_files import other_files, own_files
 from reprobuild.request.model import Request
 from reprobuild.resolve.resolver import Upgrade
 from reprobuild.workspace import Env
 from support.hosts import quiet_host
-from support.locks import LOCK
+from support.locks import LOCK, OTHER_FILES
 from support.reports import FAILED, Script, a_report, printing
 
 NAME = "reprobuild/torch:2.4.1-cu121-py311"
@@ -174,20 +177,70 @@ def answering(monkeypatch: pytest.MonkeyPatch, lock: Lock | ReprobuildError) -> 
     return given
 
 
+LOCKED = replace(LOCK, own_files=own_files())
+
+
 def test_a_lock_is_made_once(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     given = answering(monkeypatch, LOCK)
-    assert lock_of(env, quiet_host()) == LOCK
-    assert lock_of(env, quiet_host()) == LOCK
+    assert lock_of(env, quiet_host()) == LOCKED
+    assert lock_of(env, quiet_host()) == LOCKED
     assert given == [()]
     assert sorted(path.name for path in env.file.parent.iterdir()) == [env.lock_file.name, env.file.name]
-    assert parse_lock(env.lock_file.read_text(), "") == LOCK
+    assert parse_lock(env.lock_file.read_text(), "") == LOCKED
+
+
+def test_own_files_of_another_release_stay_until_they_are_moved(
+    env: Env, home: Home, steps: Steps, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answering(monkeypatch, LOCK)
+    old = replace(LOCK, own_files=OTHER_FILES)
+    env.file.parent.mkdir()
+    env.lock_file.write_text(old.dump())
+    assert lock_env(env, Upgrade(packages=("numpy",)), quiet_host()) == ((old,), (old,))
+    told = (
+        "warning: the lock was made by reprobuild 0.0.9, this is 0.1.0: their own files differ in "
+        "golden.json, reprobuild.pth, reprobuild_hook.py, selftest.py. A build here puts in this one's"
+    )
+    assert told in capsys.readouterr().err
+    made = make_image(old, "team/x:1", "off", quiet_host(home))
+    said = capsys.readouterr().err
+    assert said.count(told) == 1
+    assert "`reprobuild lock --upgrade reprobuild` records them" in said
+    labels = OciEngine(quiet_host(home)).images.find("team/x:1").labels
+    # What the image says of itself is what went in.
+    assert labels["dev.reprobuild.lock"] == LOCKED.digest != old.digest
+    assert labels["dev.reprobuild.own-files"] == own_files().digest
+    assert lock_env(env, Upgrade(packages=("reprobuild",)), quiet_host()) == ((LOCKED,), (old,))
+    assert make_image(LOCKED, "team/x:1", "off", quiet_host(home)).digest == made.digest
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        (None, "the lock does not name reprobuild's own files; this is reprobuild"),
+        (
+            replace(own_files(), version="9.0"),
+            "made by reprobuild 9.0, this is 0.1.0: their own files are the same",
+        ),
+        (
+            replace(own_files(), sha256={**own_files().sha256, "golden.json": "0" * 64}),
+            "made by another build of reprobuild 0.1.0: its own files differ in golden.json",
+        ),
+        (own_files(), ""),
+    ],
+)
+def test_what_departs_of_own_files_is_told(own: OwnFiles | None, words: str) -> None:
+    found = other_files(replace(LOCK, own_files=own))
+    assert words in found
+    assert bool(words) == bool(found)
 
 
 def test_the_pins_of_the_lock_that_is_there_are_handed_on(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     given = answering(monkeypatch, LOCK)
     lock_env(env, Upgrade(), quiet_host())
-    assert lock_env(env, Upgrade(packages=("numpy",)), quiet_host()) == ((LOCK,), (LOCK,))
-    assert given == [(), (LOCK,)]
+    assert lock_env(env, Upgrade(packages=("numpy",)), quiet_host()) == ((LOCKED,), (LOCKED,))
+    assert given == [(), (LOCKED,)]
 
 
 def test_what_cannot_be_resolved_changes_no_file(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +260,7 @@ def test_a_broken_lock_is_replaced_only_when_no_pin_is_to_stay(
         with pytest.raises(LockError):
             lock_env(env, upgrade, quiet_host())
     assert env.lock_file.read_text() == "broken"
-    assert lock_env(env, Upgrade(everything=True), quiet_host()) == ((LOCK,), ())
+    assert lock_env(env, Upgrade(everything=True), quiet_host()) == ((LOCKED,), ())
 
 
 # --- The machine ---

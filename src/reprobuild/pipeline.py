@@ -20,6 +20,7 @@ from .layers.builder import debian_records, write_conda_tar, write_debian_tar
 from .lock.imported_hashes import check_hashes
 from .lock.merge import agreed_pins
 from .lock.model import Lock
+from .lock.own_files import NAME as OWN_FILES
 from .lock.platforms import dump_locks
 from .net.debian_mirrors import package_urls
 from .net.session import without_credentials
@@ -38,7 +39,7 @@ from .render.dockerfile import (
     render_self_contained,
 )
 from .render.image_config import default_image_name
-from .render.own_files import selftest_files
+from .render.own_files import other_files, own_files, selftest_files
 from .resolve.resolver import Upgrade, resolve_platforms
 from .selftest.report import Mode, SelfTestReport
 from .selftest.run import Gpu, run_selftest
@@ -57,7 +58,12 @@ class Made:
 def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], tuple[Lock, ...]]:
     """Resolve a request and write its locks; return them and the earlier ones, whose pins stay."""
     before, upgrade = _before(env, upgrade, host)
+    moves = not before or upgrade.everything or OWN_FILES in upgrade.packages
+    own = (None if moves else before[0].own_files) or own_files()
+    upgrade = replace(upgrade, packages=tuple(name for name in upgrade.packages if name != OWN_FILES))
     locks = resolve_platforms(env.request, existing=before, upgrade=upgrade, host=host)
+    locks = tuple(replace(lock, own_files=own) for lock in locks)
+    warn_of_other_files(locks[0], host)
     for lock in locks:
         check_hashes(lock, env.hashes)
     # A request from flags is written only now, so that one that cannot be locked leaves nothing behind.
@@ -102,9 +108,28 @@ def lock_of(env: Env, host: Host, platform: str | None = None) -> Lock:
     return lock
 
 
+def lock_to_build(lock: Lock, host: Host) -> Lock:
+    """Return the lock of what a build here really puts in: with this reprobuild's own files.
+
+    The image carries that lock, so what it says of itself is true. Warns where it is not the one given.
+    """
+    warn_of_other_files(lock, host)
+    return replace(lock, own_files=own_files())
+
+
+def warn_of_other_files(lock: Lock, host: Host) -> None:
+    """Say so if a build here puts in other files of reprobuild's own than the lock names."""
+    if why := other_files(lock):
+        host.console.warn(
+            f"{why}. A build here puts in this one's, and its image has another digest; "
+            f"`reprobuild lock --upgrade {OWN_FILES}` records them"
+        )
+
+
 def make_image(lock: Lock, name: str | None, gpu: Gpu, host: Host, *, engine: Engine | None = None) -> Made:
     """Fetch, build, test and name the image of a lock. It gets its name only when it has passed."""
     engine, store = engine or OciEngine(host), Store(host.home)
+    lock = lock_to_build(lock, host)
     check_host(lock)
     check_platform(lock.platform, engine.kind)
     engine.check(gpu=gpu == "require")
@@ -152,6 +177,7 @@ def _check_gpus(lock: Lock, gpu: Gpu, host: Host) -> None:
 
 def write_context(lock: Lock, folder: Path, *, artifacts: bool, host: Host) -> Rendered:
     """Write the Dockerfile and its context; with ``artifacts`` also the wheels and the Debian root."""
+    lock = lock_to_build(lock, host)
     rendered = render(lock)
     if artifacts:
         check_host(lock)
@@ -166,6 +192,7 @@ def write_context(lock: Lock, folder: Path, *, artifacts: bool, host: Host) -> R
 
 def write_self_contained(lock: Lock, folder: Path, *, host: Host) -> Path:
     """Write a Dockerfile that needs no context; return its path. Only the Debian packages are fetched."""
+    lock = lock_to_build(lock, host)
     urls = {p.sha256: without_credentials(package_urls(lock.suite, p)[0]) for p in lock.debian}
     check_self_contained(lock, urls)
     check_host(lock)

@@ -8,7 +8,8 @@ import pytest
 
 from reprobuild.lock.diff import Change, diff, meaning_of_conda, meaning_of_debian, meaning_of_python
 from reprobuild.lock.model import CondaPackage
-from support.locks import LOCK
+from reprobuild.lock.own_files import OwnFiles
+from support.locks import LOCK, OTHER_FILES
 from support.resolving import debian
 
 
@@ -52,6 +53,20 @@ def test_another_host_of_the_same_bytes_is_told_as_what_it_is() -> None:
     assert (change.name, change.new, change.meaning) == ("addresses", "https://other.example", "nothing")
     same = [replace(p, wheel=replace(p.wheel, url=p.wheel.url + "?a")) for p in LOCK.python]
     assert diff(LOCK, replace(LOCK, python=same)) == ()
+
+
+def test_other_files_of_reprobuild_are_told_by_what_they_do() -> None:
+    files = OwnFiles(version="0.0.9", sha256={**OTHER_FILES.sha256, "reprobuild_hook.py": "2" * 64})
+    changes = diff(replace(LOCK, own_files=OTHER_FILES), replace(LOCK, own_files=files))
+    assert [(c.kind, c.name, c.new, c.meaning) for c in changes] == [
+        ("reprobuild", "reprobuild_hook.py", "2" * 12, "numbers")
+    ]
+    changes = diff(LOCK, replace(LOCK, own_files=OTHER_FILES))
+    assert [(c.name, c.meaning) for c in changes] == [
+        ("golden.json", "nothing"),
+        ("selftest.py", "nothing"),
+        ("version", "nothing"),
+    ]
 
 
 def test_another_epoch_is_told() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from conftest import GOLDEN
 from reprobuild.lock.exports import Form, export
 from reprobuild.lock.model import Lock
 from support.index import Index
-from support.locks import LOCK
+from support.locks import LOCK, OTHER_FILES
 
 if TYPE_CHECKING:
     from support.commands import Call
@@ -34,6 +35,10 @@ def test_a_bill_of_materials_keeps_the_schema_and_names_every_file() -> None:
     assert len(set(purls)) == len(purls)
     assert "pkg:pypi/torch@2.4.1" in purls
     assert any(p.startswith("pkg:deb/debian/python3.11@3.11.2-6") and "distro=bookworm" in p for p in purls)
+    named = export(replace(LOCK, own_files=OTHER_FILES), "cyclonedx")
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(named) is None
+    own = [c for c in json.loads(named)["components"] if c["type"] == "file"]
+    assert [(c["name"], c["version"]) for c in own] == [("golden.json", "0.0.9"), ("selftest.py", "0.0.9")]
     data["components"][0]["hashes"][0]["alg"] = "NONE"
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(data)) is not None
 

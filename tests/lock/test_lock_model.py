@@ -23,7 +23,7 @@ from reprobuild.errors import LockError
 from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
 from reprobuild.request.model import Request
-from support.locks import LOCK, SMALL, SMALL_TEXT, TEXT
+from support.locks import LOCK, OTHER_FILES, SMALL, SMALL_TEXT, TEXT
 from support.strategies import hashes, locks, sizes
 
 
@@ -138,6 +138,7 @@ LEAVES = [
     ("tool", "reprobuild", "debian", 0, "version"),
     ("tool", "reprobuild", "epoch"),
     ("tool", "reprobuild", "variables", "NCCL_PROTO"),
+    ("tool", "reprobuild", "own-files", "version"),
 ]
 
 
@@ -146,7 +147,7 @@ LEAVES = [
 def test_a_well_formed_change_changes_the_digest(
     lock: Lock, leaf: tuple[str | int, ...], sha256: str, size: int
 ) -> None:
-    table = tomllib.loads(lock.dump())
+    table = tomllib.loads(replace(lock, own_files=lock.own_files or OTHER_FILES).dump())
     *path, last = leaf
     spot: Any = table
     for part in path:
@@ -176,6 +177,8 @@ def test_each_part_decides_the_digest() -> None:
         replace(LOCK, python=LOCK.python[1:]),
         replace(LOCK, debian=LOCK.debian[1:]),
         replace(LOCK, request=replace(LOCK.request, seed=0)),
+        replace(LOCK, own_files=OTHER_FILES),
+        replace(LOCK, own_files=replace(OTHER_FILES, version="0.0.8")),
         replace(LOCK, python=[replace(first, wheel=replace(first.wheel, uploaded=None)), *LOCK.python[1:]]),
     ]
     assert len({LOCK.digest, *(other.digest for other in others)}) == len(others) + 1
@@ -189,6 +192,10 @@ def changed(change: Callable[[dict[str, Any]], object]) -> str:
 
 def own(**values: Any) -> Callable[[dict[str, Any]], object]:
     return lambda table: table["tool"]["reprobuild"].update(values)
+
+
+def files(**values: Any) -> Callable[[dict[str, Any]], object]:
+    return own(**{"own-files": {**OTHER_FILES.to_dict(), **values}})
 
 
 def wheel(**values: Any) -> Callable[[dict[str, Any]], object]:
@@ -240,6 +247,13 @@ BAD: Mapping[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "variable-line": (own(variables={"A": "1\n2"}), "tool.reprobuild.variables.A"),
     "variable-type": (own(variables={"A": 1}), "tool.reprobuild.variables.A"),
+    "own-files": (own(**{"own-files": 1}), "tool.reprobuild.own-files: expected a table"),
+    "own-files-key": (files(colour=1), "own-files.colour: unknown key"),
+    "own-files-version": (files(version="\x1b[2J"), "own-files.version: '\\x1b[2J' is not a version"),
+    "own-files-none": (files(sha256={}), "own-files.sha256: expected a table of 1 to 64 files"),
+    "own-files-many": (files(sha256={f"f{i}": "0" * 64 for i in range(65)}), "expected a table of 1 to 64"),
+    "own-files-hash": (files(sha256={"a.py": "0"}), "own-files.sha256.a.py: expected a file name and 64"),
+    "own-files-path": (files(sha256={"../a.py": "0" * 64}), "own-files.sha256.../a.py: expected a file name"),
     "debian-type": (own(debian=["bash"]), "tool.reprobuild.debian[0]: expected a table"),
     "debian-key": (deb(md5="0"), "tool.reprobuild.debian[2].md5: unknown key"),
     "debian-name": (deb(name="Bash"), "tool.reprobuild.debian[2].name: 'Bash'"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from reprobuild import __version__
 from reprobuild.lock.model import Lock
 from reprobuild.render.image_config import default_image_name, image_config
-from support.locks import LOCK
+from support.locks import LOCK, OTHER_FILES
 from support.strategies import locks
 
 
@@ -36,6 +37,12 @@ def test_labels_name_the_lock_and_the_stack() -> None:
         "org.opencontainers.image.title": "torch-cu121",
         "org.opencontainers.image.version": "2.4.1",
     }
+
+
+def test_a_label_names_reprobuild_s_own_files_by_one_digest() -> None:
+    lines = f"{'0' * 64}  golden.json\n{'1' * 64}  selftest.py\n"  # as sha256sum prints them
+    expected = "sha256:" + hashlib.sha256(lines.encode()).hexdigest()
+    assert image_config(replace(LOCK, own_files=OTHER_FILES)).labels["dev.reprobuild.own-files"] == expected
 
 
 def test_what_starts_and_where() -> None:

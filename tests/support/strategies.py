@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from hypothesis import strategies as st
 
 from reprobuild.lock.model import DebianPackage, Lock, PythonPackage, Wheel
+from reprobuild.lock.own_files import OwnFiles
 from reprobuild.request.model import Request
 from reprobuild.request.profiles import variables
 
@@ -41,6 +42,11 @@ requests = st.builds(
 
 hashes = st.binary(max_size=4).map(lambda data: hashlib.sha256(data).hexdigest())
 sizes = st.integers(1, 2**40)
+own_files = st.builds(
+    OwnFiles,
+    version=st.sampled_from(["0.1.0", "1.2.3.dev4+g0123abc"]),
+    sha256=st.dictionaries(st.sampled_from(["golden.json", "selftest.py", "x.pth"]), hashes, min_size=1),
+)
 FOLDERS = ["https://packages.example.org/", "http://h.example.org:8080/x%20y/", "file:///srv/"]
 names = st.from_regex(r"[a-z][a-z0-9]{0,5}(-[a-z0-9]{1,3})?", fullmatch=True)
 versions = st.sampled_from(["1", "1.0", "2.4.1", "1.0.post1", "1!2.0", "2.0+cu121", "3.0rc1", "2024.9.0"])
@@ -92,4 +98,5 @@ def locks(draw: st.DrawFn) -> Lock:
             **variables(request),
             "NCCL_ALGO": draw(st.text(st.characters(categories=["L", "N", "P"]))),
         },
+        own_files=draw(st.none() | own_files),
     )

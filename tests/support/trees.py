@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from reprobuild.lock.model import Lock
 from reprobuild.oci.documents import file_manifest
 from reprobuild.oci.file_tree import ImageTree
 from reprobuild.oci.tar_writer import Record
@@ -22,7 +23,9 @@ def sha(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def image(*records: Record, env: Mapping[str, str | None] | None = None, **more: Any) -> ImageTree:
+def image(
+    *records: Record, env: Mapping[str, str | None] | None = None, lock: Lock = LOCK, **more: Any
+) -> ImageTree:
     """An image as it was built, with some files and variables changed; a kind of ``other`` takes one away."""
     installed = [
         Record(f"{SITE}/torch", "dir", 0o755, "-"),
@@ -31,17 +34,19 @@ def image(*records: Record, env: Mapping[str, str | None] | None = None, **more:
         Record("opt/venv/bin/pip3", "file", 0o755, "c"),
         Record(CUDA, "file", 0o644, "d"),
     ]
-    manifest, lock = file_manifest(installed), LOCK.dump().encode()
     own = [
-        Record(path[1:], "file", mode, sha(content)) for path, (content, mode) in image_files(LOCK).items()
+        Record(path[1:], "file", mode, sha(content)) for path, (content, mode) in image_files(lock).items()
     ]
     files = {r.path: r for r in (*installed, *own, *records)}
     files = {path: record for path, record in files.items() if record.kind != "other"}
-    config = image_config(LOCK)
+    config = image_config(lock)
     variables = {**config.env, **(env or {})}
     made = ImageTree(
         files,
         {"Env": [f"{n}={v}" for n, v in variables.items() if v is not None], "Labels": dict(config.labels)},
-        {"opt/reprobuild/manifest.tsv": manifest, "opt/reprobuild/pylock.toml": lock},
+        {
+            "opt/reprobuild/manifest.tsv": file_manifest(installed),
+            "opt/reprobuild/pylock.toml": lock.dump().encode(),
+        },
     )
     return replace(made, **more)

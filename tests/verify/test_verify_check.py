@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from reprobuild.errors import ImageError
+from reprobuild.lock.own_files import OwnFiles
 from reprobuild.oci.tar_writer import Record
 from reprobuild.render.image_config import image_config
 from reprobuild.render.own_files import image_files
 from reprobuild.verify.check import check_tree
 from reprobuild.verify.compare import Difference
-from support.locks import LOCK
+from support.locks import LOCK, OTHER_FILES
 from support.trees import CUDA, SITE, image, sha
 
 
@@ -99,6 +101,23 @@ def test_each_of_reprobuild_s_own_files_is_held_against_this_reprobuild(path: st
         for known in (None, base):
             [found] = check_tree(image(record), "x", known)
             assert (found.path, found.kind) == (path, kind)
+
+
+def test_a_file_of_another_release_is_told_from_one_that_was_changed() -> None:
+    lock = replace(LOCK, own_files=OTHER_FILES)
+    golden, program = (f"opt/reprobuild/{name}" for name in ("golden.json", "selftest.py"))
+    assert check_tree(image(lock=lock), "x") == []  # the lock is the image's own word, and harms nothing here
+    theirs = [Record(path, "file", 0o644, OTHER_FILES.sha256[path[15:]]) for path in (golden, program)]
+    assert [(d.path, d.kind) for d in check_tree(image(*theirs, lock=lock), "x")] == [
+        (f"/{golden}", "release"),
+        (f"/{program}", "release"),
+    ]
+    changed = [theirs[0], Record(program, "file", 0o644, "z")]
+    assert [d.kind for d in check_tree(image(*changed, lock=lock), "x")] == ["release", "content"]
+    # What its lock says of a file that is not reprobuild's is no excuse for it.
+    other = replace(LOCK, own_files=OwnFiles(version="0.0.9", sha256={"a.py": "2" * 64}))
+    (found,) = check_tree(image(Record(f"{SITE}/torch/a.py", "file", 0o644, "2" * 64), lock=other), "x")
+    assert found.kind == "content"
 
 
 def without(path: str) -> dict[str, bytes]:

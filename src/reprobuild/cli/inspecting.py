@@ -113,11 +113,17 @@ def _places(found: list[Difference]) -> str:
 
 
 def _hint(found: list[Difference], labels: Mapping[str, str]) -> str:
-    if any(each.path.startswith(OWN_FOLDER) or each.path.endswith(SITE_FILES) for each in found):
-        made, version = labels.get(LABEL + "version", "no reprobuild"), __version__
+    made = labels.get(LABEL + "version", "no reprobuild")
+    if all(each.kind == "release" for each in found):
         return (
-            f"reprobuild's own files in it are not those of this reprobuild ({version}; it says {made})"
-            ": somebody replaced them, or another release made the image and has to check it"
+            f"reprobuild's own files in it are as its lock says, but not this reprobuild's ({__version__}): "
+            f"reprobuild {made} made it, by its label, and has to check it"
+        )
+    own = [f for f in found if f.path.startswith(OWN_FOLDER) or f.path.endswith(SITE_FILES)]
+    if changed := [each.path for each in own if each.kind != "release"]:
+        return (
+            f"{', '.join(changed)}: neither this reprobuild's ({__version__}) nor as its lock says: "
+            f"changed after reprobuild {made} made the image, or that release recorded no files of its own"
         )
     if any(each.kind in ("runs at start", "shadows") for each in found):
         return "put the package that brings the file into the request, or take the file out of the image"

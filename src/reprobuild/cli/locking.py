@@ -13,7 +13,7 @@ from ..host.home import atomic_write, size_text
 from ..host.host import Host
 from ..lock.conda_lock import write_conda_lock
 from ..lock.model import Lock
-from ..pipeline import lock_env, write_context, write_self_contained
+from ..pipeline import lock_env, lock_to_build, warn_of_other_files, write_context, write_self_contained
 from ..render.dockerfile import CONDA_TAR, DEBIAN_TAR
 from ..resolve.resolver import Upgrade
 from ..workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
@@ -34,7 +34,8 @@ _ALL = "*"
     flag_value=_ALL,
     multiple=True,
     metavar="[PACKAGE]",
-    help="Move the pin of a package, or all pins; may be repeated. All other pins stay.",
+    help="Move the pin of a package, of reprobuild's own files (reprobuild), or all pins; may be repeated. "
+    "All other pins stay.",
 )
 @click.option(
     "--conda-lock",
@@ -79,7 +80,7 @@ def lock(
     results, errors = [], []
     for env in chosen:
         try:
-            results += _checked(env) if check else _locked(env, upgrade, host)
+            results += _checked(env, host) if check else _locked(env, upgrade, host)
             if conda_lock is not None:
                 atomic_write(conda_lock, write_conda_lock(read_lock(env.lock_file)).encode())
         except ReprobuildError as error:  # the others of envs/ still get their turn
@@ -139,7 +140,7 @@ def render(
     """
     if self_contained and no_artifacts:
         raise click.UsageError("--self-contained writes no artifacts; leave --no-artifacts out")
-    found = chosen_lock(source, flags, host)
+    found = lock_to_build(chosen_lock(source, flags, host), host)
     if self_contained:
         path = write_self_contained(found, output, host=host)
         if json_:
@@ -200,7 +201,7 @@ def _locked(env: Env, upgrade: Upgrade, host: Host) -> list[dict[str, Any]]:
     return [_facts(env, lock, earlier.get(lock.platform)) for lock in locks]
 
 
-def _checked(env: Env) -> list[dict[str, Any]]:
+def _checked(env: Env, host: Host) -> list[dict[str, Any]]:
     if not env.lock_file.exists():
         raise LockError(f"{env.lock_file}: no such file", hint=f"`reprobuild lock {env.file}` writes it")
     found = read_locks(env.lock_file)
@@ -212,6 +213,7 @@ def _checked(env: Env) -> list[dict[str, Any]]:
             f"{env.lock_file}: lacks {', '.join(sorted(missing))}",
             hint="run `reprobuild lock` to bring it up to date",
         )
+    warn_of_other_files(found[0], host)
     return [_facts(env, lock, lock) for lock in found]
 
 
@@ -239,6 +241,7 @@ def _facts(env: Env, now: Lock, before: Lock | None) -> dict[str, Any]:
         "debian_packages": len(now.debian),
         "conda_packages": len(now.conda),
         **({"base": f"{now.base.name}@{now.base.manifests[now.platform]}"} if now.base is not None else {}),
+        **({"own_files": now.own_files.to_dict()} if now.own_files is not None else {}),
         "size": now.size,
         "moved": moved if before else {},
     }
@@ -246,6 +249,7 @@ def _facts(env: Env, now: Lock, before: Lock | None) -> dict[str, Any]:
 
 def _versions(found: Lock) -> dict[str, str]:
     versions = {p.name: p.version for p in found.python}
+    versions |= {"reprobuild (own files)": str(found.own_files)} if found.own_files is not None else {}
     versions |= {f"{p.name} (conda)": f"{p.version} {p.build}" for p in found.conda}
     return versions | {f"{p.name} (apt)": p.version for p in found.debian}
 

@@ -19,7 +19,7 @@ MEANINGS: Mapping[Meaning, str] = {
 }
 """How people read a meaning, the gravest first."""
 
-Kind = Literal["python", "conda", "debian", "variable", "request"]
+Kind = Literal["python", "conda", "debian", "variable", "request", "reprobuild"]
 
 # Computes, or decides how something is computed: frameworks, NVIDIA's libraries, BLAS, FFT, compilers.
 _PYTHON_NUMBERS = re.compile(
@@ -98,6 +98,7 @@ def diff(old: Lock, new: Lock) -> tuple[Change, ...]:
         *_packages("debian", _debian(old), _debian(new)),
         *_values("variable", old.variables, new.variables),
         *_values("request", _request(old), _request(new)),
+        *_values("reprobuild", _own_files(old), _own_files(new)),
     ]
     return tuple(sorted(changes, key=_place))
 
@@ -160,8 +161,13 @@ def meaning_of_debian(name: str) -> tuple[Meaning, str]:
     return "behaviour", "a library or program of the system"
 
 
-_KINDS: tuple[Kind, ...] = ("request", "variable", "python", "conda", "debian")
+_KINDS: tuple[Kind, ...] = ("request", "reprobuild", "variable", "python", "conda", "debian")
 _MEANING_OF = {"python": meaning_of_python, "conda": meaning_of_conda, "debian": meaning_of_debian}
+_OWN_FILES: Mapping[str, tuple[Meaning, str]] = {
+    "reprobuild.pth": ("numbers", "loads the import hook, which makes PyTorch deterministic"),
+    "reprobuild_hook.py": ("numbers", "the import hook, which makes PyTorch deterministic"),
+    "version": ("nothing", "the release of reprobuild; its files say what came of it"),
+}
 _REQUEST_NUMBERS = re.compile(r"cuda|torch|index|python|platform|determinism\..+|base\..+")
 
 
@@ -194,6 +200,12 @@ def _request(lock: Lock) -> dict[str, str]:
     return flat
 
 
+def _own_files(lock: Lock) -> dict[str, str]:
+    if lock.own_files is None:
+        return {}
+    return {"version": lock.own_files.version, **{n: h[:12] for n, h in lock.own_files.sha256.items()}}
+
+
 def _text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
@@ -222,7 +234,7 @@ def _packages(
 
 
 def _values(
-    kind: Literal["variable", "request"], old: Mapping[str, str], new: Mapping[str, str]
+    kind: Literal["variable", "request", "reprobuild"], old: Mapping[str, str], new: Mapping[str, str]
 ) -> Iterable[Change]:
     for name in old.keys() | new.keys():
         if old.get(name) == new.get(name):
@@ -230,6 +242,8 @@ def _values(
         meaning: Meaning
         if kind == "variable":
             meaning, why = "numbers", "set in the image so that results stay the same"
+        elif kind == "reprobuild":
+            meaning, why = _OWN_FILES.get(name, ("nothing", "it tests the image, and no program runs it"))
         elif name == "addresses":
             meaning, why = "nothing", "where files are fetched; their hashes decide what they are"
         elif _REQUEST_NUMBERS.fullmatch(name):

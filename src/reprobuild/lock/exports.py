@@ -73,6 +73,17 @@ def cyclonedx(lock: Lock) -> str:
         purl = f"pkg:deb/debian/{quote(deb.name)}@{quote(deb.version)}"
         purl += f"?arch={deb.architecture}&distro={lock.suite}"
         components.append(_component(purl, deb.name, deb.version, deb.sha256))
+    if lock.own_files is not None:
+        components += [
+            {
+                "type": "file",
+                "bom-ref": f"reprobuild:{name}",
+                "name": name,
+                "version": lock.own_files.version,
+                "hashes": [{"alg": "SHA-256", "content": sha256}],
+            }
+            for name, sha256 in lock.own_files.sha256.items()
+        ]
     table = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",

@@ -10,6 +10,7 @@ import re
 
 from ..errors import LockError
 from .model import Lock
+from .own_files import NAME
 from .reader import parse_half
 
 _CONFLICT = re.compile(
@@ -45,4 +46,5 @@ def _pins(lock: Lock) -> dict[str, str]:
     """Return name → version, of a conda package with its build."""
     pins = {p.name: p.version for p in lock.python}
     pins |= {p.name: f"{p.version} {p.build}" for p in lock.conda}
+    pins |= {NAME: str(lock.own_files)} if lock.own_files is not None else {}
     return pins | {p.name: p.version for p in lock.debian}

@@ -18,6 +18,7 @@ from ..errors import LockError
 from ..request.model import Request
 from ..request.profiles import SITE_PREFIX
 from .base_image import BaseImage, BaseLayer
+from .own_files import OwnFiles
 
 FORMAT = 1
 """The version of ``[tool.reprobuild]``; a lock of another is refused."""
@@ -157,6 +158,8 @@ class Lock:
     """The GPUs that torch has code for, as CUDA writes them (``sm_80``); empty where that is not known."""
     base: BaseImage | None = None
     """The image underneath, where the request names one; ``debian`` then goes on top of it."""
+    own_files: OwnFiles | None = None
+    """reprobuild's; None in a lock from before they were recorded. In the digest, being in the image."""
 
     def __post_init__(self) -> None:
         """Bring the lists into their one order."""
@@ -273,6 +276,7 @@ class Lock:
                     "stack": dict(self.stack),
                     "variables": dict(self.variables),
                     **({"architectures": list(self.gpu_targets)} if self.gpu_targets else {}),
+                    **({"own-files": self.own_files.to_dict()} if self.own_files is not None else {}),
                     **({"base": self.base.to_dict()} if self.base is not None else {}),
                     **({"conda": [_conda_table(p) for p in self.conda]} if self.conda else {}),
                     "debian": [

@@ -18,6 +18,7 @@ from ..request.model import Request
 from ..request.profiles import names
 from .base_image import BaseImage
 from .model import FORMAT, MACHINES, CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
+from .own_files import OwnFiles
 
 RENEW = "restore it from version control, or lock again with `reprobuild lock --upgrade`"
 """What to do about a lock that cannot be used; without ``--upgrade`` its pins would be read, to keep them."""
@@ -100,7 +101,8 @@ def _lock(data: Mapping[str, Any]) -> Lock:
     _keys(
         own,
         place,
-        "digest format platform epoch request-digest request stack variables architectures base conda debian",
+        "digest format platform epoch request-digest request stack variables architectures own-files base "
+        "conda debian",
     )
     _get(own, place, "digest", str)
     platform = _get(own, place, "platform", str)
@@ -112,7 +114,9 @@ def _lock(data: Mapping[str, Any]) -> Lock:
     try:
         request = Request.from_dict(_get(own, place, "request", dict), f"{place}.request")
         base = BaseImage.from_dict(_get(own, place, "base", dict), place) if "base" in own else None
-    except RequestError as error:
+        files = _get(own, place, "own-files", dict) if "own-files" in own else None
+        own_files = None if files is None else OwnFiles.from_dict(files, f"{place}.own-files")
+    except (RequestError, LockError) as error:
         raise _BadError(error.message) from None
     variables = _get(own, place, "variables", dict)
     for key, value in variables.items():
@@ -139,6 +143,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         ],
         gpu_targets=known,
         base=base,
+        own_files=own_files,
     )
     _unique([p.name for p in lock.python], "packages")
     _unique([p.name for p in lock.debian], f"{place}.debian")

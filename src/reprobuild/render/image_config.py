@@ -82,6 +82,8 @@ def _labels(lock: Lock) -> Mapping[str, str]:
         LABEL + "epoch": str(lock.epoch),
         LABEL + "profile": lock.request.profile,
     }
+    if lock.own_files is not None:
+        labels[LABEL + "own-files"] = lock.own_files.digest
     if lock.gpu_targets:
         labels[LABEL + "architectures"] = " ".join(lock.gpu_targets)
     if (driver := oldest_driver(lock.request.cuda)) is not None:

@@ -5,14 +5,16 @@ The manifest of installed files is missing here: it is made once the packages ar
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 
 from packaging.utils import is_normalized_name
 from packaging.version import VERSION_PATTERN
 
-from .. import assets
+from .. import __version__, assets
 from ..lock.model import Lock
+from ..lock.own_files import OwnFiles
 from ..request.profiles import OWN_FOLDER, SITE_PREFIX
 from .program import selftest_program
 
@@ -43,6 +45,30 @@ def site_packages(lock: Lock) -> str:
 def selftest_files() -> Mapping[str, bytes]:
     """Return the self-test and what it reads beside it: name → content, the same as in an image."""
     return {**{name: assets.in_image(name) for name in OWN_FILES}, "selftest.py": selftest_program()}
+
+
+def own_files() -> OwnFiles:
+    """Return what a lock says of the files that this reprobuild adds to every image."""
+    files = {**selftest_files(), **{name: assets.in_image(name) for name in SITE_FILES}}
+    return OwnFiles(
+        version=__version__,
+        sha256={name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+    )
+
+
+def other_files(lock: Lock) -> str:
+    """Return how this reprobuild's own files depart from those that a lock names, in one line; empty: not."""
+    mine, locked = own_files(), lock.own_files
+    if locked is None:
+        return f"the lock does not name reprobuild's own files; this is reprobuild {mine.version}"
+    if mine == locked:
+        return ""
+    every = sorted(mine.sha256.keys() | locked.sha256.keys())
+    other = [name for name in every if mine.sha256.get(name) != locked.sha256.get(name)]
+    what = f"differ in {', '.join(other)}" if other else "are the same"
+    if mine.version == locked.version:
+        return f"the lock was made by another build of reprobuild {mine.version}: its own files {what}"
+    return f"the lock was made by reprobuild {locked.version}, this is {mine.version}: their own files {what}"
 
 
 def image_files(lock: Lock) -> Mapping[str, tuple[bytes, int]]:

@@ -21,7 +21,7 @@ from ..oci.documents import sha256
 from ..oci.file_tree import ImageTree
 from ..oci.tar_writer import Kind, Record
 from ..render.image_config import LABEL
-from ..render.own_files import image_files, site_packages
+from ..render.own_files import image_files, own_files, site_packages
 from ..request.profiles import OWN_FOLDER, SITE_PREFIX, surroundings
 from .compare import Difference, settings
 from .startup import is_read_at_start, startup
@@ -104,9 +104,21 @@ def _changed(named: Mapping[str, Record], tree: ImageTree, lock: Lock) -> Iterat
         elif found is not None and found.kind != locked.kind:
             yield Difference(f"/{path}", "type", locked.kind, found.kind)
         elif found is not None and found.content != locked.content and not pip.fullmatch(path):
-            yield Difference(f"/{path}", "content", locked.content, found.content)
+            kind = "release" if _is_of_another_release(path, found.content, lock) else "content"
+            yield Difference(f"/{path}", kind, locked.content, found.content)
         elif found is not None and found.mode != locked.mode and locked.kind == "file":
             yield Difference(f"/{path}", "mode", f"{locked.mode:o}", f"{found.mode:o}")
+
+
+def _is_of_another_release(path: str, sha256: str, lock: Lock) -> bool:
+    """Whether a file that is not this reprobuild's own is the one that the lock names.
+
+    The lock is the image's word, as the file is: that makes it no better, it only tells what to do.
+    """
+    name = path.rpartition("/")[2]
+    places = {f"{_HERE}/{name}", f"{site_packages(lock).lstrip('/')}/{name}"}
+    known = None if lock.own_files is None else lock.own_files.sha256.get(name)
+    return path in places and name in own_files().sha256 and sha256 == known
 
 
 def _ours(lock: Lock, tree: ImageTree) -> Mapping[str, Record]:

@@ -20,7 +20,7 @@ class Difference:
     """A file's path, or the name of a setting: ``Env PYTHONHASHSEED``."""
     kind: str
     """``missing``, ``type``, ``mode``, ``owner``, ``content`` or ``setting``; of a check also
-    ``second copy``, ``runs at start`` or ``shadows``."""
+    ``second copy``, ``runs at start``, ``shadows`` or ``release``."""
     first: str
     second: str
 
