@@ -9,6 +9,7 @@ from reprobuild.errors import ResolveError
 from reprobuild.host.console import Console
 from reprobuild.lock.model import DebianPackage, Lock
 from reprobuild.lock.reader import parse_lock
+from reprobuild.resolve import fitting
 from reprobuild.resolve import resolver as module
 from reprobuild.resolve.debian import DebianRequest
 from reprobuild.resolve.resolver import Upgrade, resolve_platforms
@@ -130,7 +131,7 @@ def test_the_c_library_of_this_machine_has_no_say(
         return resolve_python(*arguments, **options)
 
     monkeypatch.setattr("reprobuild.resolve.system.glibc_here", lambda: here)
-    monkeypatch.setattr(module, "resolve_python", count)
+    monkeypatch.setattr(fitting, "resolve_python", count)
     found = lock(cuda="12.8")
     assert versions(found)["torch"] == "2.8.0"
     # The first try finds nothing, is right, or is too new.

@@ -24,12 +24,13 @@ from ..request.model import Request, flavour
 from ..request.profiles import variables
 from .base_image import resolve_base
 from .conda import check_wheels, resolve_conda, torch_from_conda
+from .fitting import Kept, fitting
 from .gpu_targets import gpu_targets
 from .index_page import linked_files
 from .system import System
 from .target import TargetPython
 from .torch import TorchScan, cuda_of_version, is_cuda_package, start_of
-from .uv import ALWAYS, resolve_python
+from .uv import ALWAYS
 
 __all__ = ["Upgrade", "resolve", "resolve_platforms"]
 
@@ -110,9 +111,9 @@ def resolve(
         # The Python packages depend on the version of the release's C library, which apt takes seconds
         # to find out. Meanwhile they are resolved for the most likely one, and again if it is another.
         likely = TargetPython(request.python, machine, system.likely_glibc([existing, *like]))
-        found, refused = None, None
+        found, refused, notes = None, None, list[str]()
         try:
-            found = _packages(request, existing, upgrade, scan, likely, like=like, session=http)
+            found = _packages(request, existing, upgrade, scan, likely, like=like, notes=notes, session=http)
         except ResolveError as error:
             refused = error
         # An unknown release or Python is the cause of which "no torch" is only the effect, so apt's errors
@@ -120,10 +121,13 @@ def resolve(
         debian = apt.result()
         target = TargetPython(request.python, machine, system.glibc(debian))
         if target != likely:
-            found = _packages(request, existing, upgrade, scan, target, like=like, session=http)
+            notes.clear()
+            found = _packages(request, existing, upgrade, scan, target, like=like, notes=notes, session=http)
         elif refused is not None:
             raise refused
     assert found is not None
+    for note in notes:
+        host.console.step(note)
     conda, python, known = found
     if not torch_from_conda(conda):
         _check_cuda(request, python)
@@ -166,9 +170,13 @@ def _packages(
     target: TargetPython,
     *,
     like: Sequence[Lock],
+    notes: list[str],
     session: requests.Session,
 ) -> tuple[tuple[CondaPackage, ...], tuple[PythonPackage, ...], tuple[str, ...]]:
-    """Return the conda packages, the wheels on top of them, and the GPUs that torch's wheel has code for."""
+    """Return the conda packages, the wheels on top of them, and the GPUs that torch's wheel has code for.
+
+    ``notes`` gets what the user should know of the choice.
+    """
     conda: tuple[CondaPackage, ...] = ()
     if request.conda is not None:
         conda = resolve_conda(request, request.conda, target, existing=existing, upgrade=upgrade.names)
@@ -179,14 +187,13 @@ def _packages(
     # Read while uv is at work: it is of the wheel that the scan has chosen.
     with ThreadPoolExecutor(1, "torch-header") as pool:
         known = pool.submit(_gpu_targets, torch, existing, scan, target, session)
-        wheels = resolve_python(
-            _wheels([_requirement(request, torch), *ALWAYS, *request.packages], provided),
+        wheels = fitting(
+            # What is asked for goes before NumPy, of which nearly any version will do.
+            _wheels([_requirement(request, torch), *request.packages, *ALWAYS], provided),
+            request,
             target,
-            provided=provided,
-            as_of=request.as_of,
-            existing=existing,
-            upgrade=None if upgrade.everything else upgrade.names,
-            backend=_backend(request),
+            Kept(provided, existing, None if upgrade.everything else upgrade.names),
+            notes=notes,
             session=session,
         )
     check_wheels(conda, wheels)
@@ -237,11 +244,6 @@ def _torch(
     kept = existing is not None and "torch" not in upgrade.names
     prefer = existing.distributions.get("torch") if existing is not None and kept else None
     return scan.choose(request.cuda, request.torch_specifier, prefer, target)
-
-
-def _backend(request: Request) -> str | None:
-    """Return uv's name of PyTorch's own index for the request's CUDA, where that is asked for."""
-    return None if request.index is None else flavour(request.cuda)
 
 
 def _requirement(request: Request, torch: Version | None) -> str:
