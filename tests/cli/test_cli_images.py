@@ -15,6 +15,7 @@ from reprobuild import pipeline
 from reprobuild.cli import images as module
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.gpu import GpuAccess
+from reprobuild.host.limits import Limits
 from reprobuild.host.sandbox import Bind
 from reprobuild.lock.model import Lock
 from reprobuild.oci.documents import documents
@@ -191,6 +192,10 @@ def test_run_hands_on_what_it_is_told_and_the_status(
         ".:/out",
         "-w",
         "/work",
+        "--memory",
+        "8G",
+        "--pids-limit",
+        "500",
         "--no-network",
     ]
     assert call("run", *options, NAME, "--", "python3", "train.py", "-v", "--lr", "1").status == 5
@@ -206,6 +211,7 @@ def test_run_hands_on_what_it_is_told_and_the_status(
         "gpu": None,
         "workdir": "/work",
         "user": (0, 0),
+        "limits": Limits(memory=8 << 30, processes=500),
     }
 
 

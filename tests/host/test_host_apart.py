@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conftest import needs
+from reprobuild.host.limits import LARGEST_FILE
 
 if TYPE_CHECKING:
     from support.people import Person  # pytest itself imports the plugin
@@ -28,6 +29,8 @@ try:
     print(json.dumps({"out": done.stdout.decode(), "err": done.stderr.decode()}))
 except process.ProcessFailed as failed:
     print(json.dumps({"failed": failed.tail}))
+except process.LimitReached as reached:
+    print(json.dumps({"failed": reached.reason}))
 except process.ProcessTimeout:
     print(json.dumps({"failed": "timeout"}))
 """
@@ -40,12 +43,12 @@ def person(request: pytest.FixtureRequest, people: Callable[[str], Person]) -> P
     return people(request.param)
 
 
-def run(person: Person, script: str, *, name: str = "build") -> dict[str, Any]:
+def run(person: Person, script: str, *, name: str = "build", **limits: str) -> dict[str, Any]:
     made = f"mkdir -p '{name}'; chmod 700 ."
     with person.start(["sh", "-c", made]) as process:
         assert process.wait(timeout=30) == 0
     command = person.python("-c", _DRIVER, person.folder / name, "sh", "-c", script)
-    with person.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with person.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=limits) as process:
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err.decode()
     found: dict[str, Any] = json.loads(out)
@@ -95,3 +98,29 @@ def test_it_has_no_network(person: Person) -> None:
 @pytest.mark.parametrize("name", ["a b", "50%", "[x]", "#1", "new\nline", "é\\x"])
 def test_its_folder_may_have_any_name(person: Person, name: str) -> None:
     assert run(person, "pwd; echo x >made; cat /build/made", name=name)["out"].split() == ["/build", "x"]
+
+
+@pytest.mark.parametrize(
+    ("script", "limits", "reason"),
+    [
+        (
+            "bomb() { while :; do bomb & done; }; bomb",
+            {"REPROBUILD_PROCESSES": "300"},
+            "more than 300 processes",
+        ),
+        (
+            "exec perl -e 'my @x; push @x, \"x\" x 10000000 while 1'",
+            {"REPROBUILD_MEMORY": "300M"},
+            "more than 300 MiB of memory",
+        ),
+    ],
+    ids=["forks", "memory"],
+)
+def test_it_cannot_take_the_machine(person: Person, script: str, limits: dict[str, str], reason: str) -> None:
+    found = run(person, script, **limits)
+    assert reason in found["failed"], found
+
+
+def test_a_file_without_end_is_cut(person: Person) -> None:
+    said = run(person, "ulimit -f; ulimit -c")["out"].split()
+    assert said == [str(LARGEST_FILE // 512), "0"]

@@ -21,6 +21,7 @@ import pytest
 
 from conftest import needs
 from reprobuild.host.confinement import MASKED
+from reprobuild.host.control_groups import places
 from support.small_root import make_folder
 
 if TYPE_CHECKING:
@@ -308,6 +309,50 @@ def test_the_time_limit_kills_all_that_it_has_started(box: Box, seconds: str) ->
     finally:
         process.kill()
         process.communicate()
+
+
+BOMB = "bomb() { while :; do bomb & done; }; bomb"
+EATER = "x=x; while :; do x=$x$x$x$x; done"
+
+
+@pytest.mark.parametrize(
+    ("script", "limits", "reason"),
+    [
+        (BOMB, {"REPROBUILD_PROCESSES": "300"}, "started more than 300 processes and threads"),
+        (EATER, {"REPROBUILD_MEMORY": "200M"}, "took more than 200 MiB of memory"),
+        (
+            "head -c 1G /dev/zero >/tmp/full || while :; do x=$x$(cat /tmp/full); done",
+            {"REPROBUILD_MEMORY": "200M"},
+            "took more than 200 MiB of memory",
+        ),
+    ],
+    ids=["forks", "memory", "files"],
+)
+def test_what_takes_the_machine_is_stopped(
+    box: Box, script: str, limits: dict[str, str], reason: str
+) -> None:
+    if "/tmp/" in script and box.person.uid != 0:
+        pytest.skip("without a control group nobody counts the files of a tmpfs")
+    found = box.run("bash", "-c", script, limits=limits, timeout=50)
+    if box.person.uid != 0 and "error" not in found:
+        # The count of processes that Linux holds itself was reached before ours saw it.
+        assert "fork: retry: Resource temporarily unavailable" in found["err"]
+        return
+    assert found["error"] == "LimitReached"
+    assert reason in found["message"]
+    assert settles(lambda: not control_groups_left(), within=5)
+
+
+def test_within_the_limits_nothing_is_said(box: Box) -> None:
+    script = "for n in 1 2 3 4 5 6 7 8; do sleep 0 & done; wait; x=$(printf %1000000s); echo ${#x}"
+    limits = {"REPROBUILD_PROCESSES": "300", "REPROBUILD_MEMORY": "200M"}
+    assert box.sh(script, limits=limits) == "1000000\n"
+    assert not control_groups_left()
+
+
+def control_groups_left() -> list[Path]:
+    """Return the control groups of a run of ours: those of whoever was killed go with the next run."""
+    return [left for place in places() for left in place.folder.glob("reprobuild-*")]
 
 
 def test_what_is_left_in_the_background_ends_with_the_program(box: Box, seconds: str) -> None:

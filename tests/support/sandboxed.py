@@ -7,6 +7,7 @@ and ends with the program's status.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -35,6 +36,7 @@ def main() -> int:
         hooks=told.get("hooks", {}),
         capabilities=told.get("capabilities", ()),
     )
+    os.environ.update(told.get("limits", {}))
     bundle = Path(tempfile.mkdtemp(prefix="bundle.", dir="."))
     layers = [Path(layer) for layer in told["layers"]]
     try:

@@ -20,7 +20,21 @@ from reprobuild.oci.tar_writer import Layer, LayerWriter
 from reprobuild.render.image_config import image_config
 from support.locks import LOCK
 
-PROGRAMS = ("bash", "cat", "chmod", "env", "id", "ls", "mkdir", "mount", "sh", "sleep", "tty", "unshare")
+PROGRAMS = (
+    "bash",
+    "cat",
+    "chmod",
+    "env",
+    "head",
+    "id",
+    "ls",
+    "mkdir",
+    "mount",
+    "sh",
+    "sleep",
+    "tty",
+    "unshare",
+)
 
 
 def files_of(programs: Sequence[str] = PROGRAMS) -> dict[str, Path]:

@@ -16,6 +16,7 @@ from ..errors import HostError
 from ..host.console import Console
 from ..host.home import size_text
 from ..host.host import Host
+from ..host.limits import Limits, number, size
 from ..host.sandbox import Bind
 from ..layers.clean import clean_home
 from ..net.index_settings import ca_bundle
@@ -131,6 +132,12 @@ def images(host: Host, *, json_: bool) -> None:
 @click.option("-i", "--interactive", is_flag=True, help="For habit: standard input is always passed in.")
 @click.option("-t", "--tty", is_flag=True, help="Fail unless standard input and output are a terminal.")
 @click.option("--rm", is_flag=True, help="For habit: nothing of a run is ever kept.")
+@click.option("-m", "--memory", metavar="SIZE", help="Memory it may take, like 8G. [default: the machine's]")
+@click.option(
+    "--pids-limit",
+    metavar="NUMBER",
+    help="Processes and threads it may start. [default: 32768, or half the machine's]",
+)
 @click.option("--no-network", is_flag=True, help="Run without network; by default the host's is shared.")
 @click.option(
     "--gpu",
@@ -152,6 +159,8 @@ def run(
     interactive: bool,  # noqa: ARG001 -- as it is always
     tty: bool,
     rm: bool,  # noqa: ARG001 -- as it is always
+    memory: str | None,
+    pids_limit: str | None,
     no_network: bool,
     gpu: Gpu,
 ) -> int:
@@ -187,6 +196,10 @@ def run(
         gpu=None if isinstance(access, str) else access,
         workdir=workdir,
         user=ids,
+        limits=Limits(
+            memory=None if memory is None else size(memory, "--memory"),
+            processes=None if pids_limit is None else number(pids_limit, "--pids-limit"),
+        ),
     )
     return status if status >= 0 else 128 - status
 

@@ -18,6 +18,7 @@ from ..fetch.store import Store
 from ..host import process, sandbox
 from ..host.home import size_text
 from ..host.host import Host
+from ..host.limits import Limits, default_processes, guarded
 from ..layers import roots
 from ..layers.builder import build_layers
 from ..lock.model import Lock
@@ -68,11 +69,13 @@ class OciEngine:
         gpu: GpuAccess | None,
         workdir: str | None,
         user: tuple[int, int] = (0, 0),
+        limits: Limits | None = None,
     ) -> int:
         """Run a command in the foreground, or the image's own when ``argv`` is empty; return its exit status.
 
         It gets the signals that this process gets, and the terminal, if standard input and output are one; a
-        negative status is a signal's. What it writes outside ``binds`` is lost afterwards.
+        negative status is a signal's. What it writes outside ``binds`` is lost afterwards. Without ``limits``
+        it may take the machine's memory, and as many processes as `default_processes` says.
         """
         image = self.images.find(reference)
         config = self.images.config(image.digest)["config"]
@@ -94,9 +97,15 @@ class OciEngine:
         if gpu is not None:
             task = _with_gpu(task, gpu)
         with self._unpacked(image) as layers, self._host.home.scratch("run") as scratch:
-            command = sandbox.prepare(scratch, layers, _with_init(task, layers))
-            # On a terminal the runtime must stay in the foreground; there, Ctrl-C goes through the terminal.
-            status = process.call(command, cwd=scratch, own_group=not task.terminal, deliver=sandbox.deliver)
+            limits = replace(
+                limits or Limits(), processes=(limits and limits.processes) or default_processes()
+            )
+            command = sandbox.prepare(scratch, layers, _with_init(task, layers), limits=limits)
+            with guarded(limits, by_the_kernel=True) as guard:
+                # On a terminal the runtime must stay in the foreground; there, Ctrl-C goes through it.
+                status = process.call(
+                    guard.command(command), cwd=scratch, own_group=not task.terminal, deliver=sandbox.deliver
+                )
             if status > 0:
                 sandbox.check_started(scratch, task)
             return status

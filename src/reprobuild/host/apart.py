@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from . import namespaces, process
+from .limits import LARGEST_FILE, guarded, of_steps
 
 WORK = "/build"
 """Where the folder is, whatever its path on the host."""
@@ -31,6 +32,8 @@ _CAPABILITIES = (
 # namespace's root may not enter.
 _SETUP = """
 set -e
+ulimit -c 0
+ulimit -f "$LARGEST_BLOCKS"  # of 512 bytes
 export LIBMOUNT_FORCE_MOUNT2=always
 mkdir -p root.new
 mount -t tmpfs -o mode=755 tmpfs root.new
@@ -65,9 +68,10 @@ exec setpriv --bounding-set "$CAPABILITIES" -- "$@"
 
 
 def run(folder: Path, argv: Sequence[str], *, env: Mapping[str, str], timeout: float) -> process.Completed:
-    """Run to the end, with ``folder`` as `WORK`, which alone it can write.
+    """Run to the end, within a step's limits, with ``folder`` as `WORK`, which alone it can write.
 
-    Raises `HostError` where the namespaces cannot be made, `process.ProcessFailed`, `process.ProcessTimeout`.
+    Raises `HostError` where the namespaces cannot be made, `process.ProcessFailed`, `process.ProcessTimeout`,
+    `process.LimitReached`.
     """
     process.require("setpriv", "to run programs without capabilities")
     own = _own_users()
@@ -75,7 +79,9 @@ def run(folder: Path, argv: Sequence[str], *, env: Mapping[str, str], timeout: f
         os.chown(folder, _FIRST, _FIRST)
     capabilities = ",".join(["-all", *(f"+{name}" for name in _CAPABILITIES)])
     command = [*own, *namespaces.prefix(all_ids=True), "--net", "sh", "-c", _SETUP, "sh", *argv]
-    return process.run(command, cwd=folder, env={**env, "CAPABILITIES": capabilities}, timeout=timeout)
+    env = {**env, "CAPABILITIES": capabilities, "LARGEST_BLOCKS": str(LARGEST_FILE // 512)}
+    with guarded(of_steps()) as guard:
+        return process.run(command, cwd=folder, env=env, timeout=timeout, guard=guard)
 
 
 @cache

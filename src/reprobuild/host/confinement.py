@@ -36,9 +36,6 @@ MASKED = (
 
 READ_ONLY = ("/proc/asound", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 
-MOST_PROCESSES = 32768
-"""Of an ordinary user's sandbox; Linux counts none of root's."""
-
 _CHARACTER = {"allow": True, "type": "c", "access": "rwm"}
 _DEFAULT_DEVICES = ((1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 0), (5, 2))  # null to urandom, tty, ptmx
 _PSEUDO_TERMINALS = 136

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from ..errors import HostError
 
@@ -41,6 +41,7 @@ OUTPUT_LIMIT = 256 << 20
 
 
 _PIPE = 1 << 16
+_WATCH_SECONDS = 0.2
 _ENDING = (*(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2),)
 
 
@@ -66,6 +67,27 @@ class ProcessTimeout(HostError):  # noqa: N818 -- as above
             hint="run the command again on a quieter machine",
         )
         self.seconds = seconds
+
+
+class LimitReached(HostError):  # noqa: N818 -- as above
+    """A process, with all it had started, was killed at a limit of memory or processes: ``reason``."""
+
+    def __init__(self, argv: Sequence[str], reason: str) -> None:
+        super().__init__(
+            f"{Path(argv[0]).name} was stopped: {reason}",
+            hint="set that variable higher if you trust the program and the machine can bear it",
+        )
+        self.reason = reason
+
+
+class Guarding(Protocol):
+    """What holds a process, and all that it starts, to limits: `limits.Guard`."""
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """Return the command that runs ``argv`` within the limits."""
+
+    def reached(self, process_id: int) -> str | None:
+        """Say which limit the process is at; None within them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,25 +125,29 @@ def run(
     timeout: float | None = None,
     limit: int = OUTPUT_LIMIT,
     check: bool = True,
+    guard: Guarding | None = None,
 ) -> Completed:
     """Run to the end and return what it wrote.
 
     ``env`` replaces the environment (None: inherited). Raises `ProcessFailed` on a status other than 0 when
     ``check``, `ProcessTimeout` when ``timeout`` seconds pass, `HostError` when the program cannot be started.
-    One that writes more than ``limit`` bytes is killed, which its status and its last words then tell. The
-    process gets a session of its own, so that a kill reaches all of its children; it is also killed when this
-    call is interrupted.
+    One that writes more than ``limit`` bytes is killed, which its status and its last words then tell; one
+    that reaches a limit of ``guard`` is killed too, and `LimitReached` is raised. The process gets a session
+    of its own, so that a kill reaches all of its children; it is also killed when this call is interrupted.
     """
     log.debug("run: %s", shlex.join(argv))
-    with _started(
-        argv,
-        stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=None if env is None else dict(env),
-        cwd=cwd,
-        start_new_session=True,
-    ) as process:
+    with (
+        _started(
+            argv if guard is None else guard.command(argv),
+            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=None if env is None else dict(env),
+            cwd=cwd,
+            start_new_session=True,
+        ) as process,
+        _watched(process, guard) as reasons,
+    ):
         try:
             out, err = _communicate(process, stdin, timeout, limit)
         except subprocess.TimeoutExpired:
@@ -131,6 +157,8 @@ def run(
             _kill_session(process)
             raise
     log.debug("exit %d: %s", process.returncode, Path(argv[0]).name)
+    if reasons:
+        raise LimitReached(argv, reasons[0])
     if check and process.returncode != 0:
         raise ProcessFailed(argv, process.returncode, tail(err or out))
     return Completed(process.returncode, out, err)
@@ -304,6 +332,34 @@ def _communicate(
     if max(map(len, found)) > limit:
         found[1].extend(b"\nstopped: it wrote more than %d bytes\n" % limit)
     return bytes(found[0][:limit]), bytes(found[1][-limit:])
+
+
+@contextmanager
+def _watched(process: subprocess.Popen[bytes], guard: Guarding | None) -> Iterator[list[str]]:
+    """Kill a process once it reaches a limit; the list says which, at the latest when the block has ended."""
+    reasons: list[str] = []
+    if guard is None:
+        yield reasons
+        return
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_WATCH_SECONDS):
+            if (reason := guard.reached(process.pid)) is not None:
+                reasons.append(reason)
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                return
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield reasons
+    finally:
+        ended.set()
+        thread.join()
+    if not reasons and (reason := guard.reached(process.pid)) is not None:
+        reasons.append(reason)
 
 
 def _with_us(argv: Sequence[str]) -> list[str]:

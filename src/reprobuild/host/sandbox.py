@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from ..errors import HostError
 from . import confinement, namespaces, process
+from .limits import LARGEST_FILE, Limits, default_processes, guarded, of_steps
 
 _ROOT_MODE = 0o755
 RUNTIMES: tuple[str, ...] = ("crun", "runc")
@@ -86,11 +87,19 @@ def runtime() -> str:
     )
 
 
-def prepare(folder: Path, layers: Sequence[Path], task: Task) -> list[str]:
+def prepare(
+    folder: Path,
+    layers: Sequence[Path],
+    task: Task,
+    *,
+    limits: Limits | None = None,
+    largest_file: int | None = None,
+) -> list[str]:
     """Write a bundle into an empty folder and return the command that runs it, to be started in that folder.
 
     ``layers`` are unpacked, the lowest first. What the program writes is left in ``folder/upper`` when
-    ``task.writable``. Raises `HostError`.
+    ``task.writable``. Of ``limits`` the runtime holds that of an ordinary user's processes; `limits.guarded`
+    holds all. Raises `HostError`.
     """
     program = runtime()
     for name in ("rootfs", "layers", "upper", "work", "state", "empty"):
@@ -105,7 +114,7 @@ def prepare(folder: Path, layers: Sequence[Path], task: Task) -> list[str]:
     options = "nodev,nosuid,lowerdir=" + ":".join([*names, "empty"]) + ",upperdir=upper,workdir=work"
     if os.geteuid() != 0:
         options += ",userxattr"
-    (folder / "config.json").write_text(json.dumps(_config(task), indent=1))
+    (folder / "config.json").write_text(json.dumps(_config(task, limits, largest_file), indent=1))
     (folder / "setup.sh").write_text(_SETUP)
     crun = "--cgroup-manager=disabled" if Path(program).name == "crun" else ""
     name = "reprobuild-" + re.sub(r"[^\w.-]", "", folder.name)
@@ -124,9 +133,14 @@ def prepare(folder: Path, layers: Sequence[Path], task: Task) -> list[str]:
 def run(
     folder: Path, layers: Sequence[Path], task: Task, *, timeout: float | None = None
 ) -> process.Completed:
-    """Run to the end; a status other than 0 is not raised. Raises `HostError`, `process.ProcessTimeout`."""
-    command = prepare(folder, layers, task)
-    done = process.run(command, cwd=folder, timeout=timeout, check=False)
+    """Run to the end, within the limits of a build's step; a status other than 0 is not raised.
+
+    Raises `HostError`, `process.ProcessTimeout`, `process.LimitReached`.
+    """
+    limits = of_steps()
+    command = prepare(folder, layers, task, limits=limits, largest_file=LARGEST_FILE)
+    with guarded(limits) as guard:
+        done = process.run(command, cwd=folder, timeout=timeout, check=False, guard=guard)
     if done.returncode != 0:
         check_started(folder, task)
     return done
@@ -180,7 +194,7 @@ def check_started(folder: Path, task: Task) -> None:
         raise HostError(f"{task.argv[0]} could not be started in the image: {reason}")
 
 
-def _config(task: Task) -> dict[str, Any]:
+def _config(task: Task, limits: Limits | None, largest_file: int | None) -> dict[str, Any]:
     capabilities = [f"CAP_{name}" for name in task.capabilities]
     kinds = ("bounding", "effective", "permitted", "inheritable")
     spaces = ["pid", "ipc", "uts", "mount", *(["network"] if task.network == "none" else [])]
@@ -198,13 +212,7 @@ def _config(task: Task) -> dict[str, Any]:
             "cwd": task.cwd,
             "capabilities": dict.fromkeys(kinds, capabilities),
             "noNewPrivileges": True,
-            "rlimits": [
-                {
-                    "type": "RLIMIT_NPROC",
-                    "soft": confinement.MOST_PROCESSES,
-                    "hard": confinement.MOST_PROCESSES,
-                }
-            ],
+            "rlimits": _rlimits(limits, largest_file),
         },
         "root": {"path": "rootfs", "readonly": not task.writable},
         "hostname": "reprobuild",
@@ -224,6 +232,15 @@ def _config(task: Task) -> dict[str, Any]:
             "resources": {"devices": confinement.device_rules([device.source for device in task.devices])},
         },
     }
+
+
+def _rlimits(limits: Limits | None, largest_file: int | None) -> list[dict[str, Any]]:
+    # Linux counts the processes of an ordinary user here, none of root's.
+    processes = limits.processes if limits is not None else None
+    found = {"RLIMIT_NPROC": processes or default_processes()}
+    if largest_file is not None:
+        found |= {"RLIMIT_FSIZE": largest_file, "RLIMIT_CORE": 0}
+    return [{"type": kind, "soft": most, "hard": most} for kind, most in found.items()]
 
 
 def _bind(bind: Bind) -> dict[str, Any]:

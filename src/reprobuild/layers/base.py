@@ -94,6 +94,11 @@ def write_on_top(
                 f"the Debian packages were not installed on top of the base after {stopped.seconds:g} s",
                 hint="a script of a package waits for something; run again with -v, or leave the package out",
             ) from None
+        except process.LimitReached as stopped:
+            raise BuildError(
+                f"the Debian packages were not installed on top of the base: {stopped.reason}",
+                hint=stopped.hint,
+            ) from None
         if done.returncode != 0:
             raise BuildError(
                 f"the Debian packages could not be put on top of the base: {process.tail(done.stderr)}",

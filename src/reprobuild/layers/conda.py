@@ -101,6 +101,8 @@ def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Linked:
         done = sandbox.run(bundle, [root], task, timeout=_MOST_SECONDS)
     except process.ProcessTimeout as stopped:
         raise BuildError(f"the conda packages were not linked after {stopped.seconds:g} s") from None
+    except process.LimitReached as stopped:
+        raise BuildError(f"the conda packages were not linked: {stopped.reason}", hint=stopped.hint) from None
     with storage_errors(scratch):
         if done.returncode != 0:
             said = process.tail(done.stderr)

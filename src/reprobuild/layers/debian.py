@@ -73,6 +73,10 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
                 f"the Debian packages were not installed after {stopped.seconds:g} s",
                 hint="a script of a package waits for something; run again with -v, or leave the package out",
             ) from None
+        except process.LimitReached as stopped:
+            raise BuildError(
+                f"the Debian packages were not installed: {stopped.reason}", hint=stopped.hint
+            ) from None
         except process.ProcessFailed as failed:
             with storage_errors(folder):
                 raise_if_full(failed.tail, folder)

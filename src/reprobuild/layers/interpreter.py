@@ -54,6 +54,10 @@ def run_interpreter(lock: Lock, below: Sequence[Path], workshop: Path, *, enviro
             f"the image's interpreter had not compiled the packages after {stopped.seconds:g} s",
             hint="run again with -v; where a base image brings the interpreter, try another base",
         ) from None
+    except process.LimitReached as stopped:
+        raise BuildError(
+            f"the image's interpreter did not compile the packages: {stopped.reason}", hint=stopped.hint
+        ) from None
     if done.returncode != 0:
         raise BuildError(
             f"the image's interpreter could not compile the packages: {process.tail(done.stderr)}",

@@ -130,6 +130,8 @@ def _run(
             f"the self-test did not end within {timeout.seconds:g} s",
             hint="Run it again on a quieter machine; if it hangs again, the image is not fit for use.",
         ) from None
+    except process.LimitReached as stopped:
+        raise SelfTestError(f"the self-test was stopped: {stopped.reason}", hint=stopped.hint) from None
 
 
 def _device(gpu: Gpu, reason: str | None) -> str:

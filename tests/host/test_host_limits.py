@@ -1,0 +1,91 @@
+"""How limits are said, and where control groups can be made; test_host_sandbox.py and _apart.py hold them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from reprobuild.errors import HostError
+from reprobuild.host import control_groups, limits
+from reprobuild.host.control_groups import GroupFolder, places
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("8G", 8 << 30), ("512MiB", 512 << 20), ("4096k", 4 << 20), ("1tb", 1 << 40), ("1000", 1000)],
+)
+def test_an_amount_of_memory(text: str, expected: int) -> None:
+    assert limits.size(text, "--memory") == expected
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "8X", "1e9", "8 G B", "٣", "9" * 40])
+def test_no_amount_of_memory(text: str) -> None:
+    with pytest.raises(HostError, match=r"--memory: .* is not an amount of memory"):
+        limits.size(text, "--memory")
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "1.5", "9" * 40])
+def test_no_number_of_processes(text: str) -> None:
+    with pytest.raises(HostError, match=r"REPROBUILD_PROCESSES: .* is not a number of processes"):
+        limits.of_steps({"REPROBUILD_PROCESSES": text})
+
+
+def test_a_step_leaves_the_machine_something() -> None:
+    found = limits.of_steps({})
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert found.memory is not None
+    assert 0 < found.memory <= min(limits.MOST_MEMORY, machine * 3 // 4)
+    assert found.processes is not None
+    assert 0 < found.processes <= limits.MOST_PROCESSES
+    raised = limits.of_steps({"REPROBUILD_MEMORY": "2T", "REPROBUILD_PROCESSES": "99999"})
+    assert (raised.memory, raised.processes) == (2 << 40, 99999)
+
+
+def tree(tmp_path: Path, mounts: str, own: str) -> list[GroupFolder]:
+    (tmp_path / "mountinfo").write_text(mounts.replace("TOP", str(tmp_path)))
+    (tmp_path / "cgroup").write_text(own)
+    return list(places(tmp_path / "mountinfo", tmp_path / "cgroup"))
+
+
+def test_groups_of_version_2_are_made_where_one_above_has_the_controllers(tmp_path: Path) -> None:
+    """As under systemd: a group with processes can have none below it, so the run's group goes beside it."""
+    own = tmp_path / "cg/user.slice/session-1.scope"
+    own.mkdir(parents=True)
+    for folder, enabled in ((own, ""), (own.parent, "memory pids"), (tmp_path / "cg", "cpu memory pids")):
+        (folder / "cgroup.subtree_control").write_text(enabled + "\n")
+        (folder / "cgroup.procs").touch()
+    line = "30 20 0:26 / TOP/cg rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+    found = tree(tmp_path, line, "0::/user.slice/session-1.scope\n")
+    assert found == [GroupFolder(own.parent, ("memory", "pids"), 2)]
+    # A container sees its own group as the root, which has processes and no group above.
+    line = (
+        "30 20 0:26 /user.slice/session-1.scope TOP/cg/user.slice/session-1.scope ro - cgroup2 cgroup2 rw\n"
+    )
+    assert tree(tmp_path, line, "0::/user.slice/session-1.scope\n") == []
+    assert tree(tmp_path, line, "0::/../elsewhere\n") == []
+
+
+def test_groups_of_version_1_are_made_below_the_own_one(tmp_path: Path) -> None:
+    for path in ("memory/job", "pids"):
+        (tmp_path / path).mkdir(parents=True)
+    mounts = (
+        "1 0 0:1 / TOP/memory rw - cgroup cgroup rw,memory\n"
+        "2 0 0:2 / TOP/pids rw - cgroup cgroup rw,pids\n"
+        "3 0 0:3 / TOP/unified rw - cgroup2 cgroup2 rw\n"
+    )
+    found = tree(tmp_path, mounts, "8:pids:/\n4:memory:/job\n0::/\n")
+    assert found == [
+        GroupFolder(tmp_path / "memory/job", ("memory",), 1),
+        GroupFolder(tmp_path / "pids", ("pids",), 1),
+    ]
+
+
+def test_without_any_the_memory_of_a_run_is_not_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_groups, "places", lambda: iter(()))
+    with (
+        pytest.raises(HostError, match="the memory of a run cannot be limited here"),
+        limits.guarded(limits.Limits(memory=1 << 30), by_the_kernel=True),
+    ):
+        pass
