@@ -81,10 +81,15 @@ def test_it_is_tested_and_named_in_the_engine_s_own_list(site: Site, built: dict
 
 
 def test_it_has_the_same_files_and_settings(bench: Bench, site: Site, built: dict[str, Any]) -> None:
-    out, _ = bench.run("compare", f"oci:{NAME}", f"{site.kind}:{NAME}", "--json", env=site.env)
+    the_same_tree(bench, site, NAME)
+
+
+def the_same_tree(bench: Bench, site: Site, name: str) -> None:
+    out, err = bench.run("compare", f"oci:{NAME}", f"{site.kind}:{name}", "--json", env=site.env)
     found = json.loads(out)
     assert found["differences"] == []
     assert len({image["tree"] for image in found["images"]}) == 1
+    assert ("/etc/resolv.conf" in err) == ("etc/resolv.conf" in found["not_read"]) == (site.kind == "docker")
 
 
 def test_a_second_build_gives_the_same_digest_where_it_can(
@@ -227,6 +232,7 @@ def test_loaded_images_keep_their_digest(bench: Bench, site: Site, built: dict[s
     identity = site.call("image", "inspect", "--format", "{{.Id}}", "team/loaded:1").strip()
     assert identity.removeprefix("sha256:") in (own["digest"][7:], manifest["config"]["digest"][7:])
     assert identity.removeprefix("sha256:") in out
+    the_same_tree(bench, site, "team/loaded:1")
     bench.run("load", NAME, "--into", site.kind, "--tag", "team/loaded:1", env=site.env)
     # The engine's own image of that name has another digest, though the same files.
     _, err = bench.run("load", NAME, "--into", site.kind, status=EngineError.exit_code, env=site.env)
@@ -251,8 +257,12 @@ def test_an_image_that_fails_its_test_gets_no_name(
     assert "team/broken:1" not in site.names()
 
 
-def test_no_self_test_is_left_behind(site: Site, built: dict[str, Any]) -> None:
-    assert site.call("ps", "--all", "--quiet", "--filter", "label=dev.reprobuild.selftest").split() == []
+def test_nothing_is_left_behind(site: Site, built: dict[str, Any]) -> None:
+    for label in ("selftest", "read"):
+        found = site.call("ps", "--all", "--quiet", "--filter", f"label=dev.reprobuild.{label}")
+        assert found.split() == []
+    if site.kind == "podman":
+        assert json.loads(site.call("image", "mount", "--format", "json") or "[]") == []
 
 
 def test_structure_of_base_and_derived(built: dict[str, Any], site: Site, tmp_path: Path) -> None:

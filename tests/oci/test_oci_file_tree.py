@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import random
 import tarfile
 from contextlib import suppress
@@ -14,7 +15,7 @@ from reprobuild.errors import ImageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.oci.file_tree import ImageTree, read_tree
+from reprobuild.oci.file_tree import ImageTree, read_root, read_tree
 from reprobuild.verify.compare import compare
 from reprobuild.verify.find import tree_of
 from support.images import PACK, Entry, docker_archive, layer, layout, oci_archive
@@ -164,3 +165,64 @@ def test_garbage_is_an_image_error(tmp_path_factory: pytest.TempPathFactory, see
 def test_no_image_at_all() -> None:
     with pytest.raises(ImageError, match="nothing holds 0 images"):
         read_tree([], "nothing")
+
+
+CAPABLE = {"security.capability": "\x01\x00\x02"}
+
+
+def root(*entries: Entry | str) -> ImageTree:
+    return read_root(io.BytesIO(layer(*entries)), "x", CONFIG, replaced=True)
+
+
+def test_the_root_of_a_container_is_read_without_what_docker_puts_there() -> None:
+    made = [Entry(path=path, mode=0o755) for path in (".dockerenv", "dev/console", "etc/hosts")]
+    mtab = Entry(path="etc/mtab", kind=tarfile.SYMTYPE, target="/proc/mounts", mode=0o777)
+    own = Entry(path="etc/a", content=b"1", attributes=CAPABLE)
+    image = read_root(io.BytesIO(layer("dev/", "etc/", own)), "x", CONFIG)
+    found = root("dev/", "dev/pts/", "etc/", *made, mtab, own, "proc/", "sys/")
+    assert found.files.keys() == {"etc", "etc/a"}
+    assert found.digest == image.digest
+    assert compare(found, image) == []
+    assert {"etc/hosts", "proc"} <= set(found.unknown)
+    assert not image.unknown
+
+
+def test_what_an_image_itself_has_at_those_paths_is_not_left_out() -> None:
+    there = ("etc/hosts/", "etc/hosts/evil", "dev/shm/", "dev/shm/evil", Entry(path="proc", content=b"x"))
+    found = root(*there)
+    assert {"etc/hosts", "etc/hosts/evil", "dev/shm", "dev/shm/evil", "proc"} <= found.files.keys()
+    assert not found.unknown & {"etc/hosts", "dev/shm", "proc"}
+
+
+def test_in_a_root_no_name_hides_another() -> None:
+    assert root("d/a", "d/.wh.a", "d/.wh..wh..opq").files.keys() == {"d", "d/a", "d/.wh.a", "d/.wh..wh..opq"}
+
+
+def test_attributes_are_read_and_of_the_digest_capabilities_are_a_part(tmp_path: Path) -> None:
+    marks = {**CAPABLE, "security.selinux": "l", "trusted.overlay.opaque": "y", "user.a": "b"}
+    one, other, plain = (
+        tree(docker_archive(tmp_path / name, [layer(Entry(path="a", attributes=its))], {}), tmp_path)
+        for name, its in (("1", marks), ("2", CAPABLE), ("3", {}))
+    )
+    assert one.files["a"].attributes == "security.capability=010002\nuser.a=62"
+    assert one.digest == other.digest != plain.digest
+    assert [str(each) for each in compare(one, other)] == [
+        "/a: attributes: security.capability=010002 user.a=62 → security.capability=010002"
+    ]
+    assert compare(other, plain)[0].kind == "attributes"
+
+
+@pytest.mark.parametrize("config", [None, {"Env": "A=1"}, {"env": []}, {"Labels": {"a": 1}}, "x"])
+def test_a_configuration_that_is_none(config: object) -> None:
+    if config is None:
+        assert read_root(io.BytesIO(layer()), "x", config).config == {}
+        return
+    with pytest.raises(ImageError, match="x: its configuration cannot be read"):
+        read_root(io.BytesIO(layer()), "x", config)
+
+
+def test_a_root_that_cannot_be_read() -> None:
+    with pytest.raises(ImageError, match="'l' is a second name of 'none'"):
+        root(Entry(path="l", kind=tarfile.LNKTYPE, target="none"))
+    with pytest.raises(ImageError, match="x: cannot be read: it ends in the middle"):
+        read_root(io.BytesIO(layer("a")[:700]), "x", CONFIG)

@@ -8,7 +8,7 @@ import io
 import json
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ class Entry:
     uid: int = 0
     mtime: int = 0
     device: tuple[int, int] = (0, 0)
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 def layer(*entries: Entry | str) -> bytes:
@@ -39,6 +40,7 @@ def layer(*entries: Entry | str) -> bytes:
             info.type, info.linkname, info.mode = entry.kind, entry.target, entry.mode
             info.uid, info.mtime, info.size = entry.uid, entry.mtime, len(entry.content)
             info.devmajor, info.devminor = entry.device
+            info.pax_headers = {f"SCHILY.xattr.{name}": value for name, value in entry.attributes.items()}
             tar.addfile(info, io.BytesIO(entry.content))
     return out.getvalue()
 

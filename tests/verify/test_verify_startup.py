@@ -23,7 +23,7 @@ def found(path: str, text: str = "", **env: str) -> list[tuple[str, str, str]]:
     named = [line.split(b"\t")[3].decode()[1:] for line in BASE.splitlines()]
     records = [Record(name, "file", 0o644, "a") for name in named] + [Record(path, "file", 0o644, "x")]
     whole = image(*records, env=env)
-    kept = {**whole.kept, path: text.encode()} if is_kept(path) else whole.kept
+    kept = {**whole.kept, path: text.encode()} if is_kept(path, len(text)) else whole.kept
     tree = replace(whole, kept={**kept, "opt/reprobuild/manifest.tsv": BASE})
     return [(each.path, each.kind, each.first) for each in check_tree(tree, "x", BASE)]
 

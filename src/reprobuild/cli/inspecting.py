@@ -20,7 +20,7 @@ from ..verify.check import check_tree, is_kept
 from ..verify.compare import Difference
 from ..verify.compare import compare as compare_trees
 from ..verify.diffoscope import diffoscope
-from ..verify.find import find_image, is_file, parent_manifest, tree_of
+from ..verify.find import find_image, is_file, parent_manifest, tree_in, tree_of
 from .common import as_json, emit, gpu, table
 
 
@@ -48,7 +48,8 @@ def compare(host: Host, first: str, second: str, *, limit: int, json_: bool) -> 
     shown = found[:limit] if limit else found
     if json_:
         trees = [{"image": text, "tree": tree.digest} for text, tree in ((first, one), (second, other))]
-        emit({"images": trees, "differences": [asdict(each) for each in found]})
+        unknown = sorted({*one.unknown, *other.unknown})
+        emit({"images": trees, "differences": [asdict(each) for each in found], "not_read": unknown})
     else:
         table("", [("first", f"{one.digest}  {first}"), ("second", f"{other.digest}  {second}")])
         for each in shown:
@@ -78,8 +79,7 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
     reprobuild check docker:team/app:1
     """
     kept = None if is_file(image) else find_image(image, host)
-    place = image if kept is None else f"{kept.engine.kind}:{kept.image.digest}"
-    tree = tree_of(place, host, keep=is_kept)
+    tree = tree_of(image, host, keep=is_kept) if kept is None else tree_in(kept, image, host, keep=is_kept)
     found = check_tree(tree, image, parent_manifest(tree, kept, host))
     report = None
     # What departs from the lock could make a self-test say anything, so it is not asked.
@@ -87,6 +87,7 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
         report = selftest_image(kept.engine, kept.image.digest, gpu, host, mode="battery")
     if json_:
         facts = {"image": image, "tree": tree.digest, "differences": [asdict(each) for each in found]}
+        facts["not_read"] = sorted(tree.unknown)
         emit(facts | {"report": report and report.to_dict()})
     else:
         rows = [("image", image), ("tree", tree.digest), ("files", _count(found))]

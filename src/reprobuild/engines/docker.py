@@ -9,21 +9,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import docker
-from docker.errors import ImageNotFound
+from docker.errors import ImageNotFound, NotFound
 from docker.models.images import Image as DockerImage
 
 from ..errors import BuildError, EngineError, HostError, ImageError
 from ..host import process
 from ..host.host import Host
 from ..lock.model import Lock
+from ..oci.file_tree import ImageTree, read_root
+from ..oci.layer_files import Keep
 from ..oci.store import Image, image_name, lowest_below
-from ..oci.stream import CHUNK, Member, tar_members, tar_of_folder
+from ..oci.stream import CHUNK, from_chunks, tar_of_folder
 from ..render.image_config import LABEL
 from . import failures
 from .docker_client import Builder, connect, docker_errors, find_builder, has_buildx, raise_if_gone
@@ -34,6 +36,9 @@ _SNAPSHOTTER = "io.containerd.snapshotter.v1"
 _NO_EXPORT = re.compile(
     r"exporter (feature )?is (currently )?not supported|not support exporting", re.IGNORECASE
 )
+_READ = LABEL + "read"
+"""The label of a container that is made for its files."""
+
 _REWRITES = (1, 45)
 """The API of Docker 26.0, the first with a BuildKit (0.13) that rewrites time stamps."""
 
@@ -191,11 +196,25 @@ class DockerImages:
         below = lowest_below(mine, found)
         return self.find(below) if below is not None else None
 
-    @contextmanager
-    def opened(self, digest: str) -> Iterator[Iterator[Member]]:
-        """Yield the members of the archive that ``docker save`` writes; see `protocols.Images`."""
-        with docker_errors("save an image"):
-            yield tar_members(self._client.api.get_image(digest))
+    def tree(self, digest: str, where: str, keep: Keep) -> ImageTree:
+        """Return the files of an image as a container gets them; see `protocols.Images`.
+
+        They come from a container that is never started: ``docker save`` would first write all layers out.
+        """
+        with docker_errors("read an image"):
+            # Left by a run that was killed. The daemon decides by its own clock.
+            self._client.containers.prune(filters={"label": _READ, "until": "1h"})
+            config = self._client.images.get(digest).attrs["Config"]
+            container = self._client.containers.create(
+                digest, ["-"], entrypoint=[], network_mode="none", labels={_READ: "1"}
+            )
+            try:
+                chunks = self._client.api.export(str(container.id), chunk_size=CHUNK)
+                with closing(chunks):
+                    return read_root(from_chunks(chunks), where, config, keep=keep, replaced=True)
+            finally:
+                with suppress(NotFound):
+                    container.remove(force=True, v=True)
 
 
 def _layers(image: DockerImage) -> list[str]:

@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal, Protocol
 
 from ..errors import HostError
 from ..lock.model import Lock
+from ..oci.file_tree import ImageTree
+from ..oci.layer_files import Keep
 from ..oci.store import Image
-from ..oci.stream import Member
 from ..selftest.run import Runner
 
 EngineName = Literal["oci", "docker", "podman"]
@@ -40,11 +40,8 @@ class Images(Protocol):
     def parent_of(self, image: Image) -> Image | None:
         """Return the image that one starts from and has its lock from, or None if it is not here."""
 
-    def opened(self, digest: str) -> AbstractContextManager[Iterator[Member]]:
-        """Yield the members of the image's archive, in the form of ``docker save`` or an OCI layout.
-
-        Each file can be read until the next one is requested.
-        """
+    def tree(self, digest: str, where: str, keep: Keep) -> ImageTree:
+        """Return the files of an image; ``where`` is what messages call it. Raises `ImageError`."""
 
 
 class Engine(Protocol):

@@ -42,6 +42,8 @@ OUTPUT_LIMIT = 256 << 20
 
 _PIPE = 1 << 16
 _WATCH_SECONDS = 0.2
+_LARGE_PIPE = 1 << 20
+"""Bytes of a pipe that gigabytes go through; Linux gives an ordinary user as much."""
 _ENDING = (*(signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2),)
 
 
@@ -252,6 +254,7 @@ def stream(argv: Sequence[str]) -> Iterator[IO[bytes]]:
             stdout=subprocess.PIPE,
             stderr=said,
             start_new_session=True,
+            pipesize=_LARGE_PIPE,
         ) as process,
     ):
         assert process.stdout is not None

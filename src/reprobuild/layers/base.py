@@ -14,7 +14,7 @@ from ..host import namespaces, process, sandbox
 from ..host.home import Home, storage_errors
 from ..lock.base_image import BaseImage, BaseLayer
 from ..lock.model import Lock
-from ..oci.file_tree import read_layers
+from ..oci.file_tree import nothing, read_layers
 from ..oci.tar_writer import Layer, LayerWriter
 from .cache import Cached, LayerCache
 from .debian import MOST_SECONDS, normalise, pool
@@ -36,7 +36,7 @@ def base_layers(base: BaseImage, plans: Sequence[LayerPlan], store: Store, cache
     done = [cached for cached in found if cached is not None]
     if len(done) == len(pairs):
         return done
-    tree = read_layers((store.path(layer.sha256) for layer in base.layers), lambda _: False)
+    tree = read_layers((store.path(layer.sha256) for layer in base.layers), nothing)
     records = tuple(tree.files[path] for path in sorted(tree.files))
     last, documents = pairs[-1][0], documents_of(base)
     return [

@@ -150,7 +150,7 @@ class Archive:
         found = [self._parts[layer].diff_id for layer in layers]
         if found != wanted:
             raise ValueError("its layers are not those that its configuration lists")
-        return Described(names, digests | {digest}, _section(document.get("config")), digest, layers)
+        return Described(names, digests | {digest}, config_section(document.get("config")), digest, layers)
 
     def _at(self, name: str) -> str:
         """Return the file that a name leads to."""
@@ -170,7 +170,8 @@ def _blob(descriptor: Mapping[str, Any]) -> str:
     return "blobs/" + digest.replace(":", "/")
 
 
-def _section(found: Any) -> Mapping[str, Any]:
+def config_section(found: Any) -> Mapping[str, Any]:
+    """Return the section of a configuration that says how programs are run. Raises ValueError, TypeError."""
     section: dict[str, Any] = _typed(found or {}, dict)
     _one_meaning(section, *_SECTION)
     for key, kind in _SECTION.items():

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import posixpath
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from io import BufferedReader, RawIOBase
 from pathlib import Path
@@ -18,16 +17,33 @@ from typing import IO, Any, cast
 import zstandard
 
 from ..errors import ImageError
-from .described import Archive, Part
+from .described import Archive, Part, config_section
 from .documents import DOCUMENT_LIMIT
+from .layer_files import Keep, LayerFiles, laid_over, read_layer
 from .stream import CHUNK, Member
 from .tar_fields import LayerRefused
-from .tar_reader import Entry, Reader
-from .tar_writer import Record
+from .tar_reader import Readable
+from .tar_writer import Kind, Record
 
-_HIDES, _OPAQUE = ".wh.", ".wh..wh..opq"
-MOST_KEPT = 64 << 20
-"""Bytes of a file whose content is looked at; a Python with all its modules built in has about 30 MB."""
+_FILE: tuple[Kind, int, str] = ("file", 0o755, hashlib.sha256().hexdigest())
+_FOLDER: tuple[Kind, int, str] = ("dir", 0o755, "-")
+REPLACED: Mapping[str, tuple[Kind, int, str]] = {
+    ".dockerenv": _FILE,
+    "dev/console": _FILE,
+    "dev/pts": _FOLDER,
+    "dev/shm": _FOLDER,
+    "etc/hostname": _FILE,
+    "etc/hosts": _FILE,
+    "etc/mtab": ("link", 0o777, "/proc/mounts"),
+    "etc/resolv.conf": _FILE,
+    "proc": _FOLDER,
+    "sys": _FOLDER,
+    "dev": _FOLDER,
+    "etc": _FOLDER,
+}
+"""What Docker puts into every container in place of the image's (moby, daemon/initlayer), by path: type, mode
+and content; folders after what is in them. A folder that the image has stays as it is."""
+
 MOST_DOCUMENTS = 64 << 20
 """Bytes of all JSON documents of an archive."""
 
@@ -40,34 +56,45 @@ class ImageTree:
     config: Mapping[str, Any]
     kept: Mapping[str, bytes] = field(default_factory=dict)
     """The content of those files that the reader was told to keep, by path."""
+    replaced: bool = False
+    """Whether these are the files of a container, in which the paths of `REPLACED` are not the image's own,
+    and of extended attributes only file capabilities are there."""
+
+    @property
+    def unknown(self) -> frozenset[str]:
+        """The paths of which it cannot be said what the image has there."""
+        return frozenset(REPLACED.keys() - self.files.keys() if self.replaced else ())
 
     @property
     def digest(self) -> str:
-        """``sha256:…`` over path, type, mode, owner and content of every file; no time stamp is in it."""
-        return tree_digest(self.files.values())
+        """``sha256:…`` over path, type, mode, owner, content and capabilities of every file.
+
+        No time stamp is in it, and no path of `REPLACED`: it is the same whichever way the image was read.
+        """
+        return tree_digest(
+            replace(record, attributes=capability(record)) if record.attributes else record
+            for path, record in self.files.items()
+            if path not in REPLACED
+        )
+
+
+def capability(record: Record) -> str:
+    """Return a file's capabilities as its attributes have them; empty for none."""
+    return "\n".join(y for y in record.attributes.split("\n") if y.startswith("security.capability="))
 
 
 def tree_digest(records: Iterable[Record]) -> str:
     """Return the digest of an image with these paths, in any order; `in_image/debian_root.py` has it too."""
     content = hashlib.sha256()
     for record in sorted(records, key=lambda record: record.path):
-        line = (record.path, record.kind, f"{record.mode:o}", record.owner, record.content)
+        line = [record.path, record.kind, f"{record.mode:o}", record.owner, record.content]
+        line += [record.attributes] * bool(record.attributes)
         content.update("\0".join(line).encode("utf-8", "surrogateescape") + b"\0\n")
     return "sha256:" + content.hexdigest()
 
 
-@dataclass(slots=True)
-class _Layer:
-    """What a layer puts over those below."""
-
-    entries: dict[str, Record] = field(default_factory=dict)
-    links: list[tuple[str, str]] = field(default_factory=list)
-    """Second names of files, with the first, which may lie below."""
-    gone: list[str] = field(default_factory=list)
-    emptied: list[str] = field(default_factory=list)
-
-
-def _nothing(_: str) -> bool:
+def nothing(_path: str, _size: int) -> bool:
+    """Keep no content."""
     return False
 
 
@@ -76,7 +103,7 @@ def read_tree(
     where: str,
     name: str | None = None,
     *,
-    keep: Callable[[str], bool] = _nothing,
+    keep: Keep = nothing,
     expected: str | None = None,
 ) -> ImageTree:
     """Return the tree of the one image of an archive, or of that with a name, all held against its digests.
@@ -87,7 +114,7 @@ def read_tree(
     """
     documents: dict[str, bytes] = {}
     parts: dict[str, Part] = {}
-    layers: dict[str, _Layer] = {}
+    layers: dict[str, LayerFiles] = {}
     links: dict[str, str] = {}
     contents: dict[str, bytes] = {}
     try:
@@ -103,7 +130,7 @@ def read_tree(
             if (stream := layer_of(file)) is not None:
                 # What is not compressed is hashed once, for both digests.
                 seen = tar.update if stream is not file else None
-                layers[member.name] = _read_layer(stream, keep, contents, seen)
+                layers[member.name] = read_layer(stream, keep, contents, seen)
                 diff_id = f"sha256:{tar.hexdigest()}" if seen else "its own"
             elif file.peek(1)[:1] in (b"{", b"["):
                 documents[member.name] = _document(file, member.name, documents)
@@ -112,7 +139,7 @@ def read_tree(
             diff_id = hashed.digest if diff_id == "its own" else diff_id
             parts[member.name] = Part(hashed.digest, hashed.size, diff_id)
         image = Archive(parts, documents, links).image(where, name)
-        files = _laid_over(layers[each] for each in image.layers)
+        files = laid_over(layers[each] for each in image.layers)
     except LayerRefused as refused:
         raise ImageError(f"{where}: cannot be read: {refused}", hint="write the archive again") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -123,6 +150,32 @@ def read_tree(
             hint="look for the image again",
         )
     return _kept_tree(files, image.config, keep, contents)
+
+
+def read_root(
+    tar: Readable, where: str, config: Any, *, keep: Keep = nothing, replaced: bool = False
+) -> ImageTree:
+    """Return the tree of a root that comes as one tar, as ``docker export`` writes it.
+
+    ``config`` is what the engine says of how programs are run. ``replaced``: the tar has what Docker puts
+    into a container; that is left out, and nothing else is. Raises `ImageError` that names ``where``.
+    """
+    contents: dict[str, bytes] = {}
+    try:
+        section = config_section(config)
+        files = laid_over([read_layer(tar, keep, contents, flat=True)])
+    except LayerRefused as refused:
+        raise ImageError(
+            f"{where}: cannot be read: {refused}", hint="build or pull the image again"
+        ) from None
+    except (ValueError, TypeError) as error:
+        raise ImageError(f"{where}: its configuration cannot be read: {error}") from None
+    if replaced:
+        for path, its in REPLACED.items():
+            found = files.get(path)
+            if found == Record(path, *its) and not _has_more(path, files):
+                del files[path]
+    return _kept_tree(files, section, keep, contents, replaced=replaced)
 
 
 def _check_new(name: str, known: Collection[str]) -> None:
@@ -170,7 +223,7 @@ def layer_of(file: BufferedReader) -> IO[bytes] | None:
     return file if start[257:262] == b"ustar" or (len(start) == 512 and not any(start)) else None
 
 
-def read_layers(blobs: Iterable[Path], keep: Callable[[str], bool]) -> ImageTree:
+def read_layers(blobs: Iterable[Path], keep: Keep) -> ImageTree:
     """Return the tree of some layers, the lowest first; ``keep`` says whose content is wanted too.
 
     Raises `ImageError` for a blob that is no layer.
@@ -180,13 +233,13 @@ def read_layers(blobs: Iterable[Path], keep: Callable[[str], bool]) -> ImageTree
     for blob in blobs:
         try:
             with blob.open("rb") as file:
-                layers.append(_read_layer(layer_of(file), keep, contents))
+                layers.append(read_layer(layer_of(file), keep, contents))
         except LayerRefused as refused:
             raise ImageError(
                 f"layer sha256:{blob.name[:12]}… cannot be used: {refused}", hint="use another base image"
             ) from None
     try:
-        files = _laid_over(layers)
+        files = laid_over(layers)
     except LayerRefused as refused:
         raise ImageError(
             f"the layers do not fit together: {refused}", hint="use another base image"
@@ -194,108 +247,21 @@ def read_layers(blobs: Iterable[Path], keep: Callable[[str], bool]) -> ImageTree
     return _kept_tree(files, {}, keep, contents)
 
 
+def _has_more(folder: str, files: Collection[str]) -> bool:
+    return any(path.startswith(f"{folder}/") for path in files)
+
+
 def _kept_tree(
     files: Mapping[str, Record],
     config: Mapping[str, Any],
-    keep: Callable[[str], bool],
+    keep: Keep,
     contents: Mapping[str, bytes],
+    *,
+    replaced: bool = False,
 ) -> ImageTree:
-    kept = {p: contents[r.content] for p, r in files.items() if r.content in contents and keep(p)}
-    return ImageTree(files, config, kept)
-
-
-def _read_layer(
-    stream: IO[bytes] | None,
-    keep: Callable[[str], bool],
-    contents: dict[str, bytes],
-    seen: Callable[[bytes], object] | None = None,
-) -> _Layer:
-    if stream is None:
-        raise LayerRefused("it is not a layer of an image")
-    layer = _Layer()
-    reader = Reader(stream) if seen is None else Reader(stream, seen)
-    for entry in reader:
-        _read_entry(reader, entry, layer, keep, contents)
-    return layer
-
-
-def _read_entry(
-    reader: Reader,
-    entry: Entry,
-    layer: _Layer,
-    keep: Callable[[str], bool],
-    contents: dict[str, bytes],
-) -> None:
-    path = entry.path
-    folder, _, base = path.rpartition("/")
-    owner, mode = f"{entry.uid}:{entry.gid}", entry.mode
-    if not path:
-        return  # the root itself, which builders do not carry over
-    if base == _OPAQUE:
-        layer.emptied.append(folder)
-    elif base.startswith(_HIDES):
-        layer.gone.append(posixpath.join(folder, base.removeprefix(_HIDES)))
-    elif entry.kind == "hardlink":
-        layer.links.append((path, entry.target))
-    elif entry.kind == "file":
-        digest, kept = _content(reader, entry, keep=keep(path))
-        contents |= {digest: kept} if keep(path) else {}
-        layer.entries[path] = Record(path, "file", mode, digest, owner)
-    elif entry.kind == "dir":
-        layer.entries[path] = Record(path, "dir", mode, "-", owner)
-    elif entry.kind == "link":
-        layer.entries[path] = Record(path, "link", 0o777, entry.target, owner)
-    else:
-        layer.entries[path] = Record(path, "other", mode, _what(entry), owner)
-
-
-def _what(entry: Entry) -> str:
-    """Return type and numbers as the tar's header has them."""
-    return f"6 {entry.device}" if entry.kind == "fifo" else f"3 {entry.device}"
-
-
-def _content(reader: Reader, entry: Entry, *, keep: bool) -> tuple[str, bytes]:
-    if keep and entry.size > MOST_KEPT:
-        raise LayerRefused(
-            f"{entry.path!r} has {entry.size:,} bytes; at most {MOST_KEPT:,} of it are looked at"
-        )
-    content, kept = hashlib.sha256(), list[bytes]()
-    for chunk in reader.content():
-        content.update(chunk)
-        if keep:
-            kept.append(chunk)
-    return content.hexdigest(), b"".join(kept)
-
-
-def _laid_over(layers: Iterable[_Layer]) -> Mapping[str, Record]:
-    files: dict[str, Record] = {}
-    for layer in layers:
-        for path in layer.gone:
-            files.pop(path, None)
-        replaced = {p for p, r in layer.entries.items() if r.kind != "dir" and p in files}
-        covers = {p for p in replaced if files[p].kind == "dir"}
-        _drop_below({*layer.gone, *layer.emptied, *covers}, files)
-        files |= layer.entries
-        for path, first in layer.links:
-            if first not in files:
-                raise LayerRefused(f"{path!r} is a second name of {first!r}, which is not there")
-            files[path] = replace(files[first], path=path)
-    # A folder that no layer names is made by whoever unpacks.
-    for path in list(files):
-        above = path.rpartition("/")[0]
-        while above and above not in files:
-            files[above] = Record(above, "dir", 0o755, "-")
-            above = above.rpartition("/")[0]
-    return files
-
-
-def _drop_below(folders: set[str], files: dict[str, Record]) -> None:
-    if not folders:
-        return
-    for path in list(files):
-        above = path.rpartition("/")[0]
-        while above:
-            if above in folders:
-                del files[path]
-                break
-            above = above.rpartition("/")[0]
+    kept = {
+        path: content
+        for path, record in files.items()
+        if (content := contents.get(record.content)) is not None and keep(path, len(content))
+    }
+    return ImageTree(files, config, kept, replaced)

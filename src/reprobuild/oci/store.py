@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,9 @@ from ..host.host import Host
 from .blobs import Blobs
 from .described import NAME
 from .documents import MANIFEST_TYPE, ImageDocuments, parse_json, sha256
-from .stream import Member, layout_members
+from .file_tree import ImageTree, read_tree
+from .layer_files import Keep
+from .stream import layout_members
 
 _REPOSITORY = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d+)?/)?"
@@ -148,10 +149,9 @@ class ImageStore:
         blobs = [self.blob(layer["digest"]) for layer in self.manifest(digest)["layers"]]
         return list(zip(blobs, self.config(digest)["rootfs"]["diff_ids"], strict=True))
 
-    @contextmanager
-    def opened(self, digest: str) -> Iterator[Iterator[Member]]:
-        """Give an image's blobs under their names in an OCI layout; see `protocols.Images`."""
-        yield layout_members(self.folder, digest)
+    def tree(self, digest: str, where: str, keep: Keep) -> ImageTree:
+        """Return the files of an image; see `protocols.Images`."""
+        return read_tree(layout_members(self.folder, digest), where, keep=keep, expected=digest)
 
     def remove(self, reference: str) -> Image:
         """Take away a name, or with a digest the image with all its names; blobs go with `clean`."""

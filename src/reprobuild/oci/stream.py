@@ -81,9 +81,9 @@ def tar_of_folder(folder: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
-def tar_members(chunks: Iterable[bytes]) -> Iterator[Member]:
-    """Give the members of a tar that comes in chunks; see `members`."""
-    return members(cast("IO[bytes]", BufferedReader(_Chunks(chunks), CHUNK)))
+def from_chunks(chunks: Iterable[bytes]) -> IO[bytes]:
+    """Return a file to read out of what comes in chunks."""
+    return cast("IO[bytes]", BufferedReader(_Chunks(chunks), CHUNK))
 
 
 def archive_members(file: BufferedReader) -> Iterator[Member]:

@@ -28,6 +28,10 @@ _DEVICES = {
 """The default devices of the OCI runtime specification (config-linux.md) with their numbers (Linux,
 admin-guide/devices.txt). A runtime mounts its own over them, so a layer may list them."""
 
+_ATTRIBUTE = "SCHILY.xattr."
+_OF_THE_HOST = re.compile(r"security\.(selinux|ima|evm)$|(trusted|user)\.overlay\.")
+"""Labels of the host's security modules, and what overlayfs notes for itself."""
+
 _OCTAL = re.compile(rb"[0-7]*")
 _DECIMAL = re.compile(r"[0-9]{1,20}")
 _TIME = re.compile(r"-?[0-9]{1,20}(\.[0-9]{0,20})?")
@@ -106,6 +110,19 @@ def pax_number(pax: Mapping[str, str], key: str, shown: str) -> int:
     if not _DECIMAL.fullmatch(pax[key]):
         raise LayerRefused(f"{shown}: {key} is {pax[key][:40]!r}")
     return int(pax[key])
+
+
+def attributes(pax: Mapping[str, str]) -> str:
+    """Return the extended attributes of a PAX header, a line each by name: ``security.capability=01…``.
+
+    Without those that a host sets on every file of its own accord.
+    """
+    found = sorted(
+        (key.removeprefix(_ATTRIBUTE), value)
+        for key, value in pax.items()
+        if key.startswith(_ATTRIBUTE) and not _OF_THE_HOST.match(key, len(_ATTRIBUTE))
+    )
+    return "\n".join(f"{name}={value.encode('utf-8', 'surrogateescape').hex()}" for name, value in found)
 
 
 def pax_time(value: str, shown: str) -> int:

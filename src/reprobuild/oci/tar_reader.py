@@ -19,6 +19,7 @@ from .tar_fields import (
     MOST_ID,
     MOST_PATH,
     LayerRefused,
+    attributes,
     clamped,
     clean_path,
     default_device,
@@ -79,6 +80,8 @@ class Entry:
     """Of a link as it stands there, of a hard link as a path like `path`, else empty."""
     device: str
     """Numbers of the node, as ``1:3``; ``0:0`` for what is none."""
+    attributes: str
+    """Extended attributes; see `tar_fields.attributes`."""
 
 
 class Reader:
@@ -199,6 +202,7 @@ class Reader:
             size=size if kind == "file" else 0,
             target=clean_path(target) if kind == "hardlink" else target if kind == "link" else "",
             device=default_device(block, path) if kind == "device" else "0:0",
+            attributes=attributes(pax) if pax else "",
         )
 
     def _exactly(self, size: int, *, may_end: bool = False) -> bytes:

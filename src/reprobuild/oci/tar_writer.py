@@ -46,6 +46,8 @@ class Record:
     """A file's sha256, a link's target, ``-`` for a folder."""
     owner: str = "0:0"
     """Numbers of user and group."""
+    attributes: str = ""
+    """Extended attributes, a line each: the name, ``=`` and the value in hexadecimal digits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def dpkg_status(base: BaseImage, host: Host) -> str:
     """Return dpkg's list of the packages that a base image has."""
     store = Store(host.home)
     fetch_layers(base.image, base.layers, store, host.console)
-    tree = read_layers((store.path(y.sha256) for y in base.layers), STATUS.__eq__)
+    tree = read_layers((store.path(y.sha256) for y in base.layers), lambda path, _: path == STATUS)
     if STATUS not in tree.kept:
         raise ResolveError(
             f"{base.image} has no /{STATUS}, so no Debian package can be put on top of it",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..errors import ResolveError
 from ..in_image.selftest.names import CUDA_LIBRARY
+from ..oci.layer_files import Keep
 from ..oci.tar_writer import Record
 
 STATUS = "var/lib/dpkg/status"
@@ -19,10 +20,10 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MOST_LINKS = 40
 
 
-def wanted(python: str) -> Callable[[str], bool]:
+def wanted(python: str) -> Keep:
     """Return what says whose content `Content` needs, by path."""
     names = re.compile(rf"(lib)?python{re.escape(python)}(\.so\.1\.0)?|libc(-2\.\d+)?\.so(\.6)?")
-    return lambda path: path in _OS_RELEASE or names.fullmatch(path.rpartition("/")[2]) is not None
+    return lambda path, _: path in _OS_RELEASE or names.fullmatch(path.rpartition("/")[2]) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ _HERE = OWN_FOLDER.lstrip("/")
 _LOCK, _MANIFEST = f"{_HERE}/pylock.toml", f"{_HERE}/manifest.tsv"
 
 
-def is_kept(path: str) -> bool:
-    """Whether `check_tree` needs the content of a file, by its path without a leading slash."""
+def is_kept(path: str, _size: int) -> bool:
+    """Whether `check_tree` needs the content of a file; see `oci.layer_files.Keep`."""
     return path in (_LOCK, _MANIFEST) or is_read_at_start(path)
 
 

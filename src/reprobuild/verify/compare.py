@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..oci.file_tree import ImageTree
+from ..oci.file_tree import ImageTree, capability
 from ..oci.tar_writer import Record
 
 _SETTINGS = ("Cmd", "Entrypoint", "User", "WorkingDir")
@@ -19,8 +19,8 @@ class Difference:
     path: str
     """A file's path, or the name of a setting: ``Env PYTHONHASHSEED``."""
     kind: str
-    """``missing``, ``type``, ``mode``, ``owner``, ``content`` or ``setting``; of a check also
-    ``second copy``, ``runs at start``, ``shadows`` or ``release``."""
+    """``missing``, ``type``, ``mode``, ``owner``, ``content``, ``attributes`` or ``setting``; of a check also
+    ``second copy``, ``runs at start``, ``shadows``, ``added`` or ``release``."""
     first: str
     second: str
 
@@ -30,10 +30,15 @@ class Difference:
 
 
 def compare(first: ImageTree, second: ImageTree) -> list[Difference]:
-    """Return all differences: files by path, then settings by name."""
+    """Return all differences: files by path, then settings by name.
+
+    Without what one of the trees cannot say; see `ImageTree.replaced`.
+    """
     found: list[Difference] = []
-    for path in sorted(first.files.keys() | second.files.keys()):
-        found += _of_file(f"/{path}", first.files.get(path), second.files.get(path))
+    unknown = {*first.unknown, *second.unknown}
+    every = not (first.replaced or second.replaced)
+    for path in sorted((first.files.keys() | second.files.keys()) - unknown):
+        found += _of_file(f"/{path}", first.files.get(path), second.files.get(path), every=every)
     one, other = settings(first.config), settings(second.config)
     for name in sorted(one.keys() | other.keys()):
         if one.get(name) != other.get(name):
@@ -57,7 +62,8 @@ def settings(config: Mapping[str, Any]) -> Mapping[str, str]:
     return found
 
 
-def _of_file(path: str, first: Record | None, second: Record | None) -> list[Difference]:
+def _of_file(path: str, first: Record | None, second: Record | None, *, every: bool) -> list[Difference]:
+    """``every``: whether all extended attributes count, or the capabilities alone."""
     if first is None or second is None:
         return [Difference(path, "missing", first.kind if first else "", second.kind if second else "")]
     if first.kind != second.kind:
@@ -66,5 +72,11 @@ def _of_file(path: str, first: Record | None, second: Record | None) -> list[Dif
         "mode": (f"{first.mode:o}", f"{second.mode:o}"),
         "owner": (first.owner, second.owner),
         "content": (first.content, second.content),
+        "attributes": _attributes(first, second, every=every),
     }
     return [Difference(path, kind, one, other) for kind, (one, other) in pairs.items() if one != other]
+
+
+def _attributes(first: Record, second: Record, *, every: bool) -> tuple[str, str]:
+    one, other = (each.attributes if every else capability(each) for each in (first, second))
+    return one.replace("\n", " "), other.replace("\n", " ")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..host import process
 from ..host.home import atomic_write, make_folders
 from ..host.host import Host
-from ..oci.file_tree import layer_of
+from ..oci.layer_files import MOST_KEPT
 from .compare import Difference
-from .find import members_of
+from .find import tree_of
 
-_FILES, _LIMIT = 5, 64 << 20
-"""How many files are looked into, and the size up to which one is: diffoscope takes its time."""
+_FILES = 5
+"""How many files are looked into: diffoscope takes its time."""
 
 _BARE = "--exclude-directory-metadata=yes"
 """Times and owners are those of the copies that it looks at."""
@@ -38,18 +36,9 @@ def diffoscope(found: Sequence[Difference], images: tuple[str, str], host: Host)
 
 
 def _extract(image: str, wanted: Mapping[str, str], folder: Path, host: Host) -> None:
-    """Write some files of an image below a folder, by path and sha256, from whatever layer has them."""
-    with members_of(image, host) as (members, _):
-        for member in members:
-            if member.file is None or (stream := layer_of(member.file)) is None:
-                continue
-            with tarfile.open(fileobj=stream, mode="r|") as tar:
-                for entry in tar:
-                    path = entry.name.removeprefix("./").strip("/")
-                    if path not in wanted or not entry.isfile() or entry.size > _LIMIT:
-                        continue
-                    file = tar.extractfile(entry)
-                    content = file.read() if file is not None else b""
-                    if hashlib.sha256(content).hexdigest() == wanted[path]:
-                        make_folders((folder / path).parent)
-                        atomic_write(folder / path, content)
+    """Write some files of an image below a folder, by path and sha256."""
+    tree = tree_of(image, host, keep=lambda path, size: path in wanted and size <= MOST_KEPT)
+    for path, content in tree.kept.items():
+        if tree.files[path].content == wanted[path]:
+            make_folders((folder / path).parent)
+            atomic_write(folder / path, content)

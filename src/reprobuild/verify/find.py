@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -17,9 +15,10 @@ from ..host.host import Host
 from ..host.process import tail
 from ..oci.described import NAME
 from ..oci.documents import DOCUMENT_LIMIT, parse_json
-from ..oci.file_tree import ImageTree, read_tree
+from ..oci.file_tree import ImageTree, nothing, read_tree
+from ..oci.layer_files import Keep
 from ..oci.store import Image
-from ..oci.stream import Member, archive_members, layout_members
+from ..oci.stream import archive_members, layout_members
 from ..render.image_config import LABEL
 from ..request.profiles import OWN_FOLDER
 
@@ -90,30 +89,30 @@ def is_file(text: str) -> bool:
     return Path(text.partition("#")[0]).exists()
 
 
-def tree_of(text: str, host: Host, *, keep: Callable[[str], bool] = lambda _: False) -> ImageTree:
+def tree_of(text: str, host: Host, *, keep: Keep = nothing) -> ImageTree:
     """Return the files of an image: see `find_image`, or a path of an archive or layout (``#NAME``).
 
-    ``keep`` says by its path whether a file's content is wanted too.
+    ``keep`` says by path and size whether a file's content is wanted too.
     """
-    with members_of(text, host) as (found, name):
-        return read_tree(found, text, name, keep=keep)
-
-
-@contextmanager
-def members_of(text: str, host: Host) -> Iterator[tuple[Iterator[Member], str | None]]:
-    """Give the members of an image's archive, and the name of the image in it where it may hold several."""
     place, _, name = text.partition("#")
     path = Path(place)
     if path.is_dir():
-        yield layout_members(path, _digest_in(path, name)), None
-    elif path.is_file():
+        digest = _digest_in(path, name)
+        return read_tree(layout_members(path, digest), text, keep=keep, expected=digest)
+    if path.is_file():
         with path.open("rb") as file:
-            yield archive_members(file), name or None
-    else:
-        kept = find_image(text, host)
-        host.console.step(f"reading {kept.image.digest[:19]} of {kept.engine.kind}")
-        with kept.engine.images.opened(kept.image.digest) as found:
-            yield found, None
+            return read_tree(archive_members(file), text, name or None, keep=keep)
+    return tree_in(find_image(text, host), text, host, keep=keep)
+
+
+def tree_in(kept: Kept, text: str, host: Host, *, keep: Keep = nothing) -> ImageTree:
+    """Return the files of an image of an engine; ``text`` is what the user calls it."""
+    host.console.step(f"reading {kept.image.digest[:19]} of {kept.engine.kind}")
+    tree = kept.engine.images.tree(kept.image.digest, text, keep)
+    if tree.replaced:
+        paths = ", ".join(f"/{path}" for path in sorted(tree.unknown))
+        host.console.step(f"not read, since Docker puts its own there: {paths}")
+    return tree
 
 
 def _digest_in(folder: Path, name: str) -> str:

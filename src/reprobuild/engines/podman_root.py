@@ -1,0 +1,62 @@
+"""An image of Podman → its root as one tar, read where it is mounted: nothing is written for it.
+
+``podman save`` would write all layers out first, and refuses layers compressed by zstd in Docker's form.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from ..host import process
+from ..render.image_config import LABEL
+
+_READ = LABEL + "read"
+_TAR = (
+    *("--create", "--file=-", "--blocking-factor=2048", "--format=posix", "--numeric-owner"),
+    *("--xattrs", "--xattrs-include=*"),
+    # Times do not count, and those below a second would take a header for each file.
+    *("--mtime=@0", "--pax-option=delete=atime,delete=ctime"),
+)
+
+
+@contextmanager
+def opened_root(podman: str, image: str) -> Iterator[IO[bytes]]:
+    """Give the tar of an image's root to read, by the image ID. Raises `process.ProcessFailed`."""
+    if _is_remote(podman):
+        with _exported(podman, image) as tar:
+            yield tar
+        return
+    # The mounts of an ordinary user's Podman are in a namespace of its own.
+    inside = [] if os.geteuid() == 0 else [podman, "unshare"]
+    command = [*inside, podman, "image", "mount", image]
+    root = process.run(command).stdout.decode("utf-8", "surrogateescape").strip()
+    try:
+        with process.stream(
+            [*inside, process.require("tar", "to read an image of Podman"), *_TAR, "--directory", root, "."]
+        ) as tar:
+            yield tar
+    finally:
+        process.run([*inside, podman, "image", "unmount", image], check=False)
+
+
+@contextmanager
+def _exported(podman: str, image: str) -> Iterator[IO[bytes]]:
+    # Left by a run that was killed.
+    process.run([podman, "container", "prune", "--force", f"--filter=label={_READ}", "--filter=until=1h"])
+    create = [podman, "create", f"--label={_READ}=1", "--pull=never", "--image-volume=ignore"]
+    made = process.run([*create, "--network=none", "--entrypoint=[]", image, "-"]).stdout
+    container = made.decode().strip()
+    try:
+        with process.stream([podman, "export", container]) as tar:
+            yield tar
+    finally:
+        process.run([podman, "rm", "--force", "--ignore", "--time=0", container], check=False)
+
+
+def _is_remote(podman: str) -> bool:
+    facts = json.loads(process.run([podman, "info", "--format", "json"]).stdout)
+    return bool(facts["host"].get("serviceIsRemote"))
