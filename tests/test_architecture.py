@@ -56,8 +56,10 @@ PURE = {
 }
 """Functions of their arguments and of the files that ship with reprobuild."""
 
-PROGRAMS = (PACKAGE / "host" / "own_users.py",)
-"""Started by process.py as programs of their own, and become another program; they import nothing of ours."""
+PROGRAMS = tuple(
+    PACKAGE / path for path in ("host/own_users.py", "layers/conda_linker.py", "resolve/conda_program.py")
+)
+"""Started by process.py or in a sandbox as programs of their own; they import nothing of ours."""
 
 STARTS = re.compile(r"os\.(system|popen|fork|forkpty|exec\w+|spawn\w+|posix_spawnp?)")
 SPEAKS = re.compile(r"print|exit|quit|sys\.exit|os\._exit|SystemExit|sys\.stdout\.(buffer\.)?write\w*|input")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -52,3 +53,5 @@ def main(folder: Path, prefix: str, packages: str, *archives: str) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), *sys.argv[2:])
+    # py-rattler's threads may still be at work; an interpreter that ends in order then aborts.
+    os._exit(0)
