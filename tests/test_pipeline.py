@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable
@@ -14,7 +15,15 @@ import pytest
 from reprobuild import pipeline
 from reprobuild.engines import embedded
 from reprobuild.engines.embedded import OciEngine
-from reprobuild.errors import FetchError, HostError, LockError, ReprobuildError, ResolveError, SelfTestError
+from reprobuild.errors import (
+    FetchError,
+    HostError,
+    LockError,
+    ReprobuildError,
+    ResolveError,
+    SelfTestError,
+    StorageError,
+)
 from reprobuild.host import namespaces, process, sandbox
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
@@ -319,3 +328,17 @@ def test_the_text_of_a_context_needs_neither_store_nor_programs(
     }
     assert written == rendered.files
     assert not home.root.exists()
+
+
+def test_a_context_elsewhere_gets_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    (tmp_path / "stored").write_bytes(b"wheel")
+    pipeline._place(tmp_path / "stored", tmp_path / "context/wheels/a.whl")
+    assert [path.name for path in (tmp_path / "context/wheels").iterdir()] == ["a.whl"]
+    assert (tmp_path / "context/wheels/a.whl").read_bytes() == b"wheel"
+    with pytest.raises(StorageError):
+        pipeline._place(tmp_path / "gone", tmp_path / "context/wheels/b.whl")
+    assert [path.name for path in (tmp_path / "context/wheels").iterdir()] == ["a.whl"]

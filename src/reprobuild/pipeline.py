@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -224,10 +225,16 @@ def _write_texts(rendered: Rendered, folder: Path) -> None:
 
 
 def _place(source: Path, target: Path) -> None:
+    """Link a file of the store into a context; where the file system does not let it, copy it."""
     make_folders(target.parent)
     with storage_errors(target.parent):
         target.unlink(missing_ok=True)
         try:
             target.hardlink_to(source)
         except OSError:
-            atomic_write(target, source.read_bytes())
+            partial = target.with_name(target.name + ".partial")
+            try:
+                shutil.copyfile(source, partial)  # a wheel has up to a gigabyte: not by way of memory
+                partial.replace(target)
+            finally:
+                partial.unlink(missing_ok=True)
