@@ -15,8 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reprobuild.errors import ImageError
 from reprobuild.layers.roots import OPAQUE
 from reprobuild.layers.unpack import unpack_entries
+from reprobuild.oci.file_tree import read_layers
 from reprobuild.oci.tar_fields import LayerRefused
 from reprobuild.oci.tar_reader import Reader
 from support.images import Entry, layer
@@ -65,37 +67,66 @@ def host(tmp_path: Path) -> Iterator[Path]:
     assert state(folder) == before
 
 
+REACHING = [
+    # A whiteout behind a link set an extended attribute on the host's folder.
+    ((("l", LINK, "{host}"), ("l/.wh.keys", b"0", "")), "'l' is not a folder"),
+    ((("l", LINK, "{host}/keys"), ("l/.wh..wh..opq", b"0", "")), "'l' is not a folder"),
+    ((("l", LINK, "{host}"), ("l/new", b"0", "")), "'l' is not a folder"),
+    ((("l", LINK, "{host}"), ("l/keys", FOLDER, "")), "'l' is not a folder"),
+    ((("l", LINK, "{host}"), ("x", HARD, "l/keys/id_rsa")), "'l' is not a folder"),
+    ((("l", LINK, "{host}"), ("l/keys/id_rsa", HARD, "l")), "'l' is not a folder"),
+    ((("d", FOLDER, ""), ("d", LINK, "{host}"), ("d/new", b"0", "")), "'d' is not a folder"),
+    ((("d/x", b"0", ""), ("d", LINK, "{host}"), ("d/y", b"0", "")), "'d' is not a folder"),
+    ((("x", HARD, "{host}/keys/id_rsa"),), "is not a folder"),
+    ((("d", FOLDER, ""), ("x", HARD, "d")), "is a hard link to 'd', which is not a file of this layer"),
+    ((("x", HARD, "nothing"),), "is a hard link to 'nothing'"),
+    ((("f", b"0", ""), ("f/x", b"0", "")), "'f' is not a folder"),
+    ((("p", tarfile.FIFOTYPE, ""), ("p/x", b"0", "")), "'p' is not a folder"),
+    ((("a/.wh.", b"0", ""),), "removes nothing that has a name"),
+    (((".wh..", b"0", ""),), "removes nothing that has a name"),
+    (((".wh...", b"0", ""),), "removes nothing that has a name"),
+    (((".wh.x", FOLDER, ""), (".wh.x/y", b"0", "")), "removes a file, and has others in it"),
+    ((("x", LINK, "n" * 4096),), "links to something that is not a path"),
+]
+
+
 @pytest.mark.parametrize("owners", [False, pytest.param(True, marks=AS_ROOT)])
-@pytest.mark.parametrize(
-    ("names", "reason"),
-    [
-        # A whiteout behind a link set an extended attribute on the host's folder.
-        ((("l", LINK, "{host}"), ("l/.wh.keys", b"0", "")), "'l' is not a folder"),
-        ((("l", LINK, "{host}/keys"), ("l/.wh..wh..opq", b"0", "")), "'l' is not a folder"),
-        ((("l", LINK, "{host}"), ("l/new", b"0", "")), "'l' is not a folder"),
-        ((("l", LINK, "{host}"), ("l/keys", FOLDER, "")), "'l' is not a folder"),
-        ((("l", LINK, "{host}"), ("x", HARD, "l/keys/id_rsa")), "'l' is not a folder"),
-        ((("l", LINK, "{host}"), ("l/keys/id_rsa", HARD, "l")), "'l' is not a folder"),
-        ((("d", FOLDER, ""), ("d", LINK, "{host}"), ("d/new", b"0", "")), "'d' is not a folder"),
-        ((("d/x", b"0", ""), ("d", LINK, "{host}"), ("d/y", b"0", "")), "'d' is not a folder"),
-        ((("x", HARD, "{host}/keys/id_rsa"),), "is not a folder"),
-        ((("d", FOLDER, ""), ("x", HARD, "d")), "is a hard link to 'd', which is not a file of this layer"),
-        ((("x", HARD, "nothing"),), "is a hard link to 'nothing'"),
-        ((("f", b"0", ""), ("f/x", b"0", "")), "'f' is not a folder"),
-        ((("p", tarfile.FIFOTYPE, ""), ("p/x", b"0", "")), "'p' is not a folder"),
-        ((("a/.wh.", b"0", ""),), "removes nothing that has a name"),
-        (((".wh..", b"0", ""),), "removes nothing that has a name"),
-        (((".wh...", b"0", ""),), "removes nothing that has a name"),
-        (((".wh.x", FOLDER, ""), (".wh.x/y", b"0", "")), "removes a file, and has others in it"),
-        ((("x", LINK, "n" * 4096),), "links to something that is not a path"),
-    ],
-)
+@pytest.mark.parametrize(("names", "reason"), REACHING)
 def test_a_layer_that_reaches_out_is_refused(
     tmp_path: Path, host: Path, names: tuple[tuple[str, bytes, str], ...], reason: str, owners: bool
 ) -> None:
     entries = [Entry(path=p, kind=kind, target=t.format(host=host), mode=0o777) for p, kind, t in names]
     with pytest.raises(LayerRefused, match=reason):
         unpack(tmp_path / "root", *entries, owners=owners)
+
+
+@pytest.mark.parametrize("names", [names for names, _ in REACHING])
+def test_the_same_is_refused_when_a_base_is_locked(
+    tmp_path: Path, host: Path, names: tuple[tuple[str, bytes, str], ...]
+) -> None:
+    blob = tmp_path / ("0" * 64)
+    entries = [Entry(path=p, kind=kind, target=t.format(host=host), mode=0o777) for p, kind, t in names]
+    blob.write_bytes(layer(*entries))
+    with pytest.raises(ImageError, match="layer sha256:000000000000… cannot be used: "):
+        read_layers([blob], lambda _path, _size: False)
+
+
+def test_a_link_in_the_place_of_a_folder_may_be(tmp_path: Path) -> None:
+    """The later entry counts, for who locks as for who unpacks."""
+    names = [
+        ("d/x", b"0", ""),
+        ("d", LINK, "e"),
+        ("e/x", b"0", ""),
+        ("f", b"0", ""),
+        ("f", FOLDER, ""),
+        ("f/x", b"0", ""),
+    ]
+    entries = [Entry(path=p, kind=kind, target=t, mode=0o755) for p, kind, t in names]
+    unpacked = unpack(tmp_path / "root", *entries)
+    blob = tmp_path / ("0" * 64)
+    blob.write_bytes(layer(*entries))
+    found = read_layers([blob], lambda _path, _size: False).files
+    assert {*found} == {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*")}
 
 
 def test_a_link_to_the_host_is_a_link_and_no_more(tmp_path: Path, host: Path) -> None:

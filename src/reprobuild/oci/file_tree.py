@@ -226,14 +226,15 @@ def layer_of(file: BufferedReader) -> IO[bytes] | None:
 def read_layers(blobs: Iterable[Path], keep: Keep) -> ImageTree:
     """Return the tree of some layers, the lowest first; ``keep`` says whose content is wanted too.
 
-    Raises `ImageError` for a blob that is no layer.
+    What `layers.unpack` refuses is refused here too. Raises `ImageError` for a blob that is no layer.
     """
     contents: dict[str, bytes] = {}
-    layers = []
+    layers: list[LayerFiles] = []
     for blob in blobs:
         try:
             with blob.open("rb") as file:
                 layers.append(read_layer(layer_of(file), keep, contents))
+            layers[-1].check_links()
         except LayerRefused as refused:
             raise ImageError(
                 f"layer sha256:{blob.name[:12]}… cannot be used: {refused}", hint="use another base image"

@@ -29,6 +29,19 @@ class LayerFiles:
     gone: list[str] = field(default_factory=list)
     emptied: list[str] = field(default_factory=list)
 
+    def drop_below(self, folder: str) -> None:
+        """Take out what is in a folder."""
+        below = f"{folder}/"
+        self.entries = {path: entry for path, entry in self.entries.items() if not path.startswith(below)}
+        self.links = [pair for pair in self.links if not pair[0].startswith(below)]
+
+    def check_links(self) -> None:
+        """Raise `LayerRefused` for a second name whose first is none of this layer's own."""
+        known = self.entries.keys() | {path for path, _ in self.links}
+        for path, first in self.links:
+            if first not in known or (first in self.entries and self.entries[first].kind == "dir"):
+                raise LayerRefused(f"{path!r} is a hard link to {first!r}, which is not a file of this layer")
+
 
 def read_layer(
     stream: Readable | None,
@@ -45,13 +58,45 @@ def read_layer(
     """
     if stream is None:
         raise LayerRefused("it is not a layer of an image")
-    layer = LayerFiles()
+    layer, folders = LayerFiles(), _Folders()
     reader = Reader(stream) if seen is None else Reader(stream, seen)
     for entry in reader:
+        if folders.hold(entry, flat=flat):
+            layer.drop_below(entry.path)
         if not flat and _is_mark(entry.path, layer):
             continue
         _read_entry(reader, entry, layer, keep, contents)
     return layer
+
+
+class _Folders:
+    """What of a layer is a folder: `layers.unpack` refuses what is below anything else, in the same words."""
+
+    def __init__(self) -> None:
+        self._good: set[str] = {""}
+        self._others: set[str] = set()
+
+    def hold(self, entry: Entry, *, flat: bool) -> bool:
+        """Return whether an entry takes the place of a folder of this layer. Raises `LayerRefused`."""
+        parts = entry.path.split("/")
+        above = "/".join(parts[:-1])
+        if above not in self._good:
+            for end in range(1, len(parts)):
+                folder = "/".join(parts[:end])
+                if parts[end - 1].startswith(_HIDES) and not flat:
+                    raise LayerRefused(f"{folder!r} removes a file, and has others in it")
+                if folder in self._others:
+                    raise LayerRefused(f"{folder!r} is not a folder, but has files in it")
+                self._good.add(folder)
+        if entry.kind == "dir":
+            self._others.discard(entry.path)
+        elif entry.path:
+            self._others.add(entry.path)
+            if entry.path in self._good:
+                below = f"{entry.path}/"
+                self._good = {path for path in self._good if not f"{path}/".startswith(below)}
+                return True
+        return False
 
 
 def _is_mark(path: str, layer: LayerFiles) -> bool:
@@ -60,6 +105,8 @@ def _is_mark(path: str, layer: LayerFiles) -> bool:
     if base == _OPAQUE:
         layer.emptied.append(folder)
     elif base.startswith(_HIDES):
+        if base.removeprefix(_HIDES) in ("", ".", ".."):
+            raise LayerRefused(f"{path!r} removes nothing that has a name")
         layer.gone.append(posixpath.join(folder, base.removeprefix(_HIDES)))
     else:
         return False
