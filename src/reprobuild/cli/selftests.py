@@ -18,7 +18,7 @@ from ..selftest.agreement import Agreement, compare
 from ..selftest.cost import CostReport
 from ..selftest.fleet import Fleet, Machine, fleet
 from ..selftest.pages import cost_plot, fleet_page
-from ..selftest.report import Mode, SelfTestReport
+from ..selftest.report import LARGEST, Mode, SelfTestReport
 from ..selftest.run import Gpu, run_cost
 from ..selftest.summary import summary
 from .common import as_json, columns, emit, gpu, table
@@ -101,7 +101,8 @@ COMMANDS: tuple[click.Command, ...] = (selftest,)
 def read_report(path: Path) -> SelfTestReport:
     """Read a report from a file. Raises `SelfTestError`, which names the file."""
     try:
-        return SelfTestReport.parse_kept(path.read_bytes())
+        with path.open("rb") as file:
+            return SelfTestReport.parse_kept(file.read(LARGEST + 1))
     except OSError as error:
         raise SelfTestError(f"{path}: {error.strerror}") from None
     except SelfTestError as error:

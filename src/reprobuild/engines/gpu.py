@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..errors import HostError
 from ..host import process
 from ..host.sandbox import Bind, Device, is_device
+from ..request.yaml_reader import load_yaml
 
 CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 KIND = "nvidia.com/gpu"
@@ -97,8 +96,8 @@ def _driver_libraries() -> list[Path]:
 def _read(path: Path) -> Mapping[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
-        spec = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        spec = json.loads(text) if path.suffix == ".json" else load_yaml(text)
+    except (OSError, ValueError, RecursionError) as error:
         raise _bad(path, str(error)) from None
     if not isinstance(spec, dict):
         raise _bad(path, "not a table")

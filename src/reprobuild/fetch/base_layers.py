@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +12,7 @@ from ..errors import LockError
 from ..host.console import Console
 from ..host.home import size_text, storage_errors
 from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer
-from ..oci.documents import DOCUMENT_LIMIT, sha256
+from ..oci.documents import DOCUMENT_LIMIT, parse_json, sha256
 from ..registry.client import Registry, Target
 from ..request.reference import DOCKER_HUB, Reference
 from .download import Download, Patience, Stop, Wanted
@@ -110,8 +109,8 @@ def _document(
 
 def _parsed(data: bytes, base: BaseImage) -> Any:
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
+        return parse_json(data)
+    except ValueError:
         raise _other(base, "a document of the locked digest is not JSON") from None
 
 

@@ -15,6 +15,7 @@ from ..selftest.run import Runner
 from .common import Imported
 
 _SECONDS = 120.0
+_MOST_OUTPUT = 8 << 20
 
 
 def read_image(runner: Runner, image: str) -> Imported:
@@ -35,10 +36,10 @@ def read_image(runner: Runner, image: str) -> Imported:
 def parse_inventory(output: bytes, image: str) -> Imported:
     """Read what ``in_image/inventory.py`` said. Raises `ImageError` when that is something else."""
     try:
-        data: dict[str, Any] = json.loads(output)
+        data: dict[str, Any] = json.loads(output[:_MOST_OUTPUT])
         python, cuda = str(data["python"]), data["cuda"]
         found = [(str(p["name"]), str(p["version"]), bool(p["direct"])) for p in data["packages"]]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         raise ImageError(f"{image}: its python3 printed unexpected output") from None
     direct = [f"{name} {version}" for name, version, is_direct in found if is_direct]
     if direct:

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..errors import RequestError
+from ..request.yaml_reader import MOST_TEXT, load_yaml
 from .model import Lock
 
 PLATFORMS = {"linux/amd64": "linux-64", "linux/arm64": "linux-aarch64"}
@@ -213,7 +212,8 @@ def _quiet(file: Path) -> Iterator[None]:
 
 def _yaml(file: Path) -> Mapping[str, Any]:
     try:
-        data = yaml.safe_load(file.read_text("utf-8"))
+        with file.open(encoding="utf-8") as opened:
+            data = load_yaml(opened.read(MOST_TEXT + 1))
     except FileNotFoundError:
         raise RequestError(f"{file}: no such file") from None
     except UnicodeDecodeError:
@@ -222,8 +222,8 @@ def _yaml(file: Path) -> Mapping[str, Any]:
         ) from None
     except OSError as error:
         raise RequestError(f"{file}: cannot be read: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        raise RequestError(f"{file}: not valid YAML: {' '.join(str(error).split())}") from None
+    except ValueError as error:
+        raise RequestError(f"{file}: not valid YAML: {error}") from None
     if not isinstance(data, dict):
         raise RequestError(f"{file}: not a conda environment or lock")
     return data

@@ -12,7 +12,6 @@ import configparser
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from ..errors import HostError
+from ..request.toml_reader import load_toml
 
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "PIP_CERT")
 
@@ -212,7 +212,7 @@ def _uv_files() -> Iterator[tuple[Path, Mapping[str, Any]]]:
         paths = [_config_home() / "uv/uv.toml", *[path for path in system if path.is_file()][:1]]
     for path in paths:
         try:
-            yield path, tomllib.loads(path.read_text("utf-8"))
+            yield path, load_toml(path.read_text("utf-8"))
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ImageError, RegistryError
 from ..net.debian_mirrors import architecture
+from ..oci.documents import parse_json
 from ..render.image_config import LABEL
 from .client import Registry, Target
 
@@ -47,7 +47,7 @@ def read_remote(target: Target) -> Remote:
 
 def _json(data: bytes, target: Target) -> dict[str, Any]:
     try:
-        found = json.loads(data)
+        found = parse_json(data)
     except ValueError:
         found = None
     if not isinstance(found, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -16,7 +15,7 @@ from ..host.host import Host
 from ..in_image.selftest.names import FORBIDDEN
 from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer, parse_layer
 from ..lock.model import MACHINES, Lock
-from ..oci.documents import sha256
+from ..oci.documents import parse_json, sha256
 from ..oci.file_tree import read_layers
 from ..request.model import Request
 from ..request.reference import Reference
@@ -167,7 +166,7 @@ def _layers(manifest: Mapping[str, Any], config: Mapping[str, Any], name: str) -
 
 def _json(data: bytes, name: str) -> dict[str, Any]:
     try:
-        found = json.loads(data)
+        found = parse_json(data)
     except ValueError:
         found = None
     if not isinstance(found, dict):

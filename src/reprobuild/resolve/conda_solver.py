@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
 from ..errors import HostError, ResolveError
 from ..host import process
 from ..host.limits import guarded, of_steps
 from ..lock.model import CondaPackage
 from ..net.session import scrub, without_credentials
+from ..request.yaml_reader import load_yaml
 
 _ARCHSPEC = {"linux-64": "x86_64", "linux-aarch64": "aarch64"}
 _KERNEL = "5.10"
@@ -174,10 +173,10 @@ def _alias() -> str | None:
 def _condarc() -> Mapping[str, object]:
     file = Path(os.environ.get("CONDARC") or Path.home() / ".condarc")
     try:
-        data = yaml.safe_load(file.read_text("utf-8"))
+        data = load_yaml(file.read_text("utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError) as error:
         raise HostError(f"{file}: cannot be read as conda's settings: {error}", hint="correct it") from None
     return data if isinstance(data, dict) else {}
 

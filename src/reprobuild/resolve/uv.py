@@ -6,7 +6,6 @@ import os
 import re
 import sys
 import tempfile
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
@@ -23,6 +22,7 @@ from ..host.process import Completed, ProcessTimeout, run
 from ..lock.model import Lock, PythonPackage, Wheel
 from ..net.index_settings import check_no_backend
 from ..net.session import scrub, uv_environment, without_credentials
+from ..request.toml_reader import load_toml
 from .target import TargetPython
 from .torch import end_of
 from .uv_standins import write_standins
@@ -179,7 +179,7 @@ def _read(
     text: str, target: TargetPython, base: str, session: requests.Session, provided: Collection[str] = ()
 ) -> tuple[PythonPackage, ...]:
     try:
-        lock = Pylock.from_dict(tomllib.loads(text))
+        lock = Pylock.from_dict(load_toml(text))
     except (PylockValidationError, ValueError) as error:
         raise ResolveError(
             f"uv's output cannot be read: {error}", hint="install another version of uv"

@@ -8,7 +8,7 @@ from types import NoneType
 from typing import Any
 
 from ..errors import SelfTestError
-from .report import GPU_TYPES, NUMBER, SCHEMA, Types, fields, load, program_of
+from .report import GPU_TYPES, NUMBER, SCHEMA, Types, check_facts, fields, load, program_of
 
 _REPORT: Types = {
     "schema": int,
@@ -68,6 +68,7 @@ class CostReport:
         if report["mode"] != "cost":
             raise SelfTestError(f"self-test report.mode: {report['mode']!r} is not cost")
         gpu = fields(report["gpu"], "report.gpu", GPU_TYPES)
+        check_facts(report)
         costs = tuple(
             Cost(**fields(item, f"report.costs[{i}]", _COST)) for i, item in enumerate(report["costs"])
         )

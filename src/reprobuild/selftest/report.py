@@ -7,7 +7,9 @@ report that cannot be read in full is a `SelfTestError`.
 from __future__ import annotations
 
 import json
+import math
 import re
+import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import NoneType
@@ -16,6 +18,8 @@ from typing import Any, Literal, get_args
 from ..errors import SelfTestError
 
 SCHEMA = 3
+LARGEST = 64 << 20
+"""Bytes of a report; one with all values has two million."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -112,6 +116,7 @@ class SelfTestReport:
             )
         report = fields(table, "report", _REPORT)
         gpu = fields(report["gpu"], "report.gpu", GPU_TYPES)
+        check_facts(report)
         checks = tuple(_check(item, f"report.checks[{i}]") for i, item in enumerate(report["checks"]))
         if not any(check.status in ("passed", "failed") for check in checks):
             raise SelfTestError("self-test report: no check was run")
@@ -183,6 +188,8 @@ def load(data: bytes) -> dict[str, Any]:
     """Read JSON of our schema. Raises `SelfTestError`."""
     if not data.strip():
         raise SelfTestError("the self-test wrote no report")
+    if len(data) > LARGEST:
+        raise SelfTestError(f"the self-test's report has more than {LARGEST:,} bytes")
     try:
         table = json.loads(data)
     except (ValueError, RecursionError) as error:  # also bytes that are not UTF-8
@@ -243,8 +250,46 @@ def fields(value: object, where: str, types: Types) -> dict[str, Any]:
         raise SelfTestError(f"self-test {where}.{key}: {'unknown key' if key in value else 'missing'}")
     for key, kind in types.items():
         if not isinstance(value[key], kind) or (isinstance(value[key], bool) and kind is not bool):
-            raise SelfTestError(f"self-test {where}.{key}: {value[key]!r} is of the wrong type")
+            raise SelfTestError(f"self-test {where}.{key}: {_shown(value[key])} is of the wrong type")
+        if isinstance(value[key], int | float):
+            _check_number(value[key], f"{where}.{key}")
     return value
+
+
+def check_facts(report: Mapping[str, Any]) -> None:
+    """Hold ``versions``, and ``cpu`` and ``gpu`` of ``scope``, to tables of plain values or nothing.
+
+    Which keys they have depends on the program that made the report. Raises `SelfTestError`.
+    """
+    tables = {"versions": report["versions"]}
+    for key, value in report["scope"].items():
+        if key not in ("cpu", "gpu"):
+            raise SelfTestError(f"self-test report.scope.{key}: unknown key")
+        tables |= {} if value is None else {f"scope.{key}": value}
+    for where, table in tables.items():
+        if not isinstance(table, dict):
+            raise SelfTestError(f"self-test report.{where}: {_shown(table)} is of the wrong type")
+        for key, value in table.items():
+            if not isinstance(value, str | int | float | NoneType):
+                raise SelfTestError(f"self-test report.{where}.{key}: {_shown(value)} is of the wrong type")
+            if isinstance(value, int | float):
+                _check_number(value, f"report.{where}.{key}")
+
+
+def _check_number(value: float, where: str) -> None:
+    if abs(value) >= 1 << 63 or math.isnan(value):
+        raise SelfTestError(f"self-test {where}: {_shown(value)} is out of range")
+
+
+def _texts(values: list[Any], where: str) -> tuple[str, ...]:
+    for value in values:
+        if not isinstance(value, str):
+            raise SelfTestError(f"self-test {where}: {_shown(value)} is of the wrong type")
+    return tuple(values)
+
+
+def _shown(value: object) -> str:
+    return textwrap.shorten(repr(value), 80)
 
 
 def program_of(report: Mapping[str, Any]) -> str:
@@ -271,8 +316,8 @@ def _check(value: object, where: str) -> CheckResult:
     return CheckResult(
         **{
             **found,
-            "compares": tuple(map(str, found["compares"])),
-            "notes": tuple(map(str, found["notes"])),
+            "compares": _texts(found["compares"], f"{where}.compares"),
+            "notes": _texts(found["notes"], f"{where}.notes"),
             "detail": tuple(Mismatch(**item) for item in detail),
         }
     )

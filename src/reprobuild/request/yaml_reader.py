@@ -1,0 +1,49 @@
+"""YAML files that may be a stranger's, parsed within bounds. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+MOST_TEXT = 8 << 20
+"""Characters of a YAML file; a conda-lock.yml of 500 packages for three platforms has a million."""
+
+MOST_LINE = 1 << 16
+"""Characters of a line: PyYAML takes the square of the length of a number like ``1:1:1``."""
+
+MOST_VALUES = 1_000_000
+"""Values once each alias is written out: nine of nine aliases each stand for 387 million."""
+
+
+def load_yaml(text: str) -> Any:
+    """Parse YAML with plain values alone. Raises `ValueError` for what is not valid, or out of bounds."""
+    if len(text) > MOST_TEXT:
+        raise ValueError(f"it has more than {MOST_TEXT:,} characters")
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > MOST_LINE:
+            raise ValueError(f"line {number} has more than {MOST_LINE:,} characters")
+    try:
+        found = yaml.safe_load(text)
+        _count(found, 0)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    except (TypeError, AttributeError, OverflowError) as error:  # a key that is a list; a date out of range
+        raise ValueError(f"{type(error).__name__}: {error}") from None
+    return found
+
+
+def _count(value: object, before: int) -> int:
+    """Count values, an alias's each time. Raises `RecursionError` for one that holds itself."""
+    total = before + 1
+    if total > MOST_VALUES:
+        raise ValueError(f"it has more than {MOST_VALUES:,} values, with its aliases written out")
+    if isinstance(value, dict):
+        for key, each in value.items():
+            total = _count(each, _count(key, total))
+    elif isinstance(value, list | tuple | set):
+        for each in value:
+            total = _count(each, total)
+    return total

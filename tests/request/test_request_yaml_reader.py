@@ -1,0 +1,45 @@
+"""YAML that is made to cost; what ordinary files say is tested where they are read."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from reprobuild.request.yaml_reader import MOST_LINE, MOST_TEXT, load_yaml
+
+LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x" * (MOST_TEXT + 1), "more than 8,388,608 characters"),
+        ("[" * 5000, "nested too deeply"),
+        ("a: " + "1:" * MOST_LINE, "line 1 has more than 65,536 characters"),
+        (LAUGHS, "more than 1,000,000 values, with its aliases written out"),
+        ("a: &a [*a]", "nested too deeply"),
+        ("a: " + "9" * 5000, "Exceeds the limit"),
+        ("[a]: b", "unhashable|acceptable"),
+        ("a: 2024-13-45", "month must be in"),
+        ("!!python/object/apply:os.system [true]", "could not determine a constructor"),
+        ("a: 'b", "found unexpected end of stream"),
+        ("a: \x00", "special characters are not allowed"),
+    ],
+    ids=lambda each: each[:12],
+)
+def test_what_is_out_of_bounds(text: str, reason: str) -> None:
+    before = time.process_time()
+    with pytest.raises(ValueError, match=reason):
+        load_yaml(text)
+    assert time.process_time() - before < 5
+
+
+def test_aliases_within_reason() -> None:
+    assert load_yaml("a: &a [1, x]\nb: *a\nc: {<<: {d: 1:30}}") == {
+        "a": [1, "x"],
+        "b": [1, "x"],
+        "c": {"d": 90},
+    }
