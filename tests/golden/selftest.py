@@ -60,6 +60,7 @@ import contextlib
 import faulthandler
 import hashlib
 import importlib
+import importlib.metadata
 import importlib.util
 import json
 import math
@@ -72,6 +73,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -80,12 +82,14 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
-from typing import Any, TYPE_CHECKING, TextIO, TypeVar
+from typing import Any, BinaryIO, TYPE_CHECKING, TextIO, TypeVar
 
 
 # --- names ------------------------------------------------------------------------------------------------
@@ -199,6 +203,7 @@ class Check:
     order: int = 0
     hooked: bool = False
     missing: Callable[[str], str] | None = None
+    once: bool = False
 
 
 CHECKS: dict[str, Check] = {}
@@ -214,6 +219,7 @@ def check(
     anywhere: bool = False,
     hooked: bool = False,
     missing: Callable[[str], str] | None = None,
+    once: bool = False,
 ) -> Callable[[Callable[[str], Results]], Callable[[str], Results]]:
     """Register a function as a check: its name with dashes, and what its docstring says that it proves.
 
@@ -221,6 +227,7 @@ def check(
     "prove". ``anywhere``: its results on the CPU depend on the versions alone, as those of a golden check do.
     ``hooked``: it cannot pass without the import hook, so it is not run where that is known to be gone.
     ``missing``: returns what the check lacks on a device, and how to add it, or nothing.
+    ``once``: one of the two interpreters runs it, since it is about files, and takes long.
     """
 
     def register(function: Callable[[str], Results]) -> Callable[[str], Results]:
@@ -237,6 +244,7 @@ def check(
             order=order,
             hooked=hooked,
             missing=missing,
+            once=once,
         )
         return function
 
@@ -793,14 +801,13 @@ def sums(device: str) -> Results:
 @check(WITHIN, ACROSS, devices=BOTH, order=385)
 def attention(device: str) -> Results:
     """Scaled dot product attention repeats, each backend that there is."""
-    module = importlib.import_module("torch.nn.attention")
     results = {}
     for backend in ("MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"):
-        kind = getattr(module.SDPBackend, backend, None)
-        if kind is None:
+        only = attention_by(backend)
+        if only is None:
             continue
         try:
-            with module.sdpa_kernel(kind), warnings.catch_warnings():
+            with only, warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it warns why a backend does not do
                 found = attended(device, backend)
         except RuntimeError:
@@ -810,6 +817,21 @@ def attention(device: str) -> Results:
         results.update({f"{backend} {name}": value for name, value in found.items()})
     note("backends: " + ", ".join(sorted({name.split()[0] for name in results})))
     return results
+
+
+def attention_by(backend: str) -> AbstractContextManager[object] | None:
+    """Return a context in which attention has one backend; None where this torch lacks it."""
+    try:
+        module = importlib.import_module("torch.nn.attention")
+        kind = getattr(module.SDPBackend, backend, None)
+        found: AbstractContextManager[object] | None = None if kind is None else module.sdpa_kernel(kind)
+    except (ImportError, AttributeError):  # torch before 2.3 has a switch for each
+        switches = {"FLASH_ATTENTION": "flash", "MATH": "math", "EFFICIENT_ATTENTION": "mem_efficient"}
+        if backend not in switches:
+            return None
+        chosen = {f"enable_{name}": key == backend for key, name in switches.items()}
+        found = torch.backends.cuda.sdp_kernel(**chosen)
+    return found
 
 
 def attended(device: str, backend: str) -> dict[str, torch.Tensor]:
@@ -1720,6 +1742,273 @@ def hash_seed(_: str) -> Results:
     return {"set": list({f"word {i}" for i in range(50)}), "hash": hash("reprobuild")}
 
 
+# --- linkage ----------------------------------------------------------------------------------------------
+# Shared objects (ELF) and the libraries that they need: read from their headers, never loaded.
+
+PT_LOAD, PT_DYNAMIC = 1, 2
+DT_NEEDED, DT_STRTAB, DT_SONAME = 1, 5, 14
+SYSTEM_FOLDERS = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
+MOST_DYNAMIC = 1 << 20
+"""Bytes of a dynamic section, or of a name in it, that are read at most."""
+
+DRIVER = re.compile(r"lib(cuda|nvidia-[a-z0-9-]+|nvcuvid|nvoptix|hsa-runtime64|amdhip64)\.so(\.[0-9.]+)?")
+"""Libraries of a GPU's driver, which the host brings."""
+
+CUDA_MAJOR = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.([0-9]+)(?:\..*)?")
+"""Libraries of CUDA whose number is that of CUDA itself."""
+
+DEBIAN_EXCEPTIONS = {
+    **dict.fromkeys(("glib-2.0", "gthread-2.0", "gobject-2.0", "gio-2.0", "gmodule-2.0"), "libglib2.0-0"),
+    "GLU": "libglu1-mesa",
+    "asound": "libasound2",
+    "lzma": "liblzma5",
+    "EGL": "libegl1",
+}
+"""Libraries, without lib and number, whose Debian package is not named by the rule of Debian's policy."""
+
+
+@dataclass(frozen=True)
+class SharedObject:
+    """What a shared object says of itself."""
+
+    path: str
+    soname: str
+    needed: tuple[str, ...]
+
+
+def shared_object(path: str) -> SharedObject | None:
+    """Return what a file's dynamic section names; None where it has none, or is no 64-bit ELF file."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 -- faster at 10,000 files
+            entries = dynamic_entries(file)
+            if entries is None:
+                return None
+            names = [(tag, text) for tag, text in entries if tag in (DT_NEEDED, DT_SONAME)]
+    except (OSError, struct.error, ValueError):
+        return None
+    soname = next((text for tag, text in names if tag == DT_SONAME), Path(path).name)
+    return SharedObject(path, soname, tuple(text for tag, text in names if tag == DT_NEEDED))
+
+
+def dynamic_entries(file: BinaryIO) -> list[tuple[int, str]] | None:
+    """Return tag and text of the entries of a dynamic section that name a library."""
+    head = file.read(64)
+    if len(head) < 64 or head[:6] != b"\x7fELF\x02\x01":
+        return None
+    offset, size, count = struct.unpack_from("<Q", head, 32)[0], *struct.unpack_from("<HH", head, 54)
+    file.seek(offset)
+    table = file.read(size * count)
+    segments = [struct.unpack_from("<IIQQQQ", table, index * size) for index in range(count)]
+    dynamic = next((segment for segment in segments if segment[0] == PT_DYNAMIC), None)
+    if dynamic is None:
+        return None
+    file.seek(dynamic[2])
+    raw = file.read(min(dynamic[5], MOST_DYNAMIC))
+    pairs = list(struct.iter_unpack("<QQ", raw[: len(raw) // 16 * 16]))
+    strings = next(value for tag, value in pairs if tag == DT_STRTAB)
+    start = next(s[2] + strings - s[3] for s in segments if s[0] == PT_LOAD and s[3] <= strings < s[3] + s[5])
+    found = []
+    for tag, value in pairs:
+        if tag in (DT_NEEDED, DT_SONAME):
+            file.seek(start + value)
+            found.append((tag, file.read(4096).split(b"\0")[0].decode("utf-8", "replace")))
+        if tag == 0:
+            break
+    return found
+
+
+def shared_objects(folder: str) -> Iterator[SharedObject]:
+    """Give the shared objects below a folder, in the order of their paths."""
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted(files):
+            if name.endswith(".so") or ".so." in name:
+                found = shared_object(os.path.join(place, name))  # noqa: PTH118 -- as above
+                if found is not None:
+                    yield found
+
+
+@cache
+def installed_objects() -> tuple[SharedObject, ...]:
+    """Return the shared objects of the environment."""
+    return tuple(shared_objects(sys.prefix))
+
+
+@cache
+def library_names() -> frozenset[str]:
+    """Return the names of the libraries in the environment, and where the system keeps its own."""
+    names = {name for each in installed_objects() for name in (each.soname, Path(each.path).name)}
+    for folder in SYSTEM_FOLDERS:
+        for _, _, files in os.walk(folder):
+            names.update(name for name in files if ".so" in name)
+    return frozenset(names)
+
+
+def missing(objects: Sequence[SharedObject]) -> list[str]:
+    """Return the libraries that shared objects need and nothing in the image has; not those of a driver."""
+    needed = {name for each in objects for name in each.needed if not DRIVER.fullmatch(name)}
+    return sorted(name for name in needed if "/" not in name and name not in library_names())
+
+
+def debian_package(library: str) -> str:
+    """Return the Debian package that has a library, by the rule of Debian's policy (8.1) for its name."""
+    stem, _, number = library.removeprefix("lib").partition(".so")
+    if stem in DEBIAN_EXCEPTIONS:
+        return DEBIAN_EXCEPTIONS[stem]
+    number = number.removeprefix(".")
+    dash = "-" if stem[-1:].isdigit() and number else ""
+    return f"lib{stem}{dash}{number}".lower().replace("_", "-")
+
+
+# --- requested --------------------------------------------------------------------------------------------
+# The packages that the request names: each can be imported, and none is made for another CUDA.
+
+IMPORT_SECONDS = 60.0
+"""How long one package may take to be imported."""
+
+ASIDE = re.compile(r"_.*|tests?|testing|docs?|examples?|scripts?|benchmarks?|conftest|setup|tools?")
+"""Names at the top of a distribution that are not what its users import, where it has others."""
+
+WANTS_GPU = re.compile(r"(?!ModuleNotFoundError).*(cuda|gpu|nvidia|driver)", re.IGNORECASE)
+
+
+def requested_names() -> list[str]:
+    """Return the names of the packages that the request of the image's lock names; raises `NotRun`."""
+    lock = image_file("pylock.toml")
+    try:
+        text = lock.read_text("utf-8")
+    except OSError:
+        raise NotRun(f"{lock} does not exist") from None
+    try:
+        parser: Any = importlib.import_module("tomllib")
+    except ImportError:  # before Python 3.11
+        parser = importlib.import_module("pip._vendor.tomli")
+    table = parser.loads(text)["tool"]["reprobuild"]["request"]
+    names = [re.match(r"[A-Za-z0-9._-]+", each) for each in table["packages"]]
+    return sorted({re.sub(r"[-_.]+", "-", name[0]).lower() for name in names if name})
+
+
+def distribution_of(name: str) -> importlib.metadata.Distribution | None:
+    """Return an installed distribution; None where there is none, as for packages of conda's."""
+    try:
+        return importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def modules_of(found: importlib.metadata.Distribution, name: str) -> list[str]:
+    """Return the modules that a distribution is imported by, from the list of its files (RECORD).
+
+    Where one has the distribution's name it is that one; else all at the top, without tests and the like.
+    """
+    tops: dict[str, bool] = {}
+    for file in found.files or ():
+        form = re.fullmatch(r"([A-Za-z_]\w*)(\.py|(?:\.[\w-]+)?\.so)", file.parts[0])
+        if len(file.parts) == 1 and form is not None:
+            tops[form[1]] = True
+        elif len(file.parts) > 1 and file.parts[0].isidentifier() and file.name.endswith((".py", ".so")):
+            tops[file.parts[0]] = tops.get(file.parts[0], False) or file.parts[1:] == ("__init__.py",)
+    named = [top for top in tops if re.sub(r"[-_.]+", "-", top).lower() == name]
+    if named:
+        return named
+    regular = sorted(top for top, whole in tops.items() if whole) or namespaced(found, tops)
+    return [top for top in regular if not ASIDE.fullmatch(top)] or regular[:1]
+
+
+def namespaced(found: importlib.metadata.Distribution, tops: Collection[str]) -> list[str]:
+    """Return the packages just below namespaces that distributions share, as in ``google.protobuf``."""
+    files = found.files or ()
+    below = {f"{f.parts[0]}.{f.parts[1]}" for f in files if len(f.parts) == 3 and f.name == "__init__.py"}
+    return sorted(
+        each for each in below if each.split(".")[0] in tops and each.replace(".", "").isidentifier()
+    )
+
+
+def objects_of(found: importlib.metadata.Distribution) -> list[SharedObject]:
+    """Return the shared objects of a distribution."""
+    paths = {
+        os.path.realpath(str(found.locate_file(file))) for file in found.files or () if ".so" in file.name
+    }
+    return [each for each in installed_objects() if os.path.realpath(each.path) in paths]
+
+
+def import_error(module: str) -> str:
+    """Import a module in a process of its own; return the last line of what went wrong, or nothing."""
+    command = [sys.executable, "-c", f"import {module}"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=IMPORT_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return f"it takes longer than {IMPORT_SECONDS:.0f} s"
+    if done.returncode < 0:
+        return f"the process was ended by signal {-done.returncode}"
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return (lines[-1] if lines else f"exit status {done.returncode}")[:500] if done.returncode else ""
+
+
+def cure(libraries: Sequence[str]) -> str:
+    """Return what to write into the request for libraries that are missing."""
+    packages = sorted({debian_package(library) for library in libraries if not CUDA_MAJOR.fullmatch(library)})
+    listed = ", ".join(f'"{package}"' for package in packages)
+    return f"; no package of the image has {', '.join(libraries)}" + (
+        f": add apt = [{listed}]" if packages else ""
+    )
+
+
+@check(SETTING, order=960, once=True)
+def requested_imports(_: str) -> Results:
+    """Every package that the request names can be imported, each in a process of its own."""
+    found = {name: distribution_of(name) for name in requested_names()}
+    modules = {
+        module: (name, each) for name, each in found.items() if each for module in modules_of(each, name)
+    }
+    if not modules:
+        raise NotRun("the request names no packages")
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        errors = dict(zip(modules, pool.map(import_error, modules), strict=True))
+    lines = []
+    for module, error in errors.items():
+        name, each = modules[module]
+        libraries = missing(objects_of(each)) if error else []
+        if error and not libraries and WANTS_GPU.match(error) and gpu_missing():
+            note(f"{name} cannot be imported without a GPU: {error}")
+        elif error:
+            text = error + (cure(libraries) if libraries else "")
+            lines.append({"what": f"import {module} ({name})", "expected": "no error", "got": text})
+    if lines:
+        raise Failed(f"cannot be imported: {', '.join(line['what'].split()[1] for line in lines)}", lines)
+    note(f"{len(modules)} modules")
+    return None
+
+
+@check(SETTING, order=965, once=True)
+def linked_cuda(_: str) -> Results:
+    """No package links CUDA's libraries of another major version alone than the image has."""
+    objects = installed_objects()
+    have = {form[1] for each in objects if (form := CUDA_MAJOR.fullmatch(Path(each.path).name))}
+    if not have:
+        raise NotRun("the image has no CUDA libraries")
+    wants: dict[str, dict[str, str]] = {}
+    for each in objects:
+        parts = Path(each.path).parts
+        at = parts.index("site-packages") + 1 if "site-packages" in parts else 0
+        for library in each.needed:
+            if at and (form := CUDA_MAJOR.fullmatch(library)):
+                wants.setdefault(parts[at], {})[form[1]] = library
+    # A package with an object for each CUDA loads the one that fits, as bitsandbytes does.
+    wrong = {name: found for name, found in wants.items() if not have & found.keys()}
+    if wrong:
+        expected = f"CUDA {', '.join(sorted(have))}"
+        detail = [
+            {"what": name, "expected": expected, "got": ", ".join(found.values())}
+            for name, found in wrong.items()
+        ]
+        raise Failed(f"built for another CUDA: {', '.join(wrong)}", detail)
+    for name in sorted({Path(each.path).name for each in objects if missing([each])}):
+        lacking = missing([each for each in objects if Path(each.path).name == name])
+        note(f"{name} needs {', '.join(lacking)}, which no package of the image has")
+    return None
+
+
 # --- cases ------------------------------------------------------------------------------------------------
 # Operations that have had no deterministic algorithm in some version of torch.
 
@@ -2541,8 +2830,9 @@ def report_of(
     start = time.monotonic()
     pair: list[Interpreter] = []
     try:
-        for _ in range(2):
-            pair.append(Interpreter(names, device, mode))  # noqa: PERF401 -- the first must be known if the second fails
+        for number in range(2):
+            own = [name for name in names if not (number and CHECKS[name].once)]
+            pair.append(Interpreter(own, device, mode))
         for interpreter in pair:
             interpreter.finish(start + limit)
     finally:
@@ -2555,7 +2845,8 @@ def report_of(
         for where in CHECKS[name].devices:
             if where == "cuda" and not gpu["tested"] and device != "cuda":
                 continue
-            seen = (interpreter.outcomes.get((name, where)) for interpreter in pair)
+            saw = [pair[0]] * 2 if CHECKS[name].once else pair
+            seen = (interpreter.outcomes.get((name, where)) for interpreter in saw)
             outcome = judge(CHECKS[name], *seen, processors=len(os.sched_getaffinity(0)))
             checks.append(entry(CHECKS[name], where, outcome))
     for checked in (CHECKS[name] for name in left_out):

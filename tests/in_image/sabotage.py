@@ -209,6 +209,27 @@ def another_version() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def package_that_breaks() -> Iterator[None]:
+    """Let the image's lock name a package whose module is not there."""
+    path = PROGRAM.with_name("pylock.toml")
+    path.write_text("[tool.reprobuild.request]\npackages = ['numpy']\n")
+    try:
+        with mock.patch.object(selftest, "modules_of", return_value=["nonsense"]):
+            yield
+    finally:
+        path.unlink()
+
+
+def package_of_another_cuda() -> Any:
+    """Let the image have CUDA 12, and a package that links CUDA 13."""
+    objects = (
+        selftest.SharedObject("/cuda/libcudart.so.12", "libcudart.so.12", ()),
+        selftest.SharedObject("/lib/site-packages/audio/a.so", "a.so", ("libcudart.so.13",)),
+    )
+    return mock.patch.object(selftest, "installed_objects", return_value=objects)
+
+
+@contextlib.contextmanager
 def another_file(name: str) -> Iterator[None]:
     """Let the image's manifest name other bytes than those of a file."""
     path = PROGRAM.with_name("manifest.tsv")
@@ -347,6 +368,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "setting-seed: not used": lambda: variable("REPROBUILD_SEED", "12345"),
     "setting-kept: a convolution turns benchmark on": convolution_that_races,
     "setting-versions: another NumPy": another_version,
+    "requested-imports: a module is missing": package_that_breaks,
+    "linked-cuda: another major version": package_of_another_cuda,
     "one-cuda-copy: two of one library": two_libraries,
     "one-cuda-copy: another folder's": stray_library,
     "setting-hook: turned off": lambda: variable("REPROBUILD_DETERMINISM", "off"),

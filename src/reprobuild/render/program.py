@@ -11,6 +11,7 @@ from .. import assets
 MODULES = (
     *("names", "location", "outcomes", "registry", "libraries", "exact", "power", "gradients", "flags"),
     *("machine", "operations", "data", "training", "settings", "installed", "subnormals", "ranks", "seeds"),
+    *("linkage", "requested"),
     *("cases", "documented", "compilation", "golden", "controls", "cost", "child", "parent", "text"),
     "command_line",
 )

@@ -70,6 +70,7 @@ from . import (  # noqa: F401 -- they register their checks
     installed,
     operations,
     ranks,
+    requested,
     seeds,
     settings,
     subnormals,

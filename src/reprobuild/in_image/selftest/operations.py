@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from .exact import indices, numbers
 from .gradients import filled, module_with_gradients, with_gradients
@@ -212,14 +213,13 @@ def sums(device: str) -> Results:
 @check(WITHIN, ACROSS, devices=BOTH, order=385)
 def attention(device: str) -> Results:
     """Scaled dot product attention repeats, each backend that there is."""
-    module = importlib.import_module("torch.nn.attention")
     results = {}
     for backend in ("MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"):
-        kind = getattr(module.SDPBackend, backend, None)
-        if kind is None:
+        only = attention_by(backend)
+        if only is None:
             continue
         try:
-            with module.sdpa_kernel(kind), warnings.catch_warnings():
+            with only, warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it warns why a backend does not do
                 found = attended(device, backend)
         except RuntimeError:
@@ -229,6 +229,21 @@ def attention(device: str) -> Results:
         results.update({f"{backend} {name}": value for name, value in found.items()})
     note("backends: " + ", ".join(sorted({name.split()[0] for name in results})))
     return results
+
+
+def attention_by(backend: str) -> AbstractContextManager[object] | None:
+    """Return a context in which attention has one backend; None where this torch lacks it."""
+    try:
+        module = importlib.import_module("torch.nn.attention")
+        kind = getattr(module.SDPBackend, backend, None)
+        found: AbstractContextManager[object] | None = None if kind is None else module.sdpa_kernel(kind)
+    except (ImportError, AttributeError):  # torch before 2.3 has a switch for each
+        switches = {"FLASH_ATTENTION": "flash", "MATH": "math", "EFFICIENT_ATTENTION": "mem_efficient"}
+        if backend not in switches:
+            return None
+        chosen = {f"enable_{name}": key == backend for key, name in switches.items()}
+        found = torch.backends.cuda.sdp_kernel(**chosen)
+    return found
 
 
 def attended(device: str, backend: str) -> dict[str, torch.Tensor]:

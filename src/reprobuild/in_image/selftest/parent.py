@@ -134,8 +134,9 @@ def report_of(
     start = time.monotonic()
     pair: list[Interpreter] = []
     try:
-        for _ in range(2):
-            pair.append(Interpreter(names, device, mode))  # noqa: PERF401 -- the first must be known if the second fails
+        for number in range(2):
+            own = [name for name in names if not (number and CHECKS[name].once)]
+            pair.append(Interpreter(own, device, mode))
         for interpreter in pair:
             interpreter.finish(start + limit)
     finally:
@@ -148,7 +149,8 @@ def report_of(
         for where in CHECKS[name].devices:
             if where == "cuda" and not gpu["tested"] and device != "cuda":
                 continue
-            seen = (interpreter.outcomes.get((name, where)) for interpreter in pair)
+            saw = [pair[0]] * 2 if CHECKS[name].once else pair
+            seen = (interpreter.outcomes.get((name, where)) for interpreter in saw)
             outcome = judge(CHECKS[name], *seen, processors=len(os.sched_getaffinity(0)))
             checks.append(entry(CHECKS[name], where, outcome))
     for checked in (CHECKS[name] for name in left_out):

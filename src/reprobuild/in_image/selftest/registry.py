@@ -22,6 +22,7 @@ class Check:
     order: int = 0
     hooked: bool = False
     missing: Callable[[str], str] | None = None
+    once: bool = False
 
 
 CHECKS: dict[str, Check] = {}
@@ -37,6 +38,7 @@ def check(
     anywhere: bool = False,
     hooked: bool = False,
     missing: Callable[[str], str] | None = None,
+    once: bool = False,
 ) -> Callable[[Callable[[str], Results]], Callable[[str], Results]]:
     """Register a function as a check: its name with dashes, and what its docstring says that it proves.
 
@@ -44,6 +46,7 @@ def check(
     "prove". ``anywhere``: its results on the CPU depend on the versions alone, as those of a golden check do.
     ``hooked``: it cannot pass without the import hook, so it is not run where that is known to be gone.
     ``missing``: returns what the check lacks on a device, and how to add it, or nothing.
+    ``once``: one of the two interpreters runs it, since it is about files, and takes long.
     """
 
     def register(function: Callable[[str], Results]) -> Callable[[str], Results]:
@@ -60,6 +63,7 @@ def check(
             order=order,
             hooked=hooked,
             missing=missing,
+            once=once,
         )
         return function
 
