@@ -31,7 +31,7 @@ os.mkdir({_FOLDER!r}, 0o700)
 for name, text in json.loads(zlib.decompress(base64.b64decode(sys.argv[1]))).items():
     with open({_FOLDER!r} + "/" + name, "x", encoding="utf-8") as file:
         file.write(text)
-for name in ("constraints.txt", "manifest.tsv"):
+for name in ("constraints.txt", "manifest.tsv", "pylock.toml"):
     if os.path.exists({OWN_FOLDER!r} + "/" + name):
         os.symlink({OWN_FOLDER!r} + "/" + name, {_FOLDER!r} + "/" + name)
 os.execv(sys.executable, [sys.executable, {_FOLDER!r} + "/{PROGRAM}", *sys.argv[2:]])
