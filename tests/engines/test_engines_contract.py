@@ -18,6 +18,7 @@ import pytest
 
 import reprobuild
 from conftest import needs
+from reprobuild.engines.choice import choose
 from reprobuild.errors import (
     DifferenceError,
     EngineError,
@@ -26,6 +27,10 @@ from reprobuild.errors import (
     ResolveError,
     SelfTestError,
 )
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.host.host import Host
+from reprobuild.host.process import OUTPUT_LIMIT
 from reprobuild.workspace import read_lock
 from support.bench import NAME, Bench
 from support.engines import Site, old_docker, podman
@@ -255,6 +260,18 @@ def test_an_image_that_fails_its_test_gets_no_name(
     _, err = bench.run(*argv, status=SelfTestError.exit_code, env=env)
     assert "setting-hook" in err
     assert "team/broken:1" not in site.names()
+
+
+def test_a_program_that_prints_for_ever_is_stopped(
+    bench: Bench, site: Site, built: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in site.env.items():
+        monkeypatch.setenv(name, value)
+    runner = choose(site.kind, Host(Home(bench.home), Console(quiet=True))).runner(built["digest"])
+    done = runner.run(["/usr/bin/yes"], timeout=120, gpu=False)
+    assert done.returncode != 0
+    assert b"stopped: it wrote more than" in done.stderr
+    assert len(done.stdout) == OUTPUT_LIMIT
 
 
 def test_nothing_is_left_behind(site: Site, built: dict[str, Any]) -> None:

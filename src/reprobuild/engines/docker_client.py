@@ -20,13 +20,14 @@ from ..host import process
 from . import failures
 
 _SOCKET = "unix:///var/run/docker.sock"
-_GONE = (
+GONE = (
     requests.exceptions.ConnectionError,
     requests.exceptions.ChunkedEncodingError,
     # The SDK reads some answers past requests.
     urllib3.exceptions.HTTPError,
     ConnectionError,
 )
+"""Errors of a connection that broke."""
 
 
 def connect() -> docker.DockerClient:
@@ -127,7 +128,7 @@ def docker_errors(what: str) -> Iterator[None]:
         yield
     except APIError as error:
         raise failures.refused("Docker", what, str(error.explanation or error)) from None
-    except _GONE as error:
+    except GONE as error:
         raise failures.gone("Docker", what, _text(error)) from None
     except (DockerException, requests.exceptions.RequestException) as error:
         raise failures.refused("Docker", what, _text(error)) from None

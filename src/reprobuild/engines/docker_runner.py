@@ -2,26 +2,68 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import docker
 import requests
-from docker.errors import NotFound
+from docker.errors import APIError, NotFound
 from docker.models.containers import Container
-from docker.types import DeviceRequest
+from docker.types import DeviceRequest, LogConfig
 
 from ..host import process
 from ..render.image_config import LABEL
-from .docker_client import docker_errors, raise_if_gone
+from .docker_client import GONE, docker_errors, raise_if_gone
 from .gpu import CDI_FOLDERS, KIND, has_cdi
+
+_LAST_SECONDS = 60
+"""For what a container that has ended wrote last, to come through."""
 
 _TMPFS = "rw,exec,nosuid,nodev,mode=1777"
 _KILLED = 128
 """Statuses from here on mean that a signal ended the program; a daemon that shuts down sends one."""
 _SLOW = (requests.exceptions.ReadTimeout, requests.exceptions.ConnectTimeout)
+
+
+class _Output:
+    """Reads what a container writes, from its start to its end; stops it above `process.OUTPUT_LIMIT`."""
+
+    def __init__(self, container: Container) -> None:
+        self._container = container
+        self._found = (bytearray(), bytearray())
+        self._stream = container.attach(stdout=True, stderr=True, stream=True, demux=True)
+        self._thread = threading.Thread(target=self._read, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *failed: object) -> None:
+        # After an error the container is removed, which ends the stream too.
+        self._thread.join(_LAST_SECONDS if failed[0] is None else 0)
+
+    def written(self) -> tuple[bytes, bytes]:
+        """Return standard output and standard error."""
+        out, err = self._found
+        if self._is_over():
+            err.extend(process.stopped_at(process.OUTPUT_LIMIT))
+        return bytes(out[: process.OUTPUT_LIMIT]), bytes(err[-process.OUTPUT_LIMIT :])
+
+    def _is_over(self) -> bool:
+        return max(map(len, self._found)) > process.OUTPUT_LIMIT
+
+    def _read(self) -> None:
+        # A broken connection is told by the call that waits for the end.
+        with suppress(*GONE, APIError, OSError, ValueError):
+            for parts in self._stream:
+                for part, kept in zip(parts, self._found, strict=True):
+                    kept.extend(part or b"")
+                if self._is_over():
+                    self._container.kill()
+                    return
 
 
 class DockerRunner:
@@ -48,17 +90,21 @@ class DockerRunner:
                 shm_size="2g",
                 device_requests=requests_ or [],
                 labels={LABEL + "selftest": "1"},
+                # Its output is read as it comes, and held nowhere else.
+                log_config=LogConfig(type=LogConfig.types.NONE),
             )
             try:
-                container.start()
-                return self._finish(container, argv, timeout)
+                with _Output(container) as output:
+                    container.start()
+                    status = self._wait(container, argv, timeout)
+                return process.Completed(status, *output.written())
             finally:
                 with suppress(NotFound):
                     container.remove(force=True, v=True)
 
-    def _finish(self, container: Container, argv: Sequence[str], timeout: float) -> process.Completed:
+    def _wait(self, container: Container, argv: Sequence[str], timeout: float) -> int:
         try:
-            status = container.wait(timeout=timeout)["StatusCode"]
+            status = int(container.wait(timeout=timeout)["StatusCode"])
         except _SLOW:
             raise process.ProcessTimeout(argv, timeout) from None
         except requests.exceptions.ConnectionError as error:
@@ -68,9 +114,7 @@ class DockerRunner:
             raise
         if status >= _KILLED:
             raise_if_gone("run the self-test", f"it ended with status {status}")
-        out = container.logs(stdout=True, stderr=False)
-        err = container.logs(stdout=False, stderr=True)
-        return process.Completed(int(status), out, err)
+        return status
 
     def gpu_missing(self) -> str | None:
         """Return why no GPU can be passed in, or None."""

@@ -185,6 +185,8 @@ class PodmanRunner:
                     "--cidfile",
                     str(container),
                     "--pull=never",
+                    # Its output comes to us; a second place on the disk would have no bound.
+                    "--log-driver=none",
                 ),
                 *("--network=none", "--read-only", "--cap-drop=all", "--security-opt=no-new-privileges"),
                 *("--tmpfs=/tmp:rw,exec,nosuid,nodev,mode=1777", "--shm-size=2g"),

@@ -333,8 +333,13 @@ def _communicate(
             raise subprocess.TimeoutExpired(process.args, timeout or 0)
     process.wait(None if deadline is None else max(0, deadline - time.monotonic()))
     if max(map(len, found)) > limit:
-        found[1].extend(b"\nstopped: it wrote more than %d bytes\n" % limit)
+        found[1].extend(stopped_at(limit))
     return bytes(found[0][:limit]), bytes(found[1][-limit:])
+
+
+def stopped_at(limit: int) -> bytes:
+    """Return the last words, on standard error, of a program that wrote more than ``limit`` bytes."""
+    return b"\nstopped: it wrote more than %d bytes\n" % limit
 
 
 @contextmanager
