@@ -56,6 +56,15 @@ def test_the_settings_are_made_however_python_is_started(python: Path, options: 
     assert shown(python, *options, "-c", SHOW) == ON
 
 
+def test_bytecode_is_written_as_ever_and_none_of_the_hook(python: Path) -> None:
+    """`check` names bytecode that the lock does not have: root must not add any of the hook."""
+    site = next(python.parents[1].glob("lib/python*/site-packages"))
+    done = run(python, "-c", "import sys, torch; print(sys.dont_write_bytecode)")
+    assert (done.stdout, done.stderr) == ("False\n", "")
+    assert list(site.glob("torch/__pycache__/*"))
+    assert not list(site.glob("__pycache__/reprobuild*"))
+
+
 def test_the_switch_turns_it_off(python: Path) -> None:
     assert shown(python, "-c", SHOW, REPROBUILD_DETERMINISM="off") == OFF
 

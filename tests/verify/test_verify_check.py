@@ -10,7 +10,7 @@ from reprobuild.lock.own_files import OwnFiles
 from reprobuild.oci.tar_writer import Record
 from reprobuild.render.image_config import image_config
 from reprobuild.render.own_files import image_files
-from reprobuild.verify.check import check_tree
+from reprobuild.verify.check import added_files, check_tree
 from reprobuild.verify.compare import Difference
 from support.locks import LOCK, OTHER_FILES
 from support.trees import CUDA, SITE, image, sha
@@ -20,7 +20,10 @@ def test_an_image_as_it_was_built_and_one_with_more_in_it() -> None:
     assert check_tree(image(), "x") == []
     more = [Record(f"{SITE}/humanise/a.py", "file", 0o644, "x"), Record("app/train.py", "file", 0o600, "y")]
     path = "/app/bin:" + image_config(LOCK).env["PATH"]
-    assert check_tree(image(*more, env={"PATH": path, "MINE": "1"}), "x") == []
+    with_more = image(*more, env={"PATH": path, "MINE": "1"})
+    assert check_tree(with_more, "x") == []
+    assert added_files(with_more, "x") == [f"{SITE}/humanise/a.py"]
+    assert added_files(image(), "x") == []
 
 
 @pytest.mark.parametrize(
@@ -118,6 +121,23 @@ def test_a_file_of_another_release_is_told_from_one_that_was_changed() -> None:
     other = replace(LOCK, own_files=OwnFiles(version="0.0.9", sha256={"a.py": "2" * 64}))
     (found,) = check_tree(image(Record(f"{SITE}/torch/a.py", "file", 0o644, "2" * 64), lock=other), "x")
     assert found.kind == "content"
+
+
+@pytest.mark.parametrize("path", ["opt/reprobuild/more.py", "opt/reprobuild/lib/golden.json"])
+def test_what_reprobuild_did_not_put_into_its_folder_is_named(path: str) -> None:
+    """Also where a base image's own manifest names it."""
+    line = f"file\t644\tx\t/{path}\n".encode()
+    manifest = image().kept["opt/reprobuild/manifest.tsv"] + line
+    for known in (None, manifest):
+        [found] = check_tree(image(Record(path, "file", 0o644, "x")), "x", known)[-1:]
+        assert found == Difference(f"/{path}", "added", "", f"/{path}")
+
+
+def test_a_locked_file_with_capabilities_is_named() -> None:
+    """The loader ignores LD_LIBRARY_PATH and more in a Python with some."""
+    capable = Record(f"{SITE}/torch/a.py", "file", 0o644, "a", attributes="security.capability=01\nuser.a=00")
+    expected = Difference(f"/{SITE}/torch/a.py", "attributes", "", "security.capability=01")
+    assert check_tree(image(capable), "x") == [expected]
 
 
 def without(path: str) -> dict[str, bytes]:

@@ -37,6 +37,7 @@ def found(path: str, text: str = "", **env: str) -> list[tuple[str, str, str]]:
         (f"{SITE}/sitecustomize.py", ""),
         ("app/sitecustomize.py", "import evil"),
         ("app/usercustomize/__init__.py", ""),
+        ("app/sitecustomize.pyc", ""),
         ("app/sitecustomize.cpython-311-x86_64-linux-gnu.so", ""),
         ("etc/python3.11/sitecustomize.py", "import evil"),
         ("opt/venv/bin/pyvenv.cfg", ""),
@@ -60,7 +61,7 @@ def test_what_runs_at_the_start_of_a_process_is_named(path: str, text: str) -> N
             "try: import apport_python_hook\nexcept ImportError: pass\nelse: apport_python_hook.install()#",
         ),
         (f"{SITE}/humanise/__init__.py", ""),
-        (f"{SITE}/torch/__pycache__/a.cpython-311.pyc", ""),
+        (f"{SITE}/humanise/__pycache__/a.cpython-311.pyc", ""),
         (f"{SITE}/pip/b/__init__.py", ""),
         ("app/random.py", ""),
     ],
@@ -91,6 +92,10 @@ def test_variables_that_put_other_code_into_a_process(name: str) -> None:
         (f"{SITE}/torch/a.cpython-311-x86_64-linux-gnu.so", f"{SITE}/torch/a.py"),
         (f"{SITE}/torch/a/__init__.py", f"{SITE}/torch/a.py"),
         (f"{STANDARD}/random.abi3.so", f"{STANDARD}/random.py"),
+        (f"{SITE}/torch/__pycache__/a.cpython-311.pyc", f"{SITE}/torch/a.py"),
+        (f"{SITE}/torch/__pycache__/__init__.cpython-311.opt-1.pyc", f"{SITE}/torch/__init__.py"),
+        (f"{STANDARD}/random.pyc", f"{STANDARD}/random.py"),
+        (f"{SITE}/__pycache__/reprobuild_hook.cpython-311.pyc", f"{SITE}/reprobuild_hook.py"),
     ],
 )
 def test_a_module_in_the_place_of_a_locked_one(path: str, first: str) -> None:
@@ -101,6 +106,8 @@ def test_a_module_in_the_place_of_a_locked_one(path: str, first: str) -> None:
 def test_a_folder_of_modules_before_the_locked_ones(text: str) -> None:
     shadow = ("/app/random.py", "shadows", f"/{STANDARD}/random.py")
     assert found("app/random.py", PYTHONPATH=text) == [shadow]
+    shadow = ("/app/random.pyc", "shadows", f"/{STANDARD}/random.py")
+    assert found("app/random.pyc", PYTHONPATH=text) == [shadow]
     shadow = ("/app/torch/__init__.py", "shadows", f"/{SITE}/torch/__init__.py")
     assert found("app/torch/__init__.py", PYTHONPATH=text) == [shadow]
     assert found("app/train.py", PYTHONPATH=text) == []

@@ -16,7 +16,7 @@ from ..render.own_files import SITE_FILES
 from ..request.profiles import OWN_FOLDER
 from ..selftest.run import Gpu
 from ..selftest.summary import summary
-from ..verify.check import check_tree, is_kept
+from ..verify.check import added_files, check_tree, is_kept
 from ..verify.compare import Difference
 from ..verify.compare import compare as compare_trees
 from ..verify.diffoscope import diffoscope
@@ -80,17 +80,19 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
     """
     kept = None if is_file(image) else find_image(image, host)
     tree = tree_of(image, host, keep=is_kept) if kept is None else tree_in(kept, image, host, keep=is_kept)
-    found = check_tree(tree, image, parent_manifest(tree, kept, host))
+    parent = parent_manifest(tree, kept, host)
+    found = check_tree(tree, image, parent)
+    added = added_files(tree, image, parent)
     report = None
     # What departs from the lock could make a self-test say anything, so it is not asked.
     if kept is not None and not found:
         report = selftest_image(kept.engine, kept.image.digest, gpu, host, mode="battery")
     if json_:
         facts = {"image": image, "tree": tree.digest, "differences": [asdict(each) for each in found]}
-        facts["not_read"] = sorted(tree.unknown)
-        emit(facts | {"report": report and report.to_dict()})
+        more = {"added": len(added), "not_read": sorted(tree.unknown)}
+        emit({**facts, **more, "report": report and report.to_dict()})
     else:
-        rows = [("image", image), ("tree", tree.digest), ("files", _count(found))]
+        rows = [("image", image), ("tree", tree.digest), ("files", _count(found, added))]
         reason = "an archive is not run" if kept is None else "the image departs from its lock"
         table("", [*rows, *(summary(report) if report else [("tested", f"no: {reason}")])])
         for each in found:
@@ -105,8 +107,9 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
         raise SelfTestError(f"{image} failed its self-test ({names}):\n" + "\n".join(report.failures()))
 
 
-def _count(found: list[Difference]) -> str:
-    return f"differ from the lock in {_places(found)}" if found else "as locked"
+def _count(found: list[Difference], added: list[str]) -> str:
+    text = f"differ from the lock in {_places(found)}" if found else "as locked"
+    return f"{text}, and {len(added)} that it does not name" if added else text
 
 
 def _places(found: list[Difference]) -> str:

@@ -7,7 +7,8 @@ the same streams, each rank and spawned child too. What a program sets itself, a
 ``REPROBUILD_DETERMINISM=off`` turns all of this off.
 
 The `.pth` file reaches plain python, ``-I``, ``-E``, spawned and forked children, the workers of a DataLoader
-and torchrun. It does not reach ``python -S``, nor another virtual environment.
+and torchrun. It does not reach ``python -S``, nor another virtual environment. It lets no bytecode of this
+module be written, which `check` could not tell from another's.
 
 An import never fails because of this file: what goes wrong here is a warning on standard error, and the
 self-test then refuses the image because its settings are not in effect.

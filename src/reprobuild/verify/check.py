@@ -17,8 +17,8 @@ from ..in_image.manifest import read as read_manifest
 from ..in_image.selftest.names import CUDA_LIBRARY, FORBIDDEN
 from ..lock.model import Lock
 from ..lock.reader import parse_lock
-from ..oci.documents import sha256
-from ..oci.file_tree import ImageTree
+from ..oci.documents import MANIFEST_ROOTS, sha256
+from ..oci.file_tree import ImageTree, capability
 from ..oci.tar_writer import Kind, Record
 from ..render.image_config import LABEL
 from ..render.own_files import image_files, own_files, site_packages
@@ -56,7 +56,24 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> list
         *_variables(tree, lock),
         *startup(named, tree, lock),
         *_second_copies(named, tree),
+        *_planted(ours, tree),
+        *_privileged(named, tree, lock),
     ]
+
+
+def added_files(tree: ImageTree, where: str, parent: bytes | None = None) -> list[str]:
+    """Return the files that are there beside those of the manifest, below its folders; see `check_tree`.
+
+    An image that starts from another is meant to have some: those that matter are of `check_tree`.
+    """
+    manifest = tree.kept[_MANIFEST] if parent is None else parent
+    named = {**_named(manifest, where), **_ours(_lock(tree, where), tree)}
+    roots = tuple(f"{root}/" for root in MANIFEST_ROOTS)
+    return sorted(
+        path
+        for path, record in tree.files.items()
+        if record.kind != "dir" and path.startswith(roots) and path not in named
+    )
 
 
 def _lock(tree: ImageTree, where: str) -> Lock:
@@ -146,6 +163,24 @@ def _variables(tree: ImageTree, lock: Lock) -> Iterator[Difference]:
             yield Difference(f"Env {name}", "setting", "", found[name])
     if f"{SITE_PREFIX}/bin" not in found.get("PATH", "").split(":"):
         yield Difference("Env PATH", "setting", f"{SITE_PREFIX}/bin:…", found.get("PATH", ""))
+
+
+def _planted(ours: Mapping[str, Record], tree: ImageTree) -> Iterator[Difference]:
+    """Files in reprobuild's own folder that it did not put there: a base's, or a derived image's."""
+    for path, record in sorted(tree.files.items()):
+        if path.startswith(f"{_HERE}/") and record.kind != "dir" and path not in {*ours, _MANIFEST}:
+            yield Difference(f"/{path}", "added", "", f"/{path}")
+
+
+def _privileged(named: Mapping[str, Record], tree: ImageTree, lock: Lock) -> Iterator[Difference]:
+    """Locked files with capabilities, which no layer of reprobuild's own gives: the loader then ignores the
+    variables that begin with LD_ (ld.so(8), "Secure-execution mode").
+    """
+    ours = (f"{SITE_PREFIX.lstrip('/')}/", f"{_HERE}/") if lock.base is not None else ("",)
+    for path in sorted(named):
+        found = tree.files.get(path)
+        if found is not None and found.attributes and path.startswith(ours) and (has := capability(found)):
+            yield Difference(f"/{path}", "attributes", "", has)
 
 
 def _second_copies(named: Mapping[str, Record], tree: ImageTree) -> Iterator[Difference]:

@@ -39,7 +39,7 @@ _DEBIAN_SITECUSTOMIZE = (
 The manifest has only the link to it, since a container's start may change what is below ``/etc``.
 """
 
-_MODULE = re.compile(r"(?P<folder>.*?)/?(?P<name>[^/.]+)(?P<init>/__init__)?(\.[\w-]+)*\.(py|so)")
+_MODULE = re.compile(r"(?P<folder>.*?)/?(?P<name>[^/.]+)(?P<init>/__init__)?(\.[\w-]+)*\.(pyc?|so)")
 _LIBRARY = re.compile(r"(?P<name>lib[^/]+?\.so)(\.[0-9.]+)?")
 
 
@@ -68,7 +68,7 @@ def _runs(path: str, tree: ImageTree, lock: Lock) -> bool:
     site, python = site_packages(lock).lstrip("/"), lock.request.python
     folder, _, name = path.rpartition("/")
     stem = (posixpath.basename(folder) if name.startswith("__init__.") else name).partition(".")[0]
-    if stem in ("sitecustomize", "usercustomize") and name.endswith((".py", ".so")):
+    if stem in ("sitecustomize", "usercustomize") and name.endswith((".py", ".pyc", ".so")):
         code = re.sub(r"#.*", "", _text(path, tree))
         return not (is_read_at_start(path) and " ".join(code.split()) in _DEBIAN_SITECUSTOMIZE)
     if name.endswith(".pth") and (
@@ -107,7 +107,8 @@ def _shadows(
     modules: dict[tuple[str, str], str] = {}
     importable: dict[str, str] = {}
     libraries: dict[str, str] = {}
-    for path in sorted(path for path, record in named.items() if record.kind != "dir"):
+    # A module's source says more than its bytecode.
+    for path in sorted((p for p, r in named.items() if r.kind != "dir"), key=lambda p: (p.endswith("c"), p)):
         if module := _module(path):
             modules.setdefault(module, path)
             if module[0] in roots:
@@ -129,7 +130,8 @@ def _shadows(
 
 def _module(path: str) -> tuple[str, str] | None:
     """Return the folder and name of the module that a file is; None for a file that is none."""
-    found = _MODULE.fullmatch(path)
+    # Bytecode is loaded in place of the source that it says it was made from.
+    found = _MODULE.fullmatch(path.replace("/__pycache__/", "/"))
     return None if found is None else (found["folder"], found["name"])
 
 
