@@ -12,13 +12,14 @@ import pytest
 
 from conftest import GOLDEN
 from reprobuild import pipeline
-from reprobuild.cli import images as module
+from reprobuild.cli import images, running, stored
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.gpu import GpuAccess
 from reprobuild.host.limits import Limits
 from reprobuild.host.sandbox import Bind
 from reprobuild.lock.model import Lock
 from reprobuild.oci.documents import documents
+from reprobuild.oci.store import ImageStore
 from reprobuild.render.image_config import image_config
 from support.reports import FAILED, Script, a_check, a_report, printing
 
@@ -98,7 +99,7 @@ def test_a_failed_self_test_is_status_9_and_no_name(container: Any, call: Call) 
 
 
 def test_a_bad_name_is_refused_before_anything_is_done(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "make_image", lambda *_: pytest.fail("made"))
+    monkeypatch.setattr(images, "make_image", lambda *_: pytest.fail("made"))
     said = call("image", str(LOCK), "--tag", "Team/X")
     assert (said.status, said.out) == (10, "")
     assert "as in team/torch:2.4.1-cu121" in said.err
@@ -107,9 +108,23 @@ def test_a_bad_name_is_refused_before_anything_is_done(call: Call, monkeypatch: 
 def test_images_are_listed(digest: str, call: Call) -> None:
     said = call("images")
     heading, line = said.out.splitlines()
-    assert heading.split() == ["NAME", "DIGEST", "SIZE", "PYTORCH", "CUDA"]
+    assert heading.split() == ["NAME", "DIGEST", "SIZE", "UNPACKED", "PYTORCH", "CUDA"]
     assert line.split()[:2] == [NAME, digest[7:19]]
     assert line.split()[-2:] == ["2.4.1", "12.1.105"]
+
+
+def test_what_is_unpacked_is_counted(digest: str, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    [facts] = json.loads(call("images", "--json").out)
+    assert facts["unpacked"] == 0
+    sizes = {"sha256:" + "a" * 64: 10**9, "sha256:" + "b" * 64: 2 * 10**9}
+    layers = [(Path("x"), "sha256:" + "a" * 64), (Path("x"), "sha256:" + "c" * 64)]
+    monkeypatch.setattr(stored, "unpacked_sizes", lambda _: sizes)
+    monkeypatch.setattr(ImageStore, "layers", lambda *_: layers)
+    [facts] = json.loads(call("images", "--json").out)
+    assert facts["unpacked"] == 10**9
+    said = call("images")
+    assert "  1.0 GB  " in said.out
+    assert said.err == "· layers unpacked for running take 3.0 GB, shared by images; at most 30.0 GB stay\n"
 
 
 def test_no_images_are_told_on_stderr(call: Call) -> None:
@@ -173,7 +188,7 @@ def ran(digest: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return 5
 
     monkeypatch.setattr(OciEngine, "run", run)
-    monkeypatch.setattr(module, "gpu_access", lambda: "no NVIDIA GPU on this machine")
+    monkeypatch.setattr(running, "gpu_access", lambda: "no NVIDIA GPU on this machine")
     return calls
 
 
@@ -210,7 +225,7 @@ def test_run_hands_on_what_it_is_told_and_the_status(
         "network": False,
         "gpu": None,
         "workdir": "/work",
-        "user": (0, 0),
+        "user": "0:0",
         "limits": Limits(memory=8 << 30, processes=500),
     }
 
@@ -234,7 +249,7 @@ def test_a_command_that_was_killed(digest: str, call: Call, monkeypatch: pytest.
         (["-v", ".:relative", NAME], "DST an absolute path"),
         (["-v", ".:/x:yes", NAME], "SRC:DST:ro"),
         (["-it", "--rm", NAME], "not a terminal; leave -t out"),
-        (["--user", "nobody", NAME], "expected UID or UID:GID, as numbers"),
+        (["--user", "a:b:c", NAME], "expected USER[:GROUP]"),
         (["-v", "nowhere:/x", NAME], "nowhere: no such file or folder"),
         ([NAME, "-w", "/"], "-w is after the image; options of `run` come before it"),
     ],
@@ -250,7 +265,7 @@ def test_gpus_are_handed_in_as_asked(ran: list[Any], call: Call, monkeypatch: py
     assert (said.status, ran) == (7, [])
     assert "no NVIDIA GPU on this machine" in said.err
     access = GpuAccess(devices=[])
-    monkeypatch.setattr(module, "gpu_access", lambda: access)
+    monkeypatch.setattr(running, "gpu_access", lambda: access)
     for choice in ("auto", "require", "off"):
         call("run", "--gpu", choice, NAME)
     assert [settings["gpu"] for _, _, settings in ran] == [access, access, None]

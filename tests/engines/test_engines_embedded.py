@@ -222,9 +222,9 @@ def test_ctrl_c_on_a_terminal_ends_the_command(home: Home) -> None:
 def test_another_user(home: Home, digest: str, engine: OciEngine, capfd: pytest.CaptureFixture[str]) -> None:
     if os.geteuid() != 0:
         needs("newuidmap")
-    assert run(engine, digest, "bash", "-c", "id -u; id -g; echo x > /tmp/a", user=(1000, 1001)) == 0
+    assert run(engine, digest, "bash", "-c", "id -u; id -g; echo x > /tmp/a", user="1000:1001") == 0
     assert capfd.readouterr().out == "1000\n1001\n"
-    assert run(engine, digest, "bash", "-c", "echo x > /etc/who", user=(1000, 1001)) == 1
+    assert run(engine, digest, "bash", "-c", "echo x > /etc/who", user="1000:1001") == 1
 
 
 def test_the_machine_s_certificates_are_passed_in_with_the_network(home: Home, digest: str) -> None:

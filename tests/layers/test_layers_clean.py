@@ -65,7 +65,7 @@ def test_what_a_named_image_needs_stays(home: Home) -> None:
     stray = put(home, "stray", simple_wheel("stray"))
     before = total(home)
 
-    freed = clean_home(Host(home, CONSOLE), everything=False)
+    freed = clean_home(Host(home, CONSOLE), everything=False).total
 
     assert [found.digest for found in images.images()] == [kept]
     assert held(home) == wheels(lock)
@@ -77,13 +77,13 @@ def test_what_a_named_image_needs_stays(home: Home) -> None:
     assert 0 <= before - total(home) - freed < 1000
     # All is there for the next build, which makes nothing.
     assert OciEngine(Host(home, CONSOLE)).build(lock, no_context) == kept
-    assert clean_home(Host(home, CONSOLE), everything=False) == 0
+    assert clean_home(Host(home, CONSOLE), everything=False).total == 0
 
 
 def test_everything(home: Home) -> None:
     image(home, "one", "team/one:1", "team/one:2")
     image(home, "two")
-    freed = clean_home(Host(home, CONSOLE), everything=True)
+    freed = clean_home(Host(home, CONSOLE), everything=True).total
     assert freed > 0
     assert OciEngine(Host(home, CONSOLE)).images.images() == []
     assert held(home) == set()
@@ -111,7 +111,7 @@ def test_unfinished_downloads_go_but_not_those_that_go_on(home: Home) -> None:
             assert partial is not None
             partial.file.write(b"half")
     with store.partial("a" * 64):
-        assert clean_home(Host(home, CONSOLE), everything=False) == len(b"half")
+        assert clean_home(Host(home, CONSOLE), everything=False).total == len(b"half")
         assert (store.partial_size("a" * 64), store.partial_size("b" * 64)) == (4, 0)
 
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import importlib
-import logging
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
-from click.shell_completion import CompletionItem
 
 from .. import __version__
 from ..errors import ReprobuildError
 from ..host.console import Console, PrintableStream, printable
-from ..host.home import Home
-from ..host.host import Host
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from click.shell_completion import CompletionItem
 
 
 class _NobodyReadsError(Exception):
@@ -35,15 +34,15 @@ COMMANDS = {
     "convert": ("comparing", "Write a lock in a form that other tools read."),
     "diff": ("comparing", "Show what differs between two locks, and what it can do."),
     "doctor": ("diagnosis", "Examine whether this machine can build and run images."),
-    "export": ("images", "Write an image as an OCI archive."),
+    "export": ("stored", "Write an image as an OCI archive."),
     "image": ("images", "Make an image: lock, fetch, build, self-test, name."),
-    "images": ("images", "List the images."),
+    "images": ("stored", "List the images."),
     "load": ("handing_on", "Copy an image of the embedded store into Docker or Podman."),
     "lock": ("locking", "Write the lock of a request."),
     "push": ("handing_on", "Push an image of the embedded store to a registry."),
-    "remove": ("images", "Remove names of images."),
+    "remove": ("stored", "Remove names of images."),
     "render": ("locking", "Write the Dockerfile of a lock, and everything that it copies."),
-    "run": ("images", "Run a command in an image; without one, Python."),
+    "run": ("running", "Run a command in an image; without one, Python."),
     "selftest": ("selftests", "Run the self-test of an image, or compare its reports."),
 }
 """Each command's module, which takes most of a second to import, and the first sentence of its help."""
@@ -67,11 +66,6 @@ class _Loading(dict[str, click.Command]):
         return [(name, self[name]) for name in COMMANDS]
 
 
-class _Formatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return printable(super().format(record))
-
-
 class _Commands(click.Group):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -83,6 +77,8 @@ class _Commands(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
         names = [name for name in COMMANDS if name.startswith(incomplete)]
         options = click.Command.shell_complete(self, ctx, incomplete)
         return [*(CompletionItem(name, help=COMMANDS[name][1]) for name in names), *options]
@@ -126,13 +122,12 @@ def cli(context: click.Context, *, verbose: bool, quiet: bool) -> None:
     reprobuild run reprobuild/torch:2.4.1-cu121-py311 -- python3 -c "import torch"
     """
     if verbose:
-        handler = logging.StreamHandler()
-        handler.setFormatter(_Formatter("%(relativeCreated)8.0f ms %(name)s: %(message)s"))
-        from ..net.session import ScrubFilter
+        from .verbose import log_to_standard_error
 
-        handler.addFilter(ScrubFilter())
-        logging.getLogger("reprobuild").addHandler(handler)
-        logging.getLogger("reprobuild").setLevel(logging.DEBUG)
+        log_to_standard_error()
+    from ..host.home import Home
+    from ..host.host import Host
+
     context.obj = Host(Home.from_environment(), Console(quiet=quiet))
 
 
@@ -163,6 +158,10 @@ def _stop(number: int, _: FrameType | None) -> None:
 def run() -> int:
     """Run the command line; return its exit status. Errors go to standard error."""
     try:
+        if "_REPROBUILD_COMPLETE" in os.environ:
+            from .completing import register
+
+            register()
         result = cli.main(prog_name="reprobuild", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _say("stopped", code=130)
@@ -176,7 +175,9 @@ def run() -> int:
         _drop_output(sys.stdout)
         return 141
     except Exception:  # noqa: BLE001 -- the last resort: a bug, which its finder can report
-        from ..net.session import scrub
+        import traceback
+
+        from ..net.scrubbing import scrub
 
         sys.stderr.write(printable(scrub(traceback.format_exc())))
         return _say("this is a bug in reprobuild", "please report it with the lines above", code=1)
@@ -192,7 +193,7 @@ def _drop_output(stream: TextIO) -> None:
 
 
 def _say(message: str, hint: str = "", *, code: int) -> int:
-    from ..net.session import scrub
+    from ..net.scrubbing import scrub
 
     sys.stderr.write(printable(f"reprobuild: {scrub(message)}\n"))
     if hint:

@@ -1,13 +1,9 @@
-"""What several commands share: options, the choice of a request, tables and JSON."""
+"""Which request or lock a command means: the flags that make one, and the choice among those there are."""
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
-import sys
-import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -26,22 +22,9 @@ from ..request.model import DEFAULT_PYTHON, PLATFORMS, Profile, Request, default
 from ..request.shipped import shipped_table
 from ..verify.find import find_image
 from ..workspace import Env, env_for, new_env, read_env, read_lock
+from . import completing
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-STACK = {"torch": "PyTorch", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "numpy": "NumPy"}
-"""The names of the parts of a lock's or an image's stack, in the order in which they are shown."""
-
-as_json = click.option("--json", "json_", is_flag=True, help="Write the result as JSON.")
-
-gpu = click.option(
-    "--gpu",
-    type=click.Choice(["auto", "require", "off"]),
-    default="auto",
-    show_default=True,
-    help="Test on the GPU: if there is one, always, or never.",
-)
 
 
 _FLAGS: tuple[tuple[str, Any, str], ...] = (
@@ -49,7 +32,7 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ("--python", {"metavar": "X.Y"}, f"Python version. [default: {DEFAULT_PYTHON}]"),
     (
         "--platform",
-        {"multiple": True, "metavar": "linux/ARCH"},
+        {"multiple": True, "metavar": "linux/ARCH", "shell_complete": completing.platforms},
         "Platform: linux/amd64 or linux/arm64; may be repeated. [default: this machine's]",
     ),
     ("--torch", {"metavar": "VERSION"}, "PyTorch version, or a range. [default: newest for this CUDA]"),
@@ -68,8 +51,16 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ("--threads", {"type": int}, "CPU threads per operation. [default: 1]"),
     ("--as-of", {"metavar": "DAY"}, "Use nothing published after this day (UTC), like 2024-09-15."),
     ("--name", {"metavar": "NAME"}, "Name of the new request. [default: from CUDA]"),
-    ("--from", {"metavar": "FILE"}, "Import a requirements.txt, uv.lock, environment.yml, …"),
-    ("--from-image", {"metavar": "IMAGE"}, "Import the Python packages of an image, of any engine."),
+    (
+        "--from",
+        {"metavar": "FILE", "shell_complete": completing.files},
+        "Import a requirements.txt, uv.lock, environment.yml, …",
+    ),
+    (
+        "--from-image",
+        {"metavar": "IMAGE", "shell_complete": completing.images},
+        "Import the Python packages of an image, of any engine.",
+    ),
     (
         "--extra",
         {"multiple": True, "metavar": "NAME"},
@@ -210,33 +201,3 @@ def one_platform(named: Sequence[str]) -> str | None:
     if wrong:
         raise RequestError(f"--platform: {wrong[0]!r} is not one of {', '.join(PLATFORMS)}")
     return named[0] if len(set(named)) == 1 else None
-
-
-def emit(value: Any) -> None:
-    """Write JSON to standard output."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-
-
-def table(title: str, rows: Iterable[tuple[str, str]]) -> None:
-    """Write a table of two columns to standard output; lines break between words only."""
-    rows = list(rows)
-    label = max((len(name) for name, _ in rows), default=0)
-    width = min(shutil.get_terminal_size((80, 24)).columns, 100)
-    lines = [title] if title else []
-    for name, text in rows:
-        lines += textwrap.wrap(
-            f"{name:<{label}}  {text}",
-            width=max(width, label + 20),
-            subsequent_indent=" " * (label + 2),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    click.echo("\n".join(lines))
-
-
-def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write rows below headings to standard output, without rules, for people and for ``awk``."""
-    every = [headings, *rows]
-    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
-    for row in every:
-        click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())

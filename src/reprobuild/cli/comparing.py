@@ -16,12 +16,14 @@ from ..lock.exports import Form, export
 from ..lock.model import Lock
 from ..lock.platforms import digest_of
 from ..workspace import lock_for, read_env, read_locks
-from .common import as_json, columns, emit, one_platform
+from . import completing
+from .common import one_platform
+from .output import as_json, columns, emit
 
 
 @click.command(name="diff")
-@click.argument("old", metavar="OLD")
-@click.argument("new", metavar="NEW")
+@click.argument("old", metavar="OLD", shell_complete=completing.locks)
+@click.argument("new", metavar="NEW", shell_complete=completing.locks)
 @click.option("--markdown", is_flag=True, help="Write the result as Markdown, for a pull request.")
 @as_json
 def diff_(old: str, new: str, *, markdown: bool, json_: bool) -> None:
@@ -46,7 +48,7 @@ def diff_(old: str, new: str, *, markdown: bool, json_: bool) -> None:
 
 
 @click.command()
-@click.argument("lock", metavar="LOCK")
+@click.argument("lock", metavar="LOCK", shell_complete=completing.locks)
 @click.option(
     "--to", "form", type=click.Choice([*get_args(Form), "conda-lock"]), required=True, help="Format to write."
 )
@@ -61,6 +63,7 @@ def diff_(old: str, new: str, *, markdown: bool, json_: bool) -> None:
     "--platform",
     multiple=True,
     metavar="linux/ARCH",
+    shell_complete=completing.platforms,
     help="Which of the lock's platforms. [default: this machine's]",
 )
 def convert(

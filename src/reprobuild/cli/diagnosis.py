@@ -17,16 +17,17 @@ from ..preflight.doctor import Finding, examine, examine_for
 from ..preflight.requirements import needs_of_labels
 from ..registry.client import Target
 from ..registry.labels import read_remote
-from ..render.image_config import LABEL
+from ..render.labels import LABEL
 from ..verify.find import find_image
 from ..workspace import is_env, read_env, read_lock
-from .common import as_json, emit, table
+from . import completing
+from .output import as_json, emit, table
 
 _WORDS = {True: "good", False: "BAD", None: "-"}
 
 
 @click.command()
-@click.argument("what", required=False, metavar="[LOCK|ENV|IMAGE]")
+@click.argument("what", required=False, metavar="[LOCK|ENV|IMAGE]", shell_complete=completing.anything)
 @as_json
 @click.pass_obj
 def doctor(host: Host, what: str | None, *, json_: bool) -> None:

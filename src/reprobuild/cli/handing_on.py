@@ -14,13 +14,14 @@ from ..host.host import Host
 from ..oci.store import image_name, refuse_candidate
 from ..registry.client import Target
 from ..registry.push import push as push_image
-from .common import as_json, emit, table
+from . import completing
+from .output import as_json, emit, table
 
 _force = click.option("--force", is_flag=True, help="Take the name away from another image that has it.")
 
 
 @click.command()
-@click.argument("image")
+@click.argument("image", shell_complete=completing.images)
 @click.option("--into", type=click.Choice(["docker", "podman"]), required=True, help="Where to.")
 @click.option("--tag", metavar="NAME", help="Its name there. [default: the same as here]")
 @_force
@@ -44,7 +45,7 @@ def load(host: Host, image: str, *, into: Literal["docker", "podman"], tag: str 
 
 
 @click.command()
-@click.argument("image")
+@click.argument("image", shell_complete=completing.images)
 @click.argument("target", metavar="REGISTRY/NAME:TAG")
 @_force
 @as_json

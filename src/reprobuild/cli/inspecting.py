@@ -11,7 +11,7 @@ from .. import __version__
 from ..errors import DifferenceError, SelfTestError
 from ..host.host import Host
 from ..pipeline import selftest_image
-from ..render.image_config import LABEL
+from ..render.labels import LABEL
 from ..render.own_files import SITE_FILES
 from ..request.profiles import OWN_FOLDER
 from ..selftest.run import Gpu
@@ -21,12 +21,13 @@ from ..verify.compare import Difference
 from ..verify.compare import compare as compare_trees
 from ..verify.diffoscope import diffoscope
 from ..verify.find import find_image, is_file, parent_manifest, tree_in, tree_of
-from .common import as_json, emit, gpu, table
+from . import completing
+from .output import as_json, emit, gpu, table
 
 
 @click.command()
-@click.argument("first")
-@click.argument("second")
+@click.argument("first", shell_complete=completing.images_or_files)
+@click.argument("second", shell_complete=completing.images_or_files)
 @click.option(
     "--limit", default=20, show_default=True, metavar="N", help="Show at most this many differences; 0: all."
 )
@@ -63,7 +64,7 @@ def compare(host: Host, first: str, second: str, *, limit: int, json_: bool) -> 
 
 
 @click.command()
-@click.argument("image")
+@click.argument("image", shell_complete=completing.images_or_files)
 @gpu
 @as_json
 @click.pass_obj

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import get_completion_class
 
 from ..errors import LockError, ReprobuildError
 from ..host.home import atomic_write, size_text
@@ -17,13 +16,15 @@ from ..pipeline import lock_env, lock_to_build, warn_of_other_files, write_conte
 from ..render.dockerfile import CONDA_TAR, DEBIAN_TAR
 from ..resolve.resolver import Upgrade
 from ..workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
-from .common import STACK, as_json, chosen_lock, emit, env_from_flags, request_flags, table
+from . import completing
+from .common import chosen_lock, env_from_flags, request_flags
+from .output import STACK, as_json, emit, table
 
 _ALL = "*"
 
 
 @click.command()
-@click.argument("envs", nargs=-1, metavar="[ENV]...")
+@click.argument("envs", nargs=-1, metavar="[ENV]...", shell_complete=completing.envs)
 @click.option(
     "--check", is_flag=True, help="Write nothing; fail if a lock is missing or does not match its request."
 )
@@ -98,7 +99,7 @@ def lock(
 
 
 @click.command()
-@click.argument("source", required=False, metavar="[LOCK|ENV]")
+@click.argument("source", required=False, metavar="[LOCK|ENV]", shell_complete=completing.locks)
 @click.option(
     "-o",
     "--output",
@@ -174,10 +175,8 @@ def completion(shell: str) -> None:
     \b
     reprobuild completion bash > ~/.local/share/bash-completion/completions/reprobuild
     """
-    found = get_completion_class(shell)
-    assert found is not None
     root = click.get_current_context().find_root()
-    click.echo(found(root.command, {}, "reprobuild", "_REPROBUILD_COMPLETE").source())
+    click.echo(completing.script(root.command, shell))
 
 
 COMMANDS: tuple[click.Command, ...] = (lock, render, completion)

@@ -21,11 +21,12 @@ from ..selftest.pages import cost_plot, fleet_page
 from ..selftest.report import LARGEST, Mode, SelfTestReport
 from ..selftest.run import Gpu, run_cost
 from ..selftest.summary import summary
-from .common import as_json, columns, emit, gpu, table
+from . import completing
+from .output import as_json, columns, emit, gpu, table
 
 
 @click.command()
-@click.argument("targets", nargs=-1, metavar="[IMAGE | REPORT...]")
+@click.argument("targets", nargs=-1, metavar="[IMAGE | REPORT...]", shell_complete=completing.images_or_files)
 @gpu
 @click.option("--full", "mode", flag_value="full", help="Include what takes longer than seconds.")
 @click.option("--prove", "mode", flag_value="prove", help="Watch nondeterminism appear and disappear here.")

@@ -26,7 +26,7 @@ from ..oci.file_tree import ImageTree, read_root
 from ..oci.layer_files import Keep
 from ..oci.store import Image, image_name, lowest_below
 from ..oci.stream import CHUNK, from_chunks, tar_of_folder
-from ..render.image_config import LABEL
+from ..render.labels import LABEL
 from . import failures
 from .docker_client import Builder, connect, docker_errors, find_builder, has_buildx, raise_if_gone
 from .docker_runner import DockerRunner

@@ -15,7 +15,7 @@ from docker.models.containers import Container
 from docker.types import DeviceRequest, LogConfig
 
 from ..host import process
-from ..render.image_config import LABEL
+from ..render.labels import LABEL
 from .docker_client import GONE, docker_errors, raise_if_gone
 from .gpu import CDI_FOLDERS, KIND, has_cdi
 

@@ -20,7 +20,6 @@ from ..host.home import size_text
 from ..host.host import Host
 from ..host.limits import Limits, default_processes, guarded
 from ..layers import roots
-from ..layers.builder import build_layers
 from ..lock.model import Lock
 from ..oci.documents import documents
 from ..oci.store import Image, ImageStore
@@ -28,6 +27,7 @@ from ..render.image_config import image_config
 from ..request.profiles import SITE_PREFIX
 from .gpu import GpuAccess, gpu_access, gpu_missing
 from .protocols import EngineName, WriteContext, require_gpu
+from .users import ids_of
 
 
 class OciEngine:
@@ -50,6 +50,8 @@ class OciEngine:
 
         The image has no name. Raises `BuildError`, `HostError`, `StorageError`.
         """
+        from ..layers.builder import build_layers  # noqa: PLC0415 -- a `run` need not wait for it
+
         layers = build_layers(lock, Store(self._host.home), self._host)
         image = documents(lock, image_config(lock), [(layer.title, layer.cached.layer) for layer in layers])
         return self.images.add(image)
@@ -68,14 +70,15 @@ class OciEngine:
         network: bool,
         gpu: GpuAccess | None,
         workdir: str | None,
-        user: tuple[int, int] = (0, 0),
+        user: str = "0:0",
         limits: Limits | None = None,
     ) -> int:
         """Run a command in the foreground, or the image's own when ``argv`` is empty; return its exit status.
 
         It gets the signals that this process gets, and the terminal, if standard input and output are one; a
         negative status is a signal's. What it writes outside ``binds`` is lost afterwards. Without ``limits``
-        it may take the machine's memory, and as many processes as `default_processes` says.
+        it may take the machine's memory, and as many processes as `default_processes` says. ``user`` is
+        UID[:GID] or the names that the image has for them.
         """
         image = self.images.find(reference)
         config = self.images.config(image.digest)["config"]
@@ -91,12 +94,12 @@ class OciEngine:
             writable=True,
             network="host" if network else "none",
             terminal=os.isatty(0) and os.isatty(1),
-            user=user,
-            all_ids=user != (0, 0),
         )
         if gpu is not None:
             task = _with_gpu(task, gpu)
         with self._unpacked(image) as layers, self._host.home.scratch("run") as scratch:
+            ids = ids_of(user, layers)
+            task = replace(task, user=ids, all_ids=ids != (0, 0))
             limits = replace(
                 limits or Limits(), processes=(limits and limits.processes) or default_processes()
             )

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 
 from ..errors import BuildError, EngineError, ImageError
-from ..render.image_config import LABEL
+from ..render.labels import LABEL
 from .protocols import Images
 
 _FULL = ("no space left on device", "disk quota exceeded")

@@ -17,7 +17,7 @@ from ..lock.model import Lock
 from ..oci.file_tree import ImageTree, read_root
 from ..oci.layer_files import Keep
 from ..oci.store import Image, image_name, lowest_below
-from ..render.image_config import LABEL
+from ..render.labels import LABEL
 from . import failures
 from .gpu import KIND, gpu_access, gpu_missing, has_cdi
 from .podman_root import opened_root

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import IO
 
 from ..host import process
-from ..render.image_config import LABEL
+from ..render.labels import LABEL
 
 _READ = LABEL + "read"
 _TAR = (

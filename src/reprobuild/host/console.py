@@ -5,9 +5,11 @@ The steps take a `Console` and never print; cli/ makes one.
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -90,6 +92,11 @@ class Console:
         self._line("warning:", "yellow", text)
 
     def _line(self, mark: str, style: str, text: str) -> None:
+        if not sys.stderr.isatty() and "FORCE_COLOR" not in os.environ:
+            with suppress(BrokenPipeError):  # whoever reads it has gone
+                sys.stderr.write(f"{mark} {printable(text)}\n")
+                sys.stderr.flush()
+            return
         from rich.text import Text
 
         self._err.print(Text.assemble((mark, style), f" {printable(text)}"))

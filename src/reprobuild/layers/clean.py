@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..fetch.store import Store
 from ..host.host import Host
 from ..oci.store import ImageStore
@@ -9,8 +11,17 @@ from . import roots
 from .cache import LayerCache
 
 
-def clean_home(host: Host, *, everything: bool) -> int:
-    """Remove candidates, and the layers and artifacts that no image needs; return the bytes freed.
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """Bytes."""
+
+    total: int
+    unpacked: int
+    """How many of them were layers unpacked for running."""
+
+
+def clean_home(host: Host, *, everything: bool) -> Freed:
+    """Remove candidates, and the layers and artifacts that no image needs; return what that freed.
 
     Unpacked layers in use by a run stay. ``everything``: also the named images, and all else. Waits for a
     build that goes on. Raises `StorageError`.
@@ -23,11 +34,11 @@ def clean_home(host: Host, *, everything: bool) -> int:
         else:
             images.drop_unnamed()
         wanted = {diff for image in images.images() for _, diff in images.layers(image.digest)}
-        freed = roots.remove_unused(host.home, wanted)
+        unpacked = freed = roots.remove_unused(host.home, wanted)
         needed, layers = LayerCache(host.home).forget_all_but(images.used_blobs())
         freed += layers + images.drop_blobs() + store.remove_partials()
         for sha256, size in store.sizes().items():
             if sha256 not in needed:
                 store.remove(sha256)
                 freed += size
-    return freed
+    return Freed(freed, unpacked)

@@ -83,7 +83,7 @@ def keep_within(home: Home, most: int = MOST_BYTES) -> int:
 
     None that is in use goes, so more may be left.
     """
-    total, freed = unpacked_bytes(home), 0
+    total, freed = sum(unpacked_sizes(home).values()), 0
     for folder in sorted(_folders(home), key=_last_use):
         if total - freed <= most:
             break
@@ -91,9 +91,9 @@ def keep_within(home: Home, most: int = MOST_BYTES) -> int:
     return freed
 
 
-def unpacked_bytes(home: Home) -> int:
-    """Return the bytes of all unpacked layers."""
-    return sum(_known_size(folder) for folder in _folders(home))
+def unpacked_sizes(home: Home) -> dict[str, int]:
+    """Return the bytes of each unpacked layer, by the layer's digest."""
+    return {f"sha256:{folder.name}": _known_size(folder) for folder in _folders(home)}
 
 
 def _folders(home: Home) -> list[Path]:

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -46,6 +46,17 @@ def indexes() -> Indexes:
     Where uv is told an extra index only, the default one is still pip's. An extra index of pip's that is a
     folder of this machine is left out: a lock made from it would be of no use elsewhere.
     """
+    found = _configured()
+    return found if found.default else replace(found, default=_well_known())
+
+
+def named_indexes() -> tuple[str, ...]:
+    """Return the indexes that somebody has set up, without the well-known one."""
+    return tuple(filter(None, _configured().all))
+
+
+def _configured() -> Indexes:
+    """Return the indexes; the default is empty where nobody names one."""
     uv, pip = _uv(), _Pip()
     if uv.default:
         return Indexes(default=uv.default, extra=uv.extra, from_uv=True)
@@ -53,8 +64,7 @@ def indexes() -> Indexes:
     for url in pip.get("extra-index-url").split():
         if urlsplit(url).scheme in ("http", "https") and url not in extra:
             extra.append(url)
-    default = pip.get("index-url") or _well_known()
-    return Indexes(default=default, extra=tuple(extra))
+    return Indexes(default=pip.get("index-url"), extra=tuple(extra))
 
 
 def _well_known() -> str:

@@ -1,19 +1,14 @@
-"""HTTP as pip and uv are set up for it: proxies, CA, credentials. And `scrub`, which keeps those unseen."""
+"""HTTP as pip and uv are set up for it: proxies, CA, credentials. `scrubbing` keeps those unseen."""
 
 from __future__ import annotations
 
-import logging
-import os
-import re
 import ssl
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import requests
 import truststore
@@ -24,8 +19,8 @@ from urllib3.util import Retry
 
 from .. import __version__
 from ..errors import HostError
-from ..host import process
 from .index_settings import Indexes, ca_bundle, client_certificate, find_links, indexes, proxy, uv_environment
+from .scrubbing import ScrubFilter, scrub, without_credentials
 from .transport import Adapter
 
 __all__ = ["Indexes", "ScrubFilter", "indexes", "scrub", "session", "uv_environment", "without_credentials"]
@@ -34,7 +29,6 @@ CONNECT_TIMEOUT = 15.0
 READ_TIMEOUT = 60.0
 """Seconds without a byte; long, since some indexes make a page on demand."""
 
-_USERINFO = re.compile(r"(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s\"'<>]*@")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -107,36 +101,6 @@ def _verifying_context() -> ssl.SSLContext:
         raise HostError(
             f"{bundle}: no CA certificates can be read: {error}", hint="correct the file"
         ) from None
-
-
-def scrub(text: str) -> str:
-    """Return text for a message or a log: without ``user:password@`` and without any known password."""
-    for secret in sorted(_secrets(), key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return _USERINFO.sub(r"\1", text)
-
-
-def without_credentials(url: str) -> str:
-    """Return the address without user name and password, and without a fragment."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
-
-
-class ScrubFilter(logging.Filter):
-    """For a log handler: no line that passes it holds a credential."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Scrub the finished message; every record passes."""
-        message = record.getMessage()
-        clean = scrub(message)
-        if clean != message:
-            record.msg, record.args = clean, ()
-        return True
-
-
-# The arguments of processes are the lines that could carry an address. A filter of a handler would do for
-# all loggers, but handlers are the caller's.
-process.log.addFilter(ScrubFilter())
 
 
 class _Session(requests.Session):
@@ -215,31 +179,3 @@ def basic_auth(user: str, password: str) -> HTTPBasicAuth:
 def origin(parts: SplitResult) -> tuple[str, str, int | None]:
     """Return scheme, host and port of an address: credentials for one are not for another."""
     return parts.scheme, (parts.hostname or "").lower(), parts.port or _DEFAULT_PORTS.get(parts.scheme)
-
-
-def _secrets() -> frozenset[str]:
-    """Return what must not be seen. Never raises and never logs: `ScrubFilter` calls it for every line."""
-    settings = re.compile(r"(UV|PIP|XDG)_.*|HOME|.*_proxy", re.IGNORECASE)
-    return _secrets_of(tuple((key, value) for key, value in os.environ.items() if settings.fullmatch(key)))
-
-
-@lru_cache(maxsize=8)
-def _secrets_of(settings: tuple[tuple[str, str], ...]) -> frozenset[str]:
-    """Return the secrets as they are and percent-encoded; a token is a user name without a password."""
-    found: set[str] = set()
-    urls = [value for key, value in settings if key.lower().endswith("_proxy")]
-    # Whoever needs the settings says what is wrong with them.
-    with suppress(HostError, OSError, RuntimeError):
-        urls += find_links()
-    with suppress(HostError, OSError, RuntimeError):
-        urls += [*indexes().all, proxy()]
-    for url in urls:
-        try:
-            parts = urlsplit(url)
-        except ValueError:
-            continue
-        secret = (parts.username if parts.password is None else parts.password) or ""
-        found |= {secret, unquote(secret)}
-    found |= {value for key, value in settings if re.fullmatch(r"UV_INDEX_\w+_PASSWORD", key)}
-    # Replacing a word of two letters would only make the text unreadable.
-    return frozenset(secret for secret in found if len(secret) > 3)

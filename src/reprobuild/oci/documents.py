@@ -7,12 +7,14 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..in_image import manifest
-from ..lock.model import Lock
-from ..render.image_config import ImageConfig
 from .tar_writer import Layer, Record
+
+if TYPE_CHECKING:  # who only lists images need not wait for what a lock takes
+    from ..lock.model import Lock
+    from ..render.image_config import ImageConfig
 
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import ImageError, RegistryError
 from ..net.debian_mirrors import architecture
 from ..oci.documents import parse_json
-from ..render.image_config import LABEL
+from ..render.labels import LABEL
 from .client import Registry, Target
 
 

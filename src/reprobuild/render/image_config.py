@@ -12,10 +12,7 @@ from .. import __version__
 from ..lock.model import Lock
 from ..request.profiles import OWN_FOLDER, SITE_PREFIX, surroundings
 from ..request.shipped import is_usual
-
-LABEL = "dev.reprobuild."
-"""The prefix of the labels that are reprobuild's own."""
-
+from .labels import LABEL
 
 _DRIVERS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 # Of https://docs.nvidia.com/deploy/cuda-compatibility/ ("minor version compatibility").

@@ -20,7 +20,7 @@ from ..lock.reader import parse_lock
 from ..oci.documents import MANIFEST_ROOTS, sha256
 from ..oci.file_tree import ImageTree, capability
 from ..oci.tar_writer import Kind, Record
-from ..render.image_config import LABEL
+from ..render.labels import LABEL
 from ..render.own_files import image_files, own_files, site_packages
 from ..request.profiles import OWN_FOLDER, SITE_PREFIX, surroundings
 from .compare import Difference, settings

@@ -19,7 +19,7 @@ from ..oci.file_tree import ImageTree, nothing, read_tree
 from ..oci.layer_files import Keep
 from ..oci.store import Image
 from ..oci.stream import archive_members, layout_members
-from ..render.image_config import LABEL
+from ..render.labels import LABEL
 from ..request.profiles import OWN_FOLDER
 
 _ENGINES: tuple[EngineName, ...] = get_args(EngineName)

@@ -1,0 +1,67 @@
+"""What commands write: tables and JSON, and the options for it. Imports nothing that takes time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from ..oci.store import Image
+
+STACK = {"torch": "PyTorch", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "numpy": "NumPy"}
+"""The names of the parts of a lock's or an image's stack, in the order in which they are shown."""
+
+as_json = click.option("--json", "json_", is_flag=True, help="Write the result as JSON.")
+
+gpu = click.option(
+    "--gpu",
+    type=click.Choice(["auto", "require", "off"]),
+    default="auto",
+    show_default=True,
+    help="Test on the GPU: if there is one, always, or never.",
+)
+
+
+def image_facts(found: Image) -> dict[str, Any]:
+    """Return an image of a store for JSON."""
+    return {
+        "names": list(found.names),
+        "digest": found.digest,
+        "size": found.size,
+        "labels": dict(found.labels),
+    }
+
+
+def emit(value: Any) -> None:
+    """Write JSON to standard output."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def table(title: str, rows: Iterable[tuple[str, str]]) -> None:
+    """Write a table of two columns to standard output; lines break between words only."""
+    rows = list(rows)
+    label = max((len(name) for name, _ in rows), default=0)
+    width = min(shutil.get_terminal_size((80, 24)).columns, 100)
+    lines = [title] if title else []
+    for name, text in rows:
+        lines += textwrap.wrap(
+            f"{name:<{label}}  {text}",
+            width=max(width, label + 20),
+            subsequent_indent=" " * (label + 2),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    click.echo("\n".join(lines))
+
+
+def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write rows below headings to standard output, without rules, for people and for ``awk``."""
+    every = [headings, *rows]
+    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
+    for row in every:
+        click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,156 @@
+"""The command that runs a program in an image: ``run``."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import click
+
+from ..engines.embedded import OciEngine
+from ..engines.gpu import gpu_access
+from ..errors import HostError
+from ..host.console import Console
+from ..host.host import Host
+from ..host.limits import Limits, number, size
+from ..host.sandbox import Bind
+from ..net.index_settings import ca_bundle
+from ..selftest.run import Gpu
+from . import completing
+
+
+# Options end at the image: what follows is the command's own, with or without "--" before it.
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument("image", shell_complete=completing.images)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
+@click.option(
+    "-e", "--env", "env", multiple=True, metavar="NAME[=VALUE]", help="Set a variable; may be repeated."
+)
+@click.option(
+    "-v", "--volume", multiple=True, metavar="SRC:DST[:ro]", help="Bind a folder or file; may be repeated."
+)
+@click.option("-w", "--workdir", metavar="DIR", help="Working directory in the image.")
+@click.option(
+    "-u",
+    "--user",
+    metavar="USER[:GROUP]",
+    help="User and group in the image, as numbers or as its names. [default: root]",
+)
+@click.option("-i", "--interactive", is_flag=True, help="For habit: standard input is always passed in.")
+@click.option("-t", "--tty", is_flag=True, help="Fail unless standard input and output are a terminal.")
+@click.option("--rm", is_flag=True, help="For habit: nothing of a run is ever kept.")
+@click.option("-m", "--memory", metavar="SIZE", help="Memory it may take, like 8G. [default: the machine's]")
+@click.option(
+    "--pids-limit",
+    metavar="NUMBER",
+    help="Processes and threads it may start. [default: 32768, or half the machine's]",
+)
+@click.option("--no-network", is_flag=True, help="Run without network; by default the host's is shared.")
+@click.option(
+    "--gpu",
+    type=click.Choice(["auto", "require", "off"]),
+    default="auto",
+    show_default=True,
+    help="Pass the GPUs in: if there are any, always, or never.",
+)
+@click.pass_obj
+def run(
+    host: Host,
+    image: str,
+    command: tuple[str, ...],
+    *,
+    env: tuple[str, ...],
+    volume: tuple[str, ...],
+    workdir: str | None,
+    user: str | None,
+    interactive: bool,  # noqa: ARG001 -- as it is always
+    tty: bool,
+    rm: bool,  # noqa: ARG001 -- as it is always
+    memory: str | None,
+    pids_limit: str | None,
+    no_network: bool,
+    gpu: Gpu,
+) -> int:
+    """Run a command in an image; without one, Python.
+
+    Ends with the command's exit status. What the command writes outside volumes is lost afterwards. It gets
+    signals such as Ctrl-C, and a terminal if there is one. With network it also gets this machine's CA
+    certificates, in SSL_CERT_FILE, REQUESTS_CA_BUNDLE and PIP_CERT. Options come before the image.
+
+    \b
+    reprobuild run -v $PWD:/work -w /work reprobuild/torch:2.4.1-cu121-py311 -- python3 train.py
+    """
+    if command[:1] == ("--",):
+        command = command[1:]
+    elif command and command[0].startswith("-"):
+        raise click.UsageError(f"{command[0]} is after the image; options of `run` come before it")
+    if tty and not (os.isatty(0) and os.isatty(1)):
+        raise click.UsageError("-t: standard input and output are not a terminal; leave -t out")
+    who = "0:0" if user is None else _user(user, host.console)
+    certificates = None if no_network else _certificates()
+    access = gpu_access() if gpu != "off" else "switched off"
+    if gpu == "require" and isinstance(access, str):
+        raise HostError(f"--gpu require: {access}", hint="leave --gpu out to run on the CPU")
+    status = OciEngine(host).run(
+        image,
+        command,
+        env={
+            **(dict.fromkeys(_CERTIFICATES, certificates.destination) if certificates else {}),
+            **dict(_variable(text) for text in env),
+        },
+        binds=[*([certificates] if certificates else []), *(_bind(text) for text in volume)],
+        network=not no_network,
+        gpu=None if isinstance(access, str) else access,
+        workdir=workdir,
+        user=who,
+        limits=Limits(
+            memory=None if memory is None else size(memory, "--memory"),
+            processes=None if pids_limit is None else number(pids_limit, "--pids-limit"),
+        ),
+    )
+    return status if status >= 0 else 128 - status
+
+
+COMMANDS: tuple[click.Command, ...] = (run,)
+
+
+def _user(text: str, console: Console) -> str:
+    """Return whom ``--user`` means. An ordinary user's own id means root inside, who is that user outside."""
+    found = re.fullmatch(r"([^:\s/]{1,64})(:[^:\s/]{1,64})?", text)
+    if found is None:
+        raise click.UsageError(f"--user {text!r}: expected USER[:GROUP], like 1000:1000 or nobody")
+    if str(os.geteuid()) != found[1] or os.geteuid() == 0:
+        return text
+    console.step(f"root in the image is user {found[1]} of this machine, so --user {text} changes nothing")
+    return "0:0"
+
+
+_CERTIFICATES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
+_SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+def _certificates() -> Bind | None:
+    """Return the CA certificates that this machine trusts, as a file in the image."""
+    bundle = ca_bundle() or _SYSTEM_CERTIFICATES
+    if not bundle.is_file():
+        return None
+    return Bind(source=bundle.resolve(), destination="/run/reprobuild/ca-certificates.crt")
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, given, value = text.partition("=")
+    if not name:
+        raise click.UsageError(f"-e {text!r}: expected NAME=VALUE, or NAME to pass on its value")
+    return name, value if given else os.environ.get(name, "")
+
+
+def _bind(text: str) -> Bind:
+    source, _, rest = text.partition(":")
+    destination, _, mode = rest.partition(":")
+    if not destination.startswith("/") or mode not in ("", "ro", "rw"):
+        raise click.UsageError(f"-v {text!r}: expected SRC:DST or SRC:DST:ro, with DST an absolute path")
+    path = Path(source).absolute()
+    if not path.exists():
+        raise click.UsageError(f"-v {text!r}: {path}: no such file or folder")
+    return Bind(source=path, destination=destination, writable=mode != "ro")

@@ -1,0 +1,93 @@
+"""The names that an image has for users and groups → their ids.
+
+/etc/passwd and /etc/group are read from the unpacked layers, as a container would find them there; both are
+a stranger's.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import HostError
+
+_LIMIT = 1 << 20
+"""Bytes that are read of either file."""
+_HIGHEST = 2**31
+
+
+def ids_of(text: str, layers: Sequence[Path]) -> tuple[int, int]:
+    """Return the ids of ``USER[:GROUP]``, each a number or a name; layers are lowest first.
+
+    Without a group it is the user's own, as the image has it, else 0. Raises `HostError`.
+    """
+    user, given, group = text.partition(":")
+    rows = _rows("passwd", layers)
+    found = next((row for row in rows if row[0] == user), None) or next(
+        (row for row in rows if row[2] == user), None
+    )
+    if user.isdecimal():
+        uid = int(user)
+    elif found is not None:
+        uid = int(found[2])
+    else:
+        raise _unknown("user", user, rows)
+    if not given:
+        gid = int(found[3]) if found is not None else 0
+    elif group.isdecimal():
+        gid = int(group)
+    else:
+        groups = _rows("group", layers)
+        named = next((row for row in groups if row[0] == group), None)
+        if named is None:
+            raise _unknown("group", group, groups)
+        gid = int(named[2])
+    for number in (uid, gid):
+        if number >= _HIGHEST:
+            raise HostError(
+                f"--user {text}: {number} is too high for an id", hint="give one below 2147483648"
+            )
+    return uid, gid
+
+
+def _unknown(kind: str, name: str, rows: Sequence[Sequence[str]]) -> HostError:
+    some = ", ".join(row[0] for row in rows[:40])
+    return HostError(
+        f"the image has no {kind} {name!r}",
+        hint=f"give a number, or one that it has: {some}" if some else "it names none; give a number",
+    )
+
+
+def _rows(name: str, layers: Sequence[Path]) -> list[list[str]]:
+    """Return the well-formed lines of a file in /etc, split at the colons; none if there is no such file."""
+    least = {"passwd": 4, "group": 3}[name]
+    text = _content(name, layers).decode("utf-8", "replace")
+    rows = [line.split(":") for line in text.splitlines()]
+    return [
+        row
+        for row in rows
+        if len(row) >= least and row[0] and all(n.isdecimal() and len(n) < 11 for n in row[2:least])
+    ]
+
+
+def _content(name: str, layers: Sequence[Path]) -> bytes:
+    """Return the file of the uppermost layer that has one; follows no link, since it could lead out."""
+    for layer in reversed(layers):
+        try:
+            folder = os.open(layer / "etc", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            entry = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if not stat.S_ISREG(entry.st_mode):
+                return b""  # a layer's mark that it removes the file, or a link
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            with os.fdopen(descriptor, "rb") as file:
+                return file.read(_LIMIT)
+        except OSError:
+            continue
+        finally:
+            os.close(folder)
+    return b""
