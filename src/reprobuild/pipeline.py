@@ -18,6 +18,7 @@ from .host import namespaces, process
 from .host.home import atomic_write, make_folders, storage_errors
 from .host.host import Host
 from .layers.builder import debian_records, write_conda_tar, write_debian_tar
+from .lock.compilers import compiler_hint
 from .lock.imported_hashes import check_hashes
 from .lock.merge import agreed_pins
 from .lock.model import Lock
@@ -71,6 +72,9 @@ def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], 
     if env.save():
         host.console.step(f"wrote {env.file}")
     atomic_write(env.lock_file, dump_locks(locks).encode())
+    # Once: who has read it and locks again has decided.
+    if (hint := compiler_hint(locks[0])) and not any(map(compiler_hint, before)):
+        host.console.step(hint)
     return locks, before
 
 

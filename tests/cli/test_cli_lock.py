@@ -69,6 +69,15 @@ def test_flags_make_a_request_and_its_lock(ready: Index, call: Call) -> None:
     assert LOCK.read_bytes() == before
 
 
+def test_what_compiles_at_run_time_is_told_once(ready: Index, call: Call) -> None:
+    ready.add("triton", "3.0")
+    write("a", 'cuda = "12.1"\npackages = ["numpy<2", "triton"]')
+    told = "· torch.compile and Triton kernels need a C++ compiler and Python's headers"
+    assert told in call("lock").err
+    assert told not in call("lock").err
+    assert call("-q", "lock", "--upgrade").err == ""
+
+
 def test_quiet_prints_the_file_and_its_state_alone(ready: Index, call: Call) -> None:
     said = call("-q", "lock", "--cuda", "12.1")
     assert (said.status, said.out, said.err) == (0, f"{LOCK}: new\n", "")
