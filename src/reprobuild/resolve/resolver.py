@@ -127,7 +127,7 @@ def resolve(
             raise refused
     assert found is not None
     for note in notes:
-        host.console.step(note)
+        host.console.warn(note)
     conda, python, known = found
     if not torch_from_conda(conda):
         _check_cuda(request, python)
