@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,22 @@ def test_an_image_that_is_not_ours(pair: tuple[str, str]) -> None:
     done = run("check", pair[0])
     assert isinstance(done.exception, ImageError)
     assert "not an image made by reprobuild" in done.exception.message
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (Path.touch, "it is empty"),
+        (Path.mkdir, "not an OCI layout"),
+        (os.mkfifo, "not a regular file"),
+        (lambda path: path.write_text("{}"), "ends in the middle of an entry"),
+    ],
+)
+def test_what_is_no_image_is_named(make: Callable[[Path], object], message: str, tmp_path: Path) -> None:
+    file = tmp_path / "it"
+    make(file)
+    for argv in (["check", str(file)], ["compare", str(file), str(file)]):
+        error = run(*argv).exception
+        assert isinstance(error, ImageError)
+        assert message in error.message
+        assert str(file) in error.message

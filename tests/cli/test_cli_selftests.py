@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -226,18 +229,28 @@ def test_a_file_that_is_no_report_is_named(text: str, message: str, call: Call, 
     written(folder, "a.json")
     for argv in (["--fleet", "a.json", "bad.json"], ["a.json", "--against", "bad.json"]):
         said = call("selftest", *argv)
-        assert (said.status, said.out) == (9, "")
-        assert said.err.startswith("reprobuild: bad.json: ")
-        assert message in said.err
+        assert (said.status, said.out) == (2, "")
+        assert re.search(f"bad.json: .*{re.escape(message)}.*writes a report", said.err)
         assert not (folder / "fleet.html").exists()
 
 
-def test_a_report_that_is_not_there(call: Call, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: None, "No such file or directory"),
+        (Path.mkdir, "Is a directory"),
+        (os.mkfifo, "not a regular file"),
+    ],
+)
+def test_a_report_that_is_no_file(
+    make: Callable[[Path], None], message: str, call: Call, folder: Path
+) -> None:
     written(folder, "a.json")
+    make(folder / "none.json")
     for argv in (["--fleet", "a.json", "none.json"], ["a.json", "--against", "none.json"]):
         said = call("selftest", *argv)
-        assert (said.status, said.out) == (9, "")
-        assert said.err == "reprobuild: none.json: No such file or directory\n"
+        assert (said.status, said.out) == (2, "")
+        assert f"none.json: {message}; " in said.err
 
 
 def test_a_page_that_cannot_be_written(call: Call, folder: Path) -> None:

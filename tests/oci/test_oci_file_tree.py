@@ -163,7 +163,7 @@ def test_garbage_is_an_image_error(tmp_path_factory: pytest.TempPathFactory, see
 
 
 def test_no_image_at_all() -> None:
-    with pytest.raises(ImageError, match="nothing holds 0 images"):
+    with pytest.raises(ImageError, match="nothing: cannot be read: it is empty"):
         read_tree([], "nothing")
 
 

@@ -10,7 +10,7 @@ import click
 
 from ..engines.embedded import OciEngine
 from ..errors import SelfTestError
-from ..host.home import atomic_write
+from ..host.home import atomic_write, open_regular
 from ..host.host import Host
 from ..pipeline import selftest_image
 from ..render.own_files import selftest_files
@@ -100,15 +100,15 @@ COMMANDS: tuple[click.Command, ...] = (selftest,)
 
 
 def read_report(path: Path) -> SelfTestReport:
-    """Read a report from a file. Raises `SelfTestError`, which names the file."""
+    """Read a report from a file. Raises UsageError, which names the file: no image has failed."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return SelfTestReport.parse_kept(file.read(LARGEST + 1))
     except OSError as error:
-        raise SelfTestError(f"{path}: {error.strerror}") from None
+        why = error.strerror
     except SelfTestError as error:
-        hint = "`reprobuild selftest IMAGE --json` writes a report"
-        raise SelfTestError(f"{path}: {error.message}", hint=hint) from None
+        why = error.message
+    raise click.UsageError(f"{path}: {why}; `reprobuild selftest IMAGE --json` writes a report")
 
 
 def raise_failures(image: str, report: SelfTestReport) -> None:

@@ -72,6 +72,8 @@ class Archive:
 
     def image(self, where: str, name: str | None) -> Described:
         """Return the one image, or that of a name. Raises `ImageError` when there is not exactly one."""
+        if not self._parts:
+            raise ImageError(f"{where}: cannot be read: it is empty", hint="write the archive again")
         for path, part in self._parts.items():
             if (match := _BLOB.fullmatch(path)) and part.digest != f"sha256:{match[1]}":
                 raise ImageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import get_args
 
@@ -99,10 +100,18 @@ def tree_of(text: str, host: Host, *, keep: Keep = nothing) -> ImageTree:
     if path.is_dir():
         digest = _digest_in(path, name)
         return read_tree(layout_members(path, digest), text, keep=keep, expected=digest)
-    if path.is_file():
-        with path.open("rb") as file:
+    if path.exists():
+        with _archive(path) as file:
             return read_tree(archive_members(file), text, name or None, keep=keep)
     return tree_in(find_image(text, host), text, host, keep=keep)
+
+
+def _archive(path: Path) -> BufferedReader:
+    try:
+        return open_regular(path)
+    except OSError as error:
+        hint = "name an OCI or Docker archive, an OCI layout, or an image"
+        raise ImageError(f"{path}: {error.strerror}", hint=hint) from None
 
 
 def tree_in(kept: Kept, text: str, host: Host, *, keep: Keep = nothing) -> ImageTree:
