@@ -216,7 +216,7 @@ def test_a_team_s_image_that_brings_its_own_judge(
     planted = {("/app/sitecustomize.py", kind) for kind in ("runs at start", "shadows")}
     assert found == {("/opt/reprobuild/selftest.py", "content"), *planted}
     assert json.loads(out)["report"] is None
-    assert "not those of this reprobuild" in err
+    assert "neither this reprobuild's" in err
 
 
 def test_images_that_are_not_ours(bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path) -> None:
