@@ -33,7 +33,7 @@ def write(tmp_path: Path) -> Write:
 
 def table(file: Path, **given: Any) -> dict[str, Any]:
     """The keys of the request that a file makes."""
-    return request_table(read_import(file), given, "3.11")
+    return request_table(read_import(file), given)
 
 
 # --- requirements.txt ---
@@ -131,7 +131,7 @@ def test_no_word_of_cuda_is_an_error(write: Write) -> None:
 
 def test_our_own_lock_is_read_like_any_other() -> None:
     imported = read_import(GOLDEN / "pylock.torch-cu121.toml")
-    found = request_table(imported, {}, "3.13")
+    found = request_table(imported, {})
     assert (found["name"], found["python"], found["cuda"], found["torch"]) == (
         "torch-cu121",
         "3.11",
@@ -194,7 +194,7 @@ base = ["pip"]
 def test_a_project_with_an_extra_and_a_group(write: Write) -> None:
     file = write("pyproject.toml", PROJECT)
     imported = read_import(file, extras=["plot"], groups=["train"])
-    assert request_table(imported, {}, "3.11") == {
+    assert request_table(imported, {}) == {
         "name": "our-project", "python": "3.12", "cuda": "12.1", "torch": "2.4.1+cu121",
         "packages": ["filelock==1.0", "numpy<2", "pip"],
     }  # fmt: skip
@@ -210,3 +210,37 @@ def test_an_unknown_extra_or_group(write: Write, which: dict[str, list[str]]) ->
 def test_extras_of_a_file_that_has_none(write: Write) -> None:
     with pytest.raises(RequestError, match="has no extras"):
         read_import(write("requirements.txt", "a"), extras=["x"])
+
+
+# --- requires-python ---
+
+
+@pytest.mark.parametrize(
+    ("requires", "python"),
+    [
+        (">=3.9", "3.11"),
+        (">=3.12", "3.13"),
+        (">=3.12,<3.15", "3.13"),
+        ("==3.11.4", "3.11"),
+        ("~=3.10", "3.11"),
+    ],
+)
+def test_the_python_that_a_project_allows(write: Write, requires: str, python: str) -> None:
+    text = f"[project]\nname = 'a'\nrequires-python = '{requires}'\ndependencies = ['torch==2.4.1+cu121']\n"
+    assert table(write("pyproject.toml", text))["python"] == python
+
+
+@pytest.mark.parametrize(
+    ("requires", "given", "message"),
+    [
+        (">=3.8,<3.11", {}, "requires-python is <3.11,>=3.8, which no Python of a Debian release fits"),
+        (">=3.12", {"python": "3.11"}, "requires-python is >=3.12, which Python 3.11 does not fit"),
+    ],
+)
+def test_a_python_that_a_project_does_not_allow(
+    write: Write, requires: str, given: dict[str, str], message: str
+) -> None:
+    text = f"[project]\nname = 'a'\nrequires-python = '{requires}'\ndependencies = ['torch==2.4.1+cu121']\n"
+    with pytest.raises(RequestError, match=re.escape(message)) as caught:
+        table(write("pyproject.toml", text), **given)
+    assert "bookworm has 3.11, trixie has 3.13" in caught.value.hint

@@ -119,7 +119,7 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
     else:
         kept = find_image(given["from_image"], host)
         imported = read_image(kept.engine.runner(kept.image.digest), given["from_image"])
-    table = request_table(imported, given, DEFAULT_PYTHON)
+    table = request_table(imported, given)
     packages = [*table.pop("packages"), *given.get("package", ())]
     return replace(new_env(_request({**table, **given, "package": packages})), hashes=imported.hashes)
 

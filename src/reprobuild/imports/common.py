@@ -15,6 +15,7 @@ from packaging.version import Version
 from ..errors import RequestError
 from ..net.debian_mirrors import architecture
 from ..request import toml_reader
+from ..request.model import DEBIAN_PYTHONS, DEFAULT_PYTHON
 from ..resolve.target import TargetPython
 from ..resolve.torch import cuda_of_version, is_cuda_package
 
@@ -33,6 +34,8 @@ class Imported:
     """Normalised name → the sha256 of the files that may be installed, where the file names any."""
     python: str | None = None
     """The minor version, where the file fits but one."""
+    requires_python: str = ""
+    """What versions the file says that it fits (``requires-python``); empty: any."""
     channels: tuple[str, ...] = ()
     """Of conda, with `conda`."""
     conda: tuple[str, ...] = ()
@@ -104,6 +107,27 @@ def minor_of(requires: str | None) -> str | None:
             if minor.isdecimal() and (specifier.operator != "~=" or specifier.version.count(".") > 1):
                 return f"{major}.{minor}"
     return None
+
+
+def fitting_python(imported: Imported, given: str | None) -> str:
+    """Return the Python for a file: the one given, that of the file, the default, or another of Debian's.
+
+    Raises `RequestError` where the file's ``requires-python`` does not allow it, or no release's.
+    """
+    if imported.conda:
+        return given or imported.python or DEFAULT_PYTHON
+    allowed = SpecifierSet(imported.requires_python)
+    wanted = given or imported.python
+    for python in (wanted,) if wanted else DEBIAN_PYTHONS:
+        # The patch version is the release's own, and the project itself is not installed.
+        if python == imported.python or allowed.contains(f"{python}.99"):
+            return python
+    have = ", ".join(f"{release} has {python}" for python, release in DEBIAN_PYTHONS.items())
+    raise RequestError(
+        f"{imported.origin}: requires-python is {imported.requires_python}, "
+        f"which {f'Python {wanted} does not fit' if wanted else 'no Python of a Debian release fits'}",
+        hint=f"Debian's {have}; another comes with a base image (--base-image) or from conda",
+    )
 
 
 def read_text(file: Path) -> str:

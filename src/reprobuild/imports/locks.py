@@ -43,6 +43,7 @@ def read_pylock(text: str, where: str, name: str) -> Imported:
         requirements=tuple(_requirement(package) for package in lock.packages),
         hashes={package: frozenset(values) for package, values in sorted(hashes.items())},
         python=minor_of(str(lock.requires_python or "")),
+        requires_python=str(lock.requires_python or ""),
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from packaging.dependency_groups import resolve_dependency_groups
-from packaging.specifiers import InvalidSpecifier
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from ..errors import RequestError
 from .common import Imported, load_toml, minor_of, read_text, requirement_of
@@ -45,14 +45,16 @@ def read_pyproject(file: Path, extras: Sequence[str], groups: Sequence[str]) -> 
             f"{file}: no dependencies", hint="name a group with --group, or an extra with --extra"
         )
     try:
-        python = minor_of(project.get("requires-python"))
-    except InvalidSpecifier as error:
+        requires = str(SpecifierSet(project.get("requires-python", "")))
+        python = minor_of(requires)
+    except (InvalidSpecifier, AttributeError, TypeError) as error:
         raise RequestError(f"{file}: project.requires-python: {error}") from None
     return Imported(
         origin=str(file),
         name=str(project.get("name") or file.absolute().parent.name),
         requirements=tuple(requirement_of(text, place) for text, place in found),
         python=python,
+        requires_python=requires,
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RequestError
-from .common import Imported, read_text, wanted_of
+from .common import Imported, fitting_python, read_text, wanted_of
 from .conda import read_conda
 from .locks import read_pylock, read_uv_lock
 from .pyproject import read_pyproject
@@ -45,12 +45,12 @@ def read_import(file: Path, *, extras: Sequence[str] = (), groups: Sequence[str]
     )
 
 
-def request_table(imported: Imported, given: Mapping[str, Any], default_python: str) -> dict[str, Any]:
+def request_table(imported: Imported, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request's keys that a file decides; ``given`` holds the user's own, which go before it.
 
-    Raises `RequestError` when neither says which CUDA.
+    Raises `RequestError` when neither says which CUDA, or the file allows none of the Pythons there are.
     """
-    python = given.get("python") or imported.python or default_python
+    python = fitting_python(imported, given.get("python"))
     wanted = wanted_of(imported, python)
     cuda = given.get("cuda") or wanted.cuda
     if cuda is None:

@@ -28,8 +28,8 @@ _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 
 DEFAULT_PYTHON = "3.11"
 DEFAULT_SUITE = "bookworm"
-_SUITES = {"3.13": "trixie"}
-"""The release that has a Python, where the request names no release and the default has another Python."""
+DEBIAN_PYTHONS = {DEFAULT_PYTHON: DEFAULT_SUITE, "3.13": "trixie"}
+"""The release that has a Python, which is taken where the request names none; the default first."""
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _MINOR = re.compile(r"(?:0|[1-9][0-9]{0,3})\.(?:0|[1-9][0-9]{0,3})")
@@ -144,7 +144,7 @@ class Request:
             as_of=_date(get),
             suite=base.text(
                 "debian",
-                _SUITES.get(python, DEFAULT_SUITE) if "conda" not in data else DEFAULT_SUITE,
+                DEBIAN_PYTHONS.get(python, DEFAULT_SUITE) if "conda" not in data else DEFAULT_SUITE,
                 _SUITE.fullmatch,
                 'a release\'s code name like "bookworm"',
             ),
