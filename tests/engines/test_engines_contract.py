@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-import reprobuild
 from conftest import needs
 from reprobuild.engines.choice import choose
+from reprobuild.engines.protocols import Engine
 from reprobuild.errors import (
     DifferenceError,
     EngineError,
@@ -31,6 +31,7 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.host.process import OUTPUT_LIMIT
+from reprobuild.pipeline import make_image
 from reprobuild.workspace import read_lock
 from support.bench import NAME, Bench
 from support.engines import Site, old_docker, podman
@@ -39,6 +40,7 @@ from support.wheels import simple_wheel, write_wheel
 pytest_plugins = ["support.shared"]
 pytestmark = pytest.mark.engines
 
+PACKAGES = "/opt/venv/lib/python3.11/site-packages"
 ENGINES = ("docker-20.10", "docker-26.1", "podman")
 
 
@@ -163,18 +165,17 @@ def test_a_team_cannot_swap_a_locked_package_unseen(
 def test_a_team_s_image_that_departs_from_the_lock(
     bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path
 ) -> None:
-    venv = "/opt/venv/lib/python3.11/site-packages"
-    text = f"RUN echo >> {venv}/torch/version.py && chmod 600 {venv}/numpy/version.py"
-    text += f" && rm {venv}/mpmath/rational.py && touch /opt/libcudart.so.12\nENV OMP_NUM_THREADS=2\n"
+    text = f"RUN echo >> {PACKAGES}/torch/version.py && chmod 600 {PACKAGES}/numpy/version.py"
+    text += f" && rm {PACKAGES}/mpmath/rational.py && touch /opt/libcudart.so.12\nENV OMP_NUM_THREADS=2\n"
     derive(site, tmp_path, "team/bad:1", text)
     out, err = bench.run(
         "check", f"{site.kind}:team/bad:1", "--json", status=DifferenceError.exit_code, env=site.env
     )
     found = {(each["path"], each["kind"]) for each in json.loads(out)["differences"]}
     assert found == {
-        (f"{venv}/torch/version.py", "content"),
-        (f"{venv}/numpy/version.py", "mode"),
-        (f"{venv}/mpmath/rational.py", "missing"),
+        (f"{PACKAGES}/torch/version.py", "content"),
+        (f"{PACKAGES}/numpy/version.py", "mode"),
+        (f"{PACKAGES}/mpmath/rational.py", "missing"),
         ("/opt/libcudart.so.12", "second copy"),
         ("Env OMP_NUM_THREADS", "setting"),
     }
@@ -185,7 +186,7 @@ def test_a_team_s_image_that_rewrites_the_manifest(
     bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path
 ) -> None:
     """Held against the base in the embedded store; where that is empty, against the base in the engine."""
-    file = "/opt/venv/lib/python3.11/site-packages/torch/version.py"
+    file = f"{PACKAGES}/torch/version.py"
     change = f"RUN old=$(sha256sum {file} | cut -c1-64) && echo >> {file}"
     change += f" && new=$(sha256sum {file} | cut -c1-64)"
     derive(site, tmp_path, "team/sly:1", f"{change} && sed -i s/$old/$new/ /opt/reprobuild/manifest.tsv\n")
@@ -202,8 +203,7 @@ def test_a_team_s_image_that_brings_its_own_judge(
     bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path
 ) -> None:
     """It prints the last good report; it is named, and nothing of the image is run."""
-    report, _ = bench.run("check", f"{site.kind}:{NAME}", "--json", env=site.env)
-    (tmp_path / "report.json").write_text(json.dumps(json.loads(report)["report"]))
+    (tmp_path / "report.json").write_text(json.dumps(built["report"]))
     (tmp_path / "selftest.py").write_text(
         "import pathlib; print(pathlib.Path(__file__).with_name('report.json').read_text())"
     )
@@ -245,30 +245,30 @@ def test_loaded_images_keep_their_digest(bench: Bench, site: Site, built: dict[s
     assert site.call("image", "inspect", "--format", "{{.Id}}", NAME).strip() != identity
 
 
+def engine_of(bench: Bench, site: Site, monkeypatch: pytest.MonkeyPatch) -> tuple[Engine, Host]:
+    for name, value in site.env.items():
+        monkeypatch.setenv(name, value)
+    host = Host(Home(bench.home), Console(quiet=True))
+    return choose(site.kind, host), host
+
+
 def test_an_image_that_fails_its_test_gets_no_name(
-    bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path
+    bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The image is really another one: reprobuild itself is changed in a copy, as a bad release would be."""
-    ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(reprobuild.__file__).parent, tmp_path / "src/reprobuild", ignore=ignore)
-    templates = Path(reprobuild.__file__).parents[2] / "templates"
-    if templates.exists():
-        shutil.copytree(templates, tmp_path / "templates")
-    (tmp_path / "src/reprobuild/in_image/reprobuild.pth").write_text("")
-    env = {**site.env, "PYTHONPATH": str(tmp_path / "src")}
-    argv = ("image", bench.lock, "--engine", site.kind, "--tag", "team/broken:1")
-    _, err = bench.run(*argv, status=SelfTestError.exit_code, env=env)
-    assert "setting-hook" in err
+    """The build gives an image whose import hook a last layer takes away; all else is as ever."""
+    derive(site, tmp_path, "team/hookless:1", f"RUN echo > {PACKAGES}/reprobuild.pth\n")
+    engine, host = engine_of(bench, site, monkeypatch)
+    monkeypatch.setattr(engine, "build", lambda *_: engine.images.find("team/hookless:1").digest)
+    with pytest.raises(SelfTestError, match="setting-hook"):
+        make_image(read_lock(bench.folder / bench.lock), "team/broken:1", "off", host, engine=engine)
     assert "team/broken:1" not in site.names()
 
 
 def test_a_program_that_prints_for_ever_is_stopped(
     bench: Bench, site: Site, built: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in site.env.items():
-        monkeypatch.setenv(name, value)
-    runner = choose(site.kind, Host(Home(bench.home), Console(quiet=True))).runner(built["digest"])
-    done = runner.run(["/usr/bin/yes"], timeout=120, gpu=False)
+    engine, _ = engine_of(bench, site, monkeypatch)
+    done = engine.runner(built["digest"]).run(["/usr/bin/yes"], timeout=120, gpu=False)
     assert done.returncode != 0
     assert b"stopped: it wrote more than" in done.stderr
     assert len(done.stdout) == OUTPUT_LIMIT
