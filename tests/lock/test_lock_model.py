@@ -381,3 +381,13 @@ def test_any_type_in_any_place_raises_the_lock_s_own_error_and_no_other(index: i
     spot[key] = value
     with suppress(LockError):
         assert parse_lock(tomli_w.dumps(table), "a.toml") == SMALL  # the same, said otherwise
+
+
+def test_variables_that_the_request_asks_for_are_as_it_says() -> None:
+    asked = replace(LOCK.request, environment=(("HF_HOME", "/data"),))
+    good = replace(LOCK, request=asked, variables={**LOCK.variables, "HF_HOME": "/data"})
+    assert parse_lock(good.dump(), "a").variables["HF_HOME"] == "/data"
+    for variables in (LOCK.variables, {**LOCK.variables, "HF_HOME": "/elsewhere"}):
+        bad = replace(LOCK, request=asked, variables=variables)
+        with pytest.raises(LockError, match=r"variables\.HF_HOME: is not what the request's environment has"):
+            parse_lock(bad.dump(), "a")

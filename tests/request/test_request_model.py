@@ -116,6 +116,27 @@ def test_the_default_name(cuda: str, python: str, name: str) -> None:
             "determinism.seed",
             "is out of range: expected 0 to 4294967295",
         ),
+        ("environment = 'A=b'", "environment", "a table"),
+        ("[environment]\nA = 1", "environment.A", "one line of text"),
+        ("[environment]\nA = 'b\u2028c'", "environment.A", "one line of text"),
+        (f"[environment]\nA = '{'x' * 5000}'", "environment.A", "one line of text"),
+        ("[environment]\n'A B' = 'c'", "environment.A B", "is not a variable's name"),
+        ("[environment]\n'A=B' = 'c'", "environment.A=B", "is not a variable's name"),
+        ("[environment]\na = 'c'", "environment.a", "is not a variable's name: expected upper-case"),
+        ("[environment]\nA = '$HOME'", "environment.A", "which a Dockerfile would expand"),
+        ("[environment]\nPATH = '/x'", "environment.PATH", "reprobuild sets PATH itself"),
+        ("[environment]\nNCCL_ALGO = 'Tree'", "environment.NCCL_ALGO", "reprobuild sets NCCL_ALGO itself"),
+        ("[environment]\nREPROBUILD_X = 'y'", "environment.REPROBUILD_X", "reprobuild sets"),
+        (
+            "[environment]\nTORCHINDUCTOR_MAX_AUTOTUNE = '1'",
+            "environment.TORCHINDUCTOR",
+            "changes how numbers",
+        ),
+        ("[environment]\nLD_PRELOAD = '/x.so'", "environment.LD_PRELOAD", "puts other code before every"),
+        ("[environment]\nPYTHONPATH = '/x'", "environment.PYTHONPATH", "puts other code before every"),
+        ("[environment]\nBASH_ENV = '/x'", "environment.BASH_ENV", "puts other code before every"),
+        ("[environment]\nX = 'https://me:word@index.example/'", "environment.X", "holds a password"),
+        ("environment = {" + ", ".join(f"A{n} = ''" for n in range(65)) + "}", "environment", "more than 64"),
         ("[determinism]\nthreads = 0", "determinism.threads", "0 is out of range: expected 1 to 1024"),
     ],
 )
@@ -123,7 +144,7 @@ def test_a_bad_value_is_named_with_its_place(text: str, place: str, says: str) -
     text = text if text.startswith("cuda") else f"cuda = '12.1'\n{text}"
     with pytest.raises(RequestError) as error:
         Request.parse(text, "envs/a.toml")
-    assert error.value.message.startswith(f"envs/a.toml: {place}: ")
+    assert error.value.message.startswith(f"envs/a.toml: {place}")
     assert says in error.value.message
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 
 from reprobuild.in_image.selftest.names import FORBIDDEN
+from reprobuild.request import environment
 from reprobuild.request.model import Request
 from reprobuild.request.profiles import OWN_FOLDER, SITE_PREFIX, surroundings, variables
 from support.strategies import requests
@@ -64,6 +65,14 @@ def test_portable_names_numpy_s_features_as_its_version_does(numpy: str, named: 
 def test_memory_is_filled_where_the_request_asks_for_it() -> None:
     assert "REPROBUILD_FILL" not in variables(STRICT)
     assert variables(replace(STRICT, fill=True))["REPROBUILD_FILL"] == "1"
+
+
+def test_the_request_s_own_variables_are_set_and_none_of_ours_is_among_them() -> None:
+    asked = replace(STRICT, environment=(("HF_HOME", "/data"),))
+    assert variables(asked)["HF_HOME"] == "/data"
+    every = replace(STRICT, profile="portable", seed=1, fill=True)
+    ours = variables(every, "2.0").keys() | surroundings().keys() | surroundings(conda=True).keys()
+    assert {*environment.OWN} == ours
 
 
 def test_a_seed_is_set_also_when_it_is_zero() -> None:

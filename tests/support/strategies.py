@@ -27,6 +27,10 @@ requests = st.builds(
             "as-of": st.dates(),
             "index": st.just("pytorch"),
             "base": st.fixed_dictionaries({}, optional={"debian": st.sampled_from(["bookworm", "trixie"])}),
+            "environment": st.dictionaries(
+                st.sampled_from(["HF_HOME", "NCCL_SOCKET_IFNAME", "X_1"]),
+                st.sampled_from(["", "/data/hf", "it's fine"]),
+            ),
             "determinism": st.fixed_dictionaries(
                 {},
                 optional={

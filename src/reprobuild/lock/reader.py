@@ -118,13 +118,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         own_files = None if files is None else OwnFiles.from_dict(files, f"{place}.own-files")
     except (RequestError, LockError) as error:
         raise _BadError(error.message) from None
-    variables = _get(own, place, "variables", dict)
-    for key, value in variables.items():
-        if not _VARIABLE.fullmatch(key) or not isinstance(value, str) or not value.isprintable():
-            raise _BadError(f"{place}.variables.{key}: expected a name and one line of text")
-    if strange := sorted(variables.keys() - names(request)):
-        # LD_PRELOAD, BASH_ENV or PIP_INDEX_URL would change what runs in the image.
-        raise _BadError(f"{place}.variables.{strange[0]}: is not a variable of the profile {request.profile}")
+    variables = _variables(own, place, request)
     known = _get(own, place, "architectures", list) if "architectures" in own else []
     if not all(isinstance(each, str) and _GPU_TARGET.fullmatch(each) for each in known):
         raise _BadError(f"{place}.architectures: expected a list like ['sm_80', 'compute_90']")
@@ -150,6 +144,20 @@ def _lock(data: Mapping[str, Any]) -> Lock:
     _unique([p.name for p in lock.conda], f"{place}.conda")
     _derived(lock, data, own, place)
     return lock
+
+
+def _variables(own: Mapping[str, Any], place: str, request: Request) -> dict[str, str]:
+    variables: dict[str, str] = _get(own, place, "variables", dict)
+    for key, value in variables.items():
+        if not _VARIABLE.fullmatch(key) or not isinstance(value, str) or not value.isprintable():
+            raise _BadError(f"{place}.variables.{key}: expected a name and one line of text")
+    if strange := sorted(variables.keys() - names(request)):
+        # LD_PRELOAD, BASH_ENV or PIP_INDEX_URL would change what runs in the image.
+        raise _BadError(f"{place}.variables.{strange[0]}: is not a variable of the profile {request.profile}")
+    for key, value in request.environment:
+        if variables.get(key) != value:
+            raise _BadError(f"{place}.variables.{key}: is not what the request's environment has")
+    return variables
 
 
 def _derived(lock: Lock, data: Mapping[str, Any], own: Mapping[str, Any], place: str) -> None:

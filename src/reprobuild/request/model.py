@@ -16,6 +16,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from ..errors import RequestError
+from .environment import environment
 from .reference import base_image
 from .toml_reader import Table, load_toml
 
@@ -37,7 +38,7 @@ _SUITE = re.compile(r"[a-z]+")
 _KEYS = {
     "": (
         *("name", "python", "platforms", "cuda", "torch", "index"),
-        *("packages", "apt", "as-of", "conda", "base", "determinism"),
+        *("packages", "apt", "as-of", "conda", "base", "determinism", "environment"),
     ),
     "conda.": ("environment", "channels", "packages"),
     "base.": ("debian", "image", "allow-cuda"),
@@ -97,6 +98,8 @@ class Request:
     fill: bool = False
     """Whether torch fills new memory with NaN before use, so that a program that reads what it has not
     written gives the same bits too. It costs up to 15 % of a training step on a GPU, about 1 % on a CPU."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """Variables of the image beside those that reprobuild sets, sorted by name."""
 
     @classmethod
     def parse(cls, text: str, where: str, name: str | None = None) -> Request:
@@ -154,6 +157,7 @@ class Request:
             seed=determinism.integer("seed", None, 0, 2**32 - 1),
             threads=determinism.integer("threads", 1, 1, 1024),
             fill=determinism.value("fill", bool, False),  # noqa: FBT003 -- as the other keys
+            environment=environment(get),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,7 +183,8 @@ class Request:
         base: dict[str, Any] = {"debian": self.suite}
         if self.base_image is not None:
             base = {"image": self.base_image, **({"allow-cuda": True} if self.allow_cuda else {})}
-        return table | {"base": base, "determinism": determinism}
+        table |= {"base": base, "determinism": determinism}
+        return table | ({"environment": dict(self.environment)} if self.environment else {})
 
     def dump(self) -> str:
         """Return the canonical TOML text."""

@@ -31,7 +31,7 @@ names: ``__cpu_dispatch__`` of the wheels of 1.24 to 2.4."""
 
 
 def variables(request: Request, numpy: str | None = None) -> Mapping[str, str]:
-    """Return the variables of the request's profile, sorted by name.
+    """Return the variables of the request's profile, and those that it names itself, sorted by name.
 
     ``strict``: the same bits on one kind of machine. ``portable``: CPU results that agree across kinds of
     x86_64 CPU that have AVX2, at a price (bf16 products are many times slower); docs/self-test.md names what
@@ -83,6 +83,7 @@ def variables(request: Request, numpy: str | None = None) -> Mapping[str, str]:
         fixed["REPROBUILD_FILL"] = "1"
     if request.seed is not None:
         fixed["REPROBUILD_SEED"] = str(request.seed)
+    fixed |= dict(request.environment)  # none of those above, nor of `surroundings`: see environment.py
     return dict(sorted(fixed.items()))
 
 

@@ -1,0 +1,77 @@
+"""The key ``environment`` of a request: variables that the image shall set beside its profile's. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ..errors import RequestError
+from ..in_image.selftest.names import FORBIDDEN
+from .toml_reader import Table
+
+MOST_VARIABLES = 64
+MOST_CHARACTERS = 4096
+"""Of a value; Linux takes 128 KiB of one."""
+
+OWN = (
+    *("ATEN_CPU_CAPABILITY", "CONDA_PREFIX", "CUBLAS_WORKSPACE_CONFIG", "LANG", "MKL_CBWR", "MKL_DYNAMIC"),
+    *("MKL_NUM_THREADS", "NCCL_ALGO", "NCCL_PROTO", "NPY_DISABLE_CPU_FEATURES", "NVIDIA_DRIVER_CAPABILITIES"),
+    *(
+        "NVIDIA_TF32_OVERRIDE",
+        "NVIDIA_VISIBLE_DEVICES",
+        "OMP_DYNAMIC",
+        "OMP_NUM_THREADS",
+        "ONEDNN_MAX_CPU_ISA",
+    ),
+    *("OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "PATH", "PIP_CONSTRAINT", "PYTHONHASHSEED"),
+    *("REPROBUILD_FILL", "REPROBUILD_PROFILE", "REPROBUILD_SEED", "TORCHINDUCTOR_DETERMINISTIC"),
+    *("TRITON_CACHE_AUTOTUNING", "TRITON_F32_DEFAULT", "UV_CONSTRAINT", "VIRTUAL_ENV"),
+)
+"""Variables of an image that reprobuild sets itself: those of `profiles`, of every profile."""
+
+_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,127}")
+_VALUE = re.compile(r'[^"\\$`]*')
+"""A Dockerfile would expand the others."""
+_LOGIN = re.compile(r"://[^/\s@]+:[^/\s@]*@")
+_STARTS_CODE = re.compile(
+    r"LD_PRELOAD|LD_AUDIT|LD_LIBRARY_PATH|GLIBC_TUNABLES|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|PERL5OPT"
+    r"|PYTHON(PATH|HOME|STARTUP|USERBASE|SAFEPATH|PLATLIBDIR|PYCACHEPREFIX|INSPECT|BREAKPOINT|EXECUTABLE|WARNINGS)"
+    r"|PYTHONNOUSERSITE|PYTHONDONTWRITEBYTECODE"
+)
+"""What puts other code, or another library, before a program, and so before the self-test too (ld.so(8),
+bash(1), python(1))."""
+
+
+def environment(table: Table) -> tuple[tuple[str, str], ...]:
+    """Return the variables that a request asks for, sorted by name. Raises `RequestError`."""
+    found: Mapping[str, object] = table.value("environment", dict, {})
+    if len(found) > MOST_VARIABLES:
+        raise RequestError(f"{table.where('environment')}: more than {MOST_VARIABLES} variables")
+    for name, value in found.items():
+        where = f"{table.where('environment')}.{name}"
+        if not _NAME.fullmatch(name):
+            raise RequestError(
+                f"{where}: {name!r} is not a variable's name: expected upper-case letters, digits and _"
+            )
+        if not isinstance(value, str) or not value.isprintable() or len(value) > MOST_CHARACTERS:
+            raise RequestError(f"{where}: expected one line of text in quotes")
+        if not _VALUE.fullmatch(value):
+            raise RequestError(f'{where}: {value!r} has ", \\, $ or ` in it, which a Dockerfile would expand')
+        if name in OWN or name.startswith("REPROBUILD_"):
+            raise RequestError(
+                f"{where}: reprobuild sets {name} itself",
+                hint="leave it out; [determinism] has what can be chosen",
+            )
+        if _LOGIN.search(value):
+            raise RequestError(
+                f"{where}: holds a password, which everybody who gets the image could read",
+                hint="give it to the run: `reprobuild run -e NAME=VALUE`",
+            )
+        if name in FORBIDDEN:
+            raise RequestError(f"{where}: {name} changes how numbers are computed", hint="leave it out")
+        if _STARTS_CODE.fullmatch(name):
+            raise RequestError(
+                f"{where}: {name} puts other code before every program, the self-test too",
+                hint="put the code into a package of its own, or set the variable when you run the image",
+            )
+    return tuple(sorted((name, str(value)) for name, value in found.items()))
