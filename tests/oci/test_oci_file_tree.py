@@ -175,7 +175,7 @@ def root(*entries: Entry | str) -> ImageTree:
 
 
 def test_the_root_of_a_container_is_read_without_what_docker_puts_there() -> None:
-    made = [Entry(path=path, mode=0o755) for path in (".dockerenv", "dev/console", "etc/hosts")]
+    made = [Entry(path=path, mode=mode) for path, mode in (("dev/console", 0o755), ("etc/hosts", 0o700))]
     mtab = Entry(path="etc/mtab", kind=tarfile.SYMTYPE, target="/proc/mounts", mode=0o777)
     own = Entry(path="etc/a", content=b"1", attributes=CAPABLE)
     image = read_root(io.BytesIO(layer("dev/", "etc/", own)), "x", CONFIG)

@@ -25,24 +25,24 @@ from .tar_fields import LayerRefused
 from .tar_reader import Readable
 from .tar_writer import Kind, Record
 
-_FILE: tuple[Kind, int, str] = ("file", 0o755, hashlib.sha256().hexdigest())
-_FOLDER: tuple[Kind, int, str] = ("dir", 0o755, "-")
-REPLACED: Mapping[str, tuple[Kind, int, str]] = {
+_FILE: tuple[Kind, str] = ("file", hashlib.sha256().hexdigest())
+_FOLDER: tuple[Kind, str] = ("dir", "-")
+REPLACED: Mapping[str, tuple[Kind, str]] = {
     ".dockerenv": _FILE,
     "dev/console": _FILE,
     "dev/pts": _FOLDER,
     "dev/shm": _FOLDER,
     "etc/hostname": _FILE,
     "etc/hosts": _FILE,
-    "etc/mtab": ("link", 0o777, "/proc/mounts"),
+    "etc/mtab": ("link", "/proc/mounts"),
     "etc/resolv.conf": _FILE,
     "proc": _FOLDER,
     "sys": _FOLDER,
     "dev": _FOLDER,
     "etc": _FOLDER,
 }
-"""What Docker puts into every container in place of the image's (moby, daemon/initlayer), by path: type, mode
-and content; folders after what is in them. A folder that the image has stays as it is."""
+"""What Docker puts into every container in place of the image's (moby, daemon/initlayer), by path: type and
+content; folders after what is in them. A folder that the image has stays as it is."""
 
 MOST_DOCUMENTS = 64 << 20
 """Bytes of all JSON documents of an archive."""
@@ -173,7 +173,10 @@ def read_root(
     if replaced:
         for path, its in REPLACED.items():
             found = files.get(path)
-            if found == Record(path, *its) and not _has_more(path, files):
+            if found is None or (found.kind, found.content) != its:
+                continue
+            # A file is never the image's: Docker takes that away first. Its mode is of the daemon's umask.
+            if found.kind != "dir" or (found.mode == 0o755 and not _has_more(path, files)):
                 del files[path]
     return _kept_tree(files, section, keep, contents, replaced=replaced)
 
