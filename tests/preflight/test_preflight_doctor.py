@@ -13,6 +13,7 @@ from reprobuild import pipeline
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.gpu import GpuAccess
 from reprobuild.errors import FetchError, HostError, RegistryError
+from reprobuild.host import process
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
@@ -234,3 +235,17 @@ def test_what_is_missing_is_the_exit_status(call: Call, monkeypatch: pytest.Monk
     assert "certificates  BAD: REQUESTS_CA_BUNDLE names /nowhere.pem" in said.out
     assert "this machine lacks something: " in said.err
     assert call("doctor", "envs/none.toml").status == 3
+
+
+@pytest.mark.parametrize(
+    ("missing", "package"), [("pivot_root", "util-linux"), ("setpriv", "util-linux"), ("umount", "mount")]
+)
+def test_a_program_of_the_sandbox_that_is_missing(
+    missing: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    which = process.which
+    monkeypatch.setattr(process, "which", lambda program: None if program == missing else which(program))
+    (found,) = [each for each in examine(None, quiet_host()) if each.name == "sandbox"]
+    assert found.good is False
+    assert found.text.startswith(f"{missing} is not installed; it is needed to keep programs")
+    assert found.hint == f"apt-get install -y {package}"

@@ -73,7 +73,7 @@ def run(folder: Path, argv: Sequence[str], *, env: Mapping[str, str], timeout: f
     Raises `HostError` where the namespaces cannot be made, `process.ProcessFailed`, `process.ProcessTimeout`,
     `process.LimitReached`.
     """
-    process.require("setpriv", "to run programs without capabilities")
+    namespaces.check_programs()
     own = _own_users()
     if own:
         os.chown(folder, _FIRST, _FIRST)

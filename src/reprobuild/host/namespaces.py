@@ -10,6 +10,18 @@ import os
 from ..errors import HostError
 from . import process
 
+PROGRAMS = ("unshare", "setpriv", "pivot_root", "mount", "umount", "tar")
+"""What keeps a stranger's program apart; every Debian has them, a small container image may not."""
+
+OF_USERS = ("newuidmap", "newgidmap")
+"""What an ordinary user needs beside them."""
+
+
+def check_programs() -> None:
+    """Raise `HostError` that names the package of the first program that is missing."""
+    for program in (*PROGRAMS, *(OF_USERS if os.geteuid() != 0 else ())):
+        process.require(program, "to keep programs of packages and images apart from the machine's own files")
+
 
 def prefix(*, all_ids: bool = False) -> list[str]:
     """Return the words that, before a command, give it mounts and processes of its own.

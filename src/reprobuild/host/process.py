@@ -30,7 +30,11 @@ PACKAGES = {
     "apt-cache": "apt",
     "apt-ftparchive": "apt-utils",
     "ldconfig": "libc-bin",
+    "newgidmap": "uidmap",
     "newuidmap": "uidmap",
+    "pivot_root": "util-linux",
+    "setpriv": "util-linux",
+    "umount": "mount",
     "unshare": "util-linux",
 }
 """The Debian package that brings a program, where the names differ."""

@@ -15,7 +15,7 @@ from ..engines.choice import taker
 from ..engines.gpu import gpu_access
 from ..errors import HostError
 from ..fetch.scheduler import UNPACKED
-from ..host import namespaces, process, sandbox
+from ..host import control_groups, namespaces, process, sandbox
 from ..host.console import Console
 from ..host.home import Home, free_bytes, size_text
 from ..host.host import Host
@@ -53,6 +53,8 @@ def examine(lock: Lock | None, host: Host) -> tuple[Finding, ...]:
     """
     found = [
         _tried("runtime", sandbox.runtime),
+        _tried("sandbox", namespaces.check_programs),
+        _limits(),
         _tried("namespaces", lambda: namespaces.check(all_ids=True)),
         _tried("mmdebstrap", lambda: process.require("mmdebstrap", "to install Debian packages")),
         _tried("apt", lambda: process.require("apt-get", "to resolve Debian packages")),
@@ -122,6 +124,18 @@ def _tried(name: str, check: Callable[[], object]) -> Finding:
     except HostError as error:
         return Finding(name, good=False, text=error.message, hint=error.hint)
     return Finding(name, good=True, text="works" if said is None else str(said))
+
+
+def _limits() -> Finding:
+    """Who holds the limits of memory and processes: the kernel is exact, a count is not."""
+    bounded = {controller for place in control_groups.places() for controller in place.controllers}
+    if bounded == {"memory", "pids"}:
+        return Finding("limits", good=True, text="memory and processes are held by control groups")
+    return Finding(
+        "limits",
+        good=None,
+        text="you may make no control group, so reprobuild counts the memory and processes of a step itself",
+    )
 
 
 def _disk(lock: Lock | None, home: Home) -> Finding:
