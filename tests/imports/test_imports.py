@@ -15,6 +15,7 @@ from reprobuild.imports import common
 from reprobuild.imports.reader import read_import, request_table
 
 Write = Callable[[str, str], Path]
+PYTORCH = "pytorch.org"
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +77,7 @@ def test_a_requirements_file_in_all_its_forms(write: Write) -> None:
         ("--extra-index-url https://example.org/simple", 2, "the index is a setting"),
         ("-i https://example.org/simple", 2, "the index is a setting"),
         ("--frobnicate", 2, "the option --frobnicate is not supported"),
-        ("a==1 --global-option=x", 2, "is not supported"),
+        ("a==1 --frobnicate=x", 2, "is not supported"),
         ("a==1 --hash=md5:" + "0" * 32, 2, "no sha256 among its hashes"),
         ("a b c", 2, "is not a requirement"),
         ("b==1 \\\n  --hash=sha256:00\n=x", 4, "is not a requirement"),
@@ -210,6 +211,75 @@ def test_an_unknown_extra_or_group(write: Write, which: dict[str, list[str]]) ->
 def test_extras_of_a_file_that_has_none(write: Write) -> None:
     with pytest.raises(RequestError, match="has no extras"):
         read_import(write("requirements.txt", "a"), extras=["x"])
+
+
+WINDOWS = """
+lock-version = "1.0"
+created-by = "uv"
+[[packages]]
+name = "pywin32"
+version = "306"
+marker = "sys_platform == 'win32'"
+sdist = {name = "pywin32-306.tar.gz", url = "https://index.example/pywin32-306.tar.gz"}
+[[packages]]
+name = "ours"
+marker = "sys_platform == 'win32'"
+directory = {path = "."}
+[[packages]]
+name = "a"
+version = "1.0"
+wheels = [{name = "a-1.0-py3-none-any.whl", url = "https://index.example/a-1.0-py3-none-any.whl"}]
+"""
+
+
+def test_a_lock_s_packages_for_another_system_and_wheels_without_a_hash(write: Write) -> None:
+    imported = read_import(write("pylock.toml", WINDOWS))
+    assert table(write("pylock.toml", WINDOWS), cuda="cpu")["packages"] == ["a==1.0"]
+    assert imported.hashes == {}
+
+
+def test_an_error_in_a_lock_names_the_package(write: Write) -> None:
+    with pytest.raises(RequestError, match=r"packages\[2\] \(a\)"):
+        read_import(write("pylock.toml", WINDOWS.replace("wheels = [{", "wheels = 3 # [{")))
+
+
+# --- Indexes in a file, and options of builds ---
+
+
+@pytest.mark.parametrize(
+    ("lines", "cuda", "torch"),
+    [
+        ("--extra-index-url https://download.{host}/whl/cu118\ntorch==2.4.1", "11.8", "2.4.1"),
+        ("-f https://download.{host}/whl/torch_stable.html\ntorch==2.0.1+cu117", "11.7", "2.0.1+cu117"),
+        ("--index-url=https://download.{host}/whl/cpu\r\ntorch==2.4.1", "cpu", "2.4.1"),
+    ],
+)
+def test_pytorch_s_index_becomes_the_request_s(write: Write, lines: str, cuda: str, torch: str) -> None:
+    found = table(write("requirements.txt", lines.format(host=PYTORCH)))
+    assert (found["index"], found["cuda"], found["torch"]) == ("pytorch", cuda, torch)
+
+
+def test_an_index_that_is_set_up_may_stand_in_the_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://user:secret@index.example/simple")
+    file = write("requirements.txt", "-i https://index.example/simple/\ntorch==2.4.1+cu121\n")
+    assert "index" not in table(file)
+
+
+def test_another_index_is_the_user_s_to_set_up(write: Write) -> None:
+    file = write("requirements.txt", "--extra-index-url https://u:secret@index.example/simple\ntorch\n")
+    with pytest.raises(RequestError) as caught:
+        read_import(file)
+    assert "export UV_INDEX=https://index.example/simple;" in caught.value.hint
+    assert "secret" not in caught.value.message + caught.value.hint
+
+
+def test_what_only_a_build_heeds_is_left_out(write: Write) -> None:
+    file = write(
+        "requirements.txt",
+        "--no-build-isolation\n--no-binary :all:\n--pre\n"
+        'numpy==1.26.4 --config-settings "x=y z" --global-option=a\ntorch==2.4.1+cu121\n',
+    )
+    assert table(file)["packages"] == ["numpy==1.26.4"]
 
 
 # --- requires-python ---

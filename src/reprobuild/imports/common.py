@@ -15,7 +15,7 @@ from packaging.version import Version
 from ..errors import RequestError
 from ..net.debian_mirrors import architecture
 from ..request import toml_reader
-from ..request.model import DEBIAN_PYTHONS, DEFAULT_PYTHON
+from ..request.model import DEBIAN_PYTHONS, DEFAULT_PYTHON, TorchIndex
 from ..resolve.target import TargetPython
 from ..resolve.torch import cuda_of_version, is_cuda_package
 
@@ -42,6 +42,8 @@ class Imported:
     """Match specs."""
     cuda: str | None = None
     """Where the origin says it itself; else the pins may."""
+    index: TorchIndex | None = None
+    """``pytorch`` where the file names PyTorch's own index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +156,16 @@ def load_toml(text: str, where: str) -> dict[str, Any]:
 
 def _cuda_of_local(version: str | None) -> str | None:
     """Return ``11.8`` for ``2.4.1+cu118``, and ``cpu`` for ``2.4.1+cpu``."""
-    local = (Version(version).local if version is not None else None) or ""
-    if local == "cpu":
+    return cuda_of_flavour((Version(version).local if version is not None else None) or "")
+
+
+def cuda_of_flavour(text: str) -> str | None:
+    """Return ``11.8`` for PyTorch's ``cu118``, ``cpu`` for ``cpu``; None for anything else."""
+    if text == "cpu":
         return "cpu"
-    digits = local.removeprefix("cu")
+    digits = text.removeprefix("cu")
     return (
-        f"{digits[:-1]}.{digits[-1]}" if local != digits and digits.isdecimal() and len(digits) > 1 else None
+        f"{digits[:-1]}.{digits[-1]}" if text != digits and digits.isdecimal() and len(digits) > 1 else None
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import uv
 from packaging.pylock import Package, Pylock, PylockValidationError
@@ -12,7 +14,10 @@ from packaging.requirements import Requirement
 
 from ..errors import HostError, RequestError
 from ..host.process import ProcessTimeout, run
+from ..net.debian_mirrors import architecture
 from ..net.session import scrub
+from ..request.model import DEFAULT_PYTHON
+from ..resolve.target import TargetPython
 from .common import Imported, load_toml, minor_of, read_text
 
 
@@ -22,11 +27,20 @@ def read_pylock(text: str, where: str, name: str) -> Imported:
     Raises `RequestError` that names the packages without a wheel: source distributions cannot be locked.
     """
     data = load_toml(text, where)
+    _fill_hashes(data)
     try:
         lock = Pylock.from_dict(data)
     except (PylockValidationError, ValueError) as error:
-        raise RequestError(f"{where}: not a PEP 751 lock: {error}") from None
-    bare = [str(package.name) for package in lock.packages if not package.wheels or package.version is None]
+        raise RequestError(f"{where}: not a PEP 751 lock: {_named(str(error), data)}") from None
+    python = minor_of(str(lock.requires_python or "")) or DEFAULT_PYTHON
+    markers = TargetPython(python, architecture(), (2, 99)).markers
+    bare = [
+        str(package.name)
+        for package in lock.packages
+        if (not package.wheels or package.version is None)
+        # What is for another system alone needs no wheel.
+        and (package.marker is None or package.marker.evaluate(dict(markers)))
+    ]
     if bare:
         raise RequestError(
             f"{where}: no wheel of {', '.join(sorted(set(bare)))}; only wheels can be locked",
@@ -40,7 +54,7 @@ def read_pylock(text: str, where: str, name: str) -> Imported:
     return Imported(
         origin=where,
         name=name or "pylock",
-        requirements=tuple(_requirement(package) for package in lock.packages),
+        requirements=tuple(_requirement(package) for package in lock.packages if package.version is not None),
         hashes={package: frozenset(values) for package, values in sorted(hashes.items())},
         python=minor_of(str(lock.requires_python or "")),
         requires_python=str(lock.requires_python or ""),
@@ -82,6 +96,29 @@ def read_uv_lock(file: Path, extras: Sequence[str], groups: Sequence[str]) -> Im
     project = load_toml(read_text(folder / "pyproject.toml"), str(folder / "pyproject.toml"))
     name = str(project.get("project", {}).get("name") or folder.name)
     return read_pylock(done.stdout.decode(), str(file), name)
+
+
+def _fill_hashes(data: Mapping[str, Any]) -> None:
+    """Give a file without hashes one that none has: uv writes none where the index had none."""
+    packages = data.get("packages")
+    for package in packages if isinstance(packages, list) else ():
+        if isinstance(package, dict):
+            wheels = package.get("wheels")
+            for file in [*(wheels if isinstance(wheels, list) else ()), package.get("sdist")]:
+                if isinstance(file, dict) and file.get("hashes", {}) == {}:
+                    file["hashes"] = {"none": "0"}
+
+
+def _named(error: str, data: Mapping[str, Any]) -> str:
+    """Put the name of a package behind its place in a list."""
+
+    def name(form: re.Match[str]) -> str:
+        try:
+            return f"{form[0]} ({data['packages'][int(form[1])]['name']})"
+        except (LookupError, TypeError):
+            return form[0]
+
+    return re.sub(r"packages\[([0-9]{1,6})\]", name, error)
 
 
 def _requirement(package: Package) -> Requirement:

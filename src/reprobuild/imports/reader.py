@@ -61,6 +61,8 @@ def request_table(imported: Imported, given: Mapping[str, Any]) -> dict[str, Any
     table: dict[str, Any] = {"python": python, "cuda": cuda, "packages": list(wanted.packages)}
     if imported.conda:
         table["conda"] = {"channels": list(imported.channels), "packages": list(imported.conda)}
+    if imported.index is not None:
+        table["index"] = imported.index
     torch = given.get("torch") or wanted.torch
     if torch is not None:
         table["torch"] = torch

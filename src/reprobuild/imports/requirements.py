@@ -6,18 +6,30 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from .common import Imported, read_text, requirement_of
+from ..net.index_settings import find_links
+from ..net.session import indexes, without_credentials
+from .common import Imported, cuda_of_flavour, read_text, requirement_of
 
 _COMMENT = re.compile(r"(^|\s+)#.*$")
 _HASH = re.compile(r"\s--hash[= ]([a-z0-9]+):([0-9a-fA-F]+)")
 _FILES = ("-r", "--requirement", "-c", "--constraint")
 _INDEXES = ("-i", "--index-url", "--pypi-url", "--extra-index-url", "-f", "--find-links", "--no-index")
-_HARMLESS = ("--require-hashes", "--prefer-binary", "--only-binary", "--no-binary", "--pre", "--use-feature")
+_HARMLESS = (
+    *("--require-hashes", "--prefer-binary", "--only-binary", "--no-binary", "--pre", "--use-feature"),
+    *("--no-build-isolation", "--trusted-host"),
+)
+_OF_A_BUILD = re.compile(
+    r"\s--(config-settings?|global-option|install-option|build-option)(=|\s+)(\"[^\"]*\"|'[^']*'|\S+)"
+)
+"""Options of one requirement that only the build of a source package heeds."""
+
+_PYTORCH = re.compile(r"(?:[a-z0-9-]+\.)*pytorch\.org")
 
 
 def read_requirements(file: Path) -> Imported:
@@ -35,6 +47,8 @@ def read_requirements(file: Path) -> Imported:
         origin=str(file),
         name=name,
         requirements=tuple(found),
+        index="pytorch" if reader.pytorch else None,
+        cuda=reader.cuda,
         hashes={package: frozenset(values) for package, values in sorted(reader.hashes.items())},
     )
 
@@ -44,6 +58,8 @@ class _Reader:
         self.requirements: list[Requirement] = []
         self.constraints: list[Requirement] = []
         self.hashes: dict[str, set[str]] = {}
+        self.pytorch = False
+        self.cuda: str | None = None
         self._open: list[Path] = []
 
     def read(self, file: Path, *, constraint: bool) -> None:
@@ -59,7 +75,7 @@ class _Reader:
             self._option(line, place, folder, constraint=constraint)
             return
         hashes = _HASH.findall(line)
-        text = _HASH.sub("", line).strip()
+        text = _OF_A_BUILD.sub("", _HASH.sub("", line)).strip()
         if " --" in text:
             raise RequestError(f"{place}: the option {text.partition(' --')[2]!r} is not supported")
         if (
@@ -92,11 +108,7 @@ class _Reader:
                 raise RequestError(f"{place}: {value} is not a local file", hint="download it")
             self.read(folder / value, constraint=constraint or option in _FILES[2:])
         elif option in _INDEXES:
-            raise RequestError(
-                f"{place}: {option}: the index is a setting of the machine, not of a request",
-                hint="remove the line, and name the index in uv's variables: UV_DEFAULT_INDEX, UV_INDEX, "
-                "UV_FIND_LINKS; for PyTorch's own give --index pytorch",
-            )
+            self._index(option, value, place)
         elif option in ("-e", "--editable"):
             raise RequestError(
                 f"{place}: {line}: an editable package cannot be locked",
@@ -104,6 +116,32 @@ class _Reader:
             )
         elif option not in _HARMLESS:
             raise RequestError(f"{place}: the option {option} is not supported", hint="remove the line")
+
+    def _index(self, option: str, value: str, place: str) -> None:
+        """Take PyTorch's own index as the request's key; another is the user's to set up."""
+        parts = urlsplit(value)
+        if _PYTORCH.fullmatch(parts.hostname or ""):
+            self.pytorch = True
+            named = re.search(r"/(cpu|cu[0-9]{2,})(/|$)", parts.path)
+            self.cuda = self.cuda or (cuda_of_flavour(named[1]) if named else None)
+        elif without_credentials(value).rstrip("/") not in _set_up():
+            variable = {
+                "-f": "UV_FIND_LINKS",
+                "--find-links": "UV_FIND_LINKS",
+                "--extra-index-url": "UV_INDEX",
+            }
+            setting = f"{variable.get(option, 'UV_DEFAULT_INDEX')}={shlex.quote(without_credentials(value))}"
+            raise RequestError(
+                f"{place}: {option}: the index is a setting of the machine, and this one is not set up",
+                hint="remove the line"
+                + (f", or set it up, if you trust it: export {setting}" if value else "")
+                + "; for PyTorch's own give --index pytorch",
+            )
+
+
+def _set_up() -> set[str]:
+    """Return the addresses of the user's indexes and find-links."""
+    return {without_credentials(url).rstrip("/") for url in (*indexes().all, *find_links())}
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -97,7 +97,9 @@ class TorchScan:
         if wanted and not releases:
             raise ResolveError(
                 f"the index has no torch {_said(wanted)} {self._where(target)}",
-                hint="omit torch from the request to get the newest for its CUDA",
+                hint="PyTorch's own index may have that build: give --index pytorch"
+                if "+" in wanted
+                else "omit torch from the request to get the newest for its CUDA",
             )
         for release in releases:
             if prefer == str(release.version) and self.cuda_of(release, target) == cuda:

@@ -49,6 +49,14 @@ _DRAWING = re.compile("[\u2500-\u25ff\u00d7]")
 """The lines and crosses that uv puts before a cause."""
 
 
+_UNREACHED = re.compile(
+    r"Failed to fetch|error sending request|dns error|Could not connect|Request failed after"
+)
+
+_MOST_LINES = 20
+"""Of uv's reasons; of a large request it gives thousands."""
+
+
 def resolve_python(
     requirements: Sequence[str],
     target: TargetPython,
@@ -152,6 +160,14 @@ def _refusal(result: Completed, as_of: date | None, backend: str | None) -> Reso
             f"uv knows no PyTorch index named {backend}",
             hint=f"it knows {', '.join(reversed(known))} and cpu; change cuda in the request",
         )
+    if _UNREACHED.search(text):
+        where = "PyTorch's own index" if backend is not None else "an index"
+        first = next((line for line in text.splitlines() if _UNREACHED.search(line)), text)
+        return ResolveError(
+            f"{where} cannot be reached: {_DRAWING.sub(' ', first).strip()}",
+            hint="check the network, and the addresses, proxies and logins in the settings of uv or pip"
+            + ("; or take index out of the request" if backend is not None else ""),
+        )
     lines = [line for raw in text.splitlines() if (line := _DRAWING.sub(" ", raw).strip())]
     hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
     causes = [
@@ -159,6 +175,10 @@ def _refusal(result: Completed, as_of: date | None, backend: str | None) -> Reso
     ]
     if causes and causes[0].startswith("No solution found"):
         del causes[0]
+    if len(causes) > _MOST_LINES:
+        causes = [*causes[:_MOST_LINES], f"and {len(causes) - _MOST_LINES} more lines of uv's reasons"]
+    if backend is None and re.search(r"\btorch\w*={2,3}[0-9.]+\+(cpu|cu[0-9]+)", text):
+        hints = ["PyTorch's own index may have that build: give --index pytorch"]
     if any(line.startswith("Wheels are required") for line in hints):
         hints = [
             "only wheels can be locked; ask for a version that has one, or publish a wheel to your own index"
