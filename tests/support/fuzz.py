@@ -13,16 +13,16 @@ QUICK, LONG = 60, 4000
 Test = Callable[..., None]
 
 
-def quickly(**strategies: Any) -> Callable[[Test], Test]:
+def quickly(examples: int = QUICK, /, **strategies: Any) -> Callable[[Test], Test]:
     """Return a decorator that tries a test with a few drawn arguments."""
-    return lambda test: _tried(test, QUICK, strategies)
+    return lambda test: _tried(test, examples, strategies)
 
 
-def for_long(**strategies: Any) -> Callable[[Test], Test]:
+def for_long(examples: int = LONG, /, **strategies: Any) -> Callable[[Test], Test]:
     """Return a decorator that makes it a test of the slow stage, tried with many."""
 
     def decorate(test: Test) -> Test:
-        marked: Test = pytest.mark.slow(_tried(test, LONG, strategies))
+        marked: Test = pytest.mark.slow(_tried(test, examples, strategies))
         return marked
 
     return decorate

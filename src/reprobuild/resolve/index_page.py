@@ -93,7 +93,12 @@ def _read_page(url: str, project: str, session: requests.Session) -> list[File] 
         UnsupportedContentTypeError,
         UnsupportedRepoVersionError,
         ValueError,
-    ) as error:
+        RecursionError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+    ) as error:  # pypi-simple has no common class for a page that is none
         raise ResolveError(
             f"the index page {without_credentials(url)} cannot be read: {scrub(str(error))}",
             hint="check the address and its login in the settings of uv or pip, and the network",
