@@ -12,6 +12,7 @@ import pytest
 from conftest import GOLDEN
 from reprobuild.errors import RequestError
 from reprobuild.imports import common
+from reprobuild.imports.poetry import specifier
 from reprobuild.imports.reader import read_import, request_table
 
 Write = Callable[[str, str], Path]
@@ -314,3 +315,83 @@ def test_a_python_that_a_project_does_not_allow(
     with pytest.raises(RequestError, match=re.escape(message)) as caught:
         table(write("pyproject.toml", text), **given)
     assert "bookworm has 3.11, trixie has 3.13" in caught.value.hint
+
+
+# --- Poetry, and dependencies in other files ---
+
+
+@pytest.mark.parametrize(
+    ("poetry", "standard"),
+    [
+        ("^1.2.3", ">=1.2.3,<2"), ("^0.2.3", ">=0.2.3,<0.3"), ("^0.0.3", ">=0.0.3,<0.0.4"), ("^0", ">=0,<1"),
+        ("~1.2.3", ">=1.2.3,<1.3"), ("~1", ">=1,<2"), ("~=1.2", "~=1.2"), ("1.2", "==1.2"), ("1.*", "==1.*"),
+        ("*", ""), (">=1, <2", ">=1,<2"), (">=1 <2", ">=1,<2"), ("!=1.5", "!=1.5"),
+    ],
+)  # fmt: skip
+def test_a_constraint_of_poetry_s(poetry: str, standard: str) -> None:
+    assert specifier(poetry, "") == standard
+
+
+POETRY = """
+[tool.poetry]
+name = "ours"
+[tool.poetry.dependencies]
+python = ">=3.12,<4"
+torch = "2.4.1+cu121"
+pandas = {version = "^2.1", extras = ["excel"], markers = "sys_platform == 'linux'"}
+mac = {version = "*", markers = "sys_platform == 'darwin'"}
+plots = {version = "~1.0", optional = true}
+two = [{version = "1.0", python = "<3.9"}, {version = "2.0", python = ">=3.9"}]
+[tool.poetry.extras]
+draw = ["plots"]
+[tool.poetry.group.dev.dependencies]
+pytest = "*"
+"""
+
+
+def test_a_project_of_poetry_s(write: Write) -> None:
+    file = write("pyproject.toml", POETRY)
+    found = table(file)
+    assert (found["name"], found["python"], found["cuda"]) == ("ours", "3.13", "12.1")
+    assert found["packages"] == ["pandas[excel]<3,>=2.1", "two==2.0"]
+    more = request_table(read_import(file, extras=["draw"], groups=["dev"]), {})["packages"]
+    assert more == ["pandas[excel]<3,>=2.1", "plots<1.1,>=1.0", "two==2.0", "pytest"]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [("a = {git = 'https://h.example/a'}", "comes from git"), ("a = '^1 || ^2'", "alternatives"),
+     ("a = '^x'", "is not a version")],
+)  # fmt: skip
+def test_what_poetry_has_and_cannot_be_locked(write: Write, line: str, says: str) -> None:
+    file = write("pyproject.toml", f"[tool.poetry.dependencies]\n{line}\n")
+    with pytest.raises(RequestError, match=rf"tool\.poetry\.dependencies\.a: .*{says}"):
+        read_import(file)
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "[tool.setuptools.dynamic]\ndependencies = {file = ['needs.txt']}\n",
+        "[tool.setuptools.dynamic]\ndependencies = {file = 'needs.txt'}\n",
+        "[tool.hatch.metadata.hooks.requirements_txt]\nfiles = ['needs.txt']\n",
+    ],
+)
+def test_dependencies_that_a_project_reads_from_a_file(write: Write, tool: str) -> None:
+    write("needs.txt", "torch==2.4.1+cu121\nnumpy<2\n")
+    file = write("pyproject.toml", f"[project]\nname = 'a'\ndynamic = ['dependencies']\n{tool}")
+    assert table(file)["packages"] == ["numpy<2"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[tool.poetry]\nextras = []\nname = 'a'\n[tool.poetry.dependencies]\na = {extras = 3}\n",
+        "[tool.poetry]\ngroup = {x = 3}\n[tool.poetry.dependencies]\n",
+        "[project]\nname = 'a'\ndynamic = ['dependencies']\n[tool]\nsetuptools = 3\n",
+        "[project]\nname = 'a'\ndynamic = ['dependencies']\n[tool.hatch]\nmetadata = []\n",
+    ],
+)
+def test_tables_that_are_none(write: Write, text: str) -> None:
+    with pytest.raises(RequestError):
+        read_import(write("pyproject.toml", text), groups=["x"])

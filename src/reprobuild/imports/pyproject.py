@@ -11,19 +11,22 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from ..errors import RequestError
 from .common import Imported, load_toml, minor_of, read_text, requirement_of
+from .poetry import poetry_requirements
+from .requirements import read_requirements
 
 
 def read_pyproject(file: Path, extras: Sequence[str], groups: Sequence[str]) -> Imported:
     """Read a project's dependencies, with those of some extras and groups. Raises `RequestError`."""
     data = load_toml(read_text(file), str(file))
     project = _table(data, "project", str(file))
-    if "dependencies" in project.get("dynamic", ()):
-        raise RequestError(
-            f"{file}: project.dynamic: the dependencies are not in the file",
-            hint="write them into a requirements file and import that",
-        )
+    tool = _table(data, "tool", str(file))
+    poetry = _table(tool, "poetry", f"{file}: tool")
+    if "dependencies" in poetry and "dependencies" not in project:
+        return _poetry(file, poetry, extras, groups)
     optional = _table(project, "optional-dependencies", f"{file}: project")
     found = _texts(project.get("dependencies", []), f"{file}: project.dependencies")
+    if "dependencies" in project.get("dynamic", ()):
+        found += _dynamic(file, tool)
     for extra in extras:
         if extra not in optional:
             raise RequestError(
@@ -42,7 +45,9 @@ def read_pyproject(file: Path, extras: Sequence[str], groups: Sequence[str]) -> 
         found += [(text, f"{file}: dependency-groups.{group}") for text in texts]
     if not found:
         raise RequestError(
-            f"{file}: no dependencies", hint="name a group with --group, or an extra with --extra"
+            f"{file}: no dependencies",
+            hint="name a group with --group, or an extra with --extra; if they are in setup.py, "
+            "write them into a requirements file and import that",
         )
     try:
         requires = str(SpecifierSet(project.get("requires-python", "")))
@@ -54,6 +59,40 @@ def read_pyproject(file: Path, extras: Sequence[str], groups: Sequence[str]) -> 
         name=str(project.get("name") or file.absolute().parent.name),
         requirements=tuple(requirement_of(text, place) for text, place in found),
         python=python,
+        requires_python=requires,
+    )
+
+
+def _dynamic(file: Path, tool: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the dependencies that setuptools or hatch reads from requirements files."""
+    try:
+        dynamic = tool.get("setuptools", {}).get("dynamic", {}).get("dependencies", {}).get("file", [])
+        hook = tool.get("hatch", {}).get("metadata", {}).get("hooks", {}).get("requirements_txt", {})
+        names = [*([dynamic] if isinstance(dynamic, str) else dynamic), *hook.get("files", ())]
+    except (AttributeError, TypeError):
+        raise RequestError(f"{file}: tool: expected tables, and lists of files") from None
+    if not names:
+        raise RequestError(
+            f"{file}: project.dynamic: the dependencies are not in the file",
+            hint="write them into a requirements file and import that",
+        )
+    return [
+        (str(requirement), str(file.parent / str(name)))
+        for name in names
+        for requirement in read_requirements(file.parent / str(name)).requirements
+    ]
+
+
+def _poetry(file: Path, poetry: dict[str, Any], extras: Sequence[str], groups: Sequence[str]) -> Imported:
+    try:
+        found, requires = poetry_requirements(poetry, extras, groups, str(file))
+    except (AttributeError, TypeError):
+        raise RequestError(f"{file}: tool.poetry: its dependencies are not in Poetry's form") from None
+    return Imported(
+        origin=str(file),
+        name=str(poetry.get("name") or file.absolute().parent.name),
+        requirements=tuple(requirement_of(text, place) for text, place in found),
+        python=minor_of(requires),
         requires_python=requires,
     )
 
