@@ -27,14 +27,14 @@ _ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class EngineImage:
     """An image that an engine keeps."""
 
     engine: Engine
     image: Image
 
 
-def find_image(text: str, host: Host) -> Kept:
+def find_image(text: str, host: Host) -> EngineImage:
     """Return the image of ``docker:NAME``, ``podman:NAME``, ``oci:NAME``, or of a name alone.
 
     A name alone, or a digest, is looked for in the embedded store, then in Docker and in Podman where they
@@ -44,22 +44,22 @@ def find_image(text: str, host: Host) -> Kept:
     for named in _ENGINES:
         if prefix == named and rest:
             engine = choose(named, host)
-            return Kept(engine, engine.images.find(rest))
+            return EngineImage(engine, engine.images.find(rest))
     own = OciEngine(host)
     try:
-        return Kept(own, own.images.find(text))
+        return EngineImage(own, own.images.find(text))
     except ImageError as error:
         nowhere = error
     for other in _ENGINES[1:]:
         try:
             engine = choose(other, host)
-            return Kept(engine, engine.images.find(text))
+            return EngineImage(engine, engine.images.find(text))
         except (HostError, ImageError):
             continue
     raise nowhere
 
 
-def parent_manifest(tree: ImageTree, kept: Kept | None, host: Host) -> bytes | None:
+def parent_manifest(tree: ImageTree, kept: EngineImage | None, host: Host) -> bytes | None:
     """Return the manifest of files of the image that one starts from, out of that image itself.
 
     That is an image of the embedded store with the same lock, else one below it in its own engine. None where
@@ -69,12 +69,14 @@ def parent_manifest(tree: ImageTree, kept: Kept | None, host: Host) -> bytes | N
     same = (LABEL + "lock", LABEL + "version")
     for image in own.images.images():
         if image.names and all(image.labels.get(name) == labels.get(name) for name in same):
-            return _manifest(Kept(own, image), host)
+            return _manifest(EngineImage(own, image), host)
     below = kept.engine.images.parent_of(kept.image) if kept is not None else None
-    return _manifest(Kept(kept.engine, below), host) if kept is not None and below is not None else None
+    return (
+        _manifest(EngineImage(kept.engine, below), host) if kept is not None and below is not None else None
+    )
 
 
-def _manifest(kept: Kept, host: Host) -> bytes:
+def _manifest(kept: EngineImage, host: Host) -> bytes:
     host.console.step(
         f"files are held against the manifest of {kept.image.digest[:19]} of {kept.engine.kind}"
     )
@@ -114,7 +116,7 @@ def _archive(path: Path) -> BufferedReader:
         raise ImageError(f"{path}: {error.strerror}", hint=hint) from None
 
 
-def tree_in(kept: Kept, text: str, host: Host, *, keep: Keep = nothing) -> ImageTree:
+def tree_in(kept: EngineImage, text: str, host: Host, *, keep: Keep = nothing) -> ImageTree:
     """Return the files of an image of an engine; ``text`` is what the user calls it."""
     host.console.step(f"reading {kept.image.digest[:19]} of {kept.engine.kind}")
     tree = kept.engine.images.tree(kept.image.digest, text, keep)
