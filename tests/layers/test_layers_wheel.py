@@ -428,6 +428,38 @@ def test_a_name_of_reprobuild_s_own_is_refused(tmp_path: Path, path: str) -> Non
         contents(wheel, "a")
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "a.data/scripts/python",
+            "a.data/scripts/python3",
+            "a.data/scripts/python3.11",
+            "a.data/data/bin/python3",
+        ),
+        *("a.data/data/pyvenv.cfg", "a.data/data/pyvenv.cfg/x", "a.data/data/bin/python/x"),
+    ],
+)
+def test_the_environment_s_interpreter_is_no_wheel_s_to_replace(tmp_path: Path, path: str) -> None:
+    """pip installs it, and from then on every program runs on what the wheel brought."""
+    data = wheel_bytes("a", "1", {path.replace("a.data", "a-1.data"): "x"})
+    with pytest.raises(BuildError, match=r"a: has the file '/opt/venv/.*', which is the environment's own"):
+        contents(write_wheel(tmp_path, "a", "1", data), "a")
+
+
+def test_an_entry_point_is_not_called_python(tmp_path: Path) -> None:
+    info = {"entry_points.txt": "[console_scripts]\npython3 = a:main\n"}
+    with pytest.raises(BuildError, match=r"a: has the file '/opt/venv/bin/python3', which is"):
+        contents(write_wheel(tmp_path, "a", "1", wheel_bytes("a", "1", {}, info=info)), "a")
+
+
+@pytest.mark.parametrize("script", ["../../x", "a/b", "/etc/x", "..", "a\nb", "a b"])
+def test_an_entry_point_leads_nowhere(tmp_path: Path, script: str) -> None:
+    info = {"entry_points.txt": f"[console_scripts]\n{script} = a:main\n"}
+    with pytest.raises(BuildError):
+        contents(write_wheel(tmp_path, "a", "1", wheel_bytes("a", "1", {}, info=info)), "a")
+
+
 @pytest.mark.parametrize("path", ["a/sitecustomize.py", "a/my_reprobuild_hook.py", "reprobuild_hooks.py"])
 def test_a_name_that_is_only_alike_is_taken(tmp_path: Path, path: str) -> None:
     wheel = write_wheel(tmp_path, "a", "1", wheel_bytes("a", "1", {path: "x"}))

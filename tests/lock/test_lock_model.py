@@ -255,6 +255,10 @@ BAD: Mapping[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "own-files-hash": (files(sha256={"a.py": "0"}), "own-files.sha256.a.py: expected a file name and 64"),
     "own-files-path": (files(sha256={"../a.py": "0" * 64}), "own-files.sha256.../a.py: expected a file name"),
     "debian-type": (own(debian=["bash"]), "tool.reprobuild.debian[0]: expected a table"),
+    "debian-file": (
+        lambda t: deb(path=t["tool"]["reprobuild"]["debian"][1]["path"])(t),
+        "tool.reprobuild.debian: bash_5.2.15-2+b7_amd64.deb is listed more than once",
+    ),
     "debian-key": (deb(md5="0"), "tool.reprobuild.debian[2].md5: unknown key"),
     "debian-name": (deb(name="Bash"), "tool.reprobuild.debian[2].name: 'Bash'"),
     "debian-option": (deb(name="-y"), "tool.reprobuild.debian[2].name"),

@@ -17,7 +17,7 @@ import posixpath
 import re
 import stat
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from packaging.utils import canonicalize_name
@@ -106,7 +106,20 @@ def installed_files(
     rows += [(layout.relative(path), "", "") for path in went.values()]
     files[f"{layout.info_dir}/RECORD"] = Generated(_csv(sorted(rows)), 0o644)
     refuse_own_names(files, name)
+    _refuse_interpreter(files, name, place)
     return dict(sorted(files.items()))
+
+
+def _refuse_interpreter(files: Iterable[str], name: str, place: Place) -> None:
+    """Refuse a wheel that takes the place of the environment's interpreter, or says where its library is."""
+    taken = re.compile(rf"{re.escape(place.prefix)}/(bin/python[0-9.]*|pyvenv\.cfg|pybuilddir\.txt)(/.*)?")
+    for path in files:
+        if taken.fullmatch(path):
+            raise BuildError(
+                f"{name}: has the file {'/' + path!a}, which is the environment's own interpreter, or says "
+                "where its library is",
+                hint="use another version of it; this one would run in place of the locked Python",
+            )
 
 
 class _Layout:
@@ -213,7 +226,10 @@ class _Layout:
         """Return name → value of the console and of the GUI scripts; of two with one name the last."""
         self._text("entry_points.txt")  # for its size
         folder = zipfile.Path(self._archive, f"{self._info}/")
-        points = importlib.metadata.PathDistribution(folder).entry_points
+        try:
+            points = importlib.metadata.PathDistribution(folder).entry_points
+        except (TypeError, ValueError):  # a line without "="; bytes that are no text
+            raise BuildError(f"{self._name}: the wheel's entry_points.txt cannot be read") from None
         for point in points:
             if point.group.endswith("_scripts") and not _SCRIPT_NAME.fullmatch(point.name):
                 raise BuildError(

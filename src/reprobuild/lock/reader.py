@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -142,6 +143,9 @@ def _lock(data: Mapping[str, Any]) -> Lock:
     _unique([p.name for p in lock.python], "packages")
     _unique([p.name for p in lock.debian], f"{place}.debian")
     _unique([p.name for p in lock.conda], f"{place}.conda")
+    # Each of a kind is laid in one folder by its file's name, where one would take another's place.
+    _unique([p.filename for p in lock.debian], f"{place}.debian")
+    _unique([p.filename for p in lock.conda], f"{place}.conda")
     _derived(lock, data, own, place)
     return lock
 
@@ -324,6 +328,6 @@ def _size(table: Mapping[str, Any], place: str) -> int:
 
 
 def _unique(names: list[str], place: str) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise _BadError(f"{place}: {', '.join(twice)} is listed more than once")
