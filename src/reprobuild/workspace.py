@@ -50,9 +50,15 @@ class Env:
 def read_env(text: str) -> Env:
     """Return the env of a request's file, or of a name, which means ``envs/NAME.toml``."""
     file = Path(text) if text.endswith(".toml") else FOLDER / f"{text}.toml"
+    there = f"envs/ has {_names() or 'no requests'}"
     if file.name.startswith("pylock."):
         raise RequestError(f"{file} is a lock, not a request", hint=f"give {file.name[7:]}")
-    text = _read(file, RequestError, f"envs/ has {_names() or 'no requests'}")
+    if is_lock(file):
+        raise RequestError(f"{file} is a lock, not a request", hint=there)
+    if not file.exists() and Path(text).exists():
+        kind = "folder" if Path(text).is_dir() else "file, but not a TOML file"
+        raise RequestError(f"{text} is a {kind}: expected a request, or the name of one", hint=there)
+    text = _read(file, RequestError, there)
     data = with_environment({"name": file.stem, **Request.load(text, str(file))}, file)
     request = Request.from_dict(data, str(file))
     if request.name != file.stem:
@@ -132,6 +138,21 @@ def is_env(text: str) -> bool:
     return text.endswith(".toml") or (FOLDER / f"{text}.toml").is_file()
 
 
+def is_lock(file: Path) -> bool:
+    """Whether a file is a lock: by its name, or by what is in it, as in what ``git show`` has written."""
+    if file.name.startswith("pylock."):
+        return True
+    try:
+        with file.open("rb") as stream:
+            return file.suffix == ".toml" and b"[tool.reprobuild" in stream.read(_MOST)
+    except OSError:
+        return False
+
+
+_MOST = 64 << 20
+"""Bytes of a file that are looked at."""
+
+
 def all_envs() -> list[Env]:
     """Return the envs of all requests in ``envs/``, by file name."""
     return [read_env(str(file)) for file in _files()]
@@ -157,7 +178,12 @@ def env_for(cuda: str, fits: Callable[[Request], bool], fallback: Callable[[], R
 
     Among several the one with the default name counts; without it, raises `RequestError` that lists them.
     """
-    found = [env for env in all_envs() if env.request.cuda == cuda and fits(env.request)]
+    try:
+        every = all_envs()
+    except RequestError as error:
+        why = f"to find the one for CUDA {cuda}, every request in envs/ is read; correct it, or name another"
+        raise RequestError(error.message, hint=error.hint or why) from None
+    found = [env for env in every if env.request.cuda == cuda and fits(env.request)]
     usual = [env for env in found if env.request.name == default_name(cuda, env.request.python)]
     if len(found) > 1 and len(usual) != 1:
         names = ", ".join(str(env.file) for env in found)

@@ -211,6 +211,29 @@ def test_the_list_of_commands_says_what_they_say() -> None:
     }
 
 
+def test_what_click_says_of_an_argument_does_nothing_to_a_terminal(call: Call) -> None:
+    argument = "\x1b[2J\u202ehttps://me:hunter2@index.example/"
+    for argv in (["clean", argument], [argument], ["run", "--gpu", argument, "x"], [f"--{argument}"]):
+        said = call(*argv)
+        assert (said.status, said.out) == (2, "")
+        assert "Usage: reprobuild" in said.err
+        assert not {"\x1b", "\u202e"} & {*said.err}
+        assert "hunter2" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("imgae", "no command 'imgae'; did you mean image or images?"),
+        ("frobnicate", "no command 'frobnicate'\n"),
+    ],
+)
+def test_a_command_that_is_not_there(name: str, words: str, call: Call) -> None:
+    said = call(name)
+    assert (said.status, said.out) == (2, "")
+    assert words in said.err
+
+
 HEAVY = {"requests", "urllib3", "docker", "rich", "jinja2", "conda_lock", "rattler", "yaml", "packaging"}
 HEAVY |= {"pypi_simple", "bs4", "pydantic", "debian", "tomli_w", "ssl", "email", "concurrent.futures"}
 

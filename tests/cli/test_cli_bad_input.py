@@ -11,6 +11,7 @@ import requests
 
 from reprobuild.errors import ImageError, RequestError, ResolveError
 from support.index import Index
+from support.locks import TEXT
 from support.registry import serve_registry
 
 if TYPE_CHECKING:
@@ -118,3 +119,45 @@ def test_an_image_for_other_machines(call: Call, tmp_path: Path) -> None:
         assert put.status_code == 201, put.text
         said = refused(call, "doctor", f"{host}/team/x:1", status=ImageError.exit_code)
     assert f"{host}/team/x:1 is not for linux/" in said
+
+
+@pytest.mark.parametrize(
+    ("argv", "status", "words"),
+    [
+        ("lock adir", 3, "adir is a folder: expected a request, or the name of one"),
+        ("image report.json", 3, "report.json is a file, but not a TOML file"),
+        (
+            "doctor nosuch",
+            3,
+            "envs/nosuch.toml: no such file\n  hint: if nosuch is an image, name it",
+        ),
+        ("selftest report.json", 2, "report.json is a file; a report is compared with --against or --fleet"),
+        ("selftest --against report.json", 9, "report.json: not a self-test report: it names no schema"),
+        ("check adir", 10, "adir: not an OCI layout: index.json: No such file or directory"),
+        ("convert lock.toml --to requirements -o no/x", 11, "no/x: no is not a folder"),
+        ("lock lock.toml", 3, "lock.toml is a lock, not a request"),
+    ],
+)
+def test_a_name_that_means_something_else(argv: str, status: int, words: str, call: Call) -> None:
+    Path("adir").mkdir()
+    Path("report.json").write_text("{}")
+    Path("lock.toml").write_text(TEXT)
+    said = call(*argv.split())
+    assert (said.status, said.out) == (status, ""), said.err
+    assert words in said.err
+
+
+def test_a_lock_of_any_name_is_a_lock(call: Call) -> None:
+    Path("old.toml").write_text(TEXT)
+    said = call("render", "old.toml", "-o", "out", "--no-artifacts")
+    assert said.status == 0, said.err
+    assert Path("out/Dockerfile").is_file()
+
+
+def test_a_broken_request_that_was_not_named_says_why_it_is_read(call: Call) -> None:
+    Path("envs").mkdir()
+    Path("envs/other.toml").write_text('cuda = "cpu"\napt = "git"\n')
+    said = call("image", "--cuda", "99.9")
+    assert said.status == 3
+    assert "envs/other.toml: apt: expected a list" in said.err
+    assert "to find the one for CUDA 99.9, every request in envs/ is read" in said.err

@@ -53,7 +53,7 @@ def test_a_failed_check_is_a_report_that_names_it_and_what_differed() -> None:
     [
         ("", "wrote no report"),
         ("print('rubbish')", "not JSON"),
-        ("print('{}')", "schema is None"),
+        ("print('{}')", "names no schema"),
         ("print('[' * 100_000)", "not JSON"),
         ("import sys; sys.stdout.buffer.write(bytes([255, 254, 0]))", "not JSON"),
         (f"print({json.dumps(a_report())!r}[:-20])", "not JSON"),

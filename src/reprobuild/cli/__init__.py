@@ -71,6 +71,18 @@ class _Commands(click.Group):
         super().__init__(**settings)
         self.commands = _Loading()
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            from difflib import get_close_matches
+
+            like = get_close_matches(name, COMMANDS, n=2)
+            told = f"; did you mean {' or '.join(like)}?" if like else ""
+            raise click.UsageError(f"No such command {name!r}{told}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _ = ctx
         with formatter.section("Commands"):
@@ -166,8 +178,7 @@ def run() -> int:
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _say("stopped", code=130)
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _show(error)
     except ReprobuildError as error:
         _drop_output(sys.stdout)
         return _say(error.message, error.hint, code=error.exit_code)
@@ -182,6 +193,18 @@ def run() -> int:
         sys.stderr.write(printable(scrub(traceback.format_exc())))
         return _say("this is a bug in reprobuild", "please report it with the lines above", code=1)
     return result if isinstance(result, int) else 0
+
+
+def _show(error: click.ClickException) -> int:
+    """Print what click says of an argument, which may be a stranger's; return the exit status."""
+    from io import StringIO
+
+    from ..net.scrubbing import scrub
+
+    text = StringIO()
+    error.show(text)
+    sys.stderr.write(printable(scrub(text.getvalue())))
+    return error.exit_code
 
 
 def _drop_output(stream: TextIO) -> None:

@@ -21,7 +21,7 @@ from ..pipeline import lock_of
 from ..request.model import DEFAULT_PYTHON, PLATFORMS, Profile, Request, default_name
 from ..request.shipped import shipped_table
 from ..verify.find import find_image
-from ..workspace import Env, env_for, new_env, read_env, read_lock
+from ..workspace import Env, env_for, is_lock, new_env, read_env, read_lock
 from . import completing
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -186,7 +186,7 @@ def chosen_lock(source: str | None, flags: Mapping[str, Any], host: Host) -> Loc
     env = env_from_flags({**flags, "platform": ()} if source is not None else flags, host)
     if source is not None and env is not None:
         raise click.UsageError("pass a lock or a request, or flags, not both")
-    if source is not None and Path(source).name.startswith("pylock."):
+    if source is not None and is_lock(Path(source)):
         return read_lock(Path(source), platform)
     if source is not None:
         env = read_env(source)

@@ -15,7 +15,7 @@ from ..lock.diff import MEANINGS, Change, diff_all
 from ..lock.exports import Form, export
 from ..lock.model import Lock
 from ..lock.platforms import digest_of
-from ..workspace import lock_for, read_env, read_locks
+from ..workspace import is_lock, lock_for, read_env, read_locks
 from . import completing
 from .common import one_platform
 from .output import as_json, columns, emit
@@ -92,16 +92,9 @@ COMMANDS: tuple[click.Command, ...] = (diff_, convert)
 def _locks(text: str) -> tuple[Lock, ...]:
     """Read a lock file of any name (that of `git show > FILE` too), or the lock of a request."""
     file = Path(text)
-    if file.suffix == ".toml" and (file.name.startswith("pylock.") or _holds_a_lock(file)):
+    if is_lock(file):
         return read_locks(file)
     return read_locks(read_env(text).lock_file)
-
-
-def _holds_a_lock(file: Path) -> bool:
-    try:
-        return "[tool.reprobuild" in file.read_text("utf-8", "replace")
-    except OSError:
-        return False
 
 
 def _show(old: Sequence[Lock], new: Sequence[Lock], changes: Sequence[Change]) -> None:

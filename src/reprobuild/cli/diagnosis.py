@@ -10,7 +10,7 @@ from typing import get_args
 import click
 
 from ..engines.protocols import EngineName
-from ..errors import HostError, ImageError
+from ..errors import HostError, ImageError, RequestError
 from ..host.home import size_text
 from ..host.host import Host
 from ..preflight.doctor import Finding, examine, examine_for
@@ -19,7 +19,7 @@ from ..registry.client import Target
 from ..registry.labels import read_remote
 from ..render.labels import LABEL
 from ..verify.find import find_image
-from ..workspace import is_env, read_env, read_lock
+from ..workspace import is_env, is_lock, read_env, read_lock
 from . import completing
 from .output import as_json, emit, table
 
@@ -56,10 +56,15 @@ def doctor(host: Host, what: str | None, *, json_: bool) -> None:
 
 def _found(what: str, host: Host) -> tuple[Finding, ...]:
     """Examine this machine for a lock, or for an image here or in a registry."""
-    if Path(what).name.startswith("pylock."):
+    if is_lock(Path(what)):
         return examine(read_lock(Path(what)), host)
-    if is_env(what) or not re.search("[:/@]", what):
+    if is_env(what):
         return examine(read_lock(read_env(what).lock_file), host)
+    if not re.search("[:/@]", what):
+        raise RequestError(
+            f"envs/{what}.toml: no such file",
+            hint=f"if {what} is an image, name it with its tag: {what}:latest",
+        )
     if _in_registry(what):
         remote = read_remote(Target.parse(what))
         pull = Finding("pull", good=None, text=f"{size_text(remote.size)} to fetch")

@@ -80,6 +80,8 @@ def selftest(
     target = targets[0] if targets else earlier.digest if earlier else ""
     if not target:
         raise click.UsageError(f"{against} names no image; pass one")
+    if earlier is None and Path(target).is_file():
+        raise click.UsageError(f"{target} is a file; a report is compared with --against or --fleet")
     if mode == "cost":
         _cost(host, target, gpu, output, json_=json_)
     elif earlier and target.endswith(".json"):

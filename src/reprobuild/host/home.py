@@ -170,6 +170,8 @@ def atomic_write(path: Path, data: bytes, *, mode: int = 0o644, sync: bool = Tru
     """
     # One fixed name, claimed, so that killed writers leave at most this one file and the next reuses it.
     temporary = path.with_name(f".{path.name}.tmp")
+    if not path.parent.is_dir():
+        raise StorageError(f"{path}: {path.parent} is not a folder", hint="make it, or name another place")
     with storage_errors(path.parent):
         with claim(temporary) as file:
             try:

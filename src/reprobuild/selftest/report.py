@@ -196,7 +196,9 @@ def load(data: bytes) -> dict[str, Any]:
         raise SelfTestError(f"the self-test's report is not JSON: {error}") from None
     if not isinstance(table, dict):
         raise SelfTestError("self-test report: not a table")
-    if table.get("schema") != SCHEMA:
+    if "schema" not in table:
+        raise SelfTestError("not a self-test report: it names no schema")
+    if table["schema"] != SCHEMA:
         raise SelfTestError(
             f"self-test report: schema is {table.get('schema')!r}, not {SCHEMA}",
             hint="another version of reprobuild wrote it; build the image again, or use that version",

@@ -135,7 +135,10 @@ def _digest_in(folder: Path, name: str) -> str:
             str((e.get("annotations") or {}).get(NAME) or e["digest"]): str(e["digest"]) for e in entries
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ImageError(f"{folder}: not an OCI layout that can be read: {error}") from None
+        reason = f"{Path(error.filename).name}: {error.strerror}" if isinstance(error, OSError) else error
+        raise ImageError(
+            f"{folder}: not an OCI layout: {reason}", hint="name an archive, a layout, or an image"
+        ) from None
     found = {digest for known, digest in names.items() if name in ("", known, digest)}
     if len(found) != 1:
         raise ImageError(
