@@ -224,8 +224,8 @@ def test_what_click_says_of_an_argument_does_nothing_to_a_terminal(call: Call) -
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("imgae", "no command 'imgae'; did you mean image or images?"),
-        ("frobnicate", "no command 'frobnicate'\n"),
+        ("imgae", "No such command 'imgae'; did you mean image or images?"),
+        ("frobnicate", "No such command 'frobnicate'\n"),
     ],
 )
 def test_a_command_that_is_not_there(name: str, words: str, call: Call) -> None:
