@@ -84,7 +84,7 @@ def test_a_build_with_cuda_inside(pytorch: PyTorch, call: Call) -> None:
     pytorch.add("cu117", "torch", "2.0.1+cu117", tag=OLD, requires=["filelock"])
     said = call("lock", "--cuda", "11.7", "--index", "pytorch")
     assert said.status == 0, said.err
-    assert set(urls("torch-cu117")) == {"torch", "numpy", "pip", "filelock"}
+    assert set(urls("torch-cu117")) == {"torch", "numpy", "packaging", "pip", "filelock"}
 
 
 def test_for_the_cpu_and_without_hashes(pytorch: PyTorch, call: Call) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reprobuild.host.process import Completed
 from reprobuild.resolve.uv import _refusal
 
@@ -29,3 +31,13 @@ def test_a_build_that_only_pytorch_s_index_has() -> None:
     text = "No solution found\nBecause there is no version of torch==2.4.1+cpu and you require it"
     assert refusal(text)[1] == "PyTorch's own index may have that build: give --index pytorch"
     assert "give --index" not in refusal(text, "cpu")[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("sklearn", "scikit-learn"), ("tranformers", "transformers"), ("sent-of-nobody", None)],
+)
+def test_a_misspelt_name(name: str, meant: str | None) -> None:
+    hint = refusal(f"Because {name} was not found in the package registry and you require {name}")[1]
+    assert (f"{name}: perhaps {meant}" in hint) == (meant is not None)
+    assert ("perhaps" in hint) == (meant is not None)

@@ -42,5 +42,6 @@ def family(index: Index) -> Index:
         index.add("filelock", version)
     index.add("numpy", "1.26.4", tag=LINUX)
     index.add("numpy", "2.1.0", tag=LINUX)
+    index.add("packaging", "24.2")
     index.add("pip", "24.2")
     return index

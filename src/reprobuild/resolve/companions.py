@@ -82,9 +82,11 @@ def broken_rules(
 
 def _numpy_of_torch(found: Mapping[str, PythonPackage]) -> Iterator[Rule]:
     torch, numpy = found.get("torch"), found.get("numpy")
-    if torch is None or numpy is None or Version(numpy.version).major < 2:
+    if torch is None or Version(torch.version) >= _TORCH_OF_NUMPY_2:
         return
-    if Version(torch.version) < _TORCH_OF_NUMPY_2:
+    if "packaging" not in found:
+        yield Rule("packaging", f"torch {torch.version} imports it, and does not name it")
+    if numpy is not None and Version(numpy.version).major > 1:
         yield Rule("numpy<2", f"torch {torch.version} is compiled against NumPy 1")
 
 

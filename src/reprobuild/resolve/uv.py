@@ -23,6 +23,7 @@ from ..lock.model import Lock, PythonPackage, Wheel
 from ..net.index_settings import check_no_backend
 from ..net.session import scrub, uv_environment, without_credentials
 from ..request.toml_reader import load_toml
+from .near_names import near_names
 from .target import TargetPython
 from .torch import end_of
 from .uv_standins import write_standins
@@ -52,6 +53,8 @@ _DRAWING = re.compile("[\u2500-\u25ff\u00d7]")
 _UNREACHED = re.compile(
     r"Failed to fetch|error sending request|dns error|Could not connect|Request failed after"
 )
+
+_UNKNOWN = re.compile(r"([A-Za-z0-9._-]+) was not found in the package registry")
 
 _MOST_LINES = 20
 """Of uv's reasons; of a large request it gives thousands."""
@@ -185,6 +188,9 @@ def _refusal(result: Completed, as_of: date | None, backend: str | None) -> Reso
         ]
     if "+conda" in text:
         hints.append("a version that ends in +conda is that of a conda package; ask for versions that fit it")
+    for name in sorted(set(_UNKNOWN.findall(text))):
+        if near := near_names(name):
+            hints.append(f"{name}: perhaps {' or '.join(near)} is meant")
     if as_of is not None:
         hints.append(f"the request's as-of allows only what was published by {as_of}")
         if backend is not None:
