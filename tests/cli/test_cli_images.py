@@ -201,6 +201,8 @@ def test_run_hands_on_what_it_is_told_and_the_status(
         "A=b=c",
         "-e",
         "HERE",
+        "-e",
+        "NOWHERE",
         "-v",
         f"{folder}:/work:ro",
         "-v",

@@ -97,7 +97,7 @@ def run(
         command,
         env={
             **(dict.fromkeys(_CERTIFICATES, certificates.destination) if certificates else {}),
-            **dict(_variable(text) for text in env),
+            **{name: value for text in env for name, value in _variable(text).items()},
         },
         binds=[*([certificates] if certificates else []), *(_bind(text) for text in volume)],
         network=not no_network,
@@ -138,11 +138,14 @@ def _certificates() -> Bind | None:
     return Bind(source=bundle.resolve(), destination="/run/reprobuild/ca-certificates.crt")
 
 
-def _variable(text: str) -> tuple[str, str]:
+def _variable(text: str) -> dict[str, str]:
+    """Return what ``--env`` sets: of a name alone its value here, and nothing where it has none."""
     name, given, value = text.partition("=")
     if not name:
         raise click.UsageError(f"-e {text!r}: expected NAME=VALUE, or NAME to pass on its value")
-    return name, value if given else os.environ.get(name, "")
+    if given:
+        return {name: value}
+    return {name: os.environ[name]} if name in os.environ else {}
 
 
 def _bind(text: str) -> Bind:
