@@ -67,7 +67,7 @@ class Groups:
         for controller in self.bounded:
             for folder in self.folders:
                 for name, key in _EVENTS[controller]:
-                    if any(_count(path, key) for path in [folder / name, *folder.glob(f"*/{name}")]):
+                    if any(_count(path, key) for path in folder.rglob(name)):
                         return controller
         return None
 
