@@ -96,7 +96,7 @@ def _before(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], U
     ours, moved = agreed_pins(text, str(env.lock_file))
     what = f"these are resolved again: {', '.join(sorted(moved))}" if moved else "they differ in none"
     host.console.step(f"{env.lock_file} has conflicts of a merge; pins that both sides have stay; {what}")
-    return (ours,), replace(upgrade, packages=(*upgrade.packages, *sorted(moved)))
+    return ours, replace(upgrade, packages=(*upgrade.packages, *sorted(moved)))
 
 
 def lock_of(env: Env, host: Host, platform: str | None = None) -> Lock:

@@ -224,3 +224,35 @@ def test_uv_installs_from_it(both: Index, call: Call, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         found = {path.parent.name for path in target.glob("*/__init__.py")}
         assert found == {"torch", "numpy", "pip", "filelock", "nvidia_cuda_runtime_cu12", *more}
+
+
+def test_the_conflicts_of_a_merge(both: Index, call: Call) -> None:
+    """Pins that both sides have stay, on each platform; the rest is resolved for the merged request."""
+    for name in ("one", "two", "shared"):
+        both.add(name, "1.0")
+    request = Path("envs/torch-cu121.toml")
+    sides = {}
+    for side, packages in (("base", []), ("ours", ["one"]), ("theirs", ["two"])):
+        FILE.unlink(missing_ok=True)
+        request.unlink(missing_ok=True)
+        added = [option for name in ("shared", *packages) for option in ("--package", name)]
+        assert call("lock", "--cuda", "12.1", *BOTH, *added).status == 0
+        sides[side] = Path(f"{side}.toml")
+        sides[side].write_text(FILE.read_text())
+    command = ["git", "merge-file", "-p", *(str(sides[side]) for side in ("ours", "base", "theirs"))]
+    merged = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    assert "<<<<<<<" in merged
+    FILE.write_text(merged)
+    request.write_text(request.read_text().replace('"two"', '"one", "two"'))
+    both.add("shared", "2.0")
+    said = call("lock")
+    assert said.status == 0, said.err
+    assert "has conflicts of a merge; pins that both sides have stay" in said.err
+    for lock in locks().values():
+        assert versions(lock).keys() >= {"one", "two"}
+        assert versions(lock)["shared"] == "1.0"
+    assert call("lock", "--check").status == 0
+    FILE.write_text(merged.replace("[tool.reprobuild.platforms.", "[tool.reprobuild.platform."))
+    said = call("lock")
+    assert said.status == 4
+    assert f"{FILE}: ours of a merge: not a lock of reprobuild's" in said.err

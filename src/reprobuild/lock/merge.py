@@ -11,7 +11,7 @@ import re
 from ..errors import LockError
 from .model import Lock
 from .own_files import NAME
-from .reader import parse_half
+from .platforms import parse_halves
 
 _CONFLICT = re.compile(
     r"^<<<<<<<[^\n]*\n(?P<ours>.*?)(?:^\|\|\|\|\|\|\|[^\n]*\n.*?)?^=======\n(?P<theirs>.*?)^>>>>>>>[^\n]*\n",
@@ -24,22 +24,29 @@ def has_conflicts(text: str) -> bool:
     return _CONFLICT.search(text) is not None
 
 
-def agreed_pins(text: str, where: str) -> tuple[Lock, frozenset[str]]:
-    """Return the lock of our side, and the names of those packages that are pinned otherwise on the other.
+def agreed_pins(text: str, where: str) -> tuple[tuple[Lock, ...], frozenset[str]]:
+    """Return the locks of our side, and the names of those packages that are pinned otherwise on the other.
 
-    Raises `LockError` for a side that is not a lock of one platform.
+    A package that differs on one platform is among those names. Raises `LockError` for a side that is not a
+    lock file, or has another base image than the other.
     """
     ours, theirs = (
-        parse_half(_CONFLICT.sub(rf"\g<{side}>", text), f"{where}: {side} of a merge")
+        parse_halves(_CONFLICT.sub(rf"\g<{side}>", text), f"{where}: {side} of a merge")
         for side in ("ours", "theirs")
     )
-    if ours.base != theirs.base:
-        raise LockError(
-            f"{where}: the sides of a merge have different base images",
-            hint="restore the lock of one side, or lock everything anew with `reprobuild lock --upgrade`",
-        )
-    there = _pins(theirs)
-    return ours, frozenset(name for name, pin in _pins(ours).items() if there.get(name) != pin)
+    there = {lock.platform: lock for lock in theirs}
+    differ: set[str] = set()
+    for lock in ours:
+        if (other := there.get(lock.platform)) is None:
+            continue
+        if lock.base != other.base:
+            raise LockError(
+                f"{where}: the sides of a merge have different base images",
+                hint="restore the lock of one side, or lock everything anew with `reprobuild lock --upgrade`",
+            )
+        pins = _pins(other)
+        differ |= {name for name, pin in _pins(lock).items() if pins.get(name) != pin}
+    return ours, frozenset(differ)
 
 
 def _pins(lock: Lock) -> dict[str, str]:

@@ -18,7 +18,7 @@ from packaging.utils import parse_wheel_filename
 
 from ..errors import LockError
 from .model import FORMAT, MACHINES, Lock, marker
-from .reader import RENEW, load_table, parse_table
+from .reader import RENEW, load_table, parse_half, parse_table
 
 MANY = 2
 """The format of ``[tool.reprobuild]`` in a file for several platforms; older versions refuse it by that."""
@@ -76,6 +76,22 @@ def parse_locks(text: str, where: str) -> tuple[Lock, ...]:
             f"{where}: its content does not match its digest, so the file was edited by hand", hint=RENEW
         )
     return locks
+
+
+def parse_halves(text: str, where: str) -> tuple[Lock, ...]:
+    """Read one side of a merge, whose digests cannot fit: for its pins alone, a lock a platform.
+
+    Raises `LockError`.
+    """
+    data = load_table(text, where)
+    try:
+        own = data["tool"]["reprobuild"]
+        if own["format"] != MANY:
+            return (parse_half(data, where),)
+        tables = {platform: _alone(data, own, platform) for platform in sorted(own["platforms"])}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise LockError(f"{where}: not a lock of reprobuild's: {error}", hint=RENEW) from None
+    return tuple(parse_half(table, f"{where}: {platform}") for platform, table in tables.items())
 
 
 def _table(locks: Sequence[Lock]) -> dict[str, Any]:

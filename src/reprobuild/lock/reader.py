@@ -68,9 +68,8 @@ def parse_table(data: Mapping[str, Any], where: str) -> Lock:
     return lock
 
 
-def parse_half(text: str, where: str) -> Lock:
+def parse_half(data: dict[str, Any], where: str) -> Lock:
     """Read one side of a merge, whose digests cannot fit: for its pins alone. Raises `LockError`."""
-    data = load_table(text, where)
     try:
         own = data["tool"]["reprobuild"]
         own["request-digest"] = Request.from_dict(own["request"], where).digest
