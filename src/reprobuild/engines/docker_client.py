@@ -48,8 +48,12 @@ def _knock() -> None:
     """Raise OSError if nobody listens on the daemon's socket: the SDK would leave its own end open."""
     kind, _, path = _address().partition("://")
     if kind in ("unix", "http+unix"):
+        file = f"/{path.lstrip('/')}"
         with socket.socket(socket.AF_UNIX) as probe:
-            probe.connect(f"/{path.lstrip('/')}")
+            try:
+                probe.connect(file)
+            except OSError as error:
+                raise OSError(f"{file}: {error.strerror or error}") from None
 
 
 def _address(context: str | None = None) -> str:
