@@ -179,6 +179,7 @@ REACHES: dict[type, dict[str, frozenset[str]]] = {
         "conda": FROM_CONDA,
         "gpu_targets": NONE,
         "base": FROM_BASE,
+        "own_files": NONE,
     },
     PythonPackage: {"name": WHEELS, "version": WHEELS, "wheel": WHEELS},
     # Address and size are held when it is fetched, and stand in no layer but reprobuild's own.

@@ -59,7 +59,7 @@ def pairs(draw: st.DrawFn) -> tuple[Lock, ...]:
             if which != "none" or package.name in ("torch", "numpy", "pip"):
                 python.append(version)
         debian = [draw(debs(name)) for name in ("libc6", f"python{request.python}")]
-        variables = {"NCCL_ALGO": draw(st.sampled_from(["1", "2"]))}
+        variables = {**dict(request.environment), "NCCL_ALGO": draw(st.sampled_from(["1", "2"]))}
         lock = Lock(
             request=request,
             platform=platform,

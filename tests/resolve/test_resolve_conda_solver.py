@@ -97,8 +97,11 @@ def test_a_list_without_end_is_not_taken(
 
 def test_a_channel_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     def drip(handler: BaseHTTPRequestHandler, over: threading.Event) -> None:
-        while not over.wait(0.2):
-            handler.wfile.write(b" ")
+        for byte in packed(handler, _EMPTY)[:-1]:
+            handler.wfile.write(bytes([byte]))
+            if over.wait(0.2):
+                return
+        over.wait()
 
     monkeypatch.setattr(conda_solver, "MOST_SECONDS", 3)
     with (

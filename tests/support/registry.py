@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Literal, cast
 
@@ -21,6 +21,7 @@ import requests
 import trustme
 
 from conftest import needs
+from support.server import Httpd
 
 USER, PASSWORD = "team", "open sesame"
 _HTPASSWD = "team:$2y$05$abcdefghijklmnopqrstuupx2xBUC4954936wVIjyyPHmUBFu0wCW\n"
@@ -112,8 +113,7 @@ class Gate:
 def gate_before(registry: str) -> Iterator[Gate]:
     """Start a gate before a registry."""
     gate = Gate("")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(gate, registry))
-    server.daemon_threads = True
+    server = Httpd(("127.0.0.1", 0), _handler(gate, registry))
     gate.host = f"127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

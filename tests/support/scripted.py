@@ -9,10 +9,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler
 
 import trustme
+
+from support.server import Httpd
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def serve_answers(
         scripted = served
         tls = context
 
-    httpd = _Httpd(("127.0.0.1", 0), Handler)
+    httpd = Httpd(("127.0.0.1", 0), Handler)
     served.host = f"127.0.0.1:{httpd.server_address[1]}"
     thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
@@ -84,13 +85,6 @@ def serve_answers(
         httpd.shutdown()
         httpd.server_close()
         thread.join()
-
-
-class _Httpd(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is what some tests are about; what else goes wrong fails them anyway."""
 
 
 class _Handler(BaseHTTPRequestHandler):

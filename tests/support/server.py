@@ -89,7 +89,7 @@ def serve(
     class Handler(_Handler):
         server_object: Server
 
-    httpd = _Httpd(("127.0.0.1", 0), Handler)
+    httpd = Httpd(("127.0.0.1", 0), Handler)
     scheme = "http"
     if certificate is not None:
         scheme = "https"
@@ -120,7 +120,9 @@ def ca_file(ca: trustme.CA, folder: Path) -> Path:
     return path
 
 
-class _Httpd(ThreadingHTTPServer):
+class Httpd(ThreadingHTTPServer):
+    """A server of HTTP that says nothing of its own."""
+
     daemon_threads = True
     request_queue_size = 64  # a full queue costs the client a second
 

@@ -222,11 +222,10 @@ def storage_errors(path: Path) -> Iterator[None]:
 def open_regular(path: Path) -> BufferedReader:
     """Open a file to read. OSError for what is not a regular file, which might never end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    file = os.fdopen(descriptor, "rb")
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        file.close()
+        os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return file
+    return os.fdopen(descriptor, "rb")
 
 
 def free_bytes(path: Path) -> int:
