@@ -22,6 +22,10 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setattr(requested, "image_file", lambda name: tmp_path / name)
+    # Not this machine's own, which has more than an image.
+    (tmp_path / "lib/system").mkdir()
+    (tmp_path / "lib/system/libc.so.6").touch()
+    monkeypatch.setattr(linkage, "SYSTEM_FOLDERS", (str(tmp_path / "lib/system"),))
     monkeypatch.setattr(requested, "gpu_missing", lambda: "no GPU is visible here")
     linkage.installed_objects.cache_clear()
     linkage.library_names.cache_clear()
