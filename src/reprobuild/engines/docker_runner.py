@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import docker
 import requests
-from docker.errors import APIError, NotFound
+from docker.errors import APIError, DockerException, NotFound
 from docker.models.containers import Container
 from docker.types import DeviceRequest, LogConfig
 
@@ -42,8 +42,10 @@ class _Output:
         return self
 
     def __exit__(self, *failed: object) -> None:
-        # After an error the container is removed, which ends the stream too.
         self._thread.join(_LAST_SECONDS if failed[0] is None else 0)
+        # Now nothing keeps the daemon from removing the container: it waits for who is to take the output.
+        with suppress(OSError, DockerException):
+            self._stream.close()
 
     def written(self) -> tuple[bytes, bytes]:
         """Return standard output and standard error."""
@@ -59,11 +61,16 @@ class _Output:
         # A broken connection is told by the call that waits for the end.
         with suppress(*GONE, APIError, OSError, ValueError):
             for parts in self._stream:
+                if self._is_over():
+                    continue  # read all the same: a container whose output nobody takes cannot end
                 for part, kept in zip(parts, self._found, strict=True):
                     kept.extend(part or b"")
                 if self._is_over():
-                    self._container.kill()
-                    return
+                    threading.Thread(target=self._kill, daemon=True).start()
+
+    def _kill(self) -> None:
+        with suppress(*GONE, APIError):
+            self._container.kill()
 
 
 class DockerRunner:
