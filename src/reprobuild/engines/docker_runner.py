@@ -46,6 +46,8 @@ class _Output:
         # Now nothing keeps the daemon from removing the container: it waits for who is to take the output.
         with suppress(OSError, DockerException):
             self._stream.close()
+        # That only ends the stream; the SDK leaves the connection open, and hands it out nowhere else.
+        self._stream._response.close()  # type: ignore[attr-defined]
 
     def written(self) -> tuple[bytes, bytes]:
         """Return standard output and standard error."""
