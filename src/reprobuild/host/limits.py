@@ -144,11 +144,11 @@ def _usage(process_id: int, *, exactly_above: int | None) -> tuple[int, int]:
     """
     parents: dict[int, list[int]] = {}
     tasks: dict[int, int] = {}
-    for entry in os.scandir("/proc"):
+    for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             with suppress(OSError, ValueError, IndexError):
                 # The name in brackets may hold anything.
-                words = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
+                words = (entry / "stat").read_bytes().rpartition(b")")[2].split()
                 parents.setdefault(int(words[1]), []).append(int(entry.name))
                 tasks[int(entry.name)] = int(words[17])
     family, rest = [], [process_id]
