@@ -227,7 +227,7 @@ def test_other_engines_make_the_same_files_from_the_dockerfile(
             lock, lambda folder: _fill(lock, render(lock), folder, Host(bench.home, CONSOLE))
         )
         found = tree_of(f"{kind}:{digest}", Host(bench.home, CONSOLE))
-    # Without the few paths at which Docker shows files of its own, and says so; the digest leaves them out too.
+    # Without the paths at which Docker shows files of its own, and says so; no digest has them either.
     differ = {
         path: (wanted.files.get(path), found.files.get(path))
         for path in (wanted.files.keys() | found.files.keys()) - found.unknown
