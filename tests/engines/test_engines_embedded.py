@@ -199,6 +199,22 @@ def test_a_signal_that_is_ignored_ends_nothing(home: Home, init: bool) -> None:
     assert process.returncode == 5
 
 
+@pytest.mark.usefixtures("init")
+def test_a_signal_that_is_blocked_waits(home: Home) -> None:
+    """The first process of ours blocks all of them until it can pass them on."""
+    if not Path("/usr/bin/python3").exists():
+        needs("/usr/bin/python3")
+    script = (
+        "import signal, time; from signal import SIGTERM;"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [SIGTERM]);"
+        "print('ready', flush=True)\nwhile SIGTERM not in signal.sigpending(): time.sleep(0.01)\nexit(5)"
+    )
+    with begun(home, "/usr/bin/python3", "-c", script, init=True) as process:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert process.returncode == 5
+
+
 def test_ctrl_c_on_a_terminal_ends_the_command(home: Home) -> None:
     if not Path("/usr/bin/python3").exists():
         needs("/usr/bin/python3")

@@ -149,21 +149,27 @@ def run(
 def deliver(process_id: int, number: int) -> bool:
     """Send a signal to the program of a run; ``process_id`` is that of the command that `prepare` returned.
 
-    Returns False, and sends nothing, where that could not end it: it is not started yet, or it does not catch
-    the signal, which the kernel then keeps from the first process of a container.
+    Returns False, and sends nothing, where that could not end it: it is not started yet, or it neither
+    catches nor blocks the signal, which the kernel then keeps from the first process of a container.
     """
     try:
         depth = len(_status(process_id)["NSpid"].split())
         for each in _descendants(process_id):
             status = _status(each)
             if len(status["NSpid"].split()) == depth + 2:
-                if not int(status["SigCgt"], 16) >> (number - 1) & 1:
-                    return int(status["SigIgn"], 16) >> (number - 1) & 1 == 1
-                os.kill(each, number)
-                return True
+                # A blocked signal waits; in_image/init.py blocks all until it can pass them on.
+                if _has(status["SigCgt"], number) or _has(status["SigBlk"], number):
+                    os.kill(each, number)
+                    return True
+                return _has(status["SigIgn"], number)
     except (OSError, KeyError):
         pass  # it has just ended
     return False
+
+
+def _has(signals: str, number: int) -> bool:
+    """Return whether a signal is in a set, as ``/proc/PID/status`` writes it."""
+    return bool(int(signals, 16) >> (number - 1) & 1)
 
 
 def _status(process_id: int) -> dict[str, str]:
