@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import shutil
@@ -22,6 +23,7 @@ from reprobuild.oci.file_tree import read_layers
 from reprobuild.oci.tar_fields import LayerRefused
 from reprobuild.oci.tar_reader import Reader
 from support.images import Entry, layer
+from support.work import SIZE, grows_as_its_input
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 FOLDER, LINK, HARD = tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
@@ -232,3 +234,91 @@ def test_no_layer_of_very_many_reaches_out(
     root = tmp_path_factory.mktemp("root")
     reaches_nothing(root, host, drawn)
     shutil.rmtree(root)
+
+
+def files_below(root: Path) -> dict[str, tuple[str, str]]:
+    """Type, and content or target, of what is not a folder."""
+    found = {}
+    for path in root.rglob("*"):
+        mode, name = path.lstat().st_mode, path.relative_to(root).as_posix()
+        if stat.S_ISREG(mode):
+            found[name] = ("file", hashlib.sha256(path.read_bytes()).hexdigest())
+        elif stat.S_ISLNK(mode):
+            found[name] = ("link", str(path.readlink()))
+        elif stat.S_ISFIFO(mode):
+            found[name] = ("other", "")
+    return found
+
+
+def seen_as_unpacked(folder: Path, entries: list[Entry]) -> None:
+    """Who reads a layer sees what who unpacks it gets, and both refuse the same ones."""
+    blob = folder / ("0" * 64)
+    blob.write_bytes(layer(*entries))
+    try:
+        unpacked = files_below(unpack(folder / "root", *entries))
+    except LayerRefused:
+        with pytest.raises(ImageError, match="cannot be used"):
+            read_layers([blob], lambda _path, _size: False)
+        return
+    records = read_layers([blob], lambda _path, _size: False).files
+    assert unpacked == {
+        path: (record.kind, "" if record.kind == "other" else record.content)
+        for path, record in records.items()
+        if record.kind != "dir"
+    }
+
+
+SEEN = [
+    # The file whose second name another takes is the one of that time.
+    [("x", b"0", "1"), ("a", HARD, "x"), ("x", b"0", "2")],
+    [("x", b"0", "1"), ("a", HARD, "x"), ("a", b"0", "2")],
+    [("d/x", b"0", "1"), ("a", HARD, "d/x"), ("d", b"0", "2")],
+    [("d/x", b"0", "1"), ("d", b"0", "2"), ("d", FOLDER, ""), ("d/x/y", b"0", "3")],
+    [("d/.wh.x", b"0", ""), ("d", b"0", "1")],
+    [("a", b"0", "1"), ("a", HARD, "a")],
+    [("d", FOLDER, ""), ("a", HARD, "d"), ("d", b"0", "1")],
+]
+
+
+@pytest.mark.parametrize("drawn", SEEN)
+def test_a_layer_is_read_as_it_is_unpacked(tmp_path: Path, drawn: list[tuple[str, bytes, str]]) -> None:
+    seen_as_unpacked(tmp_path, [entry_of(*each) for each in drawn])
+
+
+def entry_of(path: str, kind: bytes, text: str) -> Entry:
+    content = text.encode() if kind == tarfile.REGTYPE else b""
+    return Entry(path=path, kind=kind, target=text or "a", content=content, mode=0o755)
+
+
+@bounded
+@given(
+    st.lists(st.tuples(names, kinds.filter(tarfile.CHRTYPE.__ne__), st.sampled_from(["a", "b", "a/b", "c"])))
+)
+def test_any_layer_is_read_as_it_is_unpacked(
+    tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[str, bytes, str]]
+) -> None:
+    seen_as_unpacked(tmp_path_factory.mktemp("seen"), [entry_of(*each) for each in drawn])
+
+
+def test_replacing_many_folders_takes_no_more_work_than_that(tmp_path: Path) -> None:
+    """2,000,000 entries, each in the place of a folder, took years."""
+    archives, blobs, roots = {}, {}, {}
+    for count in (SIZE, 4 * SIZE):
+        numbers = range(count)
+        others = [f"others/{number}/" for number in numbers]
+        archives[count] = layer(*others, *(path for n in numbers for path in (f"d{n}/x", f"d{n}")))
+        blobs[count] = tmp_path / f"{count:064}"
+        blobs[count].write_bytes(archives[count])
+        (tmp_path / f"root-{count}").mkdir()
+        roots[count] = os.open(tmp_path / f"root-{count}", os.O_RDONLY)
+
+    def unpacked(count: int) -> None:
+        reader = Reader(io.BytesIO(archives[count]))
+        unpack_entries(reader, roots[count], owners=False, opaque=OPAQUE)
+
+    try:
+        assert grows_as_its_input(lambda count: read_layers([blobs[count]], lambda _path, _size: False))
+        assert grows_as_its_input(unpacked)
+    finally:
+        for root in roots.values():
+            os.close(root)

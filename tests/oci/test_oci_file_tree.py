@@ -15,7 +15,9 @@ from reprobuild.errors import ImageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.oci import layer_files
 from reprobuild.oci.file_tree import ImageTree, read_root, read_tree
+from reprobuild.oci.stream import archive_members
 from reprobuild.verify.compare import compare
 from reprobuild.verify.find import tree_of
 from support.images import PACK, Entry, docker_archive, layer, layout, oci_archive
@@ -226,3 +228,17 @@ def test_a_root_that_cannot_be_read() -> None:
         root(Entry(path="l", kind=tarfile.LNKTYPE, target="none"))
     with pytest.raises(ImageError, match="x: cannot be read: it ends in the middle"):
         read_root(io.BytesIO(layer("a")[:700]), "x", CONFIG)
+
+
+def test_the_files_that_are_looked_at_are_bounded_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layer_files, "MOST_KEPT_TOGETHER", 5)
+    good = [Entry(path=name, content=b"123") for name in ("a", "b")]
+    archive = docker_archive(tmp_path / "a.tar", [layer(*good), layer(Entry(path="c", content=b"45"))], {})
+    with archive.open("rb") as file:
+        found = read_tree(archive_members(file), "x", keep=lambda *_: True)
+    assert found.kept == {"a": b"123", "b": b"123", "c": b"45"}  # the same content counts once
+    archive = docker_archive(tmp_path / "b.tar", [layer(*good), layer(Entry(path="c", content=b"456"))], {})
+    with archive.open("rb") as file, pytest.raises(ImageError, match="more than 5 bytes in files whose"):
+        read_tree(archive_members(file), "x", keep=lambda *_: True)

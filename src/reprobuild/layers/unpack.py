@@ -13,6 +13,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..oci.path_index import PathIndex
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Entry, Reader
 
@@ -40,6 +41,8 @@ class _Unpacking:
         self._root, self._owners, self._opaque = root, owners, opaque
         self._folders: dict[str, Entry] = {}
         """Folders whose rights and times are set at the end: until then this process writes in them."""
+        self._index = PathIndex()
+        """Of those folders."""
         self._marks: list[str] = []
         self._parent = ""
         self._parent_fd = os.dup(root)
@@ -74,6 +77,7 @@ class _Unpacking:
                 if there is None:
                     os.mkdir(name, 0o700, dir_fd=parent)
                 self._folders[entry.path] = entry
+                self._index.add(entry.path)
             case "file":
                 self._write(entry, name, parent, reader)
             case "hardlink":
@@ -156,7 +160,8 @@ class _Unpacking:
             os.unlink(name, dir_fd=parent)
             return
         shutil.rmtree(name, dir_fd=parent)
-        self._folders = {p: e for p, e in self._folders.items() if p != path and not p.startswith(f"{path}/")}
+        for each in (path, *self._index.take_below(path)):
+            self._folders.pop(each, None)
         self._forget_parent()
 
     def _open_parent(self, path: str) -> int:

@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
+from .path_index import PathIndex
 from .tar_fields import LayerRefused
 from .tar_reader import Entry, Readable, Reader
 from .tar_writer import Record
@@ -15,8 +16,29 @@ _HIDES, _OPAQUE = ".wh.", ".wh..wh..opq"
 MOST_KEPT = 64 << 20
 """Bytes of a file whose content is looked at; a Python with all its modules built in has about 30 MB."""
 
+MOST_KEPT_TOGETHER = 4 * MOST_KEPT
+"""Bytes of all such files of an image."""
+
 Keep = Callable[[str, int], bool]
 """Whether a file's content is wanted too, by its path without a leading slash and its size in bytes."""
+
+
+class Contents(dict[str, bytes]):
+    """The content of some files, by hash."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._size = 0
+
+    def keep(self, digest: str, content: bytes) -> None:
+        """Add one. Raises `LayerRefused` beyond `MOST_KEPT_TOGETHER`."""
+        if digest not in self:
+            self._size += len(content)
+            self[digest] = content
+        if self._size > MOST_KEPT_TOGETHER:
+            raise LayerRefused(
+                f"it has more than {MOST_KEPT_TOGETHER:,} bytes in files whose content is looked at"
+            )
 
 
 @dataclass(slots=True)
@@ -24,29 +46,37 @@ class LayerFiles:
     """What a layer puts over those below."""
 
     entries: dict[str, Record] = field(default_factory=dict)
-    links: list[tuple[str, str]] = field(default_factory=list)
-    """Second names of files, with the first, which may lie below."""
+    links: dict[str, str] = field(default_factory=dict)
+    """Second names of files, with the first, which is none of this layer's own and may lie below."""
+    strays: list[tuple[str, str]] = field(default_factory=list)
+    """All second names whose first was none of this layer's own when they came."""
     gone: list[str] = field(default_factory=list)
     emptied: list[str] = field(default_factory=list)
 
-    def drop_below(self, folder: str) -> None:
-        """Take out what is in a folder."""
-        below = f"{folder}/"
-        self.entries = {path: entry for path, entry in self.entries.items() if not path.startswith(below)}
-        self.links = [pair for pair in self.links if not pair[0].startswith(below)]
+    def drop(self, path: str) -> None:
+        """Take a path out, if it is there."""
+        self.entries.pop(path, None)
+        self.links.pop(path, None)
+
+    def link(self, path: str, first: str) -> None:
+        """Give a second name to the file that another path now has."""
+        found = self.entries.get(first)
+        if found is None or found.kind == "dir":
+            self.links[path] = first
+            self.strays.append((path, first))
+        else:
+            self.entries[path] = replace(found, path=path)
 
     def check_links(self) -> None:
         """Raise `LayerRefused` for a second name whose first is none of this layer's own."""
-        known = self.entries.keys() | {path for path, _ in self.links}
-        for path, first in self.links:
-            if first not in known or (first in self.entries and self.entries[first].kind == "dir"):
-                raise LayerRefused(f"{path!r} is a hard link to {first!r}, which is not a file of this layer")
+        for path, first in self.strays:
+            raise LayerRefused(f"{path!r} is a hard link to {first!r}, which is not a file of this layer")
 
 
 def read_layer(
     stream: Readable | None,
     keep: Keep,
-    contents: dict[str, bytes],
+    contents: Contents,
     seen: Callable[[bytes], object] | None = None,
     *,
     flat: bool = False,
@@ -60,12 +90,18 @@ def read_layer(
         raise LayerRefused("it is not a layer of an image")
     layer, folders = LayerFiles(), _Folders()
     reader = Reader(stream) if seen is None else Reader(stream, seen)
+    marks: list[str] = []
     for entry in reader:
-        if folders.hold(entry, flat=flat):
-            layer.drop_below(entry.path)
-        if not flat and _is_mark(entry.path, layer):
+        if not flat and entry.path.rpartition("/")[2].startswith(_HIDES):
+            marks.append(entry.path)
             continue
+        for path in folders.hold(entry, flat=flat):
+            layer.drop(path)
+        layer.drop(entry.path)
         _read_entry(reader, entry, layer, keep, contents)
+    for path in marks:
+        folders.enter(path, flat=flat)
+        _mark(path, layer)
     return layer
 
 
@@ -75,42 +111,48 @@ class _Folders:
     def __init__(self) -> None:
         self._good: set[str] = {""}
         self._others: set[str] = set()
+        self._index = PathIndex()
 
-    def hold(self, entry: Entry, *, flat: bool) -> bool:
-        """Return whether an entry takes the place of a folder of this layer. Raises `LayerRefused`."""
-        parts = entry.path.split("/")
-        above = "/".join(parts[:-1])
-        if above not in self._good:
-            for end in range(1, len(parts)):
-                folder = "/".join(parts[:end])
-                if parts[end - 1].startswith(_HIDES) and not flat:
-                    raise LayerRefused(f"{folder!r} removes a file, and has others in it")
-                if folder in self._others:
-                    raise LayerRefused(f"{folder!r} is not a folder, but has files in it")
-                self._good.add(folder)
+    def enter(self, path: str, *, flat: bool) -> None:
+        """Make the folders above a path. Raises `LayerRefused`."""
+        parts = path.split("/")
+        if "/".join(parts[:-1]) in self._good:
+            return
+        for end in range(1, len(parts)):
+            folder = "/".join(parts[:end])
+            if parts[end - 1].startswith(_HIDES) and not flat:
+                raise LayerRefused(f"{folder!r} removes a file, and has others in it")
+            if folder in self._others:
+                raise LayerRefused(f"{folder!r} is not a folder, but has files in it")
+            self._good.add(folder)
+
+    def hold(self, entry: Entry, *, flat: bool) -> list[str]:
+        """Take an entry; return what was in the folder in whose place it is. Raises `LayerRefused`."""
+        self.enter(entry.path, flat=flat)
+        self._index.add(entry.path)
         if entry.kind == "dir":
             self._others.discard(entry.path)
-        elif entry.path:
+            return []
+        if entry.path:
             self._others.add(entry.path)
-            if entry.path in self._good:
-                below = f"{entry.path}/"
-                self._good = {path for path in self._good if not f"{path}/".startswith(below)}
-                return True
-        return False
+        if not entry.path or entry.path not in self._good:
+            return []
+        gone = list(self._index.take_below(entry.path))
+        self._good.difference_update(gone, [entry.path])
+        self._others.difference_update(gone)
+        return gone
 
 
-def _is_mark(path: str, layer: LayerFiles) -> bool:
-    """Whether an entry says what is hidden of the layers below; the layer then knows it."""
+def _mark(path: str, layer: LayerFiles) -> None:
+    """Note what an entry hides of the layers below."""
     folder, _, base = path.rpartition("/")
     if base == _OPAQUE:
         layer.emptied.append(folder)
-    elif base.startswith(_HIDES):
-        if base.removeprefix(_HIDES) in ("", ".", ".."):
-            raise LayerRefused(f"{path!r} removes nothing that has a name")
-        layer.gone.append(posixpath.join(folder, base.removeprefix(_HIDES)))
-    else:
-        return False
-    return True
+        return
+    name = base.removeprefix(_HIDES)
+    if name in ("", ".", ".."):
+        raise LayerRefused(f"{path!r} removes nothing that has a name")
+    layer.gone.append(posixpath.join(folder, name))
 
 
 def _read_entry(
@@ -118,19 +160,19 @@ def _read_entry(
     entry: Entry,
     layer: LayerFiles,
     keep: Keep,
-    contents: dict[str, bytes],
+    contents: Contents,
 ) -> None:
     path, mode, more = entry.path, entry.mode, entry.attributes
     owner = f"{entry.uid}:{entry.gid}"
     if not path:
         return  # the root itself, which builders do not carry over
     if entry.kind == "hardlink":
-        layer.links.append((path, entry.target))
+        layer.link(path, entry.target)
     elif entry.kind == "file":
         wanted = keep(path, entry.size)
         digest, kept = _content(reader, entry, keep=wanted)
         if wanted:
-            contents[digest] = kept
+            contents.keep(digest, kept)
         layer.entries[path] = Record(path, "file", mode, digest, owner, more)
     elif entry.kind == "dir":
         layer.entries[path] = Record(path, "dir", mode, "-", owner, more)
@@ -161,17 +203,23 @@ def _content(reader: Reader, entry: Entry, *, keep: bool) -> tuple[str, bytes]:
 def laid_over(layers: Iterable[LayerFiles]) -> dict[str, Record]:
     """Return all files of some layers, the lowest first. Raises `LayerRefused` for a link to no file."""
     files: dict[str, Record] = {}
+    index = PathIndex()
     for layer in layers:
         for path in layer.gone:
             files.pop(path, None)
-        replaced = {p for p, r in layer.entries.items() if r.kind != "dir" and p in files}
-        covers = {p for p in replaced if files[p].kind == "dir"}
-        _drop_below({*layer.gone, *layer.emptied, *covers}, files)
-        files |= layer.entries
-        for path, first in layer.links:
-            if first not in files:
-                raise LayerRefused(f"{path!r} is a second name of {first!r}, which is not there")
+        others = (path for path, record in layer.entries.items() if record.kind != "dir")
+        covers = {path for path in (*others, *layer.links) if path in files and files[path].kind == "dir"}
+        # Overlayfs merges the root itself, whatever its marks.
+        for folder in {*layer.gone, *layer.emptied, *covers} - {""}:
+            for path in index.take_below(folder):
+                files.pop(path, None)
+        for path, first in layer.links.items():
+            if first not in files or files[first].kind == "dir":
+                raise LayerRefused(f"{path!r} is a second name of {first!r}, which is not a file")
             files[path] = replace(files[first], path=path)
+        files |= layer.entries
+        for path in (*layer.links, *layer.entries):
+            index.add(path)
     # A folder that no layer names is made by whoever unpacks.
     for path in list(files):
         above = path.rpartition("/")[0]
@@ -179,15 +227,3 @@ def laid_over(layers: Iterable[LayerFiles]) -> dict[str, Record]:
             files[above] = Record(above, "dir", 0o755, "-")
             above = above.rpartition("/")[0]
     return files
-
-
-def _drop_below(folders: set[str], files: dict[str, Record]) -> None:
-    if not folders:
-        return
-    for path in list(files):
-        above = path.rpartition("/")[0]
-        while above:
-            if above in folders:
-                del files[path]
-                break
-            above = above.rpartition("/")[0]
