@@ -25,7 +25,7 @@ def found(path: str, text: str = "", **env: str) -> list[tuple[str, str, str]]:
     whole = image(*records, env=env)
     kept = {**whole.kept, path: text.encode()} if is_kept(path, len(text)) else whole.kept
     tree = replace(whole, kept={**kept, "opt/reprobuild/manifest.tsv": BASE})
-    return [(each.path, each.kind, each.first) for each in check_tree(tree, "x", BASE)]
+    return [(each.path, each.kind, each.first) for each in check_tree(tree, "x", BASE).differences]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_a_team_s_image_may_have(path: str, text: str) -> None:
 
 def test_a_pth_file_that_could_not_be_read_counts_as_code() -> None:
     link = Record(f"{SITE}/zz.pth", "link", 0o777, "/app/zz.pth")
-    [difference] = check_tree(image(link), "x")
+    [difference] = check_tree(image(link), "x").differences
     assert (difference.path, difference.kind) == (f"/{SITE}/zz.pth", "runs at start")
     assert is_read_at_start(f"{SITE}/zz.pth")
 
@@ -82,7 +82,7 @@ def test_a_pth_file_that_could_not_be_read_counts_as_code() -> None:
     ["LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES", "PYTHONHOME", "PYTHONPYCACHEPREFIX", "PYTHONUSERBASE"],
 )
 def test_variables_that_put_other_code_into_a_process(name: str) -> None:
-    [difference] = check_tree(image(env={name: "/app"}), "x")
+    [difference] = check_tree(image(env={name: "/app"}), "x").differences
     assert (difference.path, difference.kind, difference.second) == (f"Env {name}", "setting", "/app")
 
 

@@ -16,7 +16,7 @@ from ..render.own_files import SITE_FILES
 from ..request.profiles import OWN_FOLDER
 from ..selftest.run import Gpu
 from ..selftest.summary import summary
-from ..verify.check import added_files, check_tree, is_kept
+from ..verify.check import check_tree, is_kept
 from ..verify.compare import Difference
 from ..verify.compare import compare as compare_trees
 from ..verify.diffoscope import diffoscope
@@ -82,8 +82,8 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
     kept = None if is_file(image) else find_image(image, host)
     tree = tree_of(image, host, keep=is_kept) if kept is None else tree_in(kept, image, host, keep=is_kept)
     parent = parent_manifest(tree, kept, host)
-    found = check_tree(tree, image, parent)
-    added = added_files(tree, image, parent)
+    checked = check_tree(tree, image, parent)
+    found, added = checked.differences, checked.added
     report = None
     # What departs from the lock could make a self-test say anything, so it is not asked.
     if kept is not None and not found:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..errors import ImageError, LockError
 from ..in_image.manifest import read as read_manifest
@@ -38,8 +38,19 @@ def is_kept(path: str, _size: int) -> bool:
 _KEPT = ("PIP_CONSTRAINT", "UV_CONSTRAINT", "VIRTUAL_ENV")
 
 
-def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> list[Difference]:
-    """Return what departs from the lock, as (locked → found), by path; `is_kept` says whose content it needs.
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """How an image departs from its lock."""
+
+    differences: list[Difference]
+    """As (locked → found), by path."""
+    added: list[str]
+    """Files beside those of the manifest, below its folders. An image that starts from another is meant to
+    have some: those that matter are among the differences."""
+
+
+def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Checked:
+    """Hold an image against the lock in it; `is_kept` says whose content that needs.
 
     ``parent`` is the manifest of the image that this one starts from; without it the image's own is believed.
     Raises `ImageError` when the image carries no lock of reprobuild's, or one that was edited.
@@ -50,7 +61,7 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> list
     own = tree.kept[_MANIFEST]
     ours = _ours(lock, tree)
     named = {**_named(own if parent is None else parent, where), **ours}
-    return [
+    differences = [
         *_rewritten(own, parent),
         *_changed(named, tree, lock),
         *_variables(tree, lock),
@@ -59,21 +70,13 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> list
         *_planted(ours, tree),
         *_privileged(named, tree, lock),
     ]
-
-
-def added_files(tree: ImageTree, where: str, parent: bytes | None = None) -> list[str]:
-    """Return the files that are there beside those of the manifest, below its folders; see `check_tree`.
-
-    An image that starts from another is meant to have some: those that matter are of `check_tree`.
-    """
-    manifest = tree.kept[_MANIFEST] if parent is None else parent
-    named = {**_named(manifest, where), **_ours(_lock(tree, where), tree)}
     roots = tuple(f"{root}/" for root in MANIFEST_ROOTS)
-    return sorted(
+    added = sorted(
         path
         for path, record in tree.files.items()
         if record.kind != "dir" and path.startswith(roots) and path not in named
     )
+    return Checked(differences, added)
 
 
 def _lock(tree: ImageTree, where: str) -> Lock:
