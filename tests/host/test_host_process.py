@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.errors import HostError
+from reprobuild.errors import BuildError, HostError
 from reprobuild.host import process
 from reprobuild.host.process import ProcessFailed, ProcessTimeout
 
@@ -137,6 +138,22 @@ def test_what_no_caller_expects_is_still_named() -> None:
         process.run(python("import time; time.sleep(60)"), timeout=0.01)
 
 
+def test_a_stopped_step_is_named_by_what_was_not_done() -> None:
+    timeout, limit = process.ProcessTimeout(["x"], 3), process.LimitReached(["x"], "it took more (VARIABLE)")
+    found = []
+    for stopped in (timeout, limit):
+        with (
+            pytest.raises(BuildError) as error,
+            process.named_when_stopped(BuildError, "it was not built", slow="wait"),
+        ):
+            raise stopped
+        found.append((error.value.message, error.value.hint))
+    assert found == [
+        ("it was not built within 3 s", "wait"),
+        ("it was not built: it took more (VARIABLE)", limit.hint),
+    ]
+
+
 def test_call_passes_the_status_on() -> None:
     assert process.call(python("raise SystemExit(7)")) == 7
 
@@ -181,3 +198,18 @@ def test_which_finds_debian_s_sbin_without_path(monkeypatch: pytest.MonkeyPatch)
 
 def test_tail_survives_what_is_no_text() -> None:
     assert process.tail(b"\xff\xfe\n\nend\n") == "\ufffd\ufffd\n\nend"
+
+
+@pytest.mark.parametrize("how", ["return", "raise ValueError", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_what_is_done_at_the_end_is_done_however_it_ends(tmp_path: Path, how: str) -> None:
+    code = (
+        "import os, signal\nfrom reprobuild.host import process\ndef run():\n"
+        f" with process.at_the_end(['touch', {str(tmp_path / 'done')!r}]):\n  {how}\nrun()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+    assert wait_for((tmp_path / "done").exists)
+
+
+def test_what_cannot_be_done_at_the_end_is_given_up() -> None:
+    with process.at_the_end(["false"]):
+        pass

@@ -10,7 +10,6 @@ import signal
 import socket
 import stat
 import subprocess
-import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from conftest import needs
 from reprobuild.host.confinement import MASKED
 from reprobuild.host.control_groups import places
 from support.small_root import make_folder
+from support.waiting import settles
 
 if TYPE_CHECKING:
     from support.people import Person  # pytest itself imports the plugin
@@ -286,14 +286,6 @@ def seconds() -> Iterator[str]:
     for number in left:
         os.kill(number, signal.SIGKILL)
     assert not left
-
-
-def settles(condition: Callable[[], bool], within: float) -> bool:
-    """Whether a condition comes true in that many seconds."""
-    deadline = time.monotonic() + within
-    while not (true := condition()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return true
 
 
 def test_the_time_limit_kills_all_that_it_has_started(box: Box, seconds: str) -> None:

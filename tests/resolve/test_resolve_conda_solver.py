@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from reprobuild.errors import ResolveError
+from reprobuild.errors import HostError, ResolveError
 from reprobuild.resolve import conda_solver
 
 LARGEST = 8 << 20
@@ -106,7 +106,7 @@ def test_a_channel_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(conda_solver, "MOST_SECONDS", 3)
     with (
         channel(drip) as url,
-        pytest.raises(ResolveError, match=r"not resolved after 3 s: a channel is slow"),
+        pytest.raises(ResolveError, match=r"not resolved within 3 s"),
     ):
         solve(url)
 
@@ -138,3 +138,9 @@ def test_a_list_that_is_none(text: bytes) -> None:
 
     with channel(answer) as url, pytest.raises(ResolveError):
         solve(url)
+
+
+def test_an_alias_that_is_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONDA_CHANNEL_ALIAS", "http://[x")
+    with pytest.raises(HostError, match=r"channel_alias is 'http://.x', which is not a URL"):
+        solve("forge")

@@ -1,6 +1,6 @@
 """The one place that starts processes: a list of arguments, logged, checked, never through a shell.
 
-However this process ends, what it started is killed with it.
+However this process ends, what it started is killed with it; `at_the_end` is what then tidies up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, Protocol
 
-from ..errors import HostError
+from ..errors import HostError, ReprobuildError
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +43,9 @@ PACKAGES = {
 OUTPUT_LIMIT = 256 << 20
 """Bytes that a process may write on standard output or standard error before it is stopped."""
 
+
+_AT_THE_END = 'cat >/dev/null; for each in 1 2 3 4 5; do "$@" && exit; sleep 0.2; done'
+"""The pipe is at its end when nobody has the other one any more."""
 
 _PIPE = 1 << 16
 _WATCH_SECONDS = 0.2
@@ -84,6 +87,21 @@ class LimitReached(HostError):  # noqa: N818 -- as above
             hint="set that variable higher if you trust the program and the machine can bear it",
         )
         self.reason = reason
+
+
+@contextmanager
+def named_when_stopped(error: type[ReprobuildError], what: str, *, slow: str) -> Iterator[None]:
+    """Raise ``error`` in place of `ProcessTimeout` and `LimitReached`.
+
+    ``what`` says what was not done, as "the packages were not installed"; ``slow`` is the hint for the time
+    limit, that of the others names the variable.
+    """
+    try:
+        yield
+    except ProcessTimeout as stopped:
+        raise error(f"{what} within {stopped.seconds:g} s", hint=slow) from None
+    except LimitReached as stopped:
+        raise error(f"{what}: {stopped.reason}", hint=stopped.hint) from None
 
 
 class Guarding(Protocol):
@@ -282,6 +300,24 @@ def stream(argv: Sequence[str]) -> Iterator[IO[bytes]]:
         err = said.read()
     if process.returncode != 0:
         raise ProcessFailed(argv, process.returncode, tail(err)) from failure
+
+
+@contextmanager
+def at_the_end(argv: Sequence[str]) -> Iterator[None]:
+    """Run a command when the block ends, also where SIGKILL ends this process in it.
+
+    It is tried a few times: what was killed with this process may still hold what the command is to free.
+    What it says is lost, and so is its status.
+    """
+    log.debug("at the end: %s", shlex.join(argv))
+    with subprocess.Popen(
+        ["/bin/sh", "-c", _AT_THE_END, "sh", *argv],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ):
+        yield  # Popen closes the pipe and waits, whatever ends the block
 
 
 def tail(output: bytes, lines: int = 15) -> str:

@@ -17,7 +17,7 @@ from ..lock.model import Lock
 from ..oci.file_tree import nothing, read_layers
 from ..oci.tar_writer import Layer, LayerWriter
 from .cache import Cached, LayerCache
-from .debian import MOST_SECONDS, normalise, pool
+from .debian import MOST_SECONDS, SLOW_SCRIPT, normalise, pool
 from .plan import LayerPlan
 from .roots import OPAQUE
 
@@ -87,18 +87,9 @@ def write_on_top(
             capabilities=_CAPABILITIES,
             all_ids=True,
         )
-        try:
+        what = "the Debian packages were not installed on top of the base"
+        with process.named_when_stopped(BuildError, what, slow=SLOW_SCRIPT):
             done = sandbox.run(bundle, below, task, timeout=MOST_SECONDS)
-        except process.ProcessTimeout as stopped:
-            raise BuildError(
-                f"the Debian packages were not installed on top of the base after {stopped.seconds:g} s",
-                hint="a script of a package waits for something; run again with -v, or leave the package out",
-            ) from None
-        except process.LimitReached as stopped:
-            raise BuildError(
-                f"the Debian packages were not installed on top of the base: {stopped.reason}",
-                hint=stopped.hint,
-            ) from None
         if done.returncode != 0:
             raise BuildError(
                 f"the Debian packages could not be put on top of the base: {process.tail(done.stderr)}",

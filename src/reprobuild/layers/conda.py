@@ -97,12 +97,9 @@ def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Linked:
         env={"HOME": "/tmp", "LC_ALL": "C.UTF-8", "SSL_CERT_FILE": f"{_AT}/ca.pem"},  # noqa: S108 -- in the sandbox
         binds=binds,
     )
-    try:
+    slow = "run again on a quieter machine, or with fewer packages"
+    with process.named_when_stopped(BuildError, "the conda packages were not linked", slow=slow):
         done = sandbox.run(bundle, [root], task, timeout=_MOST_SECONDS)
-    except process.ProcessTimeout as stopped:
-        raise BuildError(f"the conda packages were not linked after {stopped.seconds:g} s") from None
-    except process.LimitReached as stopped:
-        raise BuildError(f"the conda packages were not linked: {stopped.reason}", hint=stopped.hint) from None
     with storage_errors(scratch):
         if done.returncode != 0:
             said = process.tail(done.stderr)

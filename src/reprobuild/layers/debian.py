@@ -28,6 +28,7 @@ _LEFT_OUT = re.compile(
 )
 MOST_SECONDS = 3600
 """For installing Debian packages: a hundred times what a root of some two hundred takes."""
+SLOW_SCRIPT = "a script of a package waits for something; run again with -v, or leave the package out"
 _LOG = re.compile(r"var/log/.+")
 _SOURCES = "etc/apt/sources.list"
 _SOURCES_TEXT = b"""\
@@ -67,16 +68,10 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
             "DEBIAN_FRONTEND": "noninteractive",
         }
         try:
-            apart.run(folder, command, env=env, timeout=MOST_SECONDS)
-        except process.ProcessTimeout as stopped:
-            raise BuildError(
-                f"the Debian packages were not installed after {stopped.seconds:g} s",
-                hint="a script of a package waits for something; run again with -v, or leave the package out",
-            ) from None
-        except process.LimitReached as stopped:
-            raise BuildError(
-                f"the Debian packages were not installed: {stopped.reason}", hint=stopped.hint
-            ) from None
+            with process.named_when_stopped(
+                BuildError, "the Debian packages were not installed", slow=SLOW_SCRIPT
+            ):
+                apart.run(folder, command, env=env, timeout=MOST_SECONDS)
         except process.ProcessFailed as failed:
             with storage_errors(folder):
                 raise_if_full(failed.tail, folder)

@@ -47,17 +47,10 @@ def run_interpreter(lock: Lock, below: Sequence[Path], workshop: Path, *, enviro
         ],
         writable=True,
     )
-    try:
+    what = "the image's interpreter did not compile the packages"
+    slow = "run again with -v; where a base image brings the interpreter, try another base"
+    with process.named_when_stopped(BuildError, what, slow=slow):
         done = sandbox.run(bundle, below, task, timeout=_MOST_SECONDS)
-    except process.ProcessTimeout as stopped:
-        raise BuildError(
-            f"the image's interpreter had not compiled the packages after {stopped.seconds:g} s",
-            hint="run again with -v; where a base image brings the interpreter, try another base",
-        ) from None
-    except process.LimitReached as stopped:
-        raise BuildError(
-            f"the image's interpreter did not compile the packages: {stopped.reason}", hint=stopped.hint
-        ) from None
     if done.returncode != 0:
         raise BuildError(
             f"the image's interpreter could not compile the packages: {process.tail(done.stderr)}",

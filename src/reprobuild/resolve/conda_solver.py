@@ -95,24 +95,16 @@ def _answer(job: Mapping[str, Any]) -> Mapping[str, Any]:
     with tempfile.TemporaryDirectory(prefix="reprobuild-conda-") as folder, guarded(of_steps()) as guard:
         answer = Path(folder, "answer.json")
         program = str(Path(__file__).with_name("conda_program.py"))
+        slow = "a channel is slow, or no set of its packages fits: try again, or name fewer of both"
         try:
-            # -P: the modules beside the program are called torch and uv.
-            process.run(
-                [sys.executable, "-P", program, str(answer)],
-                stdin=json.dumps(job).encode(),
-                timeout=MOST_SECONDS,
-                guard=guard,
-            )
-        except process.ProcessTimeout as stopped:
-            raise ResolveError(
-                f"the conda packages were not resolved after {stopped.seconds:g} s: a channel is slow, or no "
-                "set of its packages fits",
-                hint="try again, or name fewer packages and channels",
-            ) from None
-        except process.LimitReached as stopped:
-            raise ResolveError(
-                f"the conda packages were not resolved: {stopped.reason}", hint=stopped.hint
-            ) from None
+            with process.named_when_stopped(ResolveError, "the conda packages were not resolved", slow=slow):
+                # -P: the modules beside the program are called torch and uv.
+                process.run(
+                    [sys.executable, "-P", program, str(answer)],
+                    stdin=json.dumps(job).encode(),
+                    timeout=MOST_SECONDS,
+                    guard=guard,
+                )
         except process.ProcessFailed as failed:
             raise ResolveError(f"conda: the solver failed: {_legible(failed.tail)}") from None
         said: Mapping[str, Any] = json.loads(answer.read_bytes())
@@ -162,7 +154,11 @@ def _alias() -> str | None:
     alias = os.environ.get("CONDA_CHANNEL_ALIAS") or _condarc().get("channel_alias")
     if not alias:
         return None
-    if urlsplit(str(alias)).scheme not in ("http", "https", "file"):
+    try:
+        scheme = urlsplit(str(alias)).scheme
+    except ValueError:  # brackets that hold no IPv6 address
+        scheme = ""
+    if scheme not in ("http", "https", "file"):
         raise HostError(
             f"conda's channel_alias is {scrub(str(alias))!r}, which is not a URL",
             hint="correct CONDA_CHANNEL_ALIAS, or channel_alias in ~/.condarc",

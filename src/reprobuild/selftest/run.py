@@ -122,16 +122,10 @@ EXIT = {"passed": 0, "failed": 1, "inconclusive": 3}
 def _run(
     runner: Runner, start: Sequence[str], more: Sequence[str], device: str, limit: float
 ) -> process.Completed:
-    try:
+    slow = "Run it again on a quieter machine; if it hangs again, the image is not fit for use."
+    with process.named_when_stopped(SelfTestError, "the self-test did not end", slow=slow):
         argv = (*start, "--device", device, *more)
         return runner.run(argv, timeout=limit, gpu=device != "cpu")
-    except process.ProcessTimeout as timeout:
-        raise SelfTestError(
-            f"the self-test did not end within {timeout.seconds:g} s",
-            hint="Run it again on a quieter machine; if it hangs again, the image is not fit for use.",
-        ) from None
-    except process.LimitReached as stopped:
-        raise SelfTestError(f"the self-test was stopped: {stopped.reason}", hint=stopped.hint) from None
 
 
 def _device(gpu: Gpu, reason: str | None) -> str:
@@ -170,5 +164,5 @@ def _unreadable(problem: str, done: process.Completed, hint: str = "") -> SelfTe
     code, said = done.returncode, process.tail(done.stderr)
     # A signal is 128 + its number where a shell or a container engine reports it, else negative.
     if code in (137, -9):
-        hint = "Was it out of memory? The test needs about 1 GB."
+        hint = "Was it out of memory? The test needs about 1 GB; REPROBUILD_MEMORY sets its limit."
     return SelfTestError(f"{problem} (exit status {code})" + (f"\n{said}" if said else ""), hint=hint)
