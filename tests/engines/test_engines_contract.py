@@ -275,6 +275,32 @@ def test_a_program_that_prints_for_ever_is_stopped(
     assert len(done.stdout) == OUTPUT_LIMIT
 
 
+def test_a_file_is_read_without_running_anything(
+    bench: Bench, site: Site, built: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, _ = engine_of(bench, site, monkeypatch)
+    monkeypatch.setattr(engine, "runner", None)
+    found = engine.images.file(built["digest"], "opt/reprobuild/pylock.toml")
+    assert found == (bench.folder / bench.lock).read_bytes()
+    for path in ("opt/reprobuild/none", "opt/reprobuild", "opt/none/x", "opt/venv/bin/python"):
+        assert engine.images.file(built["digest"], path) is None
+
+
+def test_the_engine_holds_the_self_test_to_the_limits(
+    bench: Bench, site: Site, built: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, _ = engine_of(bench, site, monkeypatch)
+    monkeypatch.setenv("REPROBUILD_MEMORY", "96M")
+    monkeypatch.setenv("REPROBUILD_PROCESSES", "20")
+    runner = engine.runner(built["digest"])
+    eater = "x=x; while :; do x=$x$x$x$x; done"
+    done = runner.run(["/bin/bash", "-c", f"{eater} & wait $!; echo $?"], timeout=120, gpu=False)
+    assert done.stdout.split() == [b"137"] or done.returncode == 137
+    many = "for n in $(seq 40); do sleep 3 & done 2>/dev/null; jobs -p | wc -l"
+    done = runner.run(["/bin/bash", "-c", many], timeout=120, gpu=False)
+    assert done.stdout.split() == [] or int(done.stdout.split()[-1]) < 20
+
+
 def test_nothing_is_left_behind(site: Site, built: dict[str, Any]) -> None:
     for label in ("selftest", "read"):
         found = site.call("ps", "--all", "--quiet", "--filter", f"label=dev.reprobuild.{label}")

@@ -10,7 +10,9 @@ import pytest
 from reprobuild.engines.users import ids_of
 from reprobuild.errors import HostError
 
-PASSWD = "root:x:0:0:root:/root:/bin/sh\nwww-data:x:33:34:x:/:/bin/false\n# no line\nbad:x:y:1:::\n"
+PASSWD = (
+    "root:x:0:0:root:/root:/bin/sh\nwww-data:x:33:34:x:/:/bin/false\n# no line\nbad:x:y:1:::\n40:x:41:42:::\n"
+)
 GROUP = "root:x:0:\nstaff:x:50:a,b\n"
 
 
@@ -34,6 +36,9 @@ def layers(tmp_path: Path) -> list[Path]:
         ("1000:1001", (1000, 1001)),
         ("www-data", (33, 34)),
         ("33", (33, 34)),
+        ("0033", (33, 34)),
+        ("40", (40, 0)),  # a number is never a name
+        ("41", (41, 42)),
         ("www-data:staff", (33, 50)),
         ("root:7", (0, 7)),
     ],

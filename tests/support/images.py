@@ -88,6 +88,7 @@ def layout(folder: Path, images: Mapping[str, tuple[Sequence[bytes], Mapping[str
         manifest = {
             "config": _blob(folder, _configuration(layers, config)),
             "layers": [_blob(folder, data) for data in layers],
+            **({"annotations": config["Labels"]} if "Labels" in config else {}),
         }
         blob = _blob(folder, json.dumps(manifest).encode())
         entries.append({"annotations": {"org.opencontainers.image.ref.name": name}, **blob})

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import docker
 from docker.errors import ImageNotFound, NotFound
+from docker.models.containers import Container
 from docker.models.images import Image as DockerImage
 
 from ..errors import BuildError, EngineError, HostError, ImageError
@@ -24,13 +25,18 @@ from ..host.host import Host
 from ..lock.model import Lock
 from ..oci.file_tree import ImageTree, read_root
 from ..oci.layer_files import Keep
+from ..oci.one_file import file_of_tar
 from ..oci.store import Image, image_name, lowest_below
 from ..oci.stream import CHUNK, from_chunks, tar_of_folder
+from ..oci.tar_fields import LayerRefused
 from ..render.labels import LABEL
 from . import failures
 from .docker_client import Builder, connect, docker_errors, find_builder, has_buildx, raise_if_gone
 from .docker_runner import DockerRunner
 from .protocols import EngineName, WriteContext, require_gpu
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 _SNAPSHOTTER = "io.containerd.snapshotter.v1"
 _NO_EXPORT = re.compile(
@@ -201,20 +207,38 @@ class DockerImages:
 
         They come from a container that is never started: ``docker save`` would first write all layers out.
         """
-        with docker_errors("read an image"):
-            # Left by a run that was killed. The daemon decides by its own clock.
-            self._client.containers.prune(filters={"label": _READ, "until": "1h"})
+        with docker_errors("read an image"), self._container(digest) as container:
             config = self._client.images.get(digest).attrs["Config"]
-            container = self._client.containers.create(
-                digest, ["-"], entrypoint=[], network_mode="none", labels={_READ: "1"}
-            )
+            chunks = self._client.api.export(str(container.id), chunk_size=CHUNK)
+            with closing(chunks):
+                return read_root(from_chunks(chunks), where, config, keep=keep, replaced=True)
+
+    def file(self, digest: str, path: str) -> bytes | None:
+        """Return the content of a file, as ``docker cp`` has it; see `protocols.Images`."""
+        with docker_errors("read an image"), self._container(digest) as container:
             try:
-                chunks = self._client.api.export(str(container.id), chunk_size=CHUNK)
-                with closing(chunks):
-                    return read_root(from_chunks(chunks), where, config, keep=keep, replaced=True)
-            finally:
-                with suppress(NotFound):
-                    container.remove(force=True, v=True)
+                chunks, _ = container.get_archive(f"/{path}", chunk_size=CHUNK)
+            except NotFound:
+                return None
+            try:
+                with closing(cast("Generator[bytes]", chunks)):
+                    return file_of_tar(from_chunks(chunks), path.rpartition("/")[2])
+            except LayerRefused as refused:
+                raise ImageError(f"{digest}: /{path} cannot be read: {refused}") from None
+
+    @contextmanager
+    def _container(self, digest: str) -> Iterator[Container]:
+        """Give a container of an image that is never started."""
+        # Left by a run that was killed. The daemon decides by its own clock.
+        self._client.containers.prune(filters={"label": _READ, "until": "1h"})
+        container = self._client.containers.create(
+            digest, ["-"], entrypoint=[], network_mode="none", labels={_READ: "1"}
+        )
+        try:
+            yield container
+        finally:
+            with suppress(NotFound):
+                container.remove(force=True, v=True)
 
 
 def _layers(image: DockerImage) -> list[str]:

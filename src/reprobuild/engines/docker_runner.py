@@ -15,6 +15,7 @@ from docker.models.containers import Container
 from docker.types import DeviceRequest, LogConfig
 
 from ..host import process
+from ..host.limits import of_steps
 from ..render.labels import LABEL
 from .docker_client import GONE, docker_errors, raise_if_gone
 from .gpu import CDI_FOLDERS, KIND, has_cdi
@@ -99,6 +100,7 @@ class DockerRunner:
                 shm_size="2g",
                 device_requests=requests_ or [],
                 labels={LABEL + "selftest": "1"},
+                **self._limits(),
                 # Its output is read as it comes, and held nowhere else.
                 log_config=LogConfig(type=LogConfig.types.NONE),
             )
@@ -110,6 +112,18 @@ class DockerRunner:
             finally:
                 with suppress(NotFound):
                     container.remove(force=True, v=True)
+
+    def _limits(self) -> dict[str, Any]:
+        """Return the limits of a step, as far as this daemon can hold them."""
+        limits = of_steps(machine=self._info.get("MemTotal") or None)
+        found: dict[str, Any] = {}
+        if limits.memory is not None and self._info.get("MemoryLimit"):
+            found["mem_limit"] = limits.memory
+            if self._info.get("SwapLimit"):
+                found["memswap_limit"] = limits.memory  # of memory and swap together
+        if limits.processes is not None and self._info.get("PidsLimit"):
+            found["pids_limit"] = limits.processes
+        return found
 
     def _wait(self, container: Container, argv: Sequence[str], timeout: float) -> int:
         try:

@@ -100,9 +100,9 @@ class OciEngine:
         with self._unpacked(image) as layers, self._host.home.scratch("run") as scratch:
             ids = ids_of(user, layers)
             task = replace(task, user=ids, all_ids=ids != (0, 0))
-            limits = replace(
-                limits or Limits(), processes=(limits and limits.processes) or default_processes()
-            )
+            limits = limits or Limits()
+            if limits.processes is None:
+                limits = replace(limits, processes=default_processes())
             command = sandbox.prepare(scratch, layers, _with_init(task, layers), limits=limits)
             with guarded(limits, by_the_kernel=True) as guard:
                 # On a terminal the runtime must stay in the foreground; there, Ctrl-C goes through it.

@@ -7,26 +7,33 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import EngineError, HostError, ImageError
 from ..host import process
 from ..host.host import Host
+from ..host.limits import of_steps
 from ..lock.model import Lock
 from ..oci.file_tree import ImageTree, read_root
 from ..oci.layer_files import Keep
+from ..oci.one_file import file_of_tar
 from ..oci.store import Image, image_name, lowest_below
+from ..oci.tar_fields import LayerRefused
 from ..render.labels import LABEL
 from . import failures
 from .gpu import KIND, gpu_access, gpu_missing, has_cdi
-from .podman_root import opened_root
+from .podman_root import opened_file, opened_root
 from .protocols import EngineName, WriteContext, require_gpu
 
 _NO_IMAGE = re.compile(
     r"no such (image|object)|image not known|unable to find|failed to find image|invalid reference format",
     re.IGNORECASE,
 )
+_NOT_STARTED = (125, 126, 127)
+"""Podman's own statuses when it could not start a container (man podman-run, "Exit Status")."""
+
+_NO_FILE = re.compile(r"could not be found on container|no such file or directory", re.IGNORECASE)
 
 
 class PodmanEngine:
@@ -40,7 +47,7 @@ class PodmanEngine:
         self._host = host
         program = process.require("podman", "for --engine podman")
         try:
-            process.run([program, "info", "--format", "json"])
+            self._facts = json.loads(process.run([program, "info", "--format", "json"]).stdout)["host"]
         except process.ProcessFailed as failed:
             raise HostError(
                 f"podman does not work on this machine: {failed.tail}",
@@ -89,7 +96,7 @@ class PodmanEngine:
 
     def runner(self, digest: str) -> PodmanRunner:
         """Return what runs programs in an image for the self-test."""
-        return PodmanRunner(self._program, self._host, digest)
+        return PodmanRunner(self._program, self._host, self._facts, digest)
 
     def load(self, archive: Iterator[bytes]) -> None:
         """Load an image archive."""
@@ -164,16 +171,51 @@ class PodmanImages:
         except process.ProcessFailed as failed:
             raise failures.refused("Podman", "read an image", failed.tail) from None
 
+    def file(self, digest: str, path: str) -> bytes | None:
+        """Return the content of a file, as ``podman cp`` has it; see `protocols.Images`."""
+        try:
+            with opened_file(self._program, digest.removeprefix("sha256:"), path) as tar:
+                return file_of_tar(tar, path.rpartition("/")[2])
+        except LayerRefused as refused:
+            raise ImageError(f"{digest}: /{path} cannot be read: {refused}") from None
+        except process.ProcessFailed as failed:
+            if _NO_FILE.search(failed.tail):
+                return None
+            raise failures.refused("Podman", "read an image", failed.tail) from None
+
 
 class PodmanRunner:
     """Runs programs in one image as the self-test needs it: no network, no capability, nothing writable."""
 
-    def __init__(self, program: str, host: Host, digest: str) -> None:
-        self._program, self._host = program, host
+    def __init__(self, program: str, host: Host, facts: Mapping[str, Any], digest: str) -> None:
+        self._program, self._host, self._facts = program, host, facts
         self.digest = digest
 
     def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
         """Run to the end; see `selftest.run.Runner`."""
+        limits = self._limits()
+        done = self._run(argv, limits, timeout=timeout, gpu=gpu)
+        if limits and done.returncode in _NOT_STARTED and b"cgroup" in done.stderr:
+            self._host.console.step("Podman makes no control groups here, so it does not limit the self-test")
+            done = self._run(argv, [], timeout=timeout, gpu=gpu)
+        if done.returncode in _NOT_STARTED:
+            raise EngineError(f"Podman could not start the self-test: {process.tail(done.stderr)}")
+        return done
+
+    def _limits(self) -> list[str]:
+        """Return the options for the limits of a step, as far as this Podman can hold them."""
+        limits = of_steps(machine=self._facts.get("memTotal"))
+        known = self._facts.get("cgroupControllers") or ()
+        found = []
+        if limits.memory is not None and "memory" in known:
+            found.append(f"--memory={limits.memory}b")
+        if limits.processes is not None and "pids" in known:
+            found.append(f"--pids-limit={limits.processes}")
+        return found
+
+    def _run(
+        self, argv: Sequence[str], limits: Sequence[str], *, timeout: float, gpu: bool
+    ) -> process.Completed:
         with self._host.home.scratch("podman") as folder:
             container = folder / "container"
             command = [
@@ -192,13 +234,14 @@ class PodmanRunner:
                 *("--tmpfs=/tmp:rw,exec,nosuid,nodev,mode=1777", "--shm-size=2g"),
                 # Podman ends it also when this process was killed and cannot.
                 f"--timeout={int(timeout) + 30}",
+                *limits,
                 *(_gpu_options() if gpu else ()),
                 # Its own entry point, if a derived image has one, would run in the program's place.
                 f"--entrypoint={argv[0]}",
                 *(self.digest.removeprefix("sha256:"), *argv[1:]),
             ]
             try:
-                done = process.run(command, timeout=timeout, check=False)
+                return process.run(command, timeout=timeout, check=False)
             finally:
                 if container.exists():
                     process.run(
@@ -212,10 +255,6 @@ class PodmanRunner:
                         ],
                         check=False,
                     )
-        # Podman's own status when it could not start the container (man podman-run, "Exit Status").
-        if done.returncode in (125, 126, 127):
-            raise EngineError(f"Podman could not start the self-test: {process.tail(done.stderr)}")
-        return done
 
     def gpu_missing(self) -> str | None:
         """Return why no GPU can be passed in, or None."""

@@ -32,27 +32,40 @@ def opened_root(podman: str, image: str) -> Iterator[IO[bytes]]:
         return
     # The mounts of an ordinary user's Podman are in a namespace of its own.
     inside = [] if os.geteuid() == 0 else [podman, "unshare"]
-    command = [*inside, podman, "image", "mount", image]
-    root = process.run(command).stdout.decode("utf-8", "surrogateescape").strip()
-    try:
-        with process.stream(
-            [*inside, process.require("tar", "to read an image of Podman"), *_TAR, "--directory", root, "."]
-        ) as tar:
+    program = process.require("tar", "to read an image of Podman")
+    with process.at_the_end([*inside, podman, "image", "unmount", image]):
+        found = process.run([*inside, podman, "image", "mount", image]).stdout
+        root = found.decode("utf-8", "surrogateescape").strip()
+        with process.stream([*inside, program, *_TAR, "--directory", root, "."]) as tar:
             yield tar
-    finally:
-        process.run([*inside, podman, "image", "unmount", image], check=False)
+
+
+@contextmanager
+def opened_file(podman: str, image: str, path: str) -> Iterator[IO[bytes]]:
+    """Give the tar of one file of an image to read. Raises `process.ProcessFailed`."""
+    with (
+        _container(podman, image) as container,
+        process.stream([podman, "cp", f"{container}:/{path}", "-"]) as tar,
+    ):
+        yield tar
 
 
 @contextmanager
 def _exported(podman: str, image: str) -> Iterator[IO[bytes]]:
+    with _container(podman, image) as container, process.stream([podman, "export", container]) as tar:
+        yield tar
+
+
+@contextmanager
+def _container(podman: str, image: str) -> Iterator[str]:
+    """Give a container of an image that is never started."""
     # Left by a run that was killed.
     process.run([podman, "container", "prune", "--force", f"--filter=label={_READ}", "--filter=until=1h"])
     create = [podman, "create", f"--label={_READ}=1", "--pull=never", "--image-volume=ignore"]
     made = process.run([*create, "--network=none", "--entrypoint=[]", image, "-"]).stdout
     container = made.decode().strip()
     try:
-        with process.stream([podman, "export", container]) as tar:
-            yield tar
+        yield container
     finally:
         process.run([podman, "rm", "--force", "--ignore", "--time=0", container], check=False)
 

@@ -43,6 +43,12 @@ class Images(Protocol):
     def tree(self, digest: str, where: str, keep: Keep) -> ImageTree:
         """Return the files of an image; ``where`` is what messages call it. Raises `ImageError`."""
 
+    def file(self, digest: str, path: str) -> bytes | None:
+        """Return the content of a file by its path without a leading slash; nothing of the image is run.
+
+        None where there is no such file. Raises `ImageError`.
+        """
+
 
 class Engine(Protocol):
     """One of the three. Each raises `HostError` and `BuildError`, docker and podman also `EngineError`."""

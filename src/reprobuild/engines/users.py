@@ -25,18 +25,16 @@ def ids_of(text: str, layers: Sequence[Path]) -> tuple[int, int]:
     """
     user, given, group = text.partition(":")
     rows = _rows("passwd", layers)
-    found = next((row for row in rows if row[0] == user), None) or next(
-        (row for row in rows if row[2] == user), None
-    )
-    if user.isdecimal():
+    if _is_number(user):  # of a user whose name is a number, Docker knows nothing either
         uid = int(user)
-    elif found is not None:
+        found = next((row for row in rows if int(row[2]) == uid), None)
+    elif (found := next((row for row in rows if row[0] == user), None)) is not None:
         uid = int(found[2])
     else:
         raise _unknown("user", user, rows)
     if not given:
         gid = int(found[3]) if found is not None else 0
-    elif group.isdecimal():
+    elif _is_number(group):
         gid = int(group)
     else:
         groups = _rows("group", layers)
@@ -50,6 +48,10 @@ def ids_of(text: str, layers: Sequence[Path]) -> tuple[int, int]:
                 f"--user {text}: {number} is too high for an id", hint="give one below 2147483648"
             )
     return uid, gid
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
 
 
 def _unknown(kind: str, name: str, rows: Sequence[Sequence[str]]) -> HostError:

@@ -219,6 +219,15 @@ def storage_errors(path: Path) -> Iterator[None]:
         raise
 
 
+def kind_of(path: str | Path) -> Literal["file", "folder", "other"] | None:
+    """Return what is at a path, links followed; None for nothing, and for a name that no file can have."""
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return None
+    return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
+
+
 def open_regular(path: Path) -> BufferedReader:
     """Open a file to read. OSError for what is not a regular file, which might never end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -95,14 +95,15 @@ def guarded(limits: Limits, *, by_the_kernel: bool = False) -> Iterator[Guard]:
         yield Guard(limits, groups)
 
 
-def of_steps(env: Mapping[str, str] = os.environ) -> Limits:
+def of_steps(env: Mapping[str, str] = os.environ, *, machine: int | None = None) -> Limits:
     """Return the limits of the steps of a build, and of a self-test, as the user or this machine sets them.
 
-    Raises `HostError` for a variable that is no number.
+    ``machine``: the bytes of memory of the machine that runs it, where that may be another. Raises
+    `HostError` for a variable that is no number.
     """
     memory, processes = env.get(MEMORY), env.get(PROCESSES)
     return Limits(
-        memory=_default_memory() if not memory else size(memory, MEMORY),
+        memory=_default_memory(machine) if not memory else size(memory, MEMORY),
         processes=default_processes() if not processes else number(processes, PROCESSES),
     )
 
@@ -131,9 +132,11 @@ def default_processes() -> int:
     return min(MOST_PROCESSES, numbers // 2)
 
 
-def _default_memory() -> int:
-    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    own = control_groups.own_memory_limit()
+def _default_memory(machine: int | None) -> int:
+    own = None
+    if machine is None:
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        own = control_groups.own_memory_limit()
     return min(MOST_MEMORY, min(machine, own or machine) * 3 // 4)
 
 

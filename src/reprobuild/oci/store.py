@@ -21,7 +21,9 @@ from .described import NAME
 from .documents import MANIFEST_TYPE, ImageDocuments, parse_json, sha256
 from .file_tree import ImageTree, read_tree
 from .layer_files import Keep
+from .one_file import file_of_layers
 from .stream import layout_members
+from .tar_fields import LayerRefused
 
 _REPOSITORY = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d+)?/)?"
@@ -152,6 +154,13 @@ class ImageStore:
     def tree(self, digest: str, where: str, keep: Keep) -> ImageTree:
         """Return the files of an image; see `protocols.Images`."""
         return read_tree(layout_members(self.folder, digest), where, keep=keep, expected=digest)
+
+    def file(self, digest: str, path: str) -> bytes | None:
+        """Return the content of one file of an image; see `protocols.Images`."""
+        try:
+            return file_of_layers((blob for blob, _ in reversed(self.layers(digest))), path)
+        except (LayerRefused, OSError) as error:
+            raise damaged(digest, str(error)) from None
 
     def remove(self, reference: str) -> Image:
         """Take away a name, or with a digest the image with all its names; blobs go with `clean`."""

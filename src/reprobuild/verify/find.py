@@ -11,9 +11,8 @@ from ..engines.choice import choose
 from ..engines.embedded import OciEngine
 from ..engines.protocols import Engine, EngineName
 from ..errors import HostError, ImageError
-from ..host.home import open_regular
+from ..host.home import kind_of, open_regular
 from ..host.host import Host
-from ..host.process import tail
 from ..oci.described import NAME
 from ..oci.documents import DOCUMENT_LIMIT, parse_json
 from ..oci.file_tree import ImageTree, nothing, read_tree
@@ -80,16 +79,18 @@ def _manifest(kept: EngineImage, host: Host) -> bytes:
     host.console.step(
         f"files are held against the manifest of {kept.image.digest[:19]} of {kept.engine.kind}"
     )
-    command = ["/bin/cat", f"{OWN_FOLDER}/manifest.tsv"]
-    done = kept.engine.runner(kept.image.digest).run(command, timeout=120, gpu=False)
-    if done.returncode != 0:
-        raise ImageError(f"{kept.image.digest}: its manifest cannot be read: {tail(done.stderr)}")
-    return done.stdout
+    found = kept.engine.images.file(kept.image.digest, f"{OWN_FOLDER.lstrip('/')}/manifest.tsv")
+    if found is None:
+        raise ImageError(
+            f"{kept.image.digest}: has no {OWN_FOLDER}/manifest.tsv, so files cannot be held against it",
+            hint="build that image again",
+        )
+    return found
 
 
 def is_file(text: str) -> bool:
     """Whether an image is named by the path of an archive or layout."""
-    return Path(text.partition("#")[0]).exists()
+    return kind_of(text.partition("#")[0]) is not None
 
 
 def tree_of(text: str, host: Host, *, keep: Keep = nothing) -> ImageTree:
@@ -99,10 +100,10 @@ def tree_of(text: str, host: Host, *, keep: Keep = nothing) -> ImageTree:
     """
     place, _, name = text.partition("#")
     path = Path(place)
-    if path.is_dir():
+    if kind_of(path) == "folder":
         digest = _digest_in(path, name)
         return read_tree(layout_members(path, digest), text, keep=keep, expected=digest)
-    if path.exists():
+    if kind_of(path) is not None:
         with _archive(path) as file:
             return read_tree(archive_members(file), text, name or None, keep=keep)
     return tree_in(find_image(text, host), text, host, keep=keep)
