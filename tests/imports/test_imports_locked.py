@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import uv
-from packaging.requirements import Requirement
 
-from reprobuild import assets
-from reprobuild.errors import ImageError, RequestError
-from reprobuild.host.process import Completed, run
 from reprobuild.imports import common
-from reprobuild.imports.image import parse_inventory, read_image
 from reprobuild.lock.reader import parse_lock
 from support.index import Index
 
@@ -113,53 +106,3 @@ def test_flags_that_do_not_go_together(call: Call, flags: list[str], says: str) 
 
 def test_an_image_that_is_not_there(call: Call) -> None:
     assert call("lock", "--from-image", "none").status == 10
-
-
-class Here:
-    """This machine's own Python, in the place of an image's."""
-
-    digest = ""
-
-    def __init__(self, python: str = sys.executable) -> None:
-        self.python = python
-
-    def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> Completed:
-        assert argv[0] == "python3"
-        return run([self.python, *argv[1:]], timeout=timeout, check=False)
-
-    def gpu_missing(self) -> str | None:
-        return "none is asked for"
-
-
-def test_an_environment_is_asked_what_it_has(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")]
-    subprocess.run(command, check=True)
-    (site,) = (tmp_path / "venv/lib").glob("python3*/site-packages")
-    for name, version in {"torch": "2.4.1", "Odd.Name": "1"}.items():
-        (site / f"{name}-{version}.dist-info").mkdir()
-        (site / f"{name}-{version}.dist-info/METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
-    (site / "torch").mkdir()
-    (site / "torch/__init__.py").write_text("raise ImportError('must not be imported')")
-    (site / "torch/version.py").write_text("debug = False\ncuda: Optional[str] = '12.1'\n")
-    here = Here(str(tmp_path / "venv/bin/python"))
-    imported = read_image(here, "registry.example:5000/team/frames:1")
-    assert (imported.name, imported.cuda) == ("frames", "12.1")
-    assert imported.python == f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert imported.requirements == (Requirement("Odd.Name==1"), Requirement("torch==2.4.1"))
-    (site / "Odd.Name-1.dist-info/direct_url.json").write_text("{}")
-    with pytest.raises(RequestError, match=r"not from an index: Odd.Name 1"):
-        read_image(here, "x")
-
-
-@pytest.mark.parametrize("output", [b"", b"[]", b'{"python": "3.11", "cuda": null, "packages": [1]}'])
-def test_an_image_that_prints_rubbish(output: bytes) -> None:
-    with pytest.raises(ImageError, match="printed unexpected output"):
-        parse_inventory(output, "x")
-
-
-def test_an_image_without_a_working_python() -> None:
-    with pytest.raises(ImageError, match="could not list its packages"):
-        read_image(Here("/bin/false"), "x")
-    assert json.loads(run([sys.executable, "-c", assets.in_image("inventory.py").decode()]).stdout)[
-        "packages"
-    ]

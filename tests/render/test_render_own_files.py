@@ -33,8 +33,8 @@ def test_each_file_is_there_with_its_bytes_and_mode() -> None:
 
 def test_every_file_of_in_image_has_its_place() -> None:
     known = {*own_files.OWN_FILES, *own_files.SITE_FILES, *own_files.BUILD_FILES}
-    # inventory.py and init.py are given to an image's Python as text.
-    known |= {own_files.ROOT_FILE, "inventory.py", "init.py", "__init__.py"}
+    # init.py is given to an image's Python as text.
+    known |= {own_files.ROOT_FILE, "init.py", "__init__.py"}
     assert {path.name for path in SOURCE.iterdir() if path.suffix in (".py", ".pth", ".json")} == known
 
 

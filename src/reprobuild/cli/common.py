@@ -14,13 +14,13 @@ from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from ..host.host import Host
-from ..imports.image import read_image
+from ..imports.image import is_kept, read_image
 from ..imports.reader import read_import, request_table
 from ..lock.model import Lock
 from ..pipeline import lock_of
 from ..request.model import DEFAULT_PYTHON, PLATFORMS, Profile, Request, default_name
 from ..request.shipped import shipped_table
-from ..verify.find import find_image
+from ..verify.find import tree_of
 from ..workspace import Env, env_for, is_lock, new_env, read_env, read_lock
 from . import completing
 
@@ -58,7 +58,7 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ),
     (
         "--from-image",
-        {"metavar": "IMAGE", "shell_complete": completing.images},
+        {"metavar": "IMAGE", "shell_complete": completing.images_or_files},
         "Import the Python packages of an image, of any engine.",
     ),
     (
@@ -117,8 +117,8 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
             Path(given["from"]), extras=given.get("extra", ()), groups=given.get("group", ())
         )
     else:
-        kept = find_image(given["from_image"], host)
-        imported = read_image(kept.engine.runner(kept.image.digest), given["from_image"])
+        tree = tree_of(given["from_image"], host, keep=is_kept)
+        imported = read_image(tree, given["from_image"])
     table = request_table(imported, given)
     packages = [*table.pop("packages"), *given.get("package", ())]
     return replace(new_env(_request({**table, **given, "package": packages})), hashes=imported.hashes)

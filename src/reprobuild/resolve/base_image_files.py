@@ -16,7 +16,8 @@ from ..oci.tar_writer import Record
 STATUS = "var/lib/dpkg/status"
 _OS_RELEASE = ("etc/os-release", "usr/lib/os-release")
 _LOADERS = {"linux/amd64": "lib64/ld-linux-x86-64.so.2", "linux/arm64": "lib/ld-linux-aarch64.so.1"}
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Of an image that sets none."""
 _MOST_LINKS = 40
 
 
@@ -73,7 +74,7 @@ class Content:
         Both are empty where there is none. Raises `ResolveError` for one that lacks ``venv`` where Debian's
         packages cannot bring it.
         """
-        for folder in (path or _PATH).split(":"):
+        for folder in (path or PATH).split(":"):
             given = posixpath.join(folder, f"python{minor}")
             real = self.real(given)
             if real is None or self.files[real].kind != "file":
