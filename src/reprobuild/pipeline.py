@@ -94,8 +94,14 @@ def _before(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], U
         if (text := conflicts_of(env.lock_file)) is None:
             raise
     ours, moved = agreed_pins(text, str(env.lock_file))
-    what = f"these are resolved again: {', '.join(sorted(moved))}" if moved else "they differ in none"
+    packages = sorted(moved - {OWN_FILES})
+    what = f"these are resolved again: {', '.join(packages)}" if packages else "they differ in none"
     host.console.step(f"{env.lock_file} has conflicts of a merge; pins that both sides have stay; {what}")
+    if OWN_FILES in moved:
+        host.console.warn(
+            f"{env.lock_file}: the sides of the merge have other files of reprobuild's own; "
+            f"the lock now names those of this reprobuild, {own_files().version}"
+        )
     return ours, replace(upgrade, packages=(*upgrade.packages, *sorted(moved)))
 
 

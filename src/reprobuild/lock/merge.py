@@ -6,22 +6,45 @@ the digest of neither fits, and what is read here is good for pins alone: a reso
 
 from __future__ import annotations
 
-import re
+import io
 
 from ..errors import LockError
 from .model import Lock
 from .own_files import NAME
 from .platforms import parse_halves
 
-_CONFLICT = re.compile(
-    r"^<<<<<<<[^\n]*\n(?P<ours>.*?)(?:^\|\|\|\|\|\|\|[^\n]*\n.*?)?^=======\n(?P<theirs>.*?)^>>>>>>>[^\n]*\n",
-    re.MULTILINE | re.DOTALL,
-)
+_OURS, _BEFORE, _THEIRS, _END = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
 
 
-def has_conflicts(text: str) -> bool:
-    """Whether a file's text has git's marks of a conflict."""
-    return _CONFLICT.search(text) is not None
+def sides(text: str) -> tuple[str, str] | None:
+    """Return our and their side of a file with git's marks of a conflict; None for any other file."""
+    ours, theirs = list[str](), list[str]()
+    found, mark = False, _END
+    conflict: dict[str, list[str]] = {}
+    raw: list[str] = []
+    for line in io.StringIO(text, newline="\n"):
+        if mark == _END:
+            if line.startswith(_OURS):
+                mark, conflict, raw = _OURS, {_OURS: [], _BEFORE: [], _THEIRS: []}, [line]
+            else:
+                ours.append(line)
+                theirs.append(line)
+            continue
+        raw.append(line)
+        if mark == _OURS and line.startswith(_BEFORE):
+            mark = _BEFORE
+        elif mark != _THEIRS and line.rstrip("\n") == _THEIRS:
+            mark = _THEIRS
+        elif mark == _THEIRS and line.startswith(_END):
+            found, mark = True, _END
+            ours += conflict[_OURS]
+            theirs += conflict[_THEIRS]
+        else:
+            conflict[mark].append(line)
+    if mark != _END:  # one that does not end is none, and whoever reads the file says what is wrong with it
+        ours += raw
+        theirs += raw
+    return ("".join(ours), "".join(theirs)) if found else None
 
 
 def agreed_pins(text: str, where: str) -> tuple[tuple[Lock, ...], frozenset[str]]:
@@ -30,9 +53,10 @@ def agreed_pins(text: str, where: str) -> tuple[tuple[Lock, ...], frozenset[str]
     A package that differs on one platform is among those names. Raises `LockError` for a side that is not a
     lock file, or has another base image than the other.
     """
+    halves = sides(text) or (text, text)
     ours, theirs = (
-        parse_halves(_CONFLICT.sub(rf"\g<{side}>", text), f"{where}: {side} of a merge")
-        for side in ("ours", "theirs")
+        parse_halves(half, f"{where}: {side} of a merge")
+        for side, half in zip(("ours", "theirs"), halves, strict=True)
     )
     there = {lock.platform: lock for lock in theirs}
     differ: set[str] = set()
@@ -46,6 +70,7 @@ def agreed_pins(text: str, where: str) -> tuple[tuple[Lock, ...], frozenset[str]
             )
         pins = _pins(other)
         differ |= {name for name, pin in _pins(lock).items() if pins.get(name) != pin}
+        differ |= {NAME} if lock.own_files != other.own_files else set()
     return ours, frozenset(differ)
 
 
@@ -53,5 +78,4 @@ def _pins(lock: Lock) -> dict[str, str]:
     """Return name → version, of a conda package with its build."""
     pins = {p.name: p.version for p in lock.python}
     pins |= {p.name: f"{p.version} {p.build}" for p in lock.conda}
-    pins |= {NAME: str(lock.own_files)} if lock.own_files is not None else {}
     return pins | {p.name: p.version for p in lock.debian}
