@@ -12,6 +12,10 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9)
 )
 
+MERGES = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 20)
+)
+
 
 @pytest.mark.parametrize(
     ("text", "reason"),
@@ -20,6 +24,7 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("[" * 5000, "nested too deeply"),
         ("a: " + "1:" * MOST_LINE, "line 1 has more than 65,536 characters"),
         (LAUGHS, "more than 1,000,000 values, with its aliases written out"),
+        (MERGES, "more than 1,000,000 values, with its merge keys written out"),
         ("a: &a [*a]", "nested too deeply"),
         ("a: " + "9" * 5000, "Exceeds the limit"),
         ("[a]: b", "unhashable|acceptable"),

@@ -16,6 +16,21 @@ MOST_VALUES = 1_000_000
 """Values once each alias is written out: nine of nine aliases each stand for 387 million."""
 
 
+class _Loader(yaml.SafeLoader):
+    """PyYAML's, with a bound on what merge keys (``<<``) copy, each alias's content every time."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._merged = 0
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Put what the merge keys of a mapping name in their place; PyYAML calls this for every mapping."""
+        super().flatten_mapping(node)
+        self._merged += len(node.value)
+        if self._merged > MOST_VALUES:
+            raise ValueError(f"it has more than {MOST_VALUES:,} values, with its merge keys written out")
+
+
 def load_yaml(text: str) -> Any:
     """Parse YAML with plain values alone. Raises `ValueError` for what is not valid, or out of bounds."""
     if len(text) > MOST_TEXT:
@@ -24,7 +39,7 @@ def load_yaml(text: str) -> Any:
         if len(line) > MOST_LINE:
             raise ValueError(f"line {number} has more than {MOST_LINE:,} characters")
     try:
-        found = yaml.safe_load(text)
+        found = _Loader(text).get_single_data()
         _count(found, 0)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
