@@ -7,10 +7,12 @@ cli/test_cli_real.py have the real one.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -29,6 +31,8 @@ from reprobuild.layers.plan import plan
 from reprobuild.lock.model import Lock
 from reprobuild.net.index_settings import indexes
 from reprobuild.resolve.resolver import Upgrade, resolve
+from support.channel import PLACEHOLDER, Channel
+from support.conda_python import add_python
 from support.hosts import quiet_host
 from support.index import serve_index
 from support.resolving import LINUX, request
@@ -177,3 +181,42 @@ def _is_sound(home: Path) -> None:
                 assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
     index = home / "oci/index.json"
     assert not index.exists() or "annotations" not in index.read_text()
+
+
+def test_conda_packages_are_linked_to_the_same_bytes(
+    people: Callable[[str], Person],
+) -> None:
+    """This machine's Python among them; as root and as an ordinary user, whatever the umask and folder."""
+    needs("crun")
+    folder = people("root" if os.geteuid() == 0 else "user").folder / "channel"
+    channel = Channel(folder)
+    add_python(channel, sys.executable)
+    text = f"#!{PLACEHOLDER}/bin/python\n".encode()
+    channel.add("tool", "1.0", files={"bin/tool": text, "bin/link": "tool"}, prefixed=["bin/tool"])
+    modules = {"site-packages/pure/__init__.py": b"", "site-packages/pure/\u00e9.py": b"A = 1\n"}
+    channel.add("pure", "1.0", files=modules, noarch=True, entry_points=["pure = pure:main"])
+    rows = []
+    for file in sorted(folder.rglob("*.conda")):
+        name, version, build = file.stem.rsplit("-", 2)
+        rows.append([name, version, build, str(file), hashlib.sha256(file.read_bytes()).hexdigest()])
+    (folder / "packages.json").write_text(json.dumps(rows))
+    subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
+    found = {
+        (who, umask): _linked(people(who), folder / "packages.json", umask)
+        for who in (("root", "user") if os.geteuid() == 0 else ("user",))
+        for umask in ("022", "077")
+    }
+    assert len({*found.values()}) == 1, found
+
+
+def _linked(person: Person, packages: Path, umask: str) -> str:
+    (driver,) = [found for path in person.paths if (found := path / "support/link_once.py").exists()]
+    home = person.folder / f"a linker's {umask}"
+    home.mkdir()
+    os.chown(home, person.uid, person.gid)
+    env = {"REPROBUILD_HOME": str(home), "TEST_UMASK": umask}
+    command = person.python(driver, packages, home / "scratch")
+    with person.start(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err.decode()
+    return out.decode()
