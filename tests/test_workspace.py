@@ -74,6 +74,30 @@ def test_files_that_cannot_be_read() -> None:
         read_env("b")
 
 
+@pytest.mark.parametrize("name", ["a\\u0000b.yml", "loop.yml", "e.txt", "../../e.yml"])
+def test_a_file_that_a_request_may_not_name(name: str) -> None:
+    Path("envs/loop.yml").symlink_to("loop.yml")
+    Path("envs/a.toml").write_text(f'cuda = "cpu"\n[conda]\nenvironment = "{name}"\n')
+    with pytest.raises(RequestError, match=r"envs/a\.toml: conda\.environment: "):
+        read_env("a")
+
+
+@pytest.mark.parametrize("key", ["platforms", "packages"])
+def test_a_wrong_type_beside_an_environment_is_named(key: str) -> None:
+    Path("envs/e.yml").write_text("dependencies: [python=3.11]\nchannels: [https://index.example/c]\n")
+    Path("envs/a.toml").write_text(f'cuda = "cpu"\n{key} = 3\n[conda]\nenvironment = "e.yml"\n')
+    with pytest.raises(RequestError, match=rf"envs/a\.toml: {key}: expected a list"):
+        read_env("a")
+
+
+def test_a_name_that_no_file_can_have() -> None:
+    assert not is_env("a" * 300)
+    with pytest.raises(RequestError, match="File name too long"):
+        read_env("a" * 300)
+    with pytest.raises(RequestError, match="at most 100"):
+        request(name="a" * 101)
+
+
 def test_all_requests_are_listed_without_the_locks() -> None:
     write("two")
     write("one")

@@ -13,9 +13,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from .errors import LockError, RequestError
-from .host.home import atomic_write, make_folders
+from .host.home import atomic_write, kind_of, make_folders
 from .lock.conda_lock import Environment, read_environment
-from .lock.merge import has_conflicts
+from .lock.merge import sides
 from .lock.model import Lock
 from .lock.platforms import parse_locks
 from .net.debian_mirrors import architecture
@@ -55,8 +55,8 @@ def read_env(text: str) -> Env:
         raise RequestError(f"{file} is a lock, not a request", hint=f"give {file.name[7:]}")
     if is_lock(file):
         raise RequestError(f"{file} is a lock, not a request", hint=there)
-    if not file.exists() and Path(text).exists():
-        kind = "folder" if Path(text).is_dir() else "file, but not a TOML file"
+    if kind_of(file) is None and (there_is := kind_of(text)) is not None:
+        kind = "folder" if there_is == "folder" else "file, but not a TOML file"
         raise RequestError(f"{text} is a {kind}: expected a request, or the name of one", hint=there)
     text = _read(file, RequestError, there)
     data = with_environment({"name": file.stem, **Request.load(text, str(file))}, file)
@@ -86,9 +86,9 @@ def with_environment(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
         raise RequestError(
             f"{file}: conda.environment: expected a file name, without channels or packages beside it"
         )
-    named = file.parent / conda["environment"]
-    _check_inside(named, file)
-    wanted = [name for name in data.get("platforms") or () if name in PLATFORMS]
+    named = _inside(file, conda["environment"])
+    platforms = data.get("platforms")
+    wanted = [name for name in platforms if name in PLATFORMS] if isinstance(platforms, list) else []
     found = [read_environment(named, name) for name in wanted or [f"linux/{architecture()}"]]
     if any(each != found[0] for each in found):
         raise RequestError(
@@ -98,26 +98,34 @@ def with_environment(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
     return {**data, **environment_table(found[0], data)}
 
 
-def _check_inside(named: Path, file: Path) -> None:
-    """Raise `RequestError` for a file outside the project of a request, unless the user allows it.
+def _inside(file: Path, name: str) -> Path:
+    """Return the file that a request names; `RequestError` if outside its project, unless the user allows it.
 
     A request may be a stranger's, from a pull request, and errors quote the file's lines.
     """
+    named = file.parent / name
     top = file.absolute().parent
     top = (top.parent if top.name == FOLDER.name else top).resolve()
-    real = named.resolve()
+    try:
+        real = named.resolve()
+    except (OSError, RuntimeError, ValueError):  # links in a circle; a character that no path has
+        raise RequestError(f"{file}: conda.environment: {name!r} is not the name of a file") from None
     good = real.is_relative_to(top) and real.suffix in (".yml", ".yaml")
     if not good and os.environ.get(OUTSIDE) != "1":
         raise RequestError(
             f"{file}: conda.environment: {named} is not a .yml or .yaml file below {top}",
             hint=f"move it there, or set {OUTSIDE}=1 if you trust this request to name any file",
         )
+    return named
 
 
 def environment_table(found: Environment, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys of a request that an environment.yml decides; ``data`` has those that are given."""
     table: dict[str, Any] = {"conda": {"channels": list(found.channels), "packages": list(found.packages)}}
-    packages = list(data.get("packages", []))
+    given = data.get("packages", [])
+    if not isinstance(given, list):
+        return table  # which is refused with the rest of the request
+    packages = list(given)
     for text in found.pip:
         requirement = Requirement(text)
         if canonicalize_name(requirement.name) != "torch":
@@ -135,7 +143,7 @@ _PYTHON = re.compile(r"python *={0,2} *([0-9]+\.[0-9]+)(\.[0-9.*]+)?")
 
 def is_env(text: str) -> bool:
     """Whether a word on the command line is a request: a TOML file, or the name of one in ``envs/``."""
-    return text.endswith(".toml") or (FOLDER / f"{text}.toml").is_file()
+    return text.endswith(".toml") or kind_of(FOLDER / f"{text}.toml") == "file"
 
 
 def is_lock(file: Path) -> bool:
@@ -206,7 +214,7 @@ def read_locks(file: Path) -> tuple[Lock, ...]:
 def conflicts_of(file: Path) -> str | None:
     """Return the text of a lock file with the conflicts of a merge; None for any other."""
     text = _read(file, LockError, "`reprobuild lock` writes one")
-    return text if has_conflicts(text) else None
+    return text if sides(text) is not None else None
 
 
 def read_lock(file: Path, platform: str | None = None) -> Lock:

@@ -15,6 +15,7 @@ from reprobuild import pipeline
 from reprobuild.cli import images, running, stored
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.gpu import GpuAccess
+from reprobuild.host.home import Home
 from reprobuild.host.limits import Limits
 from reprobuild.host.sandbox import Bind
 from reprobuild.lock.model import Lock
@@ -173,6 +174,15 @@ def test_remove_and_clean(digest: str, call: Call) -> None:
     assert facts["freed"] > 0
     assert facts["home"].endswith("/reprobuild")
     assert call("clean", "--all").out.startswith("0 B freed in ")
+
+
+def test_clean_says_what_of_it_was_unpacked(digest: str, call: Call) -> None:
+    root = Home.from_environment().folder("roots") / ("0" * 64)
+    root.mkdir()
+    (root / "x").write_bytes(bytes(5_000_000))
+    said = call("clean").out
+    assert said.endswith(", 5.0 MB of it layers unpacked for running\n")
+    assert not root.exists()
 
 
 # --- run ---

@@ -1784,7 +1784,7 @@ def shared_object(path: str) -> SharedObject | None:
             if entries is None:
                 return None
             names = [(tag, text) for tag, text in entries if tag in (DT_NEEDED, DT_SONAME)]
-    except (OSError, struct.error, ValueError):
+    except (OSError, OverflowError, struct.error, ValueError):
         return None
     soname = next((text for tag, text in names if tag == DT_SONAME), Path(path).name)
     return SharedObject(path, soname, tuple(text for tag, text in names if tag == DT_NEEDED))
@@ -1805,8 +1805,13 @@ def dynamic_entries(file: BinaryIO) -> list[tuple[int, str]] | None:
     file.seek(dynamic[2])
     raw = file.read(min(dynamic[5], MOST_DYNAMIC))
     pairs = list(struct.iter_unpack("<QQ", raw[: len(raw) // 16 * 16]))
-    strings = next(value for tag, value in pairs if tag == DT_STRTAB)
-    start = next(s[2] + strings - s[3] for s in segments if s[0] == PT_LOAD and s[3] <= strings < s[3] + s[5])
+    strings = next((value for tag, value in pairs if tag == DT_STRTAB), None)
+    loaded = [
+        s for s in segments if s[0] == PT_LOAD and strings is not None and s[3] <= strings < s[3] + s[5]
+    ]
+    if strings is None or not loaded:
+        return None  # as where debug information was taken out into a file of its own
+    start = loaded[0][2] + strings - loaded[0][3]
     found = []
     for tag, value in pairs:
         if tag in (DT_NEEDED, DT_SONAME):

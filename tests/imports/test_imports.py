@@ -84,6 +84,7 @@ def test_a_requirements_file_in_all_its_forms(write: Write) -> None:
         ("b==1 \\\n  --hash=sha256:00\n=x", 4, "is not a requirement"),
         ('--requirement="', 2, "No closing quotation"),
         ("-r https://example.org/r.txt", 2, "is not a local file"),
+        ("--index-url http://[x", 2, "is not an address"),
     ],
 )
 def test_a_line_that_cannot_be_taken_over_is_named(write: Write, line: str, place: int, says: str) -> None:
@@ -91,6 +92,21 @@ def test_a_line_that_cannot_be_taken_over_is_named(write: Write, line: str, plac
     with pytest.raises(RequestError, match=re.escape(says)) as caught:
         read_import(file)
     assert caught.value.message.startswith(f"{file}:{place}: ")
+
+
+def test_files_that_no_machine_has(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "loop.txt").symlink_to("loop.txt")
+    for name, says in (("a\0b", "not the name of a file"), ("loop.txt", "cannot be read: Too many levels")):
+        with pytest.raises(RequestError, match=says):
+            read_import(write("a.txt", f"-r {name}\n"))
+
+
+def test_files_that_name_others_twice_each_come_to_an_end(write: Write) -> None:
+    write("30.txt", "")
+    for number in range(30):
+        write(f"{number}.txt", f"-r {number + 1}.txt\n" * 2)
+    with pytest.raises(RequestError, match="more than 200 files are included"):
+        read_import(write("a.txt", "-r 0.txt\n"))
 
 
 def test_files_that_name_each_other_end(write: Write) -> None:
@@ -164,6 +180,8 @@ def test_packages_without_a_wheel_are_named(write: Write) -> None:
         ("pyproject.toml", '[project]\nname = "a"', "no dependencies"),
         ("pyproject.toml", '[project]\nname = "a"\ndependencies = [1]', "a list of requirements"),
         ("uv.lock", "version = 1", "is not in the same folder"),
+        ("pyproject.toml", '[project]\nname = "a"\ndynamic = 3', "project.dynamic: expected a list"),
+        ("pyproject.toml", "[tool.poetry.dependencies]\npython = 'x'\na = '1'", "is not a range of versions"),
     ],
 )
 def test_bad_files(write: Write, name: str, text: str, says: str) -> None:
@@ -395,3 +413,21 @@ def test_dependencies_that_a_project_reads_from_a_file(write: Write, tool: str) 
 def test_tables_that_are_none(write: Write, text: str) -> None:
     with pytest.raises(RequestError):
         read_import(write("pyproject.toml", text), groups=["x"])
+
+
+@pytest.mark.parametrize("marker", ["python_version ~= 'new'", "os_name ~= '1.0'"])
+def test_a_marker_that_is_neither_true_nor_false(write: Write, marker: str) -> None:
+    says = "a: the marker .* is neither true nor false"
+    with pytest.raises(RequestError, match=says):
+        table(write("requirements.txt", f"a==1 ; {marker}\n"), cuda="cpu")
+    lock = WINDOWS.replace(
+        "marker = \"sys_platform == 'win32'\"\ndirectory", f'marker = "{marker}"\ndirectory'
+    )
+    with pytest.raises(RequestError, match=r"pylock\.toml: ours: the marker"):
+        read_import(write("pylock.toml", lock))
+
+
+def test_a_marker_on_groups_of_a_lock(write: Write) -> None:
+    head, _, last = WINDOWS.rpartition("[[packages]]\n")
+    lock = f"{head}[[packages]]\nmarker = \"'dev' not in dependency_groups\"\n{last}"
+    assert table(write("pylock.toml", lock), cuda="cpu")["packages"] == ["a==1.0"]

@@ -172,3 +172,19 @@ def test_what_a_real_program_needs() -> None:
 )
 def test_the_debian_package_of_a_library(library: str, package: str) -> None:
     assert linkage.debian_package(library) == package
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        elf(["libnone.so.1"], text=6),  # no strings
+        elf(["libnone.so.1"])[:176],  # the section is not in the file, as in one with debug information
+        elf(["libnone.so.1"])[:32] + b"\xff" * 8 + elf(["libnone.so.1"])[40:],  # an offset beyond any file
+        elf(["libnone.so.1"])[:20],
+        b"",
+    ],
+)
+def test_a_file_that_is_no_shared_object_says_nothing(site: Path, content: bytes) -> None:
+    (site / "odd.so").write_bytes(content)
+    assert linkage.shared_object(str(site / "odd.so")) is None
+    assert linkage.installed_objects() == ()

@@ -113,3 +113,22 @@ def test_a_wheel_for_another_cuda(family: Index) -> None:
     with pytest.raises(ResolveError) as caught:
         fitted("2.4.1", "onnx-gpu==1.3")
     assert "onnx-gpu 1.3 is built for CUDA 13, not 12.1" in caught.value.hint
+
+
+def test_a_rule_that_each_release_breaks_comes_to_an_end(
+    family: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reprobuild.resolve.fitting._MOST_ATTEMPTS", 2)
+    for version in ("1.1", "1.2", "1.3"):
+        need = ["nvidia-cuda-runtime~=13.0; extra == 'cuda'"]
+        family.add("onnx-gpu", version, tag=LINUX, requires=need, extras=["cuda"])
+    with pytest.raises(ResolveError, match=r"in 2 attempts; the last rule was onnx-gpu<1\.2"):
+        fitted("2.4.1", "onnx-gpu")
+
+
+def test_a_marker_that_is_neither_true_nor_false(family: Index) -> None:
+    """Of a stranger's metadata; it was a traceback."""
+    need = ["nvidia-cuda-runtime-cu13~=13.0; extra == 'cuda' and python_version ~= 'new'"]
+    family.add("onnx-gpu", "1.0", tag=LINUX, requires=need, extras=["cuda"])
+    versions, _ = fitted("2.4.1", "onnx-gpu")
+    assert versions["onnx-gpu"] == "1.0"

@@ -6,8 +6,8 @@ import struct
 from collections.abc import Sequence
 
 
-def elf(needed: Sequence[str], *, soname: str = "") -> bytes:
-    """Return a 64-bit little-endian ELF file with a dynamic section."""
+def elf(needed: Sequence[str], *, soname: str = "", text: int = 5) -> bytes:
+    """Return a 64-bit little-endian ELF file with a dynamic section; ``text`` tags where its strings are."""
     strings, places = b"\0", []
     for tag, name in [*((1, name) for name in needed), *([(14, soname)] if soname else [])]:
         places.append((tag, len(strings)))
@@ -16,7 +16,7 @@ def elf(needed: Sequence[str], *, soname: str = "") -> bytes:
     count = len(places) + 2
     base = 0x400000  # where it is loaded to: addresses in the file are not offsets in it
     dynamic = b"".join(
-        struct.pack("<QQ", *pair) for pair in [*places, (5, base + start + count * 16), (0, 0)]
+        struct.pack("<QQ", *pair) for pair in [*places, (text, base + start + count * 16), (0, 0)]
     )
     size = start + len(dynamic) + len(strings)
     head = b"\x7fELF\x02\x01\x01" + bytes(9)

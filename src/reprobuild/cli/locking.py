@@ -202,7 +202,8 @@ def _locked(env: Env, upgrade: Upgrade, host: Host) -> list[dict[str, Any]]:
 
 def _checked(env: Env, host: Host) -> list[dict[str, Any]]:
     if not env.lock_file.exists():
-        raise LockError(f"{env.lock_file}: no such file", hint=f"`reprobuild lock {env.file}` writes it")
+        how = f"`reprobuild lock {env.file}`" if env.file.exists() else "the same command without --check"
+        raise LockError(f"{env.lock_file}: no such file", hint=f"{how} writes it")
     found = read_locks(env.lock_file)
     for lock in found:
         lock.check_for(env.request, str(env.lock_file))

@@ -12,6 +12,7 @@ from ..engines.embedded import OciEngine
 from ..engines.gpu import gpu_access
 from ..errors import HostError
 from ..host.console import Console
+from ..host.home import kind_of
 from ..host.host import Host
 from ..host.limits import Limits, number, size
 from ..host.sandbox import Bind
@@ -154,6 +155,6 @@ def _bind(text: str) -> Bind:
     if not destination.startswith("/") or mode not in ("", "ro", "rw"):
         raise click.UsageError(f"-v {text!r}: expected SRC:DST or SRC:DST:ro, with DST an absolute path")
     path = Path(source).absolute()
-    if not path.exists():
-        raise click.UsageError(f"-v {text!r}: {path}: no such file or folder")
+    if not source or kind_of(path) is None:
+        raise click.UsageError(f"-v {text!r}: {source}: no such file or folder")
     return Bind(source=path, destination=destination, writable=mode != "ro")

@@ -10,7 +10,7 @@ import click
 
 from ..engines.embedded import OciEngine
 from ..errors import SelfTestError
-from ..host.home import atomic_write, open_regular
+from ..host.home import atomic_write, kind_of, open_regular
 from ..host.host import Host
 from ..pipeline import selftest_image
 from ..render.own_files import selftest_files
@@ -80,7 +80,7 @@ def selftest(
     target = targets[0] if targets else earlier.digest if earlier else ""
     if not target:
         raise click.UsageError(f"{against} names no image; pass one")
-    if earlier is None and Path(target).is_file():
+    if earlier is None and kind_of(target) == "file":
         raise click.UsageError(f"{target} is a file; a report is compared with --against or --fleet")
     if mode == "cost":
         _cost(host, target, gpu, output, json_=json_)

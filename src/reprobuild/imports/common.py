@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -16,7 +17,7 @@ from ..errors import RequestError
 from ..net.debian_mirrors import architecture
 from ..request import toml_reader
 from ..request.model import DEBIAN_PYTHONS, DEFAULT_PYTHON, TorchIndex
-from ..resolve.target import TargetPython
+from ..resolve.target import TargetPython, holds
 from ..resolve.torch import cuda_of_version, is_cuda_package
 
 
@@ -62,7 +63,7 @@ def wanted_of(imported: Imported, python: str) -> Keys:
     cuda = imported.cuda
     packages = []
     for requirement in imported.requirements:
-        if requirement.marker is not None and not requirement.marker.evaluate(dict(markers)):
+        if not is_for(requirement.marker, markers, f"{imported.origin}: {requirement.name}"):
             continue
         name, version = canonicalize_name(requirement.name), pin(requirement)
         if name == "torch":
@@ -73,6 +74,16 @@ def wanted_of(imported: Imported, python: str) -> Keys:
             cuda = cuda or cuda_of_version(version)
         packages.append(str(_without_marker(requirement)))
     return Keys(tuple(packages), _torch_key(torch), cuda)
+
+
+def is_for(marker: Marker | None, markers: Mapping[str, str], place: str) -> bool:
+    """Whether a marker holds. Raises `RequestError` for one that is neither true nor false."""
+    found = holds(marker, markers)
+    if found is None:
+        raise RequestError(
+            f"{place}: the marker {str(marker)!r} is neither true nor false", hint="correct it"
+        )
+    return found
 
 
 def pin(requirement: Requirement) -> str | None:
@@ -144,6 +155,8 @@ def read_text(file: Path) -> str:
         ) from None
     except OSError as problem:
         raise RequestError(f"{file}: cannot be read: {problem.strerror}") from None
+    except ValueError:  # a character that no path has
+        raise RequestError(f"{str(file)!r} is not the name of a file") from None
 
 
 def load_toml(text: str, where: str) -> dict[str, Any]:

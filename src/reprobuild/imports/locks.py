@@ -18,7 +18,7 @@ from ..net.debian_mirrors import architecture
 from ..net.session import scrub
 from ..request.model import DEFAULT_PYTHON
 from ..resolve.target import TargetPython
-from .common import Imported, load_toml, minor_of, read_text
+from .common import Imported, is_for, load_toml, minor_of, read_text
 
 
 def read_pylock(text: str, where: str, name: str) -> Imported:
@@ -39,7 +39,7 @@ def read_pylock(text: str, where: str, name: str) -> Imported:
         for package in lock.packages
         if (not package.wheels or package.version is None)
         # What is for another system alone needs no wheel.
-        and (package.marker is None or package.marker.evaluate(dict(markers)))
+        and is_for(package.marker, markers, f"{where}: {package.name}")
     ]
     if bare:
         raise RequestError(

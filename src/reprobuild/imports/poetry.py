@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from ..errors import RequestError
@@ -71,8 +72,14 @@ def specifier(text: str, place: str) -> str:
     """Return a constraint of Poetry's as PEP 440 has it. Raises `RequestError` for alternatives."""
     if "|" in text:
         raise RequestError(f"{place}: {text!r}: alternatives cannot be locked", hint="name one range")
-    parts = [part for part in re.split(r"\s*,\s*|(?<=[\w*])\s+(?=[<>=!~^])", text.strip()) if part]
-    return ",".join(filter(None, (_one(part, place) for part in parts)))
+    plain = " ".join(text.split())
+    parts = [part for part in re.split(r" ?, ?|(?<=[\w*]) (?=[<>=!~^])", plain) if part]
+    found = ",".join(filter(None, (_one(part, place) for part in parts)))
+    try:
+        SpecifierSet(found)
+    except InvalidSpecifier:
+        raise RequestError(f"{place}: {text!r} is not a range of versions") from None
+    return found
 
 
 def _one(part: str, place: str) -> str:

@@ -25,7 +25,10 @@ def read_pyproject(file: Path, extras: Sequence[str], groups: Sequence[str]) -> 
         return _poetry(file, poetry, extras, groups)
     optional = _table(project, "optional-dependencies", f"{file}: project")
     found = _texts(project.get("dependencies", []), f"{file}: project.dependencies")
-    if "dependencies" in project.get("dynamic", ()):
+    dynamic = project.get("dynamic", [])
+    if not isinstance(dynamic, list):
+        raise RequestError(f"{file}: project.dynamic: expected a list")
+    if "dependencies" in dynamic:
         found += _dynamic(file, tool)
     for extra in extras:
         if extra not in optional:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from ..net.index_settings import find_links
 from ..net.session import indexes, without_credentials
 from .common import Imported, cuda_of_flavour, read_text, requirement_of
 
-_COMMENT = re.compile(r"(^|\s+)#.*$")
+_COMMENT = re.compile(r"(?<!\S)#.*")
 _HASH = re.compile(r"\s--hash[= ]([a-z0-9]+):([0-9a-fA-F]+)")
 _FILES = ("-r", "--requirement", "-c", "--constraint")
 _INDEXES = ("-i", "--index-url", "--pypi-url", "--extra-index-url", "-f", "--find-links", "--no-index")
@@ -28,6 +29,9 @@ _OF_A_BUILD = re.compile(
     r"\s--(config-settings?|global-option|install-option|build-option)(=|\s+)(\"[^\"]*\"|'[^']*'|\S+)"
 )
 """Options of one requirement that only the build of a source package heeds."""
+
+_MOST_FILES = 200
+"""That one file includes, each as often as it is included."""
 
 _PYTORCH = re.compile(r"(?:[a-z0-9-]+\.)*pytorch\.org")
 
@@ -60,13 +64,18 @@ class _Reader:
         self.hashes: dict[str, set[str]] = {}
         self.pytorch = False
         self.cuda: str | None = None
-        self._open: list[Path] = []
+        self._open: list[str] = []
+        self._files = 0
 
     def read(self, file: Path, *, constraint: bool) -> None:
-        if file.resolve() in self._open:
+        text, real = read_text(file), os.path.realpath(file)
+        if real in self._open:
             raise RequestError(f"{file}: includes itself with -r or -c")
-        self._open.append(file.resolve())
-        for number, line in _lines(read_text(file)):
+        self._files += 1
+        if self._files > _MOST_FILES:
+            raise RequestError(f"{file}: more than {_MOST_FILES} files are included with -r and -c")
+        self._open.append(real)
+        for number, line in _lines(text):
             self._line(line, f"{file}:{number}", file.parent, constraint=constraint)
         self._open.pop()
 
@@ -119,7 +128,10 @@ class _Reader:
 
     def _index(self, option: str, value: str, place: str) -> None:
         """Take PyTorch's own index as the request's key; another is the user's to set up."""
-        parts = urlsplit(value)
+        try:
+            parts = urlsplit(value)
+        except ValueError:  # brackets that hold no IPv6 address
+            raise RequestError(f"{place}: {option}: {value!r} is not an address") from None
         if _PYTORCH.fullmatch(parts.hostname or ""):
             self.pytorch = True
             named = re.search(r"/(cpu|cu[0-9]{2,})(/|$)", parts.path)

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
 
 from ..errors import HostError
+from ..host.home import kind_of
 from ..request.toml_reader import load_toml
 
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "PIP_CERT")
@@ -47,6 +48,8 @@ def indexes() -> Indexes:
     folder of this machine is left out: a lock made from it would be of no use elsewhere.
     """
     found = _configured()
+    for url in found.all:
+        _split(url)
     return found if found.default else replace(found, default=_well_known())
 
 
@@ -62,9 +65,20 @@ def _configured() -> Indexes:
         return Indexes(default=uv.default, extra=uv.extra, from_uv=True)
     extra = list(uv.extra)
     for url in pip.get("extra-index-url").split():
-        if urlsplit(url).scheme in ("http", "https") and url not in extra:
+        if _split(url).scheme in ("http", "https") and url not in extra:
             extra.append(url)
     return Indexes(default=pip.get("index-url"), extra=tuple(extra))
+
+
+def _split(url: str) -> SplitResult:
+    """Return the parts of an address from somebody's settings. Raises `HostError`."""
+    try:
+        return urlsplit(url)
+    except ValueError as error:  # brackets that hold no IPv6 address
+        raise HostError(
+            f"an address of an index in the settings of uv or pip cannot be read: {error}",
+            hint="correct it, or remove it",
+        ) from None
 
 
 def _well_known() -> str:
@@ -122,7 +136,7 @@ def client_certificate() -> Path | None:
 
 
 def _existing(where: str, path: str) -> Path | None:
-    if path and not Path(path).exists():
+    if path and kind_of(path) is None:
         raise HostError(f"{where} names {path}, which does not exist", hint="correct it, or unset it")
     return Path(path) if path else None
 
@@ -202,7 +216,7 @@ def _uv() -> _Uv:
 
 def _link(text: str, folder: Path) -> str:
     """Write a page or folder of wheels as an address; a relative path is one below ``folder``."""
-    if urlsplit(text).scheme in ("http", "https", "file"):
+    if _split(text).scheme in ("http", "https", "file"):
         return text
     return folder.joinpath(Path(text).expanduser()).absolute().as_uri()
 
@@ -235,7 +249,7 @@ def _with_variables(url: str, name: str) -> str:
     """Add the credentials that uv takes for a named index from ``UV_INDEX_NAME_USERNAME``/``_PASSWORD``."""
     stem = "UV_INDEX_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
     user, word = os.environ.get(f"{stem}_USERNAME", ""), os.environ.get(f"{stem}_PASSWORD", "")
-    parts = urlsplit(url)
+    parts = _split(url)
     if not name or not (user or word) or "@" in parts.netloc:
         return url
     return urlunsplit(parts._replace(netloc=f"{quote(user, '')}:{quote(word, '')}@{parts.netloc}"))
@@ -271,7 +285,7 @@ class _Pip:
             return []
         dirs = os.environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")
         files = [Path(folder) / "pip/pip.conf" for folder in reversed(dirs)] + [Path("/etc/pip.conf")]
-        if not (own and Path(own).exists()):
+        if not (own and kind_of(own)):
             files += [Path.home() / ".pip/pip.conf", _config_home() / "pip/pip.conf"]
         files.append(Path(os.environ.get("VIRTUAL_ENV") or sys.prefix) / "pip.conf")
         return files + ([Path(own)] if own else [])

@@ -32,7 +32,7 @@ DEFAULT_SUITE = "bookworm"
 DEBIAN_PYTHONS = {DEFAULT_PYTHON: DEFAULT_SUITE, "3.13": "trixie"}
 """The release that has a Python, which is taken where the request names none; the default first."""
 
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_NAME = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 _MINOR = re.compile(r"(?:0|[1-9][0-9]{0,3})\.(?:0|[1-9][0-9]{0,3})")
 _SUITE = re.compile(r"[a-z]+")
 _KEYS = {
@@ -131,7 +131,9 @@ class Request:
         if cuda is None:
             raise RequestError(f'{where}: cuda: missing; give a version like "12.1", or "cpu"')
         python = get.text("python", DEFAULT_PYTHON, _MINOR.fullmatch, 'a minor version like "3.11"')
-        name = get.text("name", None, _NAME.fullmatch, "lower-case letters, digits and single dashes")
+        name = get.text(
+            "name", None, _NAME.fullmatch, "lower-case letters, digits and single dashes, at most 100"
+        )
         return cls(
             name=name or default_name(cuda, python),
             cuda=cuda,

@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-from .target import TargetPython
+from .target import TargetPython, holds
 from .torch import cuda_of_version, is_cuda_package
 from .wheel_metadata import requirements
 
@@ -116,7 +116,7 @@ def _cuda_of_extras(requires: Collection[Requirement], target: TargetPython) -> 
         extra = re.search(r"extra\s*==\s*[\"']([^\"']+)", str(requirement.marker or ""))
         if not is_cuda_package(name) or extra is None or requirement.marker is None:
             continue
-        if requirement.marker.evaluate({**target.markers, "extra": extra[1]}):
+        if holds(requirement.marker, {**target.markers, "extra": extra[1]}):
             for specifier in requirement.specifier:
                 if specifier.operator in ("==", "~="):
                     version = cuda_of_version(specifier.version.removesuffix(".*"))

@@ -16,6 +16,9 @@ from .target import TargetPython
 from .torch import end_of
 from .uv import resolve_python
 
+_MOST_ATTEMPTS = 50
+"""Of uv's; a package that names no rule itself takes one for each release that breaks it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -66,7 +69,7 @@ def fitting(
     until = None if request.as_of is None else end_of(request.as_of)
     own = [text for text in requirements if text in request.packages]
     rules: dict[str, str] = {}
-    while True:
+    for _ in range(_MOST_ATTEMPTS):
         try:
             found = resolved(*rules)
         except ResolveError as error:
@@ -80,6 +83,13 @@ def fitting(
         if not new:
             break
         rules |= new
+    else:
+        rule, reason = list(rules.items())[-1]
+        raise ResolveError(
+            f"no packages that fit each other were found in {_MOST_ATTEMPTS} attempts; the last rule was "
+            f"{rule}: {reason}",
+            hint="name a version that fits in the request",
+        )
     pins = {} if kept.existing is None else kept.existing.distributions
     fresh = [package for package in found if pins.get(package.name) != package.version]
     notes += [f"{rule}: {reason}" for rule, reason in rules.items()]

@@ -159,7 +159,6 @@ def _allowed(
 
 
 def _fits_python(requires: str, target: TargetPython) -> bool:
-
     try:
         return SpecifierSet(requires).contains(f"{target.python}.99")
     except InvalidSpecifier:

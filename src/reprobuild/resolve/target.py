@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import BuildTag, InvalidWheelFilename, parse_wheel_filename
 
@@ -15,8 +16,22 @@ from ..lock.model import DebianPackage
 
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}
+_NONE = frozenset[str]()
 # Which glibc versions uv has a name for (`uv pip compile --help`, --python-platform); a lower one is safe.
 _UV_GLIBCS = (17, 28, *range(31, 41))
+
+
+def holds(marker: Marker | None, markers: Mapping[str, str]) -> bool | None:
+    """Whether a stranger's marker is true where ``markers`` hold, without extras and groups of a lock.
+
+    None for one that is neither true nor false, such as ``python_version ~= "new"``.
+    """
+    if marker is None:
+        return True
+    try:
+        return marker.evaluate({"extras": _NONE, "dependency_groups": _NONE, **markers})
+    except (UndefinedComparison, UndefinedEnvironmentName):
+        return None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from packaging.version import Version
 
 from ..errors import ResolveError
 from . import index_page
-from .target import TargetPython
+from .target import TargetPython, holds
 from .wheel_metadata import requirements
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def cuda_named(requires: Sequence[Requirement], markers: Mapping[str, str]) -> s
     for requirement in requires:
         if not _RUNTIME.fullmatch(requirement.name.lower().replace("_", "-")):
             continue
-        if requirement.marker is not None and not requirement.marker.evaluate(dict(markers)):
+        if not holds(requirement.marker, markers):
             continue
         for specifier in requirement.specifier:
             if specifier.operator in ("==", "===", "~="):
