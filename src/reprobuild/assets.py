@@ -26,6 +26,17 @@ def in_image(name: str) -> bytes:
     return (resources.files(__package__) / "in_image" / name).read_bytes()
 
 
+def in_image_package(name: str) -> dict[str, bytes]:
+    """Return the modules of a package of ``in_image/``: name → content. FileNotFoundError: no such
+    package."""
+    folder = resources.files(__package__) / "in_image" / name
+    return {
+        entry.name: entry.read_bytes()
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith(".py")
+    }
+
+
 def _folder(name: str) -> Traversable:
     packaged = resources.files(__package__) / name
     if packaged.is_dir():

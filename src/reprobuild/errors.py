@@ -94,3 +94,9 @@ class RegistryError(ReprobuildError):
     """A registry cannot be reached or trusted, or refused a request."""
 
     exit_code = 15
+
+
+class RepeatError(ReprobuildError):
+    """A program did not repeat, or its runs cannot be compared."""
+
+    exit_code = 16

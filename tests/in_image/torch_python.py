@@ -111,3 +111,8 @@ def run(
         env=env or image_environment(),
         timeout=300,
     )
+
+
+def torch_python() -> str:
+    """Return the interpreter that `need_torch` found."""
+    return _ASKED or shutil.which("python3") or sys.executable

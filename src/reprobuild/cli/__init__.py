@@ -44,6 +44,7 @@ COMMANDS = {
     "render": ("locking", "Write the Dockerfile of a lock, and everything that it copies."),
     "run": ("running", "Run a command in an image; without one, Python."),
     "selftest": ("selftests", "Run the self-test of an image, or compare its reports."),
+    "twice": ("twice", "Run a program twice and say whether it repeats."),
 }
 """Each command's module, which takes most of a second to import, and the first sentence of its help."""
 

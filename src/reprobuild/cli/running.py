@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,58 +22,113 @@ from ..net.index_settings import ca_bundle
 from ..selftest.run import Gpu
 from . import completing
 
+_OPTIONS = (
+    click.option(
+        "-e", "--env", "env", multiple=True, metavar="NAME[=VALUE]", help="Set a variable; may be repeated."
+    ),
+    click.option(
+        "-v",
+        "--volume",
+        multiple=True,
+        metavar="SRC:DST[:ro]",
+        help="Bind a folder or file; may be repeated.",
+    ),
+    click.option("-w", "--workdir", metavar="DIR", help="Working directory in the image."),
+    click.option(
+        "-u",
+        "--user",
+        metavar="USER[:GROUP]",
+        help="User and group in the image, as numbers or as its names. [default: root]",
+    ),
+    click.option(
+        "-m", "--memory", metavar="SIZE", help="Memory it may take, like 8G. [default: the machine's]"
+    ),
+    click.option(
+        "--pids-limit",
+        metavar="NUMBER",
+        help="Processes and threads it may start. [default: 32768, or half the machine's]",
+    ),
+    click.option("--no-network", is_flag=True, help="Run without network; by default the host's is shared."),
+    click.option(
+        "--gpu",
+        type=click.Choice(["auto", "require", "off"]),
+        default="auto",
+        show_default=True,
+        help="Pass the GPUs in: if there are any, always, or never.",
+    ),
+)
 
-# Options end at the image: what follows is the command's own, with or without "--" before it.
-@click.command(context_settings={"allow_interspersed_args": False})
-@click.argument("image", shell_complete=completing.images)
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
-@click.option(
-    "-e", "--env", "env", multiple=True, metavar="NAME[=VALUE]", help="Set a variable; may be repeated."
-)
-@click.option(
-    "-v", "--volume", multiple=True, metavar="SRC:DST[:ro]", help="Bind a folder or file; may be repeated."
-)
-@click.option("-w", "--workdir", metavar="DIR", help="Working directory in the image.")
-@click.option(
-    "-u",
-    "--user",
-    metavar="USER[:GROUP]",
-    help="User and group in the image, as numbers or as its names. [default: root]",
-)
-@click.option("-i", "--interactive", is_flag=True, help="For habit: standard input is always passed in.")
-@click.option("-t", "--tty", is_flag=True, help="Fail unless standard input and output are a terminal.")
-@click.option("--rm", is_flag=True, help="For habit: nothing of a run is ever kept.")
-@click.option("-m", "--memory", metavar="SIZE", help="Memory it may take, like 8G. [default: the machine's]")
-@click.option(
-    "--pids-limit",
-    metavar="NUMBER",
-    help="Processes and threads it may start. [default: 32768, or half the machine's]",
-)
-@click.option("--no-network", is_flag=True, help="Run without network; by default the host's is shared.")
-@click.option(
-    "--gpu",
-    type=click.Choice(["auto", "require", "off"]),
-    default="auto",
-    show_default=True,
-    help="Pass the GPUs in: if there are any, always, or never.",
-)
-@click.pass_obj
-def run(
-    host: Host,
-    image: str,
-    command: tuple[str, ...],
+
+def in_image(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how a command runs in an image; `settings` reads them."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def settings(
+    console: Console,
     *,
     env: tuple[str, ...],
     volume: tuple[str, ...],
     workdir: str | None,
     user: str | None,
-    interactive: bool,  # noqa: ARG001 -- as it is always
-    tty: bool,
-    rm: bool,  # noqa: ARG001 -- as it is always
     memory: str | None,
     pids_limit: str | None,
     no_network: bool,
     gpu: Gpu,
+) -> dict[str, Any]:
+    """Return what an engine's ``run`` takes of these options. Raises UsageError and `HostError`."""
+    who = "0:0" if user is None else _user(user, console)
+    certificates = None if no_network else _certificates()
+    access = gpu_access() if gpu != "off" else "switched off"
+    if gpu == "require" and isinstance(access, str):
+        raise HostError(f"--gpu require: {access}", hint="leave --gpu out to run on the CPU")
+    return {
+        "env": {
+            **(dict.fromkeys(_CERTIFICATES, certificates.destination) if certificates else {}),
+            **{name: value for text in env for name, value in _variable(text).items()},
+        },
+        "binds": [*([certificates] if certificates else []), *(_bind(text) for text in volume)],
+        "network": not no_network,
+        "gpu": None if isinstance(access, str) else access,
+        "workdir": workdir,
+        "user": who,
+        "limits": Limits(
+            memory=None if memory is None else size(memory, "--memory"),
+            processes=None if pids_limit is None else number(pids_limit, "--pids-limit"),
+        ),
+    }
+
+
+def own_command(command: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """Return a command without its ``--``. Raises UsageError for an option in its place."""
+    if command[:1] == ("--",):
+        return command[1:]
+    if command and command[0].startswith("-"):
+        raise click.UsageError(f"{command[0]} is after the image; options of `{name}` come before it")
+    return command
+
+
+# Options end at the image: what follows is the command's own, with or without "--" before it.
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument("image", shell_complete=completing.images)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
+@in_image
+@click.option("-i", "--interactive", is_flag=True, help="For habit: standard input is always passed in.")
+@click.option("-t", "--tty", is_flag=True, help="Fail unless standard input and output are a terminal.")
+@click.option("--rm", is_flag=True, help="For habit: nothing of a run is ever kept.")
+@click.pass_obj
+def run(
+    host: Host,
+    /,
+    image: str,
+    command: tuple[str, ...],
+    *,
+    interactive: bool,  # noqa: ARG001 -- as it is always
+    tty: bool,
+    rm: bool,  # noqa: ARG001 -- as it is always
+    **options: Any,
 ) -> int:
     """Run a command in an image; without one, Python.
 
@@ -82,34 +139,10 @@ def run(
     \b
     reprobuild run -v $PWD:/work -w /work reprobuild/torch:2.4.1-cu121-py311 -- python3 train.py
     """
-    if command[:1] == ("--",):
-        command = command[1:]
-    elif command and command[0].startswith("-"):
-        raise click.UsageError(f"{command[0]} is after the image; options of `run` come before it")
+    command = own_command(command, "run")
     if tty and not (os.isatty(0) and os.isatty(1)):
         raise click.UsageError("-t: standard input and output are not a terminal; leave -t out")
-    who = "0:0" if user is None else _user(user, host.console)
-    certificates = None if no_network else _certificates()
-    access = gpu_access() if gpu != "off" else "switched off"
-    if gpu == "require" and isinstance(access, str):
-        raise HostError(f"--gpu require: {access}", hint="leave --gpu out to run on the CPU")
-    status = OciEngine(host).run(
-        image,
-        command,
-        env={
-            **(dict.fromkeys(_CERTIFICATES, certificates.destination) if certificates else {}),
-            **{name: value for text in env for name, value in _variable(text).items()},
-        },
-        binds=[*([certificates] if certificates else []), *(_bind(text) for text in volume)],
-        network=not no_network,
-        gpu=None if isinstance(access, str) else access,
-        workdir=workdir,
-        user=who,
-        limits=Limits(
-            memory=None if memory is None else size(memory, "--memory"),
-            processes=None if pids_limit is None else number(pids_limit, "--pids-limit"),
-        ),
-    )
+    status = OciEngine(host).run(image, command, **settings(host.console, **options))
     return status if status >= 0 else 128 - status
 
 

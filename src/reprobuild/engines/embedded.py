@@ -25,8 +25,10 @@ from ..oci.documents import documents
 from ..oci.store import Image, ImageStore
 from ..render.image_config import image_config
 from ..request.profiles import SITE_PREFIX
+from ..twice.runs import RanProgram, RecordedRun
 from .gpu import GpuAccess, gpu_access, gpu_missing
 from .protocols import EngineName, WriteContext, require_gpu
+from .recording import IN_CONTAINER, recorder_binds
 from .users import ids_of
 
 
@@ -81,6 +83,83 @@ class OciEngine:
         UID[:GID] or the names that the image has for them.
         """
         image = self.images.find(reference)
+        task = self._task(image, argv, env=env, binds=binds, network=network, gpu=gpu, workdir=workdir)
+        task = replace(task, terminal=os.isatty(0) and os.isatty(1))
+        with self._unpacked(image) as layers, self._host.home.scratch("run") as scratch:
+            ids = ids_of(user, layers)
+            task = replace(task, user=ids, all_ids=ids != (0, 0))
+            limits = _at_most(limits)
+            command = sandbox.prepare(scratch, layers, _with_init(task, layers), limits=limits)
+            with guarded(limits, by_the_kernel=True) as guard:
+                # On a terminal the runtime must stay in the foreground; there, Ctrl-C goes through it.
+                status = process.call(
+                    guard.command(command), cwd=scratch, own_group=not task.terminal, deliver=sandbox.deliver
+                )
+            if status > 0:
+                sandbox.check_started(scratch, task)
+            return status
+
+    def recorded(
+        self,
+        reference: str,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        binds: Sequence[sandbox.Bind],
+        network: bool,
+        gpu: GpuAccess | None,
+        workdir: str | None,
+        user: str = "0:0",
+        limits: Limits | None = None,
+    ) -> RecordedRun:
+        """Return what runs a command as `run` does, under the recorder of ``twice``, its output kept.
+
+        Each run writes into a view of its own of the folders that ``binds`` let it write to.
+        """
+        image = self.images.find(reference)
+        own = [replace(bind, copied=True) if bind.writable else bind for bind in binds]
+        limits = _at_most(limits)
+
+        def run(folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:
+            with self._unpacked(image) as layers:
+                ids = ids_of(user, layers)
+                recorder = recorder_binds(folder, layers)
+                task = self._task(
+                    image,
+                    argv,
+                    env={**env, **settings, "REPROBUILD_TWICE": IN_CONTAINER},
+                    binds=[*own, *recorder],
+                    network=network,
+                    gpu=gpu,
+                    workdir=workdir,
+                )
+                task = replace(task, user=ids, all_ids=ids != (0, 0))
+                command = sandbox.prepare(folder, layers, _with_init(task, layers), limits=limits)
+                status: int | None
+                with guarded(limits, by_the_kernel=True) as guard:
+                    try:
+                        done = process.run(command, cwd=folder, timeout=seconds, check=False, guard=guard)
+                        status, out, err = done.returncode, done.stdout, done.stderr
+                    except process.ProcessTimeout:
+                        status, out, err = None, b"", b""
+                if status:
+                    sandbox.check_started(folder, task)
+                written = [(folder / "upper", "/"), *sandbox.written_over(folder, task.binds)]
+                return RanProgram(status=status, stdout=out, stderr=err, written=written)
+
+        return run
+
+    def _task(
+        self,
+        image: Image,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        binds: Sequence[sandbox.Bind],
+        network: bool,
+        gpu: GpuAccess | None,
+        workdir: str | None,
+    ) -> sandbox.Task:
         config = self.images.config(image.digest)["config"]
         hosts = [Path(f"/etc/{name}") for name in ("resolv.conf", "hosts") if network]
         task = sandbox.Task(
@@ -93,25 +172,8 @@ class OciEngine:
             ],
             writable=True,
             network="host" if network else "none",
-            terminal=os.isatty(0) and os.isatty(1),
         )
-        if gpu is not None:
-            task = _with_gpu(task, gpu)
-        with self._unpacked(image) as layers, self._host.home.scratch("run") as scratch:
-            ids = ids_of(user, layers)
-            task = replace(task, user=ids, all_ids=ids != (0, 0))
-            limits = limits or Limits()
-            if limits.processes is None:
-                limits = replace(limits, processes=default_processes())
-            command = sandbox.prepare(scratch, layers, _with_init(task, layers), limits=limits)
-            with guarded(limits, by_the_kernel=True) as guard:
-                # On a terminal the runtime must stay in the foreground; there, Ctrl-C goes through it.
-                status = process.call(
-                    guard.command(command), cwd=scratch, own_group=not task.terminal, deliver=sandbox.deliver
-                )
-            if status > 0:
-                sandbox.check_started(scratch, task)
-            return status
+        return task if gpu is None else _with_gpu(task, gpu)
 
     @contextmanager
     def _unpacked(self, image: Image) -> Iterator[list[Path]]:
@@ -168,6 +230,11 @@ def _size(blob: Path) -> int:
             f"the image store is damaged: {blob.name} is missing",
             hint="`reprobuild image` builds the image again",
         ) from None
+
+
+def _at_most(limits: Limits | None) -> Limits:
+    limits = limits or Limits()
+    return limits if limits.processes is not None else replace(limits, processes=default_processes())
 
 
 def _environment(config: Mapping[str, Sequence[str]]) -> dict[str, str]:

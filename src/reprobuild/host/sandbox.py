@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,12 +23,20 @@ from .limits import LARGEST_FILE, Limits, default_processes, guarded, of_steps
 _ROOT_MODE = 0o755
 RUNTIMES: tuple[str, ...] = ("crun", "runc")
 
-# $1 options of the overlay, $2 the runtime, $3 where it keeps its state. crun refuses a host that has both
+# $1 options of the overlay, $2 the runtime, $3 where it keeps its state; each folder of copies/ is one
+# that the
+# program writes over without changing it. crun refuses a host that has both
 # versions of control groups (containers/crun, "cgroups in hybrid mode"), and runc one where it may not make
 # any; neither needs one here, so both see none.
 _SETUP = """
 {
   LIBMOUNT_FORCE_MOUNT2=always mount -t overlay -o "$1" overlay rootfs &&
+  for copy in copies/*; do
+    [ -e "$copy/lower" ] || continue
+    folders="lowerdir=$copy/lower,upperdir=$copy/upper,workdir=$copy/work"
+    LIBMOUNT_FORCE_MOUNT2=always mount -t overlay -o "nodev,nosuid,$folders$6" overlay "$copy/merged" ||
+      exit 125
+  done &&
   { [ -z "$4" ] || mount -t tmpfs tmpfs /sys/fs/cgroup; }
 } 2>setup.log || exit 125
 exec "$2" $4 --root "$3" --log setup.log run --bundle . "$5"
@@ -41,6 +50,9 @@ class Bind:
     source: Path
     destination: str
     writable: bool = False
+    copied: bool = False
+    """Whether the program writes into a view of its own: what it wrote is in `written_over`, the source
+    as it was."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,8 +124,9 @@ def prepare(
         names.append(f"layers/{index}")
     # Also a read-only root takes an upper folder: the runtime makes the points for its mounts there.
     options = "nodev,nosuid,lowerdir=" + ":".join([*names, "empty"]) + ",upperdir=upper,workdir=work"
-    if os.geteuid() != 0:
-        options += ",userxattr"
+    of_user = ",userxattr" if os.geteuid() != 0 else ""
+    options += of_user
+    task = replace(task, binds=_copies(folder, task.binds))
     (folder / "config.json").write_text(json.dumps(_config(task, limits, largest_file), indent=1))
     (folder / "setup.sh").write_text(_SETUP)
     crun = "--cgroup-manager=disabled" if Path(program).name == "crun" else ""
@@ -127,7 +140,46 @@ def prepare(
         str(folder / "state"),
         crun,
         name,
+        of_user,
     ]
+
+
+def written_over(folder: Path, binds: Sequence[Bind]) -> list[tuple[Path, str]]:
+    """Return, of a run in ``folder``, where what it wrote into each copied bind is, and the bind's
+    destination."""
+    found = []
+    for number, bind in enumerate(binds):
+        if bind.copied:
+            is_folder = (folder / "copies" / str(number) / "lower").exists()
+            place = bind.destination if is_folder else str(Path(bind.destination).parent)
+            found.append((folder / "copies" / str(number) / "upper", place))
+    return found
+
+
+def _copies(folder: Path, binds: Sequence[Bind]) -> list[Bind]:
+    """Make the folders of the copied binds and return the binds as the runtime gets them."""
+    found = []
+    for number, bind in enumerate(binds):
+        if not bind.copied:
+            found.append(bind)
+            continue
+        copy = folder / "copies" / str(number)
+        is_folder = bind.source.is_dir()
+        for name in ("upper", "work", "merged") if is_folder else ("upper",):
+            (copy / name).mkdir(parents=True)
+            (copy / name).chmod(_ROOT_MODE)
+        if is_folder:
+            (copy / "lower").symlink_to(bind.source.absolute())  # a short name, without commas and colons
+            status = bind.source.stat()
+            (copy / "upper").chmod(stat.S_IMODE(status.st_mode))
+            if os.geteuid() == 0:
+                os.chown(copy / "upper", status.st_uid, status.st_gid)
+            source = copy / "merged"
+        else:
+            source = copy / "upper" / Path(bind.destination).name
+            shutil.copy2(bind.source, source)
+        found.append(replace(bind, source=source, writable=True))
+    return found
 
 
 def run(

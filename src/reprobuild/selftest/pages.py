@@ -39,7 +39,7 @@ def fleet_page(fleet: Fleet) -> bytes:
     exponents = range(0, needed + step, step)
     colours = [COLOURS[index % len(COLOURS)] for index in range(len(fleet.machines))]
     marks = [mark for number, row in enumerate(rows) for mark in _marks(row, number, colours, exponents[-1])]
-    text = _template("fleet.html.j2").render(
+    text = template("fleet.html.j2").render(
         fleet=fleet,
         machines=list(zip(fleet.machines, colours, strict=True)),
         rows=rows,
@@ -77,7 +77,7 @@ def cost_plot(report: CostReport) -> bytes:
     measured = [cost for cost in report.costs if cost.ratio is not None]
     last = max(2, math.ceil(max((cost.ratio or 0 for cost in measured), default=0)))
     scale = WIDTH / last
-    text = _template("cost.svg.j2").render(
+    text = template("cost.svg.j2").render(
         report=report,
         bars=[(cost, round(scale * (cost.ratio or 0), 1)) for cost in measured],
         ticks=[(LEFT + round(scale * t, 1), t) for t in range(0, last + 1, max(1, last // 10))],
@@ -90,7 +90,8 @@ def cost_plot(report: CostReport) -> bytes:
     return text.encode()
 
 
-def _template(name: str) -> Template:
+def template(name: str) -> Template:
+    """Return a template of ``templates/`` that renders a page."""
     return _environment().get_template(name)
 
 

@@ -1,0 +1,44 @@
+"""The recorder of ``reprobuild twice``: writes digests of what a program computes, step by step.
+
+A run of ``twice`` binds this folder into the environment's site-packages, under the name
+``reprobuild_twice``, together with a ``.pth`` file that imports it in every Python process. Nothing of it is
+in an image. It starts when ``REPROBUILD_TWICE`` names the folder for the records; the program itself is not
+changed.
+
+A program never fails because of the recorder: what goes wrong here is a warning on standard error, and a
+mark in the records, which the outside reads as "not compared".
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .watching import Watcher, warn
+
+RECORDS = "REPROBUILD_TWICE"
+"""The variable that names the folder for the records."""
+
+
+def _torch(module: object) -> None:
+    from .steps import install  # noqa: PLC0415 -- a process without torch needs none of it
+
+    install(module)
+
+
+def start() -> None:
+    """Watch for the imports that are recorded."""
+    watcher = Watcher()
+    if os.environ.get("REPROBUILD_TWICE_TRACE"):
+        from .sources import install  # noqa: PLC0415 -- only for a trace
+
+        install(watcher)
+    watcher.after("torch", _torch)
+    sys.meta_path.insert(0, watcher)
+
+
+if os.environ.get(RECORDS):
+    try:
+        start()
+    except Exception as error:  # noqa: BLE001 -- a process must never fail to start because of the recorder
+        warn("nothing is recorded", error)

@@ -1,0 +1,166 @@
+"""Exact digests: SHA-256 over type, shape and bytes. No norm and no sum, which are blind to an exchange."""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import hashlib
+import os
+import random
+import sys
+import threading
+from typing import Any
+
+SHORT = 8
+"""Bytes of a tensor's own digest in a record; that of a group is whole."""
+DEPTH = 8
+"""How deep nested values are followed."""
+_THREADED = 4 << 20
+"""Bytes from which a group is worth several threads; hashlib lets go of the interpreter's lock."""
+
+
+class Unreadable(Exception):  # noqa: N818 -- says what, not that something failed
+    """A tensor whose bytes cannot be read: of a type that is not known here."""
+
+
+def plain(torch: Any, value: Any) -> Any:
+    """Return a tensor as a dense one in the processor's memory. Raises `Unreadable`."""
+    try:
+        value = value.detach()
+        if hasattr(value, "to_local"):
+            value = value.to_local()
+        if value.is_sparse:
+            value = value.coalesce()
+            value = torch.cat([value.indices().double().flatten(), value.values().double().flatten()])
+        elif value.layout is not torch.strided:
+            value = value.to_dense()
+        if value.is_quantized:
+            value = value.int_repr()
+        if value.is_conj() or value.is_neg():
+            value = value.resolve_conj().resolve_neg()
+        if value.device.type != "cpu":
+            value = value.cpu()
+        return value.contiguous()
+    except Exception as error:
+        raise Unreadable(type(value).__name__) from error
+
+
+def raw(value: Any) -> Any:
+    """Return the bytes of what `plain` gave, without a copy."""
+    size = value.numel() * value.element_size()
+    return (ctypes.c_char * size).from_address(value.data_ptr()) if size else b""
+
+
+def of_tensor(torch: Any, value: Any) -> bytes:
+    """Return the digest of a tensor; of one that cannot be read, a mark that equals itself."""
+    found = hashlib.sha256(f"{value.dtype}{tuple(value.shape)}".encode())
+    try:
+        dense = plain(torch, value)
+        found.update(raw(dense))
+    except Unreadable as error:
+        found.update(f"unreadable {error}".encode())
+    return found.digest()
+
+
+def of_group(torch: Any, tensors: list[Any]) -> tuple[str, str]:
+    """Return the digest of all, in hex, and the short ones of each, in base64; None: no tensor."""
+    found = [b"\0" * 32] * len(tensors)
+    sizes = [0 if t is None else t.numel() * t.element_size() for t in tensors]
+    workers = min(len(os.sched_getaffinity(0)), 8) if sum(sizes) >= _THREADED else 1
+    shares: list[list[int]] = [[] for _ in range(workers)]
+    filled = [0] * workers
+    for index in sorted(range(len(tensors)), key=lambda i: -sizes[i]):
+        if tensors[index] is not None:
+            least = filled.index(min(filled))
+            filled[least] += sizes[index]
+            shares[least].append(index)
+
+    def work(share: list[int]) -> None:
+        for index in share:
+            found[index] = of_tensor(torch, tensors[index])
+
+    threads = [threading.Thread(target=work, args=(share,)) for share in shares[1:] if share]
+    for thread in threads:
+        thread.start()
+    work(shares[0])
+    for thread in threads:
+        thread.join()
+    return (
+        hashlib.sha256(b"".join(found)).hexdigest(),
+        base64.b64encode(b"".join(one[:SHORT] for one in found)).decode(),
+    )
+
+
+def of_value(torch: Any, value: Any, depth: int = 0) -> bytes:
+    """Return the digest of a nested value. An object that is not known counts by its type alone."""
+    found = hashlib.sha256()
+    tensor = torch.Tensor if torch is not None else ()
+    if isinstance(value, tensor):
+        return of_tensor(torch, value)
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        found.update(f"{type(value).__name__} {value!r}".encode("utf-8", "surrogatepass"))
+    elif depth < DEPTH and isinstance(value, dict):
+        for key, each in value.items():
+            found.update(of_value(torch, key, depth + 1) + of_value(torch, each, depth + 1))
+    elif depth < DEPTH and isinstance(value, (list, tuple)):
+        found.update(f"{len(value)}".encode())
+        for each in value:
+            found.update(of_value(torch, each, depth + 1))
+    elif depth < DEPTH and isinstance(value, (set, frozenset)):
+        for each in sorted(of_value(torch, each, depth + 1) for each in value):
+            found.update(each)
+    elif type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
+        kind = getattr(value, "dtype", "")
+        found.update(f"{kind}{getattr(value, 'shape', ())}".encode())
+        found.update(value.tobytes() if str(kind) != "object" else b"objects")
+    elif str(type(value)) in ("<class 'torch.dtype'>", "<class 'torch.device'>", "<class 'torch.layout'>"):
+        found.update(str(value).encode())
+    else:
+        found.update(f"{type(value).__module__}.{type(value).__qualname__}".encode())
+    return found.digest()
+
+
+def tensors_in(torch: Any, value: Any, depth: int = 0) -> list[Any]:
+    """Return the tensors of a nested value, in its order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if depth < DEPTH and isinstance(value, dict):
+        return [t for each in value.values() for t in tensors_in(torch, each, depth + 1)]
+    if depth < DEPTH and isinstance(value, (list, tuple)):
+        return [t for each in value for t in tensors_in(torch, each, depth + 1)]
+    return []
+
+
+def rows(torch: Any, value: Any, most: int) -> str:
+    """Return short digests of the items of a batch, in base64: by the first tensor that has more than one."""
+    for tensor in tensors_in(torch, value):
+        if tensor.dim() and 1 < tensor.shape[0] <= most and tensor.numel() * tensor.element_size() <= 1 << 26:
+            try:
+                dense = plain(torch, tensor)
+            except Unreadable:
+                continue
+            data = memoryview(raw(dense)).cast("B")
+            size = len(data) // tensor.shape[0]
+            return base64.b64encode(
+                b"".join(
+                    hashlib.sha256(data[at * size : (at + 1) * size]).digest()[:SHORT]
+                    for at in range(tensor.shape[0])
+                )
+            ).decode()
+    return ""
+
+
+def of_generators(torch: Any) -> dict[str, str]:
+    """Return the digests of the states of all random generators of this process."""
+    found = {"python": hashlib.sha256(repr(random.getstate()).encode()).hexdigest()[:32]}
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None:
+        name, keys, at, has, cached = numpy.get_state(legacy=True)
+        found["numpy"] = hashlib.sha256(f"{name}{at}{has}{cached!r}".encode() + keys.tobytes()).hexdigest()[
+            :32
+        ]
+    found["torch"] = of_tensor(torch, torch.get_rng_state()).hex()[:32]
+    if torch.cuda.is_initialized():
+        for number, state in enumerate(torch.cuda.get_rng_state_all()):
+            found[f"cuda:{number}"] = of_tensor(torch, state).hex()[:32]
+    return found

@@ -1,0 +1,181 @@
+"""Records, for a trace, what a program takes from outside of its own computation.
+
+Clocks, process numbers, addresses, random draws of Python and NumPy, seeds, the order of a folder's entries,
+opened files. Only calls that stand in the program itself count, not those of libraries. Each has its value's
+digest.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .places import here, is_users, text
+from .watching import Watcher
+
+MOST = 20_000
+"""Records of one kind in a process."""
+
+CLOCKS = (
+    *("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns"),
+    *("process_time", "process_time_ns", "thread_time"),
+)
+DRAWS = (
+    *("random", "uniform", "randint", "randrange", "choice", "choices", "sample", "shuffle", "gauss"),
+    *("normalvariate", "getrandbits", "randbytes", "betavariate", "expovariate", "triangular", "seed"),
+)
+NUMPY_DRAWS = (
+    *("rand", "randn", "random", "random_sample", "randint", "uniform", "normal", "choice", "shuffle"),
+    *("permutation", "standard_normal", "beta", "binomial", "exponential", "poisson", "seed", "default_rng"),
+)
+
+
+class Sources:
+    """Writes a record for each call that is watched."""
+
+    def __init__(self) -> None:
+        self._writer: Any = None
+        self._counts: dict[str, int] = {}
+        self._busy = False
+
+    def note(self, kind: str, name: str, value: Any) -> None:
+        """Record a value that came from outside, at the program's line that is calling."""
+        count = self._counts.get(kind, 0)
+        if self._busy or count >= MOST:
+            return
+        self._busy = True
+        try:
+            place = here(2, imports=False)
+            if place[0]:
+                self._counts[kind] = count + 1
+                shown = repr(value)
+                self.write(
+                    {
+                        "k": "source",
+                        "kind": kind,
+                        "name": name,
+                        "value": hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:32],
+                        "shown": shown[:60],
+                        "place": [*place, text(place)],
+                    }
+                )
+        finally:
+            self._busy = False
+
+    def write(self, record: dict[str, Any]) -> None:
+        """Write a record into this process's file."""
+        from .writing import shared  # noqa: PLC0415 -- json is imported by what needs it
+
+        shared().write(record)
+
+    def watch(self, owner: Any, names: tuple[str, ...], kind: str, shown: str = "") -> None:
+        """Replace functions of a module by ones that record what they give to the program itself."""
+        for name in names:
+            inner = getattr(owner, name, None)
+            if callable(inner):
+                label = f"{shown or getattr(owner, '__name__', '')}.{name}"
+                setattr(owner, name, self._wrapped(inner, label, kind))
+
+    def _wrapped(self, inner: Callable[..., Any], label: str, kind: str) -> Callable[..., Any]:
+        in_place = label.endswith("shuffle")
+
+        @functools.wraps(inner)
+        def wrapper(*arguments: Any, **keywords: Any) -> Any:
+            result = inner(*arguments, **keywords)
+            if is_users(sys._getframe(1).f_code.co_filename):
+                given = result
+                if kind == "seed" or label.endswith((".seed", ".default_rng", ".manual_seed")):
+                    given = arguments or tuple(keywords.values()) or ("none given", os.urandom(8))
+                elif in_place and arguments:
+                    given = list(arguments[0][:64])
+                self.note(kind, label, given)
+            return result
+
+        return wrapper
+
+
+def install(watcher: Watcher) -> None:
+    """Watch what is there, and what is imported later."""
+    sources = Sources()
+    sources.watch(time, CLOCKS, "clock")
+    sources.watch(os, ("getpid", "getppid"), "process")
+    sources.watch(os, ("urandom",), "entropy")
+    _listings(sources)
+    _addresses(sources)
+    watcher.after("random", lambda module: sources.watch(module, DRAWS, "draw"))
+    watcher.after("numpy.random", lambda module: sources.watch(module, NUMPY_DRAWS, "draw", "numpy.random"))
+    watcher.after("uuid", lambda module: sources.watch(module, ("uuid1", "uuid4"), "entropy"))
+    watcher.after(
+        "secrets",
+        lambda module: sources.watch(module, ("token_bytes", "token_hex", "randbelow", "choice"), "entropy"),
+    )
+    watcher.after("torch", lambda module: sources.watch(module, ("seed", "manual_seed"), "seed"))
+    sys.addaudithook(functools.partial(_audit, sources))
+
+
+def _listings(sources: Sources) -> None:
+    listing, scanning = os.listdir, os.scandir
+
+    @functools.wraps(listing)
+    def listdir(*arguments: Any) -> Any:
+        result = listing(*arguments)
+        sources.note("listing", "os.listdir", result)
+        return result
+
+    @functools.wraps(scanning)
+    def scandir(*arguments: Any) -> Any:
+        result = scanning(*arguments)
+        if not (arguments and isinstance(arguments[0], int)):
+            sources.note("listing", "os.scandir", listing(*arguments))
+        return result
+
+    setattr(os, "listdir", listdir)  # noqa: B010 -- these have many types
+    setattr(os, "scandir", scandir)  # noqa: B010
+
+
+def _addresses(sources: Sources) -> None:
+    import builtins  # noqa: PLC0415
+
+    address, hashed = builtins.id, builtins.hash
+
+    def id(value: Any, /) -> int:  # noqa: A001 -- it takes that one's place
+        found = address(value)
+        if is_users(sys._getframe(1).f_code.co_filename):
+            sources.note("address", "id", found)
+        return found
+
+    def hash(value: Any, /) -> int:  # noqa: A001
+        found = hashed(value)
+        if is_users(sys._getframe(1).f_code.co_filename):
+            sources.note("address", "hash", found)
+        return found
+
+    builtins.id, builtins.hash = id, hash
+
+
+def _audit(sources: Sources, event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open" and isinstance(arguments[0], str) and is_programs(arguments[0]):
+        sources.note("file", "open", arguments[0])
+
+
+_OTHERS = (
+    "/proc/",
+    "/sys/",
+    "/dev/",
+    "/usr/",
+    "/etc/",
+    "/run/reprobuild/",
+    os.environ.get("REPROBUILD_TWICE", "/proc/"),
+)
+
+
+def is_programs(path: str) -> bool:
+    """Whether a file is the program's own: not one of Python's, of the system's, of the recorder's, or a
+    temporary one.
+    """
+    return is_users(path) and not path.startswith(_OTHERS) and not path.startswith("/tmp/")  # noqa: S108 -- not used

@@ -1,0 +1,331 @@
+"""Records what each optimizer step and each call of a model computes, through torch's public global hooks.
+
+A ``step`` record has its parts in the order in which they came to be: batch, inputs and outputs of the
+model, loss, gradients, parameters, buffers, the optimizer's state and settings, random generators. A
+``call`` record is one of a top module with gradients turned off.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import os
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from . import digests
+from .names import Names
+from .watching import warn
+from .writing import Writer, shared
+
+MOST_PARTS = 512
+"""Parts of one record that are told one by one; the rest are folded into one."""
+MOST_RECORDS = 200_000
+MOST_ROWS = 4096
+SAMPLED = 16
+"""Parameters of which one value is kept, for distances between machines."""
+
+
+class Recorder:
+    """Holds what the hooks have seen since the last record."""
+
+    def __init__(self, torch: Any, writer: Writer, every: str) -> None:
+        self._torch, self._writer = torch, writer
+        self.names = Names()
+        self._modules = every == "module"
+        self._every = int(every) if every.isdecimal() else 1
+        self.ordinal = 0
+        self._steps = 0
+        self._depth = 0
+        self._parts: list[list[str]] = []
+        self._folded = hashlib.sha256()
+        self._losses: list[float] = []
+        self._optimizers: list[int] = []
+        self._told: dict[str, list[str]] = {}
+        self._parameters: dict[int, tuple[tuple[int, ...], list[str]]] = {}
+        self._spent = 0.0
+        self._last = time.perf_counter()
+        self.between: list[Callable[[int], object]] = []
+        """Called with the number of the next record after each; the trace turns itself on and off there."""
+
+    # --- what the hooks call ---
+
+    def batch(self, value: Any) -> None:
+        """A DataLoader gave a batch."""
+        self._part(
+            "batch", digests.of_value(self._torch, value).hex(), digests.rows(self._torch, value, MOST_ROWS)
+        )
+
+    def before_module(self, module: Any, arguments: Any) -> None:
+        """A module is called."""
+        self._depth += 1
+        if self._depth == 1:
+            self.names.add(module)
+            digest = digests.of_value(self._torch, arguments).hex()
+            self._part("inputs", digest, digests.rows(self._torch, arguments, MOST_ROWS))
+
+    def after_module(self, module: Any, result: Any, gradients: bool) -> None:  # noqa: FBT001 -- a hook
+        """A module has returned, or raised; ``gradients``: whether they were turned on."""
+        self._depth = max(0, self._depth - 1)
+        if self._modules and self._depth:
+            self._part(f"output of {self.names.module(module)}"[:300], self._digest(result), "")
+        elif not self._depth:
+            self._part("outputs", self._digest(result), "")
+            if not gradients:
+                self._record("call", {"of": type(module).__name__[:200]})
+
+    def loss(self, tensors: Any) -> None:
+        """A backward pass starts."""
+        found = digests.tensors_in(self._torch, tensors if isinstance(tensors, (list, tuple)) else [tensors])
+        self._part("loss", digests.of_value(self._torch, found).hex(), "")
+        for tensor in found:
+            if tensor.numel() == 1 and len(self._losses) < 64 and not tensor.is_complex():
+                self._losses.append(float(tensor.detach()))
+
+    def before_step(self, optimizer: Any) -> None:
+        """An optimizer is about to step."""
+        if id(optimizer) not in self._optimizers:
+            self._optimizers.append(id(optimizer))
+            held, self._parts = self._parts, []
+            self._state(optimizer, start=True)
+            self._record(
+                "start", {"optimizer": type(optimizer).__name__[:200], "which": self._which(optimizer)}
+            )
+            self._parts = held
+        if self._steps % self._every == 0:
+            parameters = _parameters(optimizer)
+            gradients = [parameter.grad for parameter in parameters]
+            self._group("gradients", self._names(optimizer, parameters), gradients)
+
+    def after_step(self, optimizer: Any) -> None:
+        """An optimizer has stepped."""
+        if self._steps % self._every == 0:
+            self._state(optimizer)
+        self._steps += 1
+        which = self._which(optimizer)
+        name = type(optimizer).__name__[:200]
+        self._record("step", {"n": self._steps - 1, "optimizer": name, "which": which})
+
+    # --- parts and records ---
+
+    def _digest(self, value: Any) -> str:
+        if hasattr(value, "__dataclass_fields__") or (hasattr(value, "keys") and not isinstance(value, dict)):
+            value = {
+                str(key): each for key, each in vars(value).items()
+            }  # such as the outputs of transformers
+        return digests.of_value(self._torch, value).hex()
+
+    def _which(self, optimizer: Any) -> int:
+        return self._optimizers.index(id(optimizer)) if id(optimizer) in self._optimizers else 0
+
+    def _part(self, name: str, digest: str, detail: str) -> None:
+        if len(self._parts) < MOST_PARTS:
+            self._parts.append([name, digest[:32], detail])
+        else:
+            self._folded.update(f"{name} {digest}".encode())
+
+    def _group(self, name: str, names: list[str], tensors: list[Any]) -> None:
+        digest, each = digests.of_group(self._torch, tensors)
+        if self._told.get(name) != names:
+            self._told[name] = names
+            self._writer.write({"k": "names", "group": name, "names": [text[:300] for text in names]})
+        self._part(name, digest, each)
+
+    def _state(self, optimizer: Any, *, start: bool = False) -> None:
+        parameters = _parameters(optimizer)
+        names = self._names(optimizer, parameters)
+        which = self._which(optimizer)
+        mark = f" of optimizer {which + 1}" if which else ""
+        self._group("parameters" + mark, names, parameters)
+        buffers = self.names.buffers()
+        if buffers:
+            self._group("buffers", [name for name, _ in buffers], [each for _, each in buffers])
+        told, tensors, rest = [], [], []
+        for name, parameter in zip(names, parameters, strict=True):
+            state = optimizer.state.get(parameter, {})
+            for key in sorted(state, key=str) if isinstance(state, dict) else ():
+                if isinstance(state[key], self._torch.Tensor):
+                    told.append(f"{key} of {name}")
+                    tensors.append(state[key])
+                else:
+                    rest.append((name, str(key), state[key]))
+        self._group("optimizer state" + mark, told, tensors)
+        settings = [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
+        self._part("optimizer settings", digests.of_value(self._torch, [settings, rest]).hex(), "")
+        if not start:
+            self._sample = self._sampled(parameters)
+        for generator, digest in digests.of_generators(self._torch).items():
+            self._part(f"random {generator}", digest, "")
+
+    def _sampled(self, parameters: list[Any]) -> str:
+        step = max(1, len(parameters) // SAMPLED)
+        values = [
+            float(each.detach().flatten()[each.numel() // 2])
+            for each in parameters[::step][:SAMPLED]
+            if each.numel() and not each.is_complex() and each.layout is self._torch.strided
+        ]
+        return base64.b64encode(struct.pack(f"<{len(values)}d", *values)).decode()
+
+    _sample = ""
+
+    def _names(self, optimizer: Any, parameters: list[Any]) -> list[str]:
+        ids = tuple(id(parameter) for parameter in parameters)
+        known = self._parameters.get(id(optimizer))
+        if known is not None and known[0] == ids:
+            return known[1]
+        by_id = self.names.parameters()
+        names = [
+            by_id.get(id(parameter), f"parameter {at} {tuple(parameter.shape)}")
+            for at, parameter in enumerate(parameters)
+        ]
+        self._parameters[id(optimizer)] = (ids, names)
+        return names
+
+    def _record(self, kind: str, facts: dict[str, Any]) -> None:
+        if self.ordinal >= MOST_RECORDS:
+            if self.ordinal == MOST_RECORDS:
+                self._writer.write({"k": "full"})
+            self.ordinal += 1
+            return
+        parts, self._parts = self._parts, []
+        if len(parts) >= MOST_PARTS:
+            parts = [*parts, ["more", self._folded.hexdigest()[:32], ""]]
+            self._folded = hashlib.sha256()
+        losses, self._losses = self._losses, []
+        now = time.perf_counter()
+        self._writer.write(
+            {
+                "k": kind,
+                **facts,
+                "parts": parts,
+                "loss": base64.b64encode(struct.pack(f"<{len(losses)}d", *losses)).decode(),
+                "sample": self._sample,
+                "wall": round(now - self._last, 6),
+                "spent": round(self._spent, 6),
+            }
+        )
+        self._sample, self._spent, self._last = "", 0.0, now
+        self.ordinal += 1
+        for act in self.between:
+            act(self.ordinal)
+
+    def timed(self, act: Callable[..., object]) -> Callable[..., None]:
+        """Return a hook that never raises, is blind to itself, and whose time is counted."""
+
+        @functools.wraps(act)
+        def hook(*arguments: Any) -> None:
+            start = time.perf_counter()
+            try:
+                with self.unseen():
+                    act(*arguments)
+            except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
+                warn(f"{act.__name__} is not recorded", error)
+                self._parts.append([f"not recorded: {act.__name__}", "", ""])
+            self._spent += time.perf_counter() - start
+
+        return hook
+
+    unseen: Callable[[], Any]
+    """Keeps the recorder's own operations out of a trace."""
+
+
+def _parameters(optimizer: Any) -> list[Any]:
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def install(torch: Any) -> None:
+    """Register the hooks, once torch is imported."""
+    from torch.nn.modules import module as modules  # noqa: PLC0415 -- there only now
+    from torch.optim import optimizer as optimizers  # noqa: PLC0415
+    from torch.utils.data import dataloader  # noqa: PLC0415
+
+    writer = shared()
+    writer.write({"k": "torch", **_facts(torch)})
+    recorder = Recorder(torch, writer, os.environ.get("REPROBUILD_TWICE_EVERY", "1"))
+    recorder.unseen = torch.no_grad
+    window = os.environ.get("REPROBUILD_TWICE_TRACE", "")
+    if window:
+        from .trace import install as trace  # noqa: PLC0415 -- only for a trace
+
+        trace(torch, recorder, writer, window)
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
+    before, after = recorder.timed(recorder.before_module), recorder.timed(recorder.after_module)
+
+    # Calls in threads of the program's own, as DataParallel's, come in no order that could be compared.
+    owner: list[int] = []
+
+    def mine() -> bool:
+        if not owner:
+            owner.append(threading.get_ident())
+        return owner[0] == threading.get_ident()
+
+    def before_module(module: Any, arguments: Any) -> None:
+        if not compiling() and mine():
+            before(module, arguments)
+
+    def after_module(module: Any, _: Any, result: Any) -> None:
+        if not compiling() and mine():
+            after(module, result, torch.is_grad_enabled())
+
+    modules.register_module_forward_pre_hook(before_module)
+    modules.register_module_forward_hook(after_module, always_call=True)
+    step, stepped = recorder.timed(recorder.before_step), recorder.timed(recorder.after_step)
+    first = optimizers.register_optimizer_step_pre_hook(lambda optimizer, *_: step(optimizer))
+    second = optimizers.register_optimizer_step_post_hook(lambda optimizer, *_: stepped(optimizer))
+    _before_call(torch.autograd, "backward", recorder.timed(recorder.loss))
+    # There is no public hook for what a loader gives; this one method is what all its iterators share.
+    _after_call(dataloader._BaseDataLoaderIter, "__next__", recorder.timed(recorder.batch))
+    at_exit(
+        writer,
+        [(optimizers._global_optimizer_pre_hooks, first), (optimizers._global_optimizer_post_hooks, second)],
+    )
+
+
+def at_exit(writer: Writer, hooks: list[tuple[Any, Any]]) -> None:
+    """Write a last record, which says whether the hooks are still in their places."""
+    import atexit  # noqa: PLC0415
+
+    def end() -> None:
+        writer.write({"k": "end", "hooks": all(handle.id in places for places, handle in hooks)})
+
+    atexit.register(end)
+
+
+def _facts(torch: Any) -> dict[str, Any]:
+    """Say what kind of machine this is, where other bits may be right."""
+    capability = getattr(torch.backends.cpu, "get_cpu_capability", lambda: "")()
+    return {
+        "torch": str(torch.__version__)[:100],
+        "python": sys.version.split()[0],
+        "threads": torch.get_num_threads(),
+        "cpu": f"{os.uname().machine} {capability}"[:100],
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+    }
+
+
+def _before_call(owner: Any, name: str, act: Callable[..., None]) -> None:
+    inner = getattr(owner, name)
+
+    @functools.wraps(inner)
+    def wrapper(*arguments: Any, **keywords: Any) -> Any:
+        act(arguments[0] if arguments else keywords.get("tensors"))
+        return inner(*arguments, **keywords)
+
+    setattr(owner, name, wrapper)
+
+
+def _after_call(owner: Any, name: str, act: Callable[..., None]) -> None:
+    inner = getattr(owner, name)
+
+    @functools.wraps(inner)
+    def wrapper(*arguments: Any, **keywords: Any) -> Any:
+        result = inner(*arguments, **keywords)
+        act(result)
+        return result
+
+    setattr(owner, name, wrapper)

@@ -1,0 +1,250 @@
+"""One ordered stream of torch's operations, around the step that parted: what went in and what came out.
+
+An operation's record has the digests of its inputs, and for each the record that made that memory; the
+digests of its outputs; the line of the program that called it, in a backward pass the line of the forward's;
+the path of the module. Outputs' values are kept beside, for their distance, as long as there is room.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from typing import Any
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from . import digests
+from .places import here, text
+from .watching import warn
+from .writing import Writer
+
+MOST = 300_000
+"""Operations of one process."""
+VALUES = 256 << 20
+"""Bytes of outputs that are kept, of one process."""
+ONE_VALUE = 8 << 20
+
+EMPTY = frozenset(
+    ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "empty_permuted")
+)
+"""They give memory as it is, so their outputs may differ."""
+OVERWRITING = frozenset(
+    (
+        *("fill_", "zero_", "copy_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_"),
+        *("log_normal_", "cauchy_", "geometric_"),
+    )
+)
+"""They use nothing of what the tensor that they write held before."""
+
+
+class Trace(TorchDispatchMode):  # type: ignore[misc]
+    """Records every operation while it is on."""
+
+    def __init__(self, torch: Any, names: Any, writer: Writer) -> None:
+        super().__init__()
+        self._torch, self._names, self._writer = torch, names, writer
+        self._count = 0
+        self._places: dict[tuple[str, int, str], int] = {}
+        self._forward: dict[int, tuple[int, str]] = {}
+        self._made: dict[int, int] = {}
+        self._values, self._room = -1, VALUES
+        self._lock = threading.RLock()
+        self.modules: list[Any] = []
+        self.hidden = 0
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        self._values, self._room, self._lock = -1, VALUES, threading.RLock()
+        self._count, self._places = 0, {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Record an operation, and do it."""
+        kwargs = kwargs or {}
+        if self.hidden or self._count >= MOST or func.namespace == "profiler":
+            return func(*args, **kwargs)
+        try:
+            before = self._before(func, args, kwargs)
+        except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
+            warn(f"{func} is not traced", error)
+            return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        try:
+            with self._lock:
+                self._after(func, before, args, kwargs, result)
+        except Exception as error:  # noqa: BLE001 -- as above
+            warn(f"{func} is not traced", error)
+        return result
+
+    def _before(self, func: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+        name = func._schema.name.rpartition("::")[2]
+        overwritten = (
+            {id(each) for each in self._written(func, args, kwargs)}
+            if self._overwrites(func, name)
+            else set()
+        )
+        inputs, plain = [], hashlib.sha256()
+        for value in (*args, *(kwargs[key] for key in sorted(kwargs))):
+            tensors = digests.tensors_in(self._torch, value)
+            for tensor in tensors:
+                if id(tensor) in overwritten:
+                    continue
+                inputs.append(
+                    [
+                        digests.of_tensor(self._torch, tensor).hex()[:16],
+                        self._made.get(self._memory(tensor), -1),
+                    ]
+                )
+            if not tensors:
+                plain.update(digests.of_value(self._torch, value))
+        if self._torch.Tag.nondeterministic_seeded in func.tags:
+            given = kwargs.get("generator")
+            state = given.get_state() if given is not None else self._torch.get_rng_state()
+            inputs.append([digests.of_tensor(self._torch, state).hex()[:16], -2])
+        node = getattr(self._torch._C, "_current_autograd_node", lambda: None)()
+        back = node is not None
+        known = self._forward.get(node._sequence_nr()) if node is not None else None
+        if known is None:
+            place = self._place()
+            module = self._names.module(self.modules[-1]) if self.modules else ""
+            if not back:
+                number = getattr(self._torch.autograd, "_get_sequence_nr", lambda: 0)() - 1
+                self._forward[number] = (place, module)
+        else:
+            place, module = known
+        return {
+            "k": "op",
+            "op": f"{name}.{func._overloadname}",
+            "in": inputs,
+            "plain": plain.hexdigest()[:16],
+            "place": place,
+            "module": module[:300],
+            "back": back,
+            "flag": self._torch.are_deterministic_algorithms_enabled(),
+            "thread": ""
+            if threading.current_thread() is threading.main_thread()
+            else threading.current_thread().name[:60],
+        }
+
+    def _after(self, func: Any, record: dict[str, Any], args: Any, kwargs: Any, result: Any) -> None:
+        name = func._schema.name.rpartition("::")[2]
+        empty = name in EMPTY
+        outputs = digests.tensors_in(self._torch, result)
+        # A view makes no memory: what made it stays the maker of its contents.
+        view = any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns)
+        written = [t for t in self._written(func, args, kwargs) if not any(t is each for each in outputs)]
+        found, kept, shapes = [], [], []
+        for tensor in (*outputs, *written):
+            found.append("" if empty else digests.of_tensor(self._torch, tensor).hex()[:16])
+            kept.append(-1 if empty else self._keep(tensor))
+            shapes.append(f"{str(tensor.dtype)[6:]}{list(tensor.shape)} {tensor.device}"[:120])
+            if not view:
+                self._made[self._memory(tensor)] = self._count
+        if not outputs:
+            found.append(digests.of_value(self._torch, result).hex()[:16])
+            kept.append(-1)
+            shapes.append(type(result).__name__)
+        self._writer.write(
+            {**record, "n": self._count, "out": found, "kept": kept, "shapes": shapes, "empty": empty}
+        )
+        self._count += 1
+        if self._count == MOST:
+            self._writer.write({"k": "full"})
+
+    def _overwrites(self, func: Any, name: str) -> bool:
+        overload = func._overloadname
+        return name in OVERWRITING or overload == "out" or overload.endswith("_out")
+
+    def _written(self, func: Any, args: Any, kwargs: Any) -> list[Any]:
+        found = []
+        for at, argument in enumerate(func._schema.arguments):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                value = args[at] if at < len(args) else kwargs.get(argument.name)
+                found += digests.tensors_in(self._torch, value)
+        return found
+
+    def _memory(self, tensor: Any) -> int:
+        try:
+            return int(tensor.untyped_storage().data_ptr())
+        except Exception:  # noqa: BLE001 -- sparse and other tensors without one storage
+            return id(tensor)
+
+    def _place(self) -> int:
+        place = here(3)
+        if place not in self._places:
+            self._places[place] = len(self._places)
+            self._writer.write({"k": "place", "n": len(self._places) - 1, "at": [*place, text(place)]})
+        return self._places[place]
+
+    def _keep(self, tensor: Any) -> int:
+        """Keep the values of an output; return where they are in the file of values, or -1."""
+        size = tensor.numel() * tensor.element_size()
+        if not tensor.is_floating_point() or not 0 < size <= min(ONE_VALUE, self._room):
+            return -1
+        data = bytes(digests.raw(digests.plain(self._torch, tensor)))
+        if self._values < 0:
+            path = self._writer.path()[:-5] + "values"
+            self._values = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        at = VALUES - self._room
+        os.write(self._values, data)
+        self._room -= size
+        return at
+
+
+class _Hidden:
+    """While inside, nothing is traced and no gradient is followed."""
+
+    def __init__(self, torch: Any, trace: Trace) -> None:
+        self._without, self._trace = torch.no_grad(), trace
+
+    def __enter__(self) -> None:
+        self._trace.hidden += 1
+        self._without.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self._without.__exit__(*error)
+        self._trace.hidden -= 1
+
+
+def install(torch: Any, recorder: Any, writer: Writer, window: str) -> None:
+    """Turn the trace on before the record FIRST and off after LAST of the window ``FIRST-LAST``."""
+    first, _, last = window.partition("-")
+    if not last:
+        return
+    trace = Trace(torch, recorder.names, writer)
+    recorder.unseen = lambda: _Hidden(torch, trace)
+    from torch.nn.modules import module as modules  # noqa: PLC0415 -- there only now
+
+    def called(module: Any, _: Any) -> None:
+        trace.modules.append(module)
+
+    def returned(*_: Any) -> None:
+        if trace.modules:
+            trace.modules.pop()
+
+    modules.register_module_forward_pre_hook(called)
+    modules.register_module_forward_hook(returned, always_call=True)
+    state = {"on": False}
+
+    def turn(ordinal: int) -> None:
+        on = int(first) <= ordinal <= int(last)
+        if on and not state["on"]:
+            trace.__enter__()
+        elif state["on"] and not on:
+            trace.__exit__(None, None, None)
+        state["on"] = on
+        if ordinal == int(last) + 1:
+            writer.write({"k": "traced"})
+
+    inner = threading.Thread.run
+
+    def run(thread: threading.Thread) -> None:
+        if not state["on"]:
+            inner(thread)
+            return
+        with trace:
+            inner(thread)
+
+    setattr(threading.Thread, "run", run)  # noqa: B010 -- its type is that of a method
+    recorder.between.append(turn)
+    turn(0)

@@ -1,0 +1,241 @@
+"""Where two runs part: the first moment, in the order of execution, that is not the same in both. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from .distance import of_values
+from .records import Moment, MomentPart, Stream
+from .written import WrittenFile
+
+ITEM = 8
+"""Bytes of the digest of a tensor or an item of a batch."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parting:
+    """The first thing in a process that differs between two runs."""
+
+    kind: Literal["value", "flow", "length", "process"]
+    """Another value; other things done; one went on longer; a process that only one run has."""
+    stream: str
+    moment: int
+    """The number of the record in its process, from 0."""
+    label: str
+    part: str
+    names: tuple[str, ...] = ()
+    """The tensors that differ, in the order of the model."""
+    of: int = 0
+    """How many the group has."""
+    items: tuple[int, ...] = ()
+    """The items of a batch that differ, by their index."""
+    reordered: bool = False
+    """Whether the batch has the same items in another order."""
+    equal: tuple[str, ...] = ()
+    """What of the same moment was equal before."""
+    generator: str = ""
+    """The random generator whose state differed first, if before this."""
+    generator_label: str = ""
+    told: str = ""
+    """For other kinds than ``value``: what each run did."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TimelineRow:
+    """One moment of both runs, for the page."""
+
+    label: str
+    parted: tuple[str, ...]
+    loss: tuple[float, float] | None
+    ulp: int | None
+    """The distance of the losses, or else of the parameters that were sampled."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EndDifference:
+    """Something that differs once the program has ended."""
+
+    what: str
+    told: str
+
+
+def pairs(one: Sequence[Stream], other: Sequence[Stream]) -> list[tuple[Stream | None, Stream | None]]:
+    """Return the processes of two runs side by side: by rank, worker, name and program, then by order."""
+    rows: dict[tuple[tuple[str, ...], int], list[Stream | None]] = {}
+    for side, streams in enumerate((one, other)):
+        seen: Counter[tuple[str, ...]] = Counter()
+        for stream in streams:
+            row = rows.setdefault((stream.key, seen[stream.key]), [None, None])
+            row[side] = stream
+            seen[stream.key] += 1
+    return [(row[0], row[1]) for row in rows.values()]
+
+
+def first_parting(one: Sequence[Stream], other: Sequence[Stream]) -> Parting | None:
+    """Return where two runs part first: the earliest moment of all processes, the first process among
+    equals.
+    """
+    found = [parting for a, b in pairs(one, other) if (parting := _part_of(a, b)) is not None]
+    return min(found, key=lambda parting: parting.moment, default=None)
+
+
+def _part_of(one: Stream | None, other: Stream | None) -> Parting | None:
+    if one is None or other is None:
+        there = one or other
+        if there is None or not there.moments:
+            return None
+        run = "1" if one is not None else "2"
+        told = f"only run {run} has the process {there.label or ' '.join(there.argv[:1]) or 'without a name'}"
+        return Parting(
+            kind="process", stream=there.label, moment=0, label=there.moments[0].label, part="", told=told
+        )
+    generator = label = ""
+    for number, (a, b) in enumerate(zip(one.moments, other.moments, strict=False)):
+        if a.label != b.label:
+            before = one.moments[number - 1].label if number else "the start"
+            told = f"after {before}, run 1 came to {a.label}, run 2 to {b.label}"
+            return Parting(
+                kind="flow", stream=one.label, moment=number, label=a.label, part="", told=told,
+                generator=generator, generator_label=label,
+            )  # fmt: skip
+        parting = _in_moment(a, b, number, one.label)
+        if parting is not None:
+            return replace(parting, generator=generator, generator_label=label)
+        if not generator:
+            generator = next((x.name[7:] for x, y in _randoms(a, b) if x.digest != y.digest), "")
+            label = a.label if generator else ""
+    if len(one.moments) != len(other.moments):
+        shorter, longer = sorted((one, other), key=lambda stream: len(stream.moments))
+        at = len(shorter.moments)
+        runs = ("1", "2") if shorter is one else ("2", "1")
+        told = f"run {runs[0]} ended there, run {runs[1]} went on to {longer.moments[at].label}"
+        before = shorter.moments[-1].label if at else "the start"
+        return Parting(
+            kind="length", stream=one.label, moment=at, label=before, part="", told=told,
+            generator=generator, generator_label=label,
+        )  # fmt: skip
+    return None
+
+
+def _randoms(a: Moment, b: Moment) -> list[tuple[MomentPart, MomentPart]]:
+    return [
+        (x, y)
+        for x, y in zip(a.parts, b.parts, strict=False)
+        if x.name == y.name and x.name.startswith("random ")
+    ]
+
+
+def _in_moment(a: Moment, b: Moment, number: int, stream: str) -> Parting | None:
+    equal: list[str] = []
+    # A generator that nobody seeded is in another state in every run, and matters only if something draws.
+    first, second = ([p for p in m.parts if not p.name.startswith("random ")] for m in (a, b))
+    for x, y in zip(first, second, strict=False):
+        if x.name != y.name:
+            told = f"run 1 went on with {x.name}, run 2 with {y.name}"
+            return Parting(
+                kind="flow", stream=stream, moment=number, label=a.label, part=x.name, equal=tuple(equal),
+                told=told,
+            )  # fmt: skip
+        if x.digest != y.digest:
+            rows, reordered = _items(x, y)
+            names = a.names.get(x.name, ())
+            grouped = len(names) * ITEM == len(x.detail)
+            return Parting(
+                kind="value", stream=stream, moment=number, label=a.label, part=x.name,
+                names=tuple(names[at] for at in rows) if grouped else (), of=len(names),
+                items=() if grouped else rows, reordered=reordered and not grouped, equal=tuple(equal),
+            )  # fmt: skip
+        equal.append(x.name)
+    if len(first) != len(second):
+        return Parting(
+            kind="flow", stream=stream, moment=number, label=a.label, part="", equal=tuple(equal),
+            told=f"run 1 did {len(first)} things there, run 2 {len(second)}",
+        )  # fmt: skip
+    return None
+
+
+def _items(x: MomentPart, y: MomentPart) -> tuple[tuple[int, ...], bool]:
+    one, other = ([p.detail[i : i + ITEM] for i in range(0, len(p.detail), ITEM)] for p in (x, y))
+    if len(one) != len(other):
+        return (), False
+    return tuple(i for i, (p, q) in enumerate(zip(one, other, strict=True)) if p != q), sorted(one) == sorted(
+        other
+    )
+
+
+def timeline(one: Stream, other: Stream) -> list[TimelineRow]:
+    """Return what parted at each moment that both runs have, and how far."""
+    rows = []
+    for a, b in zip(one.moments, other.moments, strict=False):
+        parted = tuple(
+            dict.fromkeys(
+                x.name
+                for x, y in zip(a.parts, b.parts, strict=False)
+                if x.name != y.name or x.digest != y.digest
+            )
+        )
+        loss = (a.losses[-1], b.losses[-1]) if a.losses and b.losses else None
+        distances = [of_values(a.losses, b.losses), of_values(a.sample, b.sample)]
+        rows.append(
+            TimelineRow(
+                label=a.label,
+                parted=parted,
+                loss=loss,
+                ulp=next((found for found in distances if found is not None), None),
+            )
+        )
+    return rows
+
+
+def lines_apart(one: Sequence[str], other: Sequence[str], what: str, *, many: bool) -> EndDifference | None:
+    """Compare masked lines; with ``many`` processes, which print when they come to it, in any order."""
+    if list(one) == list(other) or (many and Counter(one) == Counter(other)):
+        return None
+    number = next(
+        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+    shown = [repr(lines[number][:160]) if number < len(lines) else "nothing" for lines in (one, other)]
+    return EndDifference(
+        what=f"line {number + 1} of {what}", told=f"run 1 wrote {shown[0]}, run 2 {shown[1]}"
+    )
+
+
+def files_apart(one: Sequence[WrittenFile], other: Sequence[WrittenFile]) -> list[EndDifference]:
+    """Compare what two runs wrote. Files of one masked path are compared in their order."""
+    found: list[EndDifference] = []
+    sides: list[Mapping[str, list[WrittenFile]]] = []
+    for files in (one, other):
+        by_path: dict[str, list[WrittenFile]] = defaultdict(list)
+        for file in files:
+            by_path[file.path].append(file)
+        sides.append(by_path)
+    for path in sorted(sides[0].keys() | sides[1].keys()):
+        first, second = sides[0].get(path, []), sides[1].get(path, [])
+        if len(first) != len(second):
+            told = f"run 1 wrote {len(first)} of that name, run 2 {len(second)}"
+            found.append(EndDifference(what=f"file {path}", told=told))
+            continue
+        found += [d for a, b in zip(first, second, strict=True) if (d := _file_apart(a, b)) is not None]
+    return found
+
+
+def _file_apart(one: WrittenFile, other: WrittenFile) -> EndDifference | None:
+    if one.digest == other.digest:
+        return None
+    if one.lines is not None and other.lines is not None:
+        return lines_apart(one.lines, other.lines, f"file {one.path}", many=False)
+    if one.tensors and other.tensors:
+        names = [n for n in one.tensors if one.tensors[n] != other.tensors.get(n)]
+        names += [n for n in other.tensors if n not in one.tensors]
+        if not names:
+            return None  # the same tensors, in an archive with another time stamp, for example
+        told = f"{len(names)} of {len(one.tensors)} tensors differ, the first is {names[0]!r}"
+        return EndDifference(what=f"file {one.path}", told=told)
+    if one.size != other.size:
+        return EndDifference(
+            what=f"file {one.path}", told=f"run 1 wrote {one.size} bytes, run 2 {other.size}"
+        )
+    return EndDifference(what=f"file {one.path}", told=f"{one.size} bytes, not the same in both")

@@ -1,0 +1,151 @@
+"""What is known about a cause: why it gives other values, and the remedy, each with its source. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_DOCUMENTED = "PyTorch's documentation of torch.use_deterministic_algorithms"
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Why something does not repeat, what to do about it, and who says so."""
+
+    why: str
+    remedy: str
+    source: str
+
+
+_FLAG = Remedy(
+    "it adds up in the order in which threads come to it, unless deterministic algorithms are on",
+    "keep torch.use_deterministic_algorithms(True), which the image turns on",
+    _DOCUMENTED,
+)
+_NONE = Remedy(
+    "PyTorch has no deterministic algorithm for it on a GPU",
+    "use another operation, or compute this one on the CPU",
+    _DOCUMENTED,
+)
+
+_ATOMIC = (
+    *(
+        "index_put",
+        "_index_put_impl",
+        "index_add",
+        "index_copy",
+        "put",
+        "scatter_add",
+        "scatter_reduce",
+        "scatter",
+    ),
+    *("gather", "index_select", "repeat_interleave", "embedding_dense_backward", "embedding_bag"),
+    *("_embedding_bag", "bincount", "cumsum", "convolution", "convolution_backward", "cudnn_convolution"),
+    *("mm", "bmm", "addmm", "baddbmm", "upsample_bilinear2d_backward", "upsample_linear1d_backward"),
+    *("replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward"),
+    *("reflection_pad1d_backward", "index_reduce", "index_add_", "histc", "kthvalue", "median"),
+)
+_WITHOUT = (
+    *("avg_pool3d_backward", "_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward"),
+    *("max_pool3d_with_indices_backward", "adaptive_max_pool2d_backward", "fractional_max_pool2d_backward"),
+    *("fractional_max_pool3d_backward", "max_unpool2d", "max_unpool3d", "nll_loss2d_forward"),
+    *("upsample_trilinear3d_backward", "upsample_bicubic2d_backward", "reflection_pad2d_backward"),
+    *(
+        "reflection_pad3d_backward",
+        "_embedding_bag_dense_backward",
+        "_ctc_loss_backward",
+        "grid_sampler_2d_backward",
+    ),
+    *("grid_sampler_3d_backward", "adaptive_avg_pool2d_backward", "put_"),
+)
+
+OPERATIONS: dict[str, Remedy] = {**dict.fromkeys(_ATOMIC, _FLAG), **dict.fromkeys(_WITHOUT, _NONE)}
+
+COLLECTIVE = Remedy(
+    "a collective adds the ranks' values in an order that depends on its algorithm and on who comes first",
+    "fix the algorithm (for NCCL: NCCL_ALGO=Ring and NCCL_PROTO=Simple), and the number of ranks",
+    "NCCL's documentation of its environment variables",
+)
+UNKNOWN = Remedy(
+    "it is not in PyTorch's list of nondeterministic operations",
+    ("look for another thread that writes into its tensors, a kernel of your own, or another library"),
+    _DOCUMENTED,
+)
+UNINITIALISED = Remedy(
+    "the memory was read before anything was written into it, and holds what was there before",
+    "use torch.zeros, or write every element first; REPROBUILD_FILL=1 fills new memory with NaN",
+    "PyTorch's documentation of torch.empty",
+)
+RANDOM = Remedy(
+    "the generator that it draws from was in another state",
+    "seed it at the start: torch.manual_seed(SEED), or REPROBUILD_SEED in the image's request",
+    "PyTorch's notes on reproducibility",
+)
+ORDER = Remedy(
+    "the data came in another order",
+    "give the DataLoader a seeded generator (torch.Generator().manual_seed(SEED)), and sort names and sets",
+    "PyTorch's notes on reproducibility",
+)
+OUTSIDE = Remedy(
+    "the value did not come from an operation of torch that was recorded",
+    (
+        "follow this line back: a clock, a process number, a set's order, a file, NumPy, or another thread "
+        "gave it"
+    ),
+    "the trace of both runs",
+)
+FLOW = Remedy(
+    "the program took another branch, or went through something in another order",
+    "follow this line back: a set's order, a dictionary filled by threads, or a time limit decides it",
+    "the trace of both runs",
+)
+
+SOURCES: dict[str, Remedy] = {
+    "clock": Remedy(
+        "a clock gives another value in every run",
+        "compute nothing from it; for a time limit, count steps instead",
+        "Python's documentation of time",
+    ),
+    "process": Remedy(
+        "a process's number is another one in every run",
+        "seed with a constant, or with the rank",
+        "Python's documentation of os.getpid",
+    ),
+    "entropy": Remedy(
+        "it comes from the system's random numbers, which cannot be seeded",
+        "draw from a seeded generator",
+        "Python's documentation of os.urandom",
+    ),
+    "listing": Remedy(
+        "a file system lists entries in an order of its own",
+        "sort them: sorted(os.listdir(…))",
+        "Python's documentation of os.listdir",
+    ),
+    "address": Remedy(
+        "an address in memory, and a hash made of one, differ in every run",
+        "use a name or a number as the key",
+        "Python's documentation of id",
+    ),
+    "draw": Remedy(
+        "this generator was not seeded, or something else drew from it before",
+        "seed it: random.seed(SEED), numpy.random.seed(SEED), in a DataLoader's workers by worker_init_fn",
+        "PyTorch's notes on reproducibility",
+    ),
+    "seed": Remedy(
+        "a generator was seeded with another value in each run",
+        "seed it with a constant",
+        "PyTorch's notes on reproducibility",
+    ),
+    "file": Remedy(
+        "other files were opened, or in another order",
+        "sort the names before you read",
+        "the trace of both runs",
+    ),
+}
+
+
+def of_operation(name: str) -> Remedy:
+    """Return what is known about an operation of torch whose inputs were equal and whose output was not."""
+    base = name.partition(".")[0]
+    if base.startswith(("allreduce", "all_reduce", "reduce_scatter", "_allreduce", "reduce_")):
+        return COLLECTIVE
+    return OPERATIONS.get(base) or OPERATIONS.get(base.rstrip("_")) or UNKNOWN

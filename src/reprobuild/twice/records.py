@@ -1,0 +1,362 @@
+"""Reads what the recorder in a run wrote. These are a stranger's bytes: bounded, and parsed strictly.
+
+The format is that of ``in_image/twice``: a file a process, a record a line. A record that is not as it
+should be is a `RepeatError`; nothing of a record is ever executed or unpickled.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from ..errors import RepeatError
+from ..host.home import open_regular
+
+MOST_FILES = 512
+MOST_BYTES = 4 << 30
+"""Of all files of a run together."""
+LONGEST = 64 << 20
+"""Bytes of a line."""
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MomentPart:
+    """One thing that a step computed."""
+
+    name: str
+    digest: str
+    detail: bytes
+    """Eight bytes for each tensor of a group, or for each item of a batch."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Moment:
+    """What was recorded at once: a step of an optimizer, the state before its first, or a model's call."""
+
+    kind: str
+    label: str
+    parts: tuple[MomentPart, ...]
+    names: Mapping[str, tuple[str, ...]]
+    """The names of a group's tensors, by the group's name."""
+    losses: tuple[float, ...]
+    sample: tuple[float, ...]
+    wall: float
+    """Seconds since the moment before."""
+    spent: float
+    """Seconds of those that the recorder took."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramLine:
+    """A line of the user's program."""
+
+    file: str
+    line: int
+    function: str
+    text: str
+
+    def __str__(self) -> str:
+        """Return it as compilers write it, without the text."""
+        return f"{self.file}:{self.line}" if self.file else "a place outside of the program"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Operation:
+    """One operation of torch in a trace."""
+
+    name: str
+    inputs: tuple[tuple[str, int], ...]
+    """The digest of each, and the number of the operation that made it; -1: none, -2: a random generator."""
+    plain: str
+    """The digest of the arguments that are no tensors."""
+    outputs: tuple[str, ...]
+    kept: tuple[int, ...]
+    """Where the values of each output are in the file of values; -1: not kept."""
+    shapes: tuple[str, ...]
+    place: ProgramLine
+    module: str
+    backward: bool
+    deterministic: bool
+    thread: str
+    empty: bool
+    """Whether it gives memory as it is, which may hold anything."""
+    moment: int
+    sources: int
+    """How many records of sources came before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A value that the program took from outside of its own computation."""
+
+    kind: str
+    name: str
+    value: str
+    shown: str
+    place: ProgramLine
+
+
+@dataclass(kw_only=True, slots=True)
+class Stream:
+    """What one process recorded, in its order."""
+
+    rank: str
+    worker: str
+    process: str
+    argv: tuple[str, ...]
+    values: Path
+    torch: Mapping[str, str] = field(default_factory=dict)
+    moments: list[Moment] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    calls: int = 0
+    cut: bool = False
+    """Whether there was more than the recorder writes."""
+    hooks: bool | None = None
+    """Whether the recorder's hooks were in place at the end; None: it did not get there."""
+
+    @property
+    def label(self) -> str:
+        """Name the process for a reader; empty for the only one of a program."""
+        words = [f"rank {self.rank}"] if self.rank else []
+        words += [f"data worker {self.worker}"] if self.worker else []
+        if not self.worker and self.process != "MainProcess":
+            words.append(self.process)
+        return ", ".join(words)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What it has in common with the same process of another run."""
+        return (self.rank, self.worker, self.process, *self.argv[:1])
+
+
+_KEYS: Mapping[str, frozenset[str]] = {
+    "process": frozenset(("k", "format", "rank", "worker", "name", "argv")),
+    "torch": frozenset(("k", "torch", "python", "threads", "cpu", "deterministic")),
+    "names": frozenset(("k", "group", "names")),
+    "start": frozenset(("k", "optimizer", "which", "parts", "loss", "sample", "wall", "spent")),
+    "step": frozenset(("k", "n", "optimizer", "which", "parts", "loss", "sample", "wall", "spent")),
+    "call": frozenset(("k", "of", "parts", "loss", "sample", "wall", "spent")),
+    "place": frozenset(("k", "n", "at")),
+    "op": frozenset(
+        (
+            *("k", "op", "in", "plain", "place", "module", "back", "flag", "thread", "n", "out", "kept"),
+            *("shapes", "empty"),
+        )
+    ),
+    "source": frozenset(("k", "kind", "name", "value", "shown", "place")),
+    "end": frozenset(("k", "hooks")),
+    "traced": frozenset(("k",)),
+    "full": frozenset(("k",)),
+}
+
+_HEX = re.compile(r"[0-9a-f]{0,64}")
+
+
+def read_records(folder: Path) -> list[Stream]:
+    """Return what the processes of a run recorded, in the order of their first records. Raises
+    `RepeatError`.
+    """
+    paths = sorted(path for path in folder.iterdir() if path.name.endswith(".jsonl"))
+    if len(paths) > MOST_FILES:
+        raise RepeatError(
+            f"the program recorded in {len(paths)} processes; {MOST_FILES} are the most that can be compared"
+        )
+    left = MOST_BYTES
+    streams = []
+    for path in paths:
+        try:
+            with _opened(path) as file:
+                streams.append(_stream(_lines(file, left), path.with_suffix(".values")))
+                left -= file.tell()
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise RepeatError(
+                f"the records of a run cannot be read: {path.name}: {error}",
+                hint="a program that writes into /run/reprobuild/records itself cannot be compared",
+            ) from None
+    return [stream for stream in streams if stream is not None]
+
+
+def _opened(path: Path) -> IO[bytes]:
+    if path.is_symlink():  # it could lead out of the folder
+        raise ValueError("it is a link")
+    return open_regular(path)
+
+
+def _lines(file: Any, left: int) -> Iterator[dict[str, Any]]:
+    while line := file.readline(LONGEST):
+        left -= len(line)
+        if not line.endswith(b"\n"):
+            if len(line) == LONGEST:
+                raise ValueError("a line is too long")
+            return  # the process was killed while it wrote its last
+        if left < 0:
+            raise ValueError(f"a run's records are larger than {MOST_BYTES >> 30} GiB")
+        record = json.loads(line)
+        if not isinstance(record, dict) or record.keys() != _KEYS.get(record.get("k", ""), ()):
+            raise ValueError("a record has other keys than it should")
+        yield record
+
+
+def _stream(records: Iterator[dict[str, Any]], values: Path) -> Stream | None:
+    first = next(records, None)
+    if first is None:
+        return None
+    if first["k"] != "process" or first["format"] != FORMAT:
+        raise ValueError("the first record is not that of a process")
+    stream = Stream(
+        rank=_text(first["rank"], 20),
+        worker=_text(first["worker"], 20),
+        process=_text(first["name"]),
+        argv=tuple(_text(word) for word in _list(first["argv"], 20)),
+        values=values,
+    )
+    names: dict[str, tuple[str, ...]] = {}
+    places: dict[int, ProgramLine] = {}
+    for record in records:
+        match record["k"]:
+            case "torch":
+                stream.torch = {key: _text(str(value)) for key, value in record.items() if key != "k"}
+            case "names":
+                group = tuple(_text(name, 300) for name in _list(record["names"], 1 << 20))
+                names = {**names, _text(record["group"]): group}
+            case "start" | "step" | "call":
+                stream.moments.append(_moment(record, names, stream))
+            case "place" | "op" | "source":
+                _traced(record, places, stream)
+            case "end":
+                stream.hooks = _bool(record["hooks"])
+            case "full":
+                stream.cut = True
+            case "traced":
+                pass
+            case _:
+                raise ValueError("a process is described more than once")
+    return stream
+
+
+def _traced(record: Mapping[str, Any], places: dict[int, ProgramLine], stream: Stream) -> None:
+    match record["k"]:
+        case "place":
+            places[_int(record["n"])] = _place(record["at"])
+        case "op":
+            stream.operations.append(_operation(record, places, stream))
+        case _:
+            texts = (
+                _text(record["kind"]),
+                _text(record["name"]),
+                _hex(record["value"]),
+                _text(record["shown"]),
+            )
+            stream.sources.append(Source(*texts, _place(record["place"])))
+
+
+def _moment(record: Mapping[str, Any], names: Mapping[str, tuple[str, ...]], stream: Stream) -> Moment:
+    kind = record["k"]
+    if kind == "call":
+        stream.calls += 1
+        label = f"call {stream.calls - 1} of {_text(record['of'])}"
+    else:
+        which = _int(record["which"])
+        optimizer = _text(record["optimizer"]) + (f", optimizer {which + 1}" if which else "")
+        label = (
+            f"step {_int(record['n'])} ({optimizer})" if kind == "step" else f"the first step of {optimizer}"
+        )
+    return Moment(
+        kind=kind,
+        label=label,
+        parts=tuple(_part(part) for part in _list(record["parts"], 4096)),
+        names=names,
+        losses=_floats(record["loss"]),
+        sample=_floats(record["sample"]),
+        wall=_seconds(record["wall"]),
+        spent=_seconds(record["spent"]),
+    )
+
+
+def _part(value: Any) -> MomentPart:
+    name, digest, detail = _list(value, 3)
+    return MomentPart(_text(name, 400), _hex(digest), _bytes(detail))
+
+
+def _operation(record: Mapping[str, Any], places: Mapping[int, ProgramLine], stream: Stream) -> Operation:
+    return Operation(
+        name=_text(record["op"]),
+        inputs=tuple((_hex(digest), _int(made)) for digest, made in _list(record["in"], 1 << 16)),
+        plain=_hex(record["plain"]),
+        outputs=tuple(_hex(digest) for digest in _list(record["out"], 1 << 16)),
+        kept=tuple(_int(at) for at in _list(record["kept"], 1 << 16)),
+        shapes=tuple(_text(shape) for shape in _list(record["shapes"], 1 << 16)),
+        place=places[_int(record["place"])],
+        module=_text(record["module"], 300),
+        backward=_bool(record["back"]),
+        deterministic=_bool(record["flag"]),
+        thread=_text(record["thread"]),
+        empty=_bool(record["empty"]),
+        moment=len(stream.moments),
+        sources=len(stream.sources),
+    )
+
+
+def _place(value: Any) -> ProgramLine:
+    file, line, function, text = _list(value, 4)
+    return ProgramLine(_text(file, 300), _int(line), _text(function), _text(text, 300))
+
+
+def _text(value: Any, most: int = 200) -> str:
+    if not isinstance(value, str) or len(value) > most:
+        raise ValueError("a text is none, or too long")
+    return value
+
+
+def _hex(value: Any) -> str:
+    if not isinstance(value, str) or _HEX.fullmatch(value) is None:
+        raise ValueError("a digest is none")
+    return value
+
+
+def _int(value: Any) -> int:
+    if type(value) is not int or not -(2**62) < value < 2**62:
+        raise ValueError("a number is none")
+    return value
+
+
+def _bool(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError("expected true or false")
+    return value
+
+
+def _list(value: Any, most: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) > most:
+        raise ValueError("a list is none, or too long")
+    return value
+
+
+def _bytes(value: Any) -> bytes:
+    try:
+        return base64.b64decode(_text(value, LONGEST), validate=True)
+    except binascii.Error:
+        raise ValueError("expected base64") from None
+
+
+def _floats(value: Any) -> tuple[float, ...]:
+    data = _bytes(value)
+    if len(data) % 8:
+        raise ValueError("values are cut short")
+    return struct.unpack(f"<{len(data) // 8}d", data)
+
+
+def _seconds(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError("a time is none")
+    return float(value)

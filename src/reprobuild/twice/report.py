@@ -1,0 +1,294 @@
+"""What came of it, for a reader and for a program: the verdict in one line first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from .causes import Cause
+from .compare import EndDifference, Parting, TimelineRow, pairs, timeline
+from .distance import ENDLESS
+from .masks import NAMES
+from .runs import Comparison, status_text
+from .written import LEFT_OUT
+
+Verdict = Literal["repeats", "parts", "unfinished"]
+
+
+def verdict(found: Comparison) -> Verdict:
+    """Return ``unfinished`` for runs that are equal but did not end well, of which nothing is proven."""
+    if found.parting is not None or found.ends:
+        return "parts"
+    return "repeats" if found.runs[0].status == 0 else "unfinished"
+
+
+def verdict_line(found: Comparison) -> str:
+    """Return the verdict in one line."""
+    what = counted(found)
+    match verdict(found):
+        case "repeats":
+            return f"repeats bit for bit ({what})"
+        case "unfinished":
+            return f"{status_text(found.runs[0].status)} in each run; until then it repeats ({what})"
+        case "parts":
+            if found.parting is None:
+                first = found.ends[0]
+                return f"parts at its end: {first.what}: {first.told}; {_equal_until_then(found)}"
+            return f"parts at {_where(found.parting)}"
+
+
+def counted(found: Comparison) -> str:
+    """Say what was compared."""
+    run = found.runs[0]
+    kinds = {"step": 0, "call": 0}
+    for stream in run.streams:
+        for moment in stream.moments:
+            if moment.kind in kinds:
+                kinds[moment.kind] += 1
+    ranks = {stream.rank for stream in run.streams if stream.rank and stream.moments}
+    words = [f"{len(found.runs)} runs", _number(kinds["step"], "step")]
+    words += [_number(kinds["call"], "call") + " of models without gradients"] if kinds["call"] else []
+    words += [f"{len(ranks)} ranks"] if len(ranks) > 1 else []
+    words += [_number(sum(map(bool, run.stdout)), "line") + " of output", _number(len(run.files), "file")]
+    return ", ".join(words)
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _equal_until_then(found: Comparison) -> str:
+    steps = sum(len(stream.moments) for stream in found.runs[0].streams)
+    return (
+        f"all {_number(steps, 'step')} before were equal"
+        if steps
+        else "it took no step that could be compared"
+    )
+
+
+def _where(parting: Parting) -> str:
+    who = f" of {parting.stream}" if parting.stream else ""
+    if parting.kind != "value":
+        return f"{parting.label}{who}: {parting.told}"
+    text = f"{parting.label}{who}: {_what(parting)}"
+    equal = list(dict.fromkeys(parting.equal))
+    if equal:
+        it = "it" if len(parting.names) < 2 else "them"
+        text += f"; {_listed(equal)} before {it} {'was' if len(equal) == 1 else 'were'} equal"
+    return text
+
+
+def _what(parting: Parting) -> str:
+    if parting.names:
+        more = len(parting.names) - 1
+        rest = f" and {more} more of {parting.of}" if more else ""
+        return f"{parting.part} of `{parting.names[0]}`{rest}"
+    if parting.items:
+        if parting.reordered:
+            return f"{parting.part}: the same items in another order, from item {parting.items[0]} on"
+        return f"{parting.part}: item {parting.items[0]} ({_number(len(parting.items), 'item')} differ)"
+    return parting.part
+
+
+def _listed(words: list[str]) -> str:
+    shown = words[:6] + (["more"] if len(words) > 6 else [])
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def rows(found: Comparison) -> list[tuple[str, str]]:
+    """Return the lines of the report below the verdict: heading and text."""
+    lines: list[tuple[str, str]] = []
+    if found.cause is not None:
+        lines += list(_cause_rows(found.cause))
+    elif found.traced:
+        lines.append(("cause", _not_caught(found)))
+    if _draws(found) and found.parting is not None:
+        text = f"that of {found.parting.generator} was in another state at {found.parting.generator_label}"
+        lines.append(("random generator", text))
+    if verdict(found) == "parts":
+        start = 0 if found.parting is not None else 1
+        lines += [("also", f"{end.what}: {end.told}") for end in found.ends[start : start + 5]]
+        if len(found.ends) > start + 5:
+            lines.append(("also", f"{len(found.ends) - start - 5} more differences at the end"))
+    if found.runs[0].status != 0 and found.runs[0].last:
+        said = found.runs[0].last.splitlines()
+        lines += [("" if number else "it said", line) for number, line in enumerate(said)]
+    lines += [("note", note) for note in notes(found)]
+    lines.append(("compared", counted(found)))
+    lines.append(("cost", cost(found)))
+    masks = ", ".join(NAMES)
+    lines.append(("masked", f"{masks}, in output, texts and names of files"))
+    return lines
+
+
+def _draws(found: Comparison) -> bool:
+    """Whether a generator that differed before may be why; most differ in each run, and nobody draws."""
+    of_data = found.cause is None or found.cause.kind in ("random", "flow")
+    return found.parting is not None and bool(found.parting.generator) and of_data
+
+
+def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
+    where = f"{cause.place}" + (f": `{cause.place.text}`" if cause.place.text else "")
+    if cause.kind == "source":
+        yield "from outside", cause.told
+    else:
+        label = {
+            "operation": "first operation",
+            "uninitialised": "first operation",
+            "random": "first draw",
+            "outside": "value from outside",
+            "flow": "other path",
+        }[cause.kind]
+        direction = " in the backward pass" if cause.backward else ""
+        module = f" of `{cause.module}`" if cause.module else ""
+        who = f" on {cause.stream}" if cause.stream else ""
+        thread = f" in thread {cause.thread}" if cause.thread else ""
+        yield label, f"{cause.operation}{direction}{module}{who}{thread}, {where}"
+        yield "", cause.told + (f"; {ulp_text(cause.ulp)} at most" if cause.ulp is not None else "")
+    for candidate in cause.candidates:
+        gave = f"{candidate.name} gave {candidate.values[0]} and {candidate.values[1]}"
+        yield "from outside", f"{gave} at {candidate.place}: `{candidate.place.text}`"
+    yield "why", f"{cause.remedy.why} ({cause.remedy.source})"
+    if cause.kind == "operation" and not cause.deterministic:
+        yield "", "deterministic algorithms were turned off when it ran"
+    yield "remedy", cause.remedy.remedy
+
+
+def _not_caught(found: Comparison) -> str:
+    pairs_made = _number(found.traced, "pair")
+    return (
+        f"seen once, not caught again: {pairs_made} of runs with a trace did not part there;"
+        " run it again, or with --times 5"
+    )
+
+
+def ulp_text(distance: int | None) -> str:
+    """Return a distance for a reader."""
+    if distance is None:
+        return ""
+    return "endless (a number and no number)" if distance >= ENDLESS else f"{distance} ULP"
+
+
+def notes(found: Comparison) -> list[str]:
+    """Say what could not be seen, and what differed without an effect."""
+    streams = found.runs[0].streams
+    result = []
+    if not any(stream.torch for stream in streams):
+        result.append("no process imported torch; exit status, output and files were compared")
+    elif not any(moment.kind == "step" for stream in streams for moment in stream.moments):
+        result.append(
+            "no optimizer of torch took a step; what models gave without gradients was compared, and the ends"
+        )
+    if any(stream.hooks is False for run in found.runs for stream in run.streams):
+        result.append("the program took the recorder's hooks away, so steps may be missing")
+    if any(stream.cut for run in found.runs for stream in run.streams):
+        result.append("the program took more steps than are recorded; what came later was not compared")
+    missing = {
+        part.name
+        for run in found.runs
+        for stream in run.streams
+        for moment in stream.moments
+        for part in moment.parts
+        if part.name.startswith("not recorded")
+    }
+    result += sorted(missing)
+    if found.parting is None:
+        result += _quiet_generators(found)
+    return result
+
+
+def _quiet_generators(found: Comparison) -> list[str]:
+    names: dict[str, None] = {}
+    for one, other in pairs(found.runs[0].streams, found.runs[found.other - 1].streams):
+        if one is None or other is None:
+            continue
+        for row in timeline(one, other):
+            names |= dict.fromkeys(name[7:] for name in row.parted if name.startswith("random "))
+    return [
+        f"the random generator of {name} was in another state in each run, and nothing came of it"
+        for name in names
+    ]
+
+
+def cost(found: Comparison) -> str:
+    """Say how much of the steps' time the recorder took, as it measured itself."""
+    moments = [m for stream in found.runs[0].streams for m in stream.moments if m.kind == "step"]
+    wall, spent = (sum(getattr(m, name) for m in moments[1:]) for name in ("wall", "spent"))
+    if not wall:
+        return "not measured: fewer than two steps"
+    return f"the recorder took {100 * spent / wall:.1f} % of the steps' time; --every N makes it less"
+
+
+def left_out() -> list[str]:
+    """Return what of the files that a run writes is not compared."""
+    return [name for name, _ in LEFT_OUT]
+
+
+def timelines(found: Comparison) -> list[tuple[str, list[TimelineRow]]]:
+    """Return the moments of each process that has some, run 1 beside the run that parts."""
+    sides = pairs(found.runs[0].streams, found.runs[found.other - 1].streams)
+    return [(a.label, timeline(a, b)) for a, b in sides if a is not None and b is not None and a.moments]
+
+
+def to_dict(found: Comparison) -> dict[str, Any]:
+    """Return the report for JSON."""
+    return {
+        "verdict": verdict(found),
+        "line": verdict_line(found),
+        "runs": len(found.runs),
+        "compared": counted(found),
+        "parting": _parting_json(found.parting, found.other),
+        "cause": _cause_json(found.cause),
+        "traced": found.traced,
+        "ends": [_end_json(end) for end in found.ends],
+        "notes": notes(found),
+        "cost": cost(found),
+        "masked": list(NAMES),
+        "left_out": left_out(),
+        "status": [run.status for run in found.runs],
+    }
+
+
+def _parting_json(parting: Parting | None, other: int) -> dict[str, Any] | None:
+    if parting is None:
+        return None
+    return {
+        "runs": [1, other],
+        "kind": parting.kind,
+        "process": parting.stream,
+        "at": parting.label,
+        "part": parting.part,
+        "tensors": list(parting.names),
+        "items": list(parting.items),
+        "reordered": parting.reordered,
+        "equal_before": list(parting.equal),
+        "told": parting.told,
+    }
+
+
+def _cause_json(cause: Cause | None) -> dict[str, Any] | None:
+    if cause is None:
+        return None
+    return {
+        "kind": cause.kind,
+        "operation": cause.operation,
+        "file": cause.place.file,
+        "line": cause.place.line,
+        "text": cause.place.text,
+        "module": cause.module,
+        "process": cause.stream,
+        "backward": cause.backward,
+        "ulp": cause.ulp,
+        "told": cause.told,
+        "why": cause.remedy.why,
+        "remedy": cause.remedy.remedy,
+        "source": cause.remedy.source,
+        "from_outside": [
+            {"name": c.name, "file": c.place.file, "line": c.place.line, "values": list(c.values)}
+            for c in cause.candidates
+        ],
+    }
+
+
+def _end_json(end: EndDifference) -> dict[str, str]:
+    return {"what": end.what, "told": end.told}

@@ -1,0 +1,208 @@
+"""Runs a program several times under the recorder, and goes on to a trace where the runs part."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from ..errors import RepeatError
+from ..host import process
+from . import compare
+from .causes import Cause, find_cause
+from .compare import EndDifference, Parting
+from .masks import masked_lines
+from .records import Stream, read_records
+from .written import WrittenFile, written_files
+
+RECORDS = "records"
+"""The folder below a run's own that the recorder writes into."""
+ATTEMPTS = 3
+"""Pairs of runs with a trace, before a parting counts as seen once."""
+EARLY = 30
+"""Moments that are all traced; the trace of a later parting begins at that moment first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RanProgram:
+    """What is left of a run once it has ended."""
+
+    status: int | None
+    """Its exit status; None: it was stopped at the time limit."""
+    stdout: bytes
+    stderr: bytes
+    written: Sequence[tuple[Path, str]]
+    """The folders with what it wrote, and where each is in the container."""
+
+
+class RecordedRun(Protocol):
+    """Runs the program once, from its start to its end, in a fresh place."""
+
+    def __call__(self, folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:
+        """Run with the recorder's settings as variables; records land in `RECORDS` below the empty
+        ``folder``.
+        """
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProgramRun:
+    """One run, read and checked."""
+
+    status: int | None
+    stdout: tuple[str, ...]
+    """Its lines, masked; of more than a hundred thousand, the first."""
+    stderr: tuple[str, ...]
+    files: Sequence[WrittenFile]
+    streams: Sequence[Stream]
+    seconds: float
+    last: str
+    """The last lines that it wrote on standard error, as they are."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HowToRun:
+    """What the user chose."""
+
+    times: int = 2
+    together: bool = False
+    every: str = "step"
+    seconds: float | None = None
+    trace: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """What came of it."""
+
+    runs: Sequence[ProgramRun]
+    other: int
+    """The number, from 1, of the run that parts from the first; the second where all are equal."""
+    parting: Parting | None
+    ends: Sequence[EndDifference]
+    cause: Cause | None
+    traced: int
+    """Pairs of runs with a trace that were made."""
+
+
+MOST_LINES = 100_000
+
+Scratch = Callable[[], AbstractContextManager[Path]]
+Say = Callable[[str], None]
+
+
+def compare_runs(run: RecordedRun, how: HowToRun, scratch: Scratch, say: Say) -> Comparison:
+    """Run, compare, and where the runs part, look for the first operation that did.
+
+    Raises `RepeatError` where records cannot be read, and what ``run`` raises.
+    """
+    settings = _settings(how)
+    if how.together:
+        say(f"{how.times} runs at once")
+        with ThreadPoolExecutor(how.times) as pool:
+            runs = list(pool.map(lambda _: _one(run, settings, how, scratch), range(how.times)))
+    else:
+        runs = []
+        for number in range(how.times):
+            say(f"run {number + 1} of {how.times}")
+            runs.append(_one(run, settings, how, scratch))
+    other, parting, ends = 1, None, list[EndDifference]()
+    for number in range(1, how.times):
+        parting, ends = between(runs[0], runs[number])
+        other = number
+        if parting is not None or ends:
+            break
+    cause, traced = None, 0
+    if how.trace and (parting is not None or ends):
+        cause, traced = _trace(run, how, parting, scratch, say)
+    return Comparison(runs=runs, other=other + 1, parting=parting, ends=ends, cause=cause, traced=traced)
+
+
+def between(one: ProgramRun, other: ProgramRun) -> tuple[Parting | None, list[EndDifference]]:
+    """Return where two runs part, and what differs at their ends."""
+    ends = []
+    if one.status != other.status:
+        told = f"run 1 {status_text(one.status)}, run 2 {status_text(other.status)}"
+        ends.append(EndDifference(what="exit status", told=told))
+    many = max(len(one.streams), len(other.streams)) > 1
+    for what, a, b in (
+        ("standard output", one.stdout, other.stdout),
+        ("standard error", one.stderr, other.stderr),
+    ):
+        found = compare.lines_apart(a, b, what, many=many)
+        ends += [found] if found is not None else []
+    ends += compare.files_apart(one.files, other.files)
+    return compare.first_parting(one.streams, other.streams), ends
+
+
+def status_text(status: int | None) -> str:
+    """Say how a run ended."""
+    if status is None:
+        return "did not end within the time limit"
+    if status < 0 or status > 128:
+        return f"was ended by signal {-status if status < 0 else status - 128}"
+    return f"ended with status {status}"
+
+
+def _settings(how: HowToRun) -> dict[str, str]:
+    return {"REPROBUILD_TWICE_EVERY": "1" if how.every == "step" else how.every}
+
+
+def _one(run: RecordedRun, settings: Mapping[str, str], how: HowToRun, scratch: Scratch) -> ProgramRun:
+    with scratch() as folder:
+        return _read(run, settings, how, folder)
+
+
+def _read(run: RecordedRun, settings: Mapping[str, str], how: HowToRun, folder: Path) -> ProgramRun:
+    start = time.monotonic()
+    ran = run(folder, settings, how.seconds)
+    seconds = time.monotonic() - start
+    files: list[WrittenFile] = []
+    for place, destination in ran.written:
+        found, whole = written_files(place, destination)
+        if not whole:
+            raise RepeatError(
+                f"the program wrote more than {len(found)} files into {destination}: too many to compare",
+                hint="bind a folder for them with -v and remove them at its end, or write fewer",
+            )
+        files += found
+    return ProgramRun(
+        status=ran.status,
+        stdout=tuple(masked_lines(ran.stdout)[:MOST_LINES]),
+        stderr=tuple(masked_lines(ran.stderr)[:MOST_LINES]),
+        files=files,
+        streams=read_records(folder / RECORDS),
+        seconds=seconds,
+        last=process.tail(ran.stderr, 8)[-2000:],
+    )
+
+
+def _trace(
+    run: RecordedRun, how: HowToRun, parting: Parting | None, scratch: Scratch, say: Say
+) -> tuple[Cause | None, int]:
+    """Return the cause and how many pairs of runs were traced; None where it did not show again."""
+    at = parting.moment if parting is not None else -1
+    data = parting is not None and parting.part in ("batch", "inputs")
+    first = 0 if data or at <= EARLY else at
+    for attempt in range(1, ATTEMPTS + 1):
+        window = f"{first}-{at}" if at >= 0 else "sources"
+        say(f"the runs part: looking for the first operation, attempt {attempt} of {ATTEMPTS}")
+        settings = {**_settings(how), "REPROBUILD_TWICE_TRACE": window}
+        with ExitStack() as stack:
+            runs = [_read(run, settings, how, stack.enter_context(scratch())) for _ in range(2)]
+            again, ends = between(runs[0], runs[1])
+            if again is not None and first <= again.moment <= at:
+                cause = find_cause(runs[0].streams, runs[1].streams, again)
+            elif again is None and at < 0 and ends:
+                cause = find_cause(runs[0].streams, runs[1].streams, parting)
+            else:
+                cause = None
+            if cause is not None:
+                return cause, attempt
+            if again is not None:
+                at = max(at, again.moment)
+                first = 0
+    return None, ATTEMPTS

@@ -1,0 +1,92 @@
+"""The files that a run wrote: their bytes, their text without times, their tensors."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .checkpoints import tensors
+from .masks import masked, masked_lines
+
+MOST_FILES = 20_000
+MOST_TEXT = 1 << 20
+"""Bytes of a file whose lines are compared where its bytes differ."""
+
+LEFT_OUT: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("bytecode", re.compile(r"(?:.*/)?__pycache__(?:/.*)?|.*\.pyc")),
+    (
+        "TensorBoard's event files, which have a clock time in every record",
+        re.compile(r".*events\.out\.tfevents\..*"),
+    ),
+    ("caches in ~/.cache, ~/.triton and ~/.nv", re.compile(r"(?:.*/)?\.(?:cache|triton|nv)(?:/.*)?")),
+    ("/tmp, /var/tmp, /run, /dev, /proc and /sys", re.compile(r"/(?:tmp|var/tmp|run|dev|proc|sys)(?:/.*)?")),  # noqa: S108
+    ("the recorder's own", re.compile(r".*/reprobuild_twice(?:\.pth|/.*)?")),
+    ("/etc of the container", re.compile(r"/etc(?:/.*)?")),
+)
+"""What is not compared, and which paths that means."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenFile:
+    """A file that a run wrote, or removed."""
+
+    path: str
+    """In the container; with what differs in every run masked."""
+    size: int
+    digest: str
+    """SHA-256 of its bytes; ``removed``, or where a link leads."""
+    lines: tuple[str, ...] | None
+    """Of a text, without times and paths."""
+    tensors: Mapping[str, str]
+
+
+def written_files(folder: Path, destination: str) -> tuple[list[WrittenFile], bool]:
+    """Return the files below a folder that was written over another, and whether these are all.
+
+    A link is not followed. A device with the numbers 0, 0 is overlayfs's mark for a file that was removed.
+    """
+    found: list[WrittenFile] = []
+    for path in _below(folder):
+        inside = f"{destination.rstrip('/')}/{path.relative_to(folder)}"
+        if any(pattern.fullmatch(inside) for _, pattern in LEFT_OUT):
+            continue
+        if len(found) >= MOST_FILES:
+            return found, False
+        status = path.lstat()
+        if stat.S_ISREG(status.st_mode):
+            found.append(_regular(path, inside, status.st_size))
+        else:
+            is_link = stat.S_ISLNK(status.st_mode)
+            target = (
+                f"a link to {path.readlink()}" if is_link else "removed" if status.st_rdev == 0 else "no file"
+            )
+            found.append(WrittenFile(path=masked(inside), size=0, digest=target, lines=None, tensors={}))
+    return found, True
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for top, folders, files in os.walk(folder):  # follows no link, and needs no stack for deep folders
+        folders.sort()
+        links = [name for name in folders if (Path(top) / name).is_symlink()]
+        yield from (Path(top) / name for name in sorted([*files, *links]))
+
+
+def _regular(path: Path, inside: str, size: int) -> WrittenFile:
+    found, head = hashlib.sha256(), b""
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            head = head or chunk
+            found.update(chunk)
+    text = size <= MOST_TEXT and b"\0" not in head
+    return WrittenFile(
+        path=masked(inside),
+        size=size,
+        digest=found.hexdigest(),
+        lines=tuple(masked_lines(head)) if text else None,
+        tensors=tensors(path),
+    )

@@ -1,0 +1,286 @@
+"""Small programs that do not repeat, each for one reason; the line that is the reason ends in ``# cause``.
+
+``python causes.py NAME`` runs one. They train a little network on data that they make themselves.
+"""
+
+import datetime
+import hashlib
+import os
+import random
+import secrets
+import sys
+import threading
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+
+def network(dropout=0.0):
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(dropout), nn.Linear(16, 4))
+
+
+def data(items=32):
+    generator = torch.Generator().manual_seed(2)
+    return torch.randn(items, 8, generator=generator), torch.randint(0, 4, (items,), generator=generator)
+
+
+def train(model, batches):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for inputs, labels in batches:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+
+
+def fixed(steps=3):
+    return [data()] * steps
+
+
+def clock_feature():
+    inputs, labels = data()
+    inputs[0, 0] = time.time() % 1000  # cause
+    train(network(), [(inputs, labels)] * 3)
+
+
+def datetime_feature():
+    inputs, labels = data()
+    inputs[0, 0] = datetime.datetime.now(tz=datetime.UTC).microsecond  # cause
+    train(network(), [(inputs, labels)] * 3)
+
+
+def mtime_feature():
+    with open("new.txt", "w") as file:
+        file.write("the same")
+    inputs, labels = data()
+    inputs[0, 0] = os.stat("new.txt").st_mtime_ns % 100_000  # cause
+    train(network(), [(inputs, labels)] * 3)
+
+
+def time_limit():
+    started = time.monotonic()
+    model = network()
+    while time.monotonic() - started < 0.3:  # cause
+        train(model, fixed(1))
+
+
+def pid_seed():
+    model = network()
+    torch.manual_seed(os.getpid())  # cause
+    train(model, [(torch.randn(8, 8), torch.zeros(8, dtype=torch.long))] * 2)
+
+
+def pid_dropout():
+    model = network(dropout=0.5)
+    train(model, fixed(2))
+    torch.manual_seed(os.getpid() + int.from_bytes(os.urandom(4), "little"))  # cause
+    train(model, fixed(2))
+
+
+def urandom_weights():
+    model = network()
+    with torch.no_grad():
+        model[0].bias[0] = int.from_bytes(os.urandom(2), "little") / 65536  # cause
+    train(model, fixed())
+
+
+def uuid_split():
+    inputs, labels = data()
+    first = uuid.uuid4().int % 16  # cause
+    train(network(), [(inputs[first : first + 16], labels[first : first + 16])] * 3)
+
+
+def secret_label():
+    inputs, labels = data()
+    labels[:8] = torch.tensor([secrets.randbelow(4) for _ in range(8)])  # cause
+    train(network(), [(inputs, labels)] * 3)
+
+
+class Item:
+    def __init__(self, number):
+        self.number = number
+
+
+def id_key():
+    items = [Item(number) for number in range(32)]
+    order = sorted(range(32), key=lambda at: id(items[at]) * 2654435761 % 4096)  # cause
+    inputs, labels = data()
+    train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
+
+
+def hash_key():
+    buckets = [hash(Item(number)) // 16 % 8 for number in range(8)]  # cause
+    inputs, labels = data(8)
+    inputs[:, 0] = torch.tensor(buckets)
+    train(network(), [(inputs, labels)] * 2)
+
+
+def set_order():
+    order = [item.number for item in {Item(number) for number in range(32)}]
+    inputs, labels = data()
+    train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)  # cause
+
+
+def listing():
+    os.mkdir("data")
+    names = [str(number) for number in range(24)]
+    random.SystemRandom().shuffle(names)
+    for name in names:
+        open(f"data/{name}", "w").close()
+    order = [int(name) for name in os.listdir("data")]  # cause
+    inputs, labels = data()
+    train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
+
+
+class Noisy(Dataset):
+    def __init__(self, noise):
+        self.inputs, self.labels = data()
+        self.noise = noise
+
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, at):
+        return self.inputs[at] + self.noise(), self.labels[at]
+
+
+def transform_random():
+    train(network(), DataLoader(Noisy(lambda: random.random()), batch_size=8))  # cause
+
+
+def transform_numpy():
+    train(network(), DataLoader(Noisy(lambda: np.random.rand()), batch_size=8))  # cause
+
+
+def worker_numpy():
+    noisy = Noisy(lambda: float(np.random.default_rng().random()))  # cause
+    train(network(), DataLoader(noisy, batch_size=8, num_workers=2))
+
+
+def worker_urandom():
+    noisy = Noisy(lambda: os.urandom(1)[0] / 256)  # cause
+    train(network(), DataLoader(noisy, batch_size=8, num_workers=2))
+
+
+def python_shuffle():
+    order = list(range(32))
+    random.shuffle(order)  # cause
+    inputs, labels = data()
+    train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
+
+
+def numpy_permutation():
+    order = np.random.permutation(32)  # cause
+    inputs, labels = data()
+    train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
+
+
+def torch_seed():
+    model = network(dropout=0.5)
+    torch.seed()  # cause
+    train(model, fixed())
+
+
+def python_seed():
+    random.seed()  # cause
+    inputs, labels = data()
+    inputs[0] *= random.random()
+    train(network(), [(inputs, labels)] * 2)
+
+
+def loader_generator():
+    generator = torch.Generator().manual_seed(time.time_ns() % 2**31)  # cause
+    train(network(), DataLoader(TensorDataset(*data()), batch_size=8, shuffle=True, generator=generator))
+
+
+def pool_order():
+    inputs, labels = data()
+    model = network()
+    with ThreadPoolExecutor(4) as pool:
+        waiting = [
+            pool.submit(lambda at: (time.sleep(os.urandom(1)[0] / 8192), at)[1], at) for at in range(8)
+        ]
+        order = [done.result() for done in as_completed(waiting)]
+    train(model, [(inputs[at : at + 4], labels[at : at + 4]) for at in order])  # cause
+
+
+def thread_race():
+    inputs, labels = data()
+    total = torch.zeros(8)
+
+    def add(row):
+        time.sleep(os.urandom(1)[0] / 4096)
+        total.mul_(0.9).add_(inputs[row])
+
+    threads = [threading.Thread(target=add, args=(row,)) for row in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    train(network(), [(inputs + total, labels)] * 2)  # cause
+
+
+def empty_read():
+    inputs, labels = data()
+    for _ in range(100):
+        [bytes(64) for _ in range(10)]
+    scratch = torch.empty(16, dtype=torch.uint8)
+    inputs[0, 0] = float(scratch.sum())  # cause
+    train(network(), [(inputs, labels)] * 2)
+
+
+def index_put():
+    torch.use_deterministic_algorithms(False)
+    generator = torch.Generator().manual_seed(3)
+    rows = torch.randint(0, 3, (400_000,), generator=generator)
+    values = torch.randn(400_000, generator=generator)
+    model = network()
+    for _ in range(3):
+        sums = torch.zeros(8).index_put_((rows,), values, accumulate=True)  # cause
+        train(model, [(sums.repeat(4, 1), torch.zeros(4, dtype=torch.long))])
+
+
+def flag_off_half_way():
+    torch.use_deterministic_algorithms(True)
+    generator = torch.Generator().manual_seed(3)
+    rows = torch.randint(0, 3, (400_000,), generator=generator)
+    values = torch.randn(400_000, generator=generator)
+    model = network()
+    for step in range(4):
+        if step == 2:
+            torch.use_deterministic_algorithms(False)
+        sums = torch.zeros(8).index_put_((rows,), values, accumulate=True)  # cause
+        train(model, [(sums.repeat(4, 1), torch.zeros(4, dtype=torch.long))])
+
+
+def timing_choice():
+    inputs, labels = data()
+    times = []
+    for _ in range(2):
+        started = time.perf_counter_ns()
+        torch.mm(inputs, inputs.T)
+        times.append((time.perf_counter_ns() - started) // 10)
+    if times[1] % 2:
+        inputs = inputs * 1.0000001  # cause
+    else:
+        inputs = inputs + 1e-7
+    train(network(), [(inputs, labels)] * 2)
+
+
+def printed():
+    train(network(), fixed(2))
+    print("key", hashlib.sha256(os.urandom(4)).hexdigest())  # cause
+
+
+def saved():
+    train(network(), fixed(2))
+    np.save("noise.npy", np.frombuffer(os.urandom(64), dtype=np.uint8))  # cause
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()

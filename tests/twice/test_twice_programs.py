@@ -1,0 +1,75 @@
+"""Programs with one planted cause each, whose line is named, and programs that repeat: under the real
+recorder."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from torch_python import need_torch, torch_python
+
+from reprobuild.twice.report import notes, rows, verdict, verdict_line
+from reprobuild.twice.runs import HowToRun
+from support.twice import PROGRAMS, compared
+
+pytestmark = [pytest.mark.slow, pytest.mark.torch]
+
+
+def planted() -> list[tuple[str, int]]:
+    """The functions of causes.py that have a line marked as the cause, and the number of that line."""
+    text = (PROGRAMS / "causes.py").read_text()
+    marked = [number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# cause")]
+    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    return [
+        (node.name, next(number for number in marked if node.lineno <= number <= (node.end_lineno or 0)))
+        for node in functions
+        if any(node.lineno <= number <= (node.end_lineno or 0) for number in marked)
+    ]
+
+
+def python() -> str:
+    need_torch()
+    return torch_python()
+
+
+@pytest.mark.parametrize(("name", "line"), planted(), ids=str)
+def test_a_planted_cause_is_named_by_its_line(name: str, line: int, tmp_path: Path) -> None:
+    found = compared(python(), [str(PROGRAMS / "causes.py"), name], tmp_path)
+    told = [verdict_line(found), *rows(found)]
+    assert verdict(found) == "parts", told
+    assert found.cause is not None, told
+    first = found.cause.candidates[0].place.line if found.cause.candidates else 0
+    assert line in (found.cause.place.line, first), told
+
+
+REPEAT = (
+    *("classifier", "transformer", "ranking", "accumulation", "two_optimizers", "lbfgs", "checkpointing"),
+    *("mixed_precision", "not_numbers", "inference", "children", "binary_output"),
+)
+
+
+@pytest.mark.parametrize("name", REPEAT)
+def test_a_program_that_repeats_is_not_called_guilty(name: str, tmp_path: Path) -> None:
+    found = compared(python(), [str(PROGRAMS / "clean.py"), name], tmp_path)
+    assert verdict(found) == "repeats", verdict_line(found)
+
+
+def test_a_crash_in_each_run_is_no_success(tmp_path: Path) -> None:
+    found = compared(python(), [str(PROGRAMS / "clean.py"), "crash"], tmp_path)
+    assert verdict(found) == "unfinished"
+    assert verdict_line(found).startswith(
+        "was ended by signal 6 in each run; until then it repeats (2 runs, 2 steps"
+    )
+
+
+def test_hooks_that_are_taken_away_are_told(tmp_path: Path) -> None:
+    found = compared(python(), [str(PROGRAMS / "clean.py"), "hooks_taken_away"], tmp_path)
+    assert any("took the recorder's hooks away" in note for note in notes(found))
+
+
+def test_a_trace_can_be_left_out(tmp_path: Path) -> None:
+    how = HowToRun(trace=False)
+    found = compared(python(), [str(PROGRAMS / "causes.py"), "clock_feature"], tmp_path, how=how)
+    assert verdict_line(found).startswith("parts at step 0 (SGD): inputs: item 0")
+    assert found.cause is None
