@@ -25,6 +25,7 @@ FLOORS = (
     ("imports",),
     ("engines",),
     ("resolve",),
+    ("sources",),
     ("layers",),
     ("fetch",),
     ("registry",),
@@ -58,7 +59,13 @@ PURE = {
 """Functions of their arguments and of the files that ship with reprobuild."""
 
 PROGRAMS = tuple(
-    PACKAGE / path for path in ("host/own_users.py", "layers/conda_linker.py", "resolve/conda_program.py")
+    PACKAGE / path
+    for path in (
+        "host/own_users.py",
+        "layers/conda_linker.py",
+        "resolve/conda_program.py",
+        "sources/program.py",
+    )
 )
 """Started by process.py or in a sandbox as programs of their own; they import nothing of ours."""
 

@@ -21,7 +21,7 @@ from reprobuild.cli import cli
 from reprobuild.errors import ReprobuildError
 from reprobuild.lock.reader import parse_lock
 from reprobuild.render.image_config import default_image_name
-from reprobuild.request import model
+from reprobuild.request import build, model
 from reprobuild.request.model import Request
 from reprobuild.request.profiles import surroundings, variables
 
@@ -152,9 +152,11 @@ def test_exit_statuses() -> None:
 def test_keys_of_a_request() -> None:
     keys = {prefix + key for prefix, names in model._KEYS.items() for key in names} - {
         "base",
+        "build",
         "conda",
         "determinism",
     }
+    keys |= {"build.apt", *(f"build.NAME.{key}" for key in build.KEYS)}
     found = rows("docs/requests.md", "Keys")
     assert set(found) == keys
     defaults = Request.from_dict({"cuda": "12.1"}, "").to_dict()

@@ -49,7 +49,7 @@ class HostError(ReprobuildError):
 
 
 class BuildError(ReprobuildError):
-    """Locked artifacts could not be made into an image."""
+    """Locked artifacts could not be made into an image, or a source package into a wheel."""
 
     exit_code = 8
 

@@ -45,6 +45,7 @@ from .render.own_files import other_files, own_files, selftest_files
 from .resolve.resolver import Upgrade, resolve_platforms
 from .selftest.report import Mode, SelfTestReport
 from .selftest.run import Gpu, run_selftest
+from .sources.workshop import build_locked, to_fetch
 from .workspace import Env, conflicts_of, lock_for, read_lock, read_locks
 
 
@@ -139,7 +140,7 @@ def warn_of_other_files(lock: Lock, host: Host) -> None:
 
 def make_image(lock: Lock, name: str | None, gpu: Gpu, host: Host, *, engine: Engine | None = None) -> Made:
     """Fetch, build, test and name the image of a lock. It gets its name only when it has passed."""
-    engine, store = engine or OciEngine(host), Store(host.home)
+    engine = engine or OciEngine(host)
     lock = lock_to_build(lock, host)
     check_host(lock)
     check_platform(lock.platform, engine.kind)
@@ -149,11 +150,21 @@ def make_image(lock: Lock, name: str | None, gpu: Gpu, host: Host, *, engine: En
     refuse_stranger(engine.images, name)
     # Held to the end: until it has its name, `clean` would take the candidate away.
     with host.home.lock("build", host.console):
-        fetch(lock, store, host.console)
+        obtain(lock, host)
         digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, host))
         report = selftest_image(engine, digest, gpu, host, mode="battery")
         tag(engine.images, digest, name, report)
     return Made(name, digest, report)
+
+
+def obtain(lock: Lock, host: Host) -> None:
+    """Bring every wheel and package of a lock into the store: fetched, or built from its source.
+
+    The caller holds the lock ``build`` of the home.
+    """
+    store = Store(host.home)
+    fetch(to_fetch(lock, store), store, host.console)
+    build_locked(lock, store, host)
 
 
 def selftest_image(engine: Engine, digest: str, gpu: Gpu, host: Host, *, mode: Mode) -> SelfTestReport:
@@ -194,7 +205,7 @@ def write_context(lock: Lock, folder: Path, *, artifacts: bool, host: Host) -> R
         check_host(lock)
         check_platform(lock.platform)
         with host.home.lock("build", host.console):
-            fetch(lock, Store(host.home), host.console)
+            obtain(lock, host)
             _fill(lock, rendered, folder, host)
     else:
         _write_texts(rendered, folder)

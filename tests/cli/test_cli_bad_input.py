@@ -53,7 +53,7 @@ def test_a_day_before_torch_had_that_cuda(family: Index, apt: None, call: Call) 
 def test_a_package_that_the_index_has_as_source_only(family: Index, apt: None, call: Call) -> None:
     family.add_sdist("homemade", "1.0")
     Path("requirements.txt").write_text("homemade==1.0\n")
-    argv = ("lock", "--from", "requirements.txt", "--cuda", "12.1")
+    argv = ("lock", "--from", "requirements.txt", "--cuda", "12.1", "--only-wheels")
     said = refused(call, *argv, status=ResolveError.exit_code)
     assert "homemade==1.0 has no usable wheels" in said
     assert "only wheels can be locked" in said

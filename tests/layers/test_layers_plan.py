@@ -179,9 +179,10 @@ REACHES: dict[type, dict[str, frozenset[str]]] = {
         "conda": FROM_CONDA,
         "gpu_targets": NONE,
         "base": FROM_BASE,
+        "build": NONE,  # in no layer; what comes of it is the wheel
         "own_files": NONE,
     },
-    PythonPackage: {"name": WHEELS, "version": WHEELS, "wheel": WHEELS},
+    PythonPackage: {"name": WHEELS, "version": WHEELS, "wheel": WHEELS, "source": NONE},
     # Address and size are held when it is fetched, and stand in no layer but reprobuild's own.
     Wheel: {"filename": WHEELS, "url": NONE, "sha256": WHEELS, "size": NONE, "uploaded": NONE},
     DebianPackage: {
@@ -245,7 +246,7 @@ FIELDS = [
     (kind, name)
     for kind, names in REACHES.items()
     for name in names
-    if kind is not Lock and name not in ("wheel", "layers", "manifests", "env", "uploaded")
+    if kind is not Lock and name not in ("wheel", "source", "layers", "manifests", "env", "uploaded")
 ]
 
 

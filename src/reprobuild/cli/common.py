@@ -38,6 +38,11 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ("--torch", {"metavar": "VERSION"}, "PyTorch version, or a range. [default: newest for this CUDA]"),
     ("--index", {"metavar": "pytorch"}, "Take PyTorch from its own index for this CUDA, not from yours."),
     ("--package", {"multiple": True, "metavar": "REQUIREMENT"}, "A further Python package; may be repeated."),
+    (
+        "--only-wheels",
+        {"is_flag": True, "default": None},
+        "Refuse packages that exist only as source, in place of building them.",
+    ),
     ("--apt", {"multiple": True, "metavar": "NAME"}, "A further Debian package; may be repeated."),
     ("--debian", {"metavar": "RELEASE"}, "Debian release underneath. [default: bookworm]"),
     ("--base-image", {"metavar": "IMAGE"}, "Image in a registry to build on, in place of a Debian release."),
@@ -154,6 +159,7 @@ def _request(given: Mapping[str, Any]) -> Request:
         "base": {key: given[flag] for flag, key in _BASE.items() if flag in given},
         "determinism": {key: given[key] for key in ("profile", "seed", "threads") if key in given},
     }
+    table |= {"only-wheels": True} if given.get("only_wheels") else {}
     table |= {key: given[key] for key in ("cuda", "python", "torch", "index", "conda") if key in given}
     try:
         if "as_of" in given:

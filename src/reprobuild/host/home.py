@@ -24,7 +24,7 @@ from ..errors import HostError, StorageError
 from .console import Console
 from .removal import remove_tree
 
-Folder = Literal["store", "layers", "oci", "roots", "reports", "tmp", "locks"]
+Folder = Literal["store", "layers", "oci", "roots", "reports", "built", "tmp", "locks"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)

@@ -73,6 +73,8 @@ class Task:
     cwd: str = "/"
     binds: Sequence[Bind] = ()
     devices: Sequence[Device] = ()
+    folders: Mapping[str, int] = field(default_factory=dict)
+    """Empty folders in memory that it can write to, by path, with their bytes at most."""
     writable: bool = False
     """Whether the root can be written; what is written lands in the run's folder ``upper``."""
     network: Literal["none", "host"] = "none"
@@ -183,16 +185,23 @@ def _copies(folder: Path, binds: Sequence[Bind]) -> list[Bind]:
 
 
 def run(
-    folder: Path, layers: Sequence[Path], task: Task, *, timeout: float | None = None
+    folder: Path,
+    layers: Sequence[Path],
+    task: Task,
+    *,
+    timeout: float | None = None,
+    largest_file: int = LARGEST_FILE,
+    most_output: int = process.OUTPUT_LIMIT,
 ) -> process.Completed:
     """Run to the end, within the limits of a build's step; a status other than 0 is not raised.
 
-    Raises `HostError`, `process.ProcessTimeout`, `process.LimitReached`.
+    ``largest_file`` and ``most_output`` are the bytes of a file and of output that it may write. Raises
+    `HostError`, `process.ProcessTimeout`, `process.LimitReached`.
     """
     limits = of_steps()
-    command = prepare(folder, layers, task, limits=limits, largest_file=LARGEST_FILE)
+    command = prepare(folder, layers, task, limits=limits, largest_file=largest_file)
     with guarded(limits) as guard:
-        done = process.run(command, cwd=folder, timeout=timeout, check=False, guard=guard)
+        done = process.run(command, cwd=folder, timeout=timeout, limit=most_output, check=False, guard=guard)
     if done.returncode != 0:
         check_started(folder, task)
     return done
@@ -277,6 +286,10 @@ def _config(task: Task, limits: Limits | None, largest_file: int | None) -> dict
         "mounts": [
             *_MOUNTS,
             _sys(task, own_users=os.geteuid() != 0 or bool(ids)),
+            *(
+                _mount(path, "tmpfs", "nosuid", "nodev", "mode=755", f"size={size}")
+                for path, size in sorted(task.folders.items())
+            ),
             *(_bind(b) for b in task.binds),
             *(_device_bind(d) for d in task.devices),
         ],

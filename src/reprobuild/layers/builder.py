@@ -62,6 +62,16 @@ def write_debian_tar(lock: Lock, store: Store, host: Host, target: Path) -> None
     write_tar([LayerCache(host.home).blob(cached.layer.digest)], target)
 
 
+def system_folders(lock: Lock, store: Store, host: Host) -> list[Path]:
+    """Return the unpacked layers of a lock's system, lowest first, made where they are not in the cache.
+
+    The system is Debian, or the base image with the Debian packages on top. Hold them with `roots.in_use`.
+    """
+    with host.home.scratch("layers") as scratch:
+        builder = _Builder(lock, store, host, scratch)
+        return builder.unpacked(builder.system())
+
+
 def debian_records(lock: Lock, store: Store, host: Host) -> tuple[Record, ...]:
     """Return all paths of the Debian layer of a lock, made where it is not in the cache."""
     with host.home.scratch("layers") as scratch:
@@ -136,7 +146,7 @@ class _Builder:
                     writer = LayerWriter(out)
                     if found:
                         owners = {r.path: r.owner for cached in found for r in cached.records}
-                        below = self._unpacked(found)
+                        below = self.unpacked(found)
                         home = self._host.home
                         with roots.in_use(below):
                             write_on_top(self._lock, self._store, below, home, writer, owners=owners)
@@ -146,7 +156,9 @@ class _Builder:
             found.append(cached)
         return found
 
-    def _unpacked(self, below: Sequence[Cached]) -> list[Path]:
+    def unpacked(self, below: Sequence[Cached]) -> list[Path]:
+        """Return the folders of some layers."""
+
         def one(cached: Cached) -> Path:
             blob, diff_id = self._cache.blob(cached.layer.digest), cached.layer.diff_id
             return roots.unpack(self._host, blob, diff_id, lambda _: None)
@@ -181,7 +193,7 @@ class _Builder:
         pool: ThreadPoolExecutor,
     ) -> None:
         """Do what takes the image's own interpreter, and close the layers."""
-        folders = self._unpacked(below)
+        folders = self.unpacked(below)
         environment = next((layer for layer in missing if layer.kind == "environment"), None)
         stage = self._workshop / "stage"
         system = sum(layer.kind in ("base", "debian") for layer in plan(self._lock))

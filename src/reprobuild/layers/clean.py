@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ..fetch.store import Store
+from ..host.home import Home, storage_errors
 from ..host.host import Host
 from ..oci.store import ImageStore
 from . import roots
@@ -41,4 +45,13 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
             if sha256 not in needed:
                 store.remove(sha256)
                 freed += size
+        _forget_built(host.home, needed)
     return Freed(freed, unpacked)
+
+
+def _forget_built(home: Home, needed: Collection[str]) -> None:
+    """Remove what is noted of the builds whose wheels are gone (see sources/workshop.py)."""
+    for record in sorted(home.folder("built").glob("*.json")):
+        with storage_errors(record), suppress(ValueError, TypeError, IndexError):
+            if json.loads(record.read_bytes())[1] not in needed:
+                record.unlink()

@@ -177,8 +177,8 @@ def write_conda_lock(lock: Lock) -> str:
                 version=w.version,
                 manager="pip",
                 platform=platform,
-                url=w.wheel.url,
-                hash=HashModel(sha256=w.wheel.sha256),
+                url=w.file.url,
+                hash=HashModel(sha256=w.file.sha256),
                 categories={"main"},
             )
             for w in lock.python

@@ -172,7 +172,7 @@ _REQUEST_NUMBERS = re.compile(r"cuda|torch|index|python|platform|determinism\..+
 
 
 def _python(lock: Lock) -> dict[str, _Item]:
-    return {p.name: _Item(p.version, p.wheel.size, p.wheel.sha256) for p in lock.python}
+    return {p.name: _Item(p.version, p.file.size, p.wheel.sha256) for p in lock.python}
 
 
 def _conda(lock: Lock) -> dict[str, _Item]:
@@ -190,7 +190,7 @@ def _request(lock: Lock) -> dict[str, str]:
         flat["base.digest"] = lock.base.manifests[lock.platform]
         flat["base.layers"] = ", ".join(layer.digest for layer in lock.base.layers)
     # By host alone: the rest of an address follows the version.
-    urls = [urlsplit(url) for url in (*(p.wheel.url for p in lock.python), *(p.url for p in lock.conda))]
+    urls = [urlsplit(url) for url in (*(p.file.url for p in lock.python), *(p.url for p in lock.conda))]
     flat["addresses"] = ", ".join(sorted({f"{url.scheme}://{url.netloc}" for url in urls}))
     for key, value in lock.request.to_dict().items():
         if isinstance(value, Mapping):

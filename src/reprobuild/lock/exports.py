@@ -8,7 +8,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from .. import __version__
-from .model import CondaPackage, Lock, PythonPackage
+from .model import CondaPackage, DebianPackage, Lock, PythonPackage
 
 Form = Literal["requirements", "explicit", "cyclonedx"]
 
@@ -27,7 +27,7 @@ def export(lock: Lock, form: Form) -> str:
 def requirements(lock: Lock) -> str:
     """Return the Python packages as pip reads them with ``--require-hashes``."""
     lines = [f"# The Python packages of {lock.request.name}, from lock {lock.digest}"]
-    lines += [f"{p.name}=={p.version} --hash=sha256:{p.wheel.sha256}" for p in lock.python]
+    lines += [f"{p.name}=={p.version} --hash=sha256:{p.file.sha256}" for p in lock.python]
     return "\n".join(lines) + "\n"
 
 
@@ -56,10 +56,8 @@ def explicit(lock: Lock) -> str:
 
 def cyclonedx(lock: Lock) -> str:
     """Return a software bill of materials, CycloneDX 1.6 as JSON (https://cyclonedx.org/docs/1.6/json/)."""
-    components = [
-        _component(f"pkg:pypi/{p.name}@{quote(p.version)}", p.name, p.version, p.wheel.sha256, p.wheel.url)
-        for p in lock.python
-    ]
+    components = [_python(p) for p in lock.python]
+    components += [_for_builds(_python(p)) for p in lock.build.python]
     if lock.base is not None:
         digest = lock.base.manifests[lock.platform]
         name = lock.base.name
@@ -69,10 +67,8 @@ def cyclonedx(lock: Lock) -> str:
         purl = f"pkg:conda/{quote(conda.name)}@{quote(conda.version)}"
         purl += f"?build={quote(conda.build)}&subdir={conda.subdir}"
         components.append(_component(purl, conda.name, conda.version, conda.sha256, conda.url))
-    for deb in lock.debian:
-        purl = f"pkg:deb/debian/{quote(deb.name)}@{quote(deb.version)}"
-        purl += f"?arch={deb.architecture}&distro={lock.suite}"
-        components.append(_component(purl, deb.name, deb.version, deb.sha256))
+    components += [_debian(deb, lock.suite) for deb in lock.debian]
+    components += [_for_builds(_debian(deb, lock.suite)) for deb in lock.build.debian]
     if lock.own_files is not None:
         components += [
             {
@@ -102,6 +98,28 @@ def cyclonedx(lock: Lock) -> str:
         "components": components,
     }
     return json.dumps(table, indent=2, ensure_ascii=False) + "\n"
+
+
+def _for_builds(component: dict[str, Any]) -> dict[str, Any]:
+    """Mark what is not in the image; another version, or another wheel of it, may be there."""
+    return {**component, "bom-ref": f"{component['bom-ref']}#build", "scope": "excluded"}
+
+
+def _python(package: PythonPackage) -> dict[str, Any]:
+    purl = f"pkg:pypi/{package.name}@{quote(package.version)}"
+    wheel, source = package.wheel, package.source
+    table = _component(purl, package.name, package.version, wheel.sha256, wheel.url)
+    if source is not None:
+        hashes = [{"alg": "SHA-256", "content": source.sha256}]
+        reference = {"type": "source-distribution", "url": source.url, "hashes": hashes}
+        table["externalReferences"] = [reference]
+    return table
+
+
+def _debian(package: DebianPackage, suite: str) -> dict[str, Any]:
+    purl = f"pkg:deb/debian/{quote(package.name)}@{quote(package.version)}"
+    purl += f"?arch={package.architecture}&distro={suite}"
+    return _component(purl, package.name, package.version, package.sha256)
 
 
 def _component(purl: str, name: str, version: str, sha256: str, url: str = "") -> dict[str, Any]:

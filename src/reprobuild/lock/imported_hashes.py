@@ -16,9 +16,9 @@ def check_hashes(lock: Lock, allowed: Mapping[str, frozenset[str]]) -> None:
         if c.sha256 not in allowed.get(f"conda:{c.name}", {c.sha256})
     ]
     wrong += [
-        f"{p.wheel.filename} (sha256 {p.wheel.sha256[:12]}…)"
+        f"{p.file.filename} (sha256 {p.file.sha256[:12]}…)"
         for p in lock.python
-        if p.name in allowed and p.wheel.sha256 not in allowed[p.name]
+        if p.name in allowed and p.file.sha256 not in allowed[p.name]
     ]
     if wrong:
         raise ResolveError(

@@ -1,4 +1,4 @@
-"""The lock: a PEP 751 file (``pylock.NAME.toml``); all but the wheels is in its ``[tool.reprobuild]``.
+"""The lock: a PEP 751 file (``pylock.NAME.toml``); all but the packages is in its ``[tool.reprobuild]``.
 
 Pure data: dump and digest; `reader` reads it. The dump is canonical, so the same lock is the same bytes.
 """
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import tomli_w
 
@@ -39,19 +39,41 @@ _STACK = {
     "nccl": re.compile(r"nvidia-nccl(-cu\d+)?"),
 }
 
+SourceKind = Literal["sdist"]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wheel:
-    """The one file of a Python package for the lock's platform."""
+    """What is installed of a Python package on the lock's platform."""
 
     filename: str
     url: str
-    """Without user name or password; those come from the user's settings when it is fetched."""
+    """Without user name or password; those come from the user's settings when it is fetched. Empty where it
+    is built from a `SourceArchive`."""
     sha256: str
     size: int
     """Bytes."""
     uploaded: datetime | None = None
     """When the index says it was published (UTC, whole seconds)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SourceArchive:
+    """What a wheel is built from, where the package has none for the lock's platform."""
+
+    kind: SourceKind = "sdist"
+    """The key of the package's entry that has it, by PEP 751."""
+    filename: str
+    url: str
+    """Without user name or password."""
+    sha256: str
+    size: int
+    """Bytes."""
+    uploaded: datetime | None = None
+    """When the index says it was published (UTC, whole seconds)."""
+    requires: tuple[str, ...] = ()
+    """What is installed for the build, each as ``NAME==VERSION``, sorted: the wheels are in the lock's
+    `BuildFiles`, else among its own packages."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +83,18 @@ class PythonPackage:
     name: str
     version: str
     wheel: Wheel
+    source: SourceArchive | None = None
+    """What its wheel is built from; None where the wheel itself is fetched."""
+
+    @property
+    def file(self) -> Wheel | SourceArchive:
+        """What is fetched of it."""
+        return self.source or self.wheel
+
+    @property
+    def pin(self) -> str:
+        """``NAME==VERSION``"""
+        return f"{self.name}=={self.version}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,6 +161,21 @@ _DISTRIBUTIONS = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "to
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class BuildFiles:
+    """What source packages are built with and the image does not have. The lists sort themselves."""
+
+    python: Sequence[PythonPackage] = ()
+    """Several may be of one name, in different versions."""
+    debian: Sequence[DebianPackage] = ()
+    """Beside those of the image."""
+
+    def __post_init__(self) -> None:
+        """Bring the lists into their one order."""
+        object.__setattr__(self, "python", tuple(sorted(self.python, key=lambda p: (p.name, p.version))))
+        object.__setattr__(self, "debian", tuple(sorted(self.debian, key=lambda p: (p.name, p.architecture))))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Artifact:
     """One locked file."""
 
@@ -158,6 +207,8 @@ class Lock:
     """The GPUs that torch has code for, as CUDA writes them (``sm_80``); empty where that is not known."""
     base: BaseImage | None = None
     """The image underneath, where the request names one; ``debian`` then goes on top of it."""
+    build: BuildFiles = BuildFiles()
+    """What the packages with a `SourceArchive` are built with."""
     own_files: OwnFiles | None = None
     """reprobuild's; None in a lock from before they were recorded. In the digest, being in the image."""
 
@@ -224,15 +275,20 @@ class Lock:
 
     @property
     def artifacts(self) -> Iterator[Artifact]:
-        """Every locked file: the base image's layers, lowest first, then conda packages, wheels, Debian's."""
+        """Every locked file: the base image's layers, lowest first, then conda packages, wheels or what they
+        are built from, Debian's; last what only builds need."""
         for layer in () if self.base is None else self.base.layers:
             assert self.base is not None
             yield _artifact(layer, layer, f"layer {layer.digest[:19]}", f"{self.base.name}@{layer.digest}")
         for conda in self.conda:
             yield _artifact(conda, conda, conda.filename, conda.url)
         for python in self.python:
-            yield _artifact(python, python.wheel, python.wheel.filename, python.wheel.url)
+            yield _artifact(python, python.file, python.file.filename, python.file.url)
         for deb in self.debian:
+            yield _artifact(deb, deb, deb.filename, f"{deb.archive}:{deb.path}")
+        for python in self.build.python:
+            yield _artifact(python, python.wheel, python.wheel.filename, python.wheel.url)
+        for deb in self.build.debian:
             yield _artifact(deb, deb, deb.filename, f"{deb.archive}:{deb.path}")
 
     @property
@@ -263,9 +319,7 @@ class Lock:
         """Return what `dump` writes, without the digest."""
         return {
             **self.header,
-            "packages": [
-                {"name": p.name, "version": p.version, "wheels": [_wheel_table(p.wheel)]} for p in self.python
-            ],
+            "packages": [_package_table(p) for p in self.python],
             "tool": {
                 "reprobuild": {
                     "format": FORMAT,
@@ -279,18 +333,8 @@ class Lock:
                     **({"own-files": self.own_files.to_dict()} if self.own_files is not None else {}),
                     **({"base": self.base.to_dict()} if self.base is not None else {}),
                     **({"conda": [_conda_table(p) for p in self.conda]} if self.conda else {}),
-                    "debian": [
-                        {
-                            "name": p.name,
-                            "version": p.version,
-                            "architecture": p.architecture,
-                            "archive": p.archive,
-                            "path": p.path,
-                            "size": p.size,
-                            "sha256": p.sha256,
-                        }
-                        for p in self.debian
-                    ],
+                    "debian": [_debian_table(p) for p in self.debian],
+                    **({"build": build} if (build := _build_table(self.build)) else {}),
                 }
             },
         }
@@ -298,7 +342,7 @@ class Lock:
 
 def _artifact(
     of: PythonPackage | CondaPackage | DebianPackage | BaseLayer,
-    file: Wheel | CondaPackage | DebianPackage | BaseLayer,
+    file: Wheel | SourceArchive | CondaPackage | DebianPackage | BaseLayer,
     filename: str,
     address: str,
 ) -> Artifact:
@@ -328,8 +372,36 @@ def _conda_table(package: CondaPackage) -> dict[str, Any]:
     return table | ({"constrains": list(package.constrains)} if package.constrains else {})
 
 
-def _wheel_table(wheel: Wheel) -> dict[str, Any]:
-    table: dict[str, Any] = {"name": wheel.filename}
-    if wheel.uploaded is not None:
-        table["upload-time"] = wheel.uploaded
-    return table | {"url": wheel.url, "size": wheel.size, "hashes": {"sha256": wheel.sha256}}
+def _debian_table(package: DebianPackage) -> dict[str, Any]:
+    return {
+        "name": package.name,
+        "version": package.version,
+        "architecture": package.architecture,
+        "archive": package.archive,
+        "path": package.path,
+        "size": package.size,
+        "sha256": package.sha256,
+    }
+
+
+def _package_table(package: PythonPackage) -> dict[str, Any]:
+    head = {"name": package.name, "version": package.version}
+    if package.source is None:
+        return {**head, "wheels": [_file_table(package.wheel)]}
+    own = {"wheel": _file_table(package.wheel), "requires": list(package.source.requires)}
+    return {**head, package.source.kind: _file_table(package.source), "tool": {"reprobuild": own}}
+
+
+def _build_table(build: BuildFiles) -> dict[str, Any]:
+    python = [{"name": p.name, "version": p.version, "wheels": [_file_table(p.wheel)]} for p in build.python]
+    debian = [_debian_table(p) for p in build.debian]
+    return {**({"packages": python} if python else {}), **({"debian": debian} if debian else {})}
+
+
+def _file_table(file: Wheel | SourceArchive) -> dict[str, Any]:
+    table: dict[str, Any] = {"name": file.filename}
+    if file.uploaded is not None:
+        table["upload-time"] = file.uploaded
+    if file.url:
+        table["url"] = file.url
+    return table | {"size": file.size, "hashes": {"sha256": file.sha256}}

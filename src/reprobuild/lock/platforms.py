@@ -131,13 +131,18 @@ def _packages(locks: Sequence[Lock]) -> Iterator[dict[str, Any]]:
 
 
 def _entry(tables: Sequence[Mapping[str, Any]], where: str) -> dict[str, Any]:
-    wheels = {wheel["name"]: wheel for table in tables for wheel in table["wheels"]}
     head = {"name": tables[0]["name"], "version": tables[0]["version"]}
-    return {**head, **({"marker": where} if where else {}), "wheels": [wheels[n] for n in sorted(wheels)]}
+    head |= {"marker": where} if where else {}
+    if "wheels" not in tables[0]:
+        return {**head, **tables[0]}
+    wheels = {wheel["name"]: wheel for table in tables for wheel in table["wheels"]}
+    return {**head, "wheels": [wheels[n] for n in sorted(wheels)]}
 
 
 def _can_be_told(every: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether `_wheels_for` finds each platform's wheel among those of all."""
+    """Whether `_wheels_for` finds each platform's wheel among those of all; not of what is built."""
+    if not all("wheels" in table for table in every.values()):
+        return False
     wheels = _entry(list(every.values()), "")["wheels"]
     return all(_wheels_for(platform, wheels) == table["wheels"] for platform, table in every.items())
 

@@ -11,20 +11,33 @@ from urllib.parse import urlsplit
 
 from packaging.pylock import Pylock, PylockValidationError
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from ..errors import LockError, RequestError
 from ..request import toml_reader
 from ..request.model import Request
 from ..request.profiles import names
 from .base_image import BaseImage
-from .model import FORMAT, MACHINES, CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
+from .model import (
+    FORMAT,
+    MACHINES,
+    BuildFiles,
+    CondaPackage,
+    DebianPackage,
+    Lock,
+    PythonPackage,
+    SourceArchive,
+    Wheel,
+)
 from .own_files import OwnFiles
 
 RENEW = "restore it from version control, or lock again with `reprobuild lock --upgrade`"
 """What to do about a lock that cannot be used; without ``--upgrade`` its pins would be read, to keep them."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_SDIST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.(tar\.gz|tgz|tar\.bz2|tar\.xz|zip)")
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_PIN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*==[A-Za-z0-9.+!-]+")
 _WHEEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.whl")
 _POOL_PATH = re.compile(r"pool/[A-Za-z0-9+.~_/-]+\.deb")
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
@@ -102,7 +115,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         own,
         place,
         "digest format platform epoch request-digest request stack variables architectures own-files base "
-        "conda debian",
+        "conda debian build",
     )
     _get(own, place, "digest", str)
     platform = _get(own, place, "platform", str)
@@ -137,6 +150,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         ],
         gpu_targets=known,
         base=base,
+        build=_build(_get(own, place, "build", dict), f"{place}.build") if "build" in own else BuildFiles(),
         own_files=own_files,
     )
     _unique([p.name for p in lock.python], "packages")
@@ -145,6 +159,10 @@ def _lock(data: Mapping[str, Any]) -> Lock:
     # Each of a kind is laid in one folder by its file's name, where one would take another's place.
     _unique([p.filename for p in lock.debian], f"{place}.debian")
     _unique([p.filename for p in lock.conda], f"{place}.conda")
+    _unique([p.name for p in (*lock.debian, *lock.build.debian)], f"{place}.build.debian")
+    _unique([p.filename for p in (*lock.debian, *lock.build.debian)], f"{place}.build.debian")
+    _unique([p.pin for p in lock.build.python], f"{place}.build.packages")
+    _held_requirements(lock, place)
     _derived(lock, data, own, place)
     return lock
 
@@ -188,25 +206,99 @@ def _derived(lock: Lock, data: Mapping[str, Any], own: Mapping[str, Any], place:
 
 
 def _package(table: Mapping[str, Any], place: str) -> PythonPackage:
+    if "sdist" in table:
+        return _built_package(table, place)
     _keys(table, place, "name version wheels")
     wheels = table.get("wheels", [])
     if len(wheels) != 1:
         raise _BadError(f"{place}.wheels: expected one wheel, found {len(wheels)}")
-    wheel, spot = wheels[0], f"{place}.wheels[0]"
-    _keys(wheel, spot, "name upload-time url size hashes")
-    _keys(_get(wheel, spot, "hashes", dict), f"{spot}.hashes", "sha256")
     name, version = _get(table, place, "name", str), Version(_get(table, place, "version", str))
+    wheel = _wheel(wheels[0], f"{place}.wheels[0]", name, version)
+    return PythonPackage(name=name, version=str(version), wheel=wheel)
+
+
+def _built_package(table: Mapping[str, Any], place: str) -> PythonPackage:
+    """Read a package that is built from its source archive."""
+    _keys(table, place, "name version sdist tool")
+    name, version = _get(table, place, "name", str), Version(_get(table, place, "version", str))
+    sdist, spot = table["sdist"], f"{place}.sdist"
+    _keys(sdist, spot, "name upload-time url size hashes")
+    tool = _get(table, place, "tool", dict)
+    _keys(tool, f"{place}.tool", "reprobuild")
+    own, inner = _get(tool, f"{place}.tool", "reprobuild", dict), f"{place}.tool.reprobuild"
+    _keys(own, inner, "wheel requires")
+    requires = _get(own, inner, "requires", list)
+    if not all(isinstance(pin, str) and _PIN.fullmatch(pin) for pin in requires) or requires != sorted(
+        set(requires)
+    ):
+        raise _BadError(f"{inner}.requires: expected a sorted list like ['setuptools==80.9.0']")
     return PythonPackage(
         name=name,
         version=str(version),
-        wheel=Wheel(
-            filename=_filename(wheel, spot, name, version),
-            url=_url(wheel, spot),
-            sha256=_sha256(wheel["hashes"], f"{spot}.hashes"),
-            size=_size(wheel, spot),
-            uploaded=_uploaded(wheel, spot),
+        wheel=_wheel(_get(own, inner, "wheel", dict), f"{inner}.wheel", name, version, built=True),
+        source=SourceArchive(
+            filename=_form(sdist, spot, "name", _SDIST, "the file name of a source archive"),
+            url=_url(sdist, spot),
+            sha256=_sha256(_get(sdist, spot, "hashes", dict), f"{spot}.hashes"),
+            size=_size(sdist, spot),
+            uploaded=_uploaded(sdist, spot),
+            requires=tuple(requires),
         ),
     )
+
+
+def _wheel(wheel: Any, spot: str, name: str, version: Version, *, built: bool = False) -> Wheel:
+    if not isinstance(wheel, dict):
+        raise _BadError(f"{spot}: expected a table")
+    _keys(wheel, spot, "name size hashes" if built else "name upload-time url size hashes")
+    _keys(_get(wheel, spot, "hashes", dict), f"{spot}.hashes", "sha256")
+    return Wheel(
+        filename=_filename(wheel, spot, name, version),
+        url="" if built else _url(wheel, spot),
+        sha256=_sha256(wheel["hashes"], f"{spot}.hashes"),
+        size=_size(wheel, spot),
+        uploaded=_uploaded(wheel, spot),
+    )
+
+
+def _build(table: Mapping[str, Any], place: str) -> BuildFiles:
+    _keys(table, place, "packages debian")
+    packages = _get(table, place, "packages", list) if "packages" in table else []
+    debian = _get(table, place, "debian", list) if "debian" in table else []
+    found = []
+    for i, each in enumerate(packages):
+        spot = f"{place}.packages[{i}]"
+        if not isinstance(each, dict) or "sdist" in each or not isinstance(each.get("wheels"), list):
+            raise _BadError(f"{spot}: expected a table with a wheel")
+        name, version = (
+            _form(each, spot, "name", _NAME, "a normalised name"),
+            _get(each, spot, "version", str),
+        )
+        try:
+            Version(version)
+        except InvalidVersion:
+            raise _BadError(f"{spot}.version: {version!r} is not a version") from None
+        found.append(_package({**each, "name": name}, spot))
+    return BuildFiles(
+        python=found, debian=[_debian(each, f"{place}.debian[{i}]") for i, each in enumerate(debian)]
+    )
+
+
+def _held_requirements(lock: Lock, place: str) -> None:
+    """Raise for a build requirement that is not locked, or files for builds that no package needs."""
+    built = [p.source for p in lock.python if p.source is not None]
+    wanted = {pin for source in built for pin in source.requires}
+    there = {p.pin for p in lock.build.python}
+    image = {p.pin for p in lock.python if p.source is None}
+    own = {(p.pin, p.wheel.sha256) for p in lock.python}
+    if twice := sorted(p.pin for p in lock.build.python if (p.pin, p.wheel.sha256) in own):
+        raise _BadError(f"{place}.build.packages: {twice[0]} is among the image's packages already")
+    if missing := sorted(wanted - there - image):
+        raise _BadError(f"{place}.build.packages: {missing[0]} is missing, which a build requires")
+    if extra := sorted(there - wanted):
+        raise _BadError(f"{place}.build.packages: {extra[0]} is there, but no build requires it")
+    if lock.build.debian and not built:
+        raise _BadError(f"{place}.build.debian: no package is built from source")
 
 
 def _filename(wheel: Mapping[str, Any], place: str, name: str, version: Version) -> str:

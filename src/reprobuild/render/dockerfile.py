@@ -117,6 +117,11 @@ def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
             "a lock with a base image has no self-contained Dockerfile: its root is that image",
             hint="omit --self-contained",
         )
+    if built := [p.name for p in lock.python if p.source is not None]:
+        raise RenderError(
+            f"{', '.join(built)}: built from source, which a self-contained Dockerfile cannot do",
+            hint="omit --self-contained",
+        )
     debs = [
         _Remote(name=f"{p.name}_{p.architecture}", url=debian.urls[p.sha256], sha256=p.sha256)
         for p in lock.debian

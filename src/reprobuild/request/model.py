@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal, get_args
 
@@ -16,6 +16,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from ..errors import RequestError
+from .build import Build, build
 from .environment import environment
 from .reference import base_image
 from .toml_reader import Table, load_toml
@@ -38,7 +39,7 @@ _SUITE = re.compile(r"[a-z]+")
 _KEYS = {
     "": (
         *("name", "python", "platforms", "cuda", "torch", "index"),
-        *("packages", "apt", "as-of", "conda", "base", "determinism", "environment"),
+        *("packages", "only-wheels", "apt", "as-of", "conda", "base", "build", "determinism", "environment"),
     ),
     "conda.": ("environment", "channels", "packages"),
     "base.": ("debian", "image", "allow-cuda"),
@@ -78,8 +79,12 @@ class Request:
     """``pytorch``: torch and its kin come from PyTorch's own index for this CUDA; None: from the user's."""
     packages: tuple[str, ...] = ()
     """PEP 508 requirements, sorted, none of them a URL."""
+    only_wheels: bool = False
+    """Whether a package without a wheel is refused; else it is built from its source archive."""
     apt: tuple[str, ...] = ()
     """Names of Debian packages, sorted."""
+    build: Build = field(default_factory=Build)
+    """What packages without a wheel are built with."""
     conda: Conda | None = None
     """When set, Python comes from conda, and torch too where a package of conda's asks for it."""
     as_of: date | None = None
@@ -144,6 +149,8 @@ class Request:
             packages=tuple(
                 sorted({_requirement(get.where("packages", i), p) for i, p in get.texts("packages")})
             ),
+            only_wheels=get.value("only-wheels", bool, False),  # noqa: FBT003 -- as the other keys
+            build=build(get),
             apt=tuple(sorted({_debian_name(get.where("apt", i), p) for i, p in get.texts("apt")})),
             conda=_conda(get),
             as_of=_date(get),
@@ -176,7 +183,10 @@ class Request:
             table["torch"] = self.torch
         if self.index is not None:
             table["index"] = self.index
-        table |= {"packages": list(self.packages), "apt": list(self.apt)}
+        table["packages"] = list(self.packages)
+        if self.only_wheels:
+            table["only-wheels"] = True
+        table["apt"] = list(self.apt)
         if self.as_of is not None:
             table["as-of"] = self.as_of
         if self.conda is not None:
@@ -186,6 +196,8 @@ class Request:
         if self.base_image is not None:
             base = {"image": self.base_image, **({"allow-cuda": True} if self.allow_cuda else {})}
         table |= {"base": base, "determinism": determinism}
+        if made := self.build.to_dict():
+            table["build"] = made
         return table | ({"environment": dict(self.environment)} if self.environment else {})
 
     def dump(self) -> str:

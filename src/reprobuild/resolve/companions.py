@@ -70,7 +70,9 @@ def broken_rules(
                     rules.append(Rule("numpy<2", reason))
                     break
         names = {canonicalize_name(Requirement(text).name) for text in requested}
-        own = [p for p in found if p.name in names and _is_compiled(p)] if cuda != "cpu" else []
+        # What is built here is linked with what the lock has.
+        wheels = [p for p in found if p.source is None]
+        own = [p for p in wheels if p.name in names and _is_compiled(p)] if cuda != "cpu" else []
         read = pool.map(lambda package: _requires(package, session), own)
         for package, requires in zip(own, read, strict=True):
             major = _cuda_of_extras(requires, target)

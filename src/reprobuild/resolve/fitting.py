@@ -11,7 +11,8 @@ from ..errors import ResolveError
 from ..lock.model import Lock, PythonPackage
 from ..request.model import Request, flavour
 from .companions import broken_rules
-from .held_back import held_back, sources_alone, without_wheels
+from .held_back import held_back, sources_alone, told, without_wheels
+from .sources import SourcePackages
 from .target import TargetPython
 from .torch import end_of
 from .uv import resolve_python
@@ -39,11 +40,13 @@ def fitting(
     *,
     notes: list[str],
     session: requests.Session,
+    sources: SourcePackages | None = None,
 ) -> tuple[PythonPackage, ...]:
     """Return uv's packages for requirements of a request, such that they keep the rules of `companions`.
 
-    ``notes`` gets a line for each rule that had a say, and for what is not the newest for want of a wheel.
-    Raises `ResolveError` as `resolve_python` does.
+    What has no wheel is built by ``sources``; without it only wheels count. ``notes`` gets a line for each
+    rule that had a say, and for what is not the newest for want of a wheel. Raises `ResolveError` as
+    `resolve_python` does, `BuildError` where what has to be built cannot be.
     """
 
     def resolved(*more: str) -> tuple[PythonPackage, ...]:
@@ -56,6 +59,7 @@ def fitting(
             upgrade=kept.upgrade,
             # uv's name of PyTorch's own index for the request's CUDA, where that is asked for.
             backend=None if request.index is None else flavour(request.cuda),
+            standins=None if sources is None else sources.standins(),
             session=session,
         )
 
@@ -68,30 +72,53 @@ def fitting(
 
     until = None if request.as_of is None else end_of(request.as_of)
     own = [text for text in requirements if text in request.packages]
+    pins = {} if kept.existing is None else kept.existing.distributions
     rules: dict[str, str] = {}
-    for _ in range(_MOST_ATTEMPTS):
+    while True:
         try:
             found = resolved(*rules)
         except ResolveError as error:
+            # All at once, though uv names the first that it comes upon.
+            names = without_wheels(error)
+            alone = sources_alone(own, target, until, session) if names else []
+            if sources is not None and sources.offer([*names, *alone]):
+                continue
             reasons = [f"{rule} is required: {reason}" for rule, reason in rules.items()]
             message = error.message
-            if without_wheels(error) and (sources := sources_alone(own, target, until, session)):
-                message = f"no wheel for this Python and machine of {', '.join(sources)}; {message}"
+            if alone:
+                message = f"no wheel for this Python and machine of {', '.join(alone)}; {message}"
             raise ResolveError(message, hint="\n".join([*reasons, error.hint])) from None
+        settled = found if sources is None else sources.settled(found)
+        if settled is None:
+            continue
+        found = settled
         broken = broken_rules(found, request.packages, request.cuda, target, session)
         new = {rule.requirement: rule.reason for rule in broken if rule.requirement not in rules}
-        if not new:
+        _add(new, rules)
+        if new:
+            continue
+        fresh = [package for package in found if pins.get(package.name) != package.version]
+        held = held_back(fresh, own, target, until=until, attempt=attempt, session=session)
+        lacking = [name for each in held for name in each.lacking]
+        if sources is None or not sources.offer(lacking, optional=True):
             break
-        rules |= new
-    else:
+    notes += [f"{rule}: {reason}" for rule, reason in rules.items()]
+    failures = [] if sources is None else sources.failures(lacking)
+    try:
+        notes += told(held, target)
+    except ResolveError as error:
+        raise ResolveError(error.message, hint="\n".join([*failures, error.hint])) from None
+    notes += failures
+    return found
+
+
+def _add(new: Mapping[str, str], rules: dict[str, str]) -> None:
+    """Add rules with their reasons. Raises `ResolveError` where there is no end of them."""
+    rules |= new
+    if len(rules) >= _MOST_ATTEMPTS:
         rule, reason = list(rules.items())[-1]
         raise ResolveError(
             f"no packages that fit each other were found in {_MOST_ATTEMPTS} attempts; the last rule was "
             f"{rule}: {reason}",
             hint="name a version that fits in the request",
         )
-    pins = {} if kept.existing is None else kept.existing.distributions
-    fresh = [package for package in found if pins.get(package.name) != package.version]
-    notes += [f"{rule}: {reason}" for rule, reason in rules.items()]
-    notes += held_back(fresh, own, target, until=until, attempt=attempt, session=session)
-    return found

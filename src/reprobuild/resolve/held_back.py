@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import requests
@@ -33,6 +34,19 @@ if TYPE_CHECKING:
     from ..lock.model import PythonPackage
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A requested package of which a newer release than the chosen one is not taken."""
+
+    name: str
+    version: Version
+    newest: Version
+    lacking: tuple[str, ...]
+    """The packages whose missing wheels keep it back: itself, or some that it requires."""
+    unwanted: bool
+    """Whether the chosen one is a pre-release that nobody asked for."""
+
+
 _ATTEMPTS = 4
 """How often uv is asked for a reason; each takes it about half a second."""
 
@@ -50,46 +64,53 @@ def held_back(
     until: datetime | None,
     attempt: Callable[[str], ResolveError | None],
     session: requests.Session,
-) -> list[str]:
-    """Return a line for each requested package of which a newer release is not taken for want of a wheel.
+) -> list[Held]:
+    """Return the requested packages of which a newer release is not taken for want of a wheel.
 
     ``until``: what was published later does not count. ``attempt`` tells why one more requirement cannot be
-    met; None where it can. Raises `ResolveError` where a pre-release was taken that nobody asked for, since
-    no release has a wheel.
+    met; None where it can. A pre-release that nobody asked for is among them, whatever keeps the release.
     """
     wanted = [Requirement(text) for text in requested]
     asked = {canonicalize_name(each.name) for each in wanted}
     chosen = {package.name: package for package in found if package.name in asked}
     with ThreadPoolExecutor(8, "index-pages") as pool:
         pages = dict(zip(chosen, pool.map(lambda name: _files(name, session), chosen), strict=True))
-    lines, attempts = [], _ATTEMPTS
+    held, attempts = list[Held](), _ATTEMPTS
     for name, package in chosen.items():
         own = [each for each in wanted if canonicalize_name(each.name) == name]
         newest, wheels = _newest(pages[name], own, target, until)
         version = Version(package.version)
         if newest is None or newest == version:
             continue
-        if version.is_prerelease and not any(each.specifier.prereleases for each in own):
-            error = attempt(f"{name}=={newest}") if wheels else None
-            names = [] if error is None else without_wheels(error)
-            why = "has no wheel" if not wheels else "does not fit the others"
-            why = f"requires {', '.join(names)}, which has no wheel" if names else why
-            raise ResolveError(
-                f"{name}: no release can be taken for Python {target.python} on {target.machine}, only the "
-                f"pre-release {version}; the newest release, {newest}, {why}",
-                hint=f'ask for the pre-release by its version, "{name}=={version}", or publish the missing '
-                "wheel to your own index",
-            )
-        if newest < version:
+        unwanted = version.is_prerelease and not any(each.specifier.prereleases for each in own)
+        if newest < version and not unwanted:
             continue
         if not wheels:
-            lines.append(f"{name} {version} is taken: {newest}, the newest, has no wheel")
-        elif attempts:
-            attempts -= 1
+            held.append(Held(name, version, newest, (name,), unwanted))
+        elif unwanted or attempts:
+            attempts -= not unwanted
             error = attempt(f"{name}=={newest}")
-            if error is not None and (lacking := without_wheels(error)):
-                why = f"requires {', '.join(lacking)}, which has no wheel"
-                lines.append(f"{name} {version} is taken: {newest}, the newest, {why}")
+            lacking = () if error is None else tuple(without_wheels(error))
+            if lacking or unwanted:
+                held.append(Held(name, version, newest, lacking, unwanted))
+    return held
+
+
+def told(held: Collection[Held], target: TargetPython) -> list[str]:
+    """Return a line for each. Raises `ResolveError` for a pre-release in place of a release."""
+    lines = []
+    for each in held:
+        own = each.lacking == (each.name,)
+        why = f"requires {', '.join(each.lacking)}, which has no wheel" if each.lacking else ""
+        why = "has no wheel" if own else why or "does not fit the others"
+        if each.unwanted:
+            raise ResolveError(
+                f"{each.name}: no release can be taken for Python {target.python} on {target.machine}, only "
+                f"the pre-release {each.version}; the newest release, {each.newest}, {why}",
+                hint=f'ask for the pre-release by its version, "{each.name}=={each.version}", or publish the '
+                "missing wheel to your own index",
+            )
+        lines.append(f"{each.name} {each.version} is taken: {each.newest}, the newest, {why}")
     return lines
 
 

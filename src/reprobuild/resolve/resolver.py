@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import unquote
@@ -15,7 +16,7 @@ from packaging.version import Version
 
 from ..errors import ResolveError
 from ..host.host import Host
-from ..lock.model import CondaPackage, Lock, PythonPackage
+from ..lock.model import BuildFiles, CondaPackage, Lock, PythonPackage
 from ..net.debian_mirrors import architecture
 from ..net.index_settings import find_links
 from ..net.session import session as new_session
@@ -27,6 +28,7 @@ from .conda import check_wheels, resolve_conda, torch_from_conda
 from .fitting import Kept, fitting
 from .gpu_targets import gpu_targets
 from .index_page import linked_files
+from .sources import SourcePackages
 from .system import System
 from .target import TargetPython
 from .torch import TorchScan, cuda_of_version, is_cuda_package, start_of
@@ -34,8 +36,16 @@ from .uv import ALWAYS
 
 __all__ = ["Upgrade", "resolve", "resolve_platforms"]
 
+
+class _OtherTarget(Exception):  # noqa: N818 -- not a failure: the resolve begins again
+    """apt has told that the C library is not the likely one."""
+
+
 _NO_TIME = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp())
 """The epoch where no wheel has a time and the request no date: the oldest that a zip file can hold."""
+
+
+_Found = tuple[tuple[CondaPackage, ...], tuple[PythonPackage, ...], tuple[str, ...], BuildFiles]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,8 +122,50 @@ def resolve(
         # to find out. Meanwhile they are resolved for the most likely one, and again if it is another.
         likely = TargetPython(request.python, machine, system.likely_glibc([existing, *like]))
         found, refused, notes = None, None, list[str]()
+
+        def build_system(target: TargetPython) -> Lock:
+            image = apt.result()
+            if system.glibc(image) != target.glibc:
+                raise _OtherTarget
+            build = BuildFiles(debian=system.build_packages(image, existing, upgrade.names, host))
+            return Lock(
+                request=request,
+                platform=target.platform,
+                epoch=0,
+                python=(),
+                debian=image,
+                variables={},
+                base=base,
+                build=build,
+            )
+
+        def packages(target: TargetPython) -> _Found:
+            sources = _sources(
+                request,
+                target,
+                host,
+                existing=existing,
+                upgrade=upgrade,
+                system=build_system,
+                session=http,
+            )
+            with closing(sources) if sources is not None else nullcontext():
+                return _packages(
+                    request,
+                    existing,
+                    upgrade,
+                    scan,
+                    target,
+                    sources=sources,
+                    like=like,
+                    notes=notes,
+                    session=http,
+                )
+
         try:
-            found = _packages(request, existing, upgrade, scan, likely, like=like, notes=notes, session=http)
+            found = packages(likely)
+        except _OtherTarget:
+            pass
         except ResolveError as error:
             refused = error
         # An unknown release or Python is the cause of which "no torch" is only the effect, so apt's errors
@@ -122,13 +174,13 @@ def resolve(
         target = TargetPython(request.python, machine, system.glibc(debian))
         if target != likely:
             notes.clear()
-            found = _packages(request, existing, upgrade, scan, target, like=like, notes=notes, session=http)
+            found = packages(target)
         elif refused is not None:
             raise refused
     assert found is not None
     for note in notes:
         host.console.warn(note)
-    conda, python, known = found
+    conda, python, known, build = found
     if not torch_from_conda(conda):
         _check_cuda(request, python)
         if request.index is not None:
@@ -144,6 +196,34 @@ def resolve(
         conda=conda,
         gpu_targets=known,
         base=base,
+        build=build,
+    )
+
+
+def _sources(
+    request: Request,
+    target: TargetPython,
+    host: Host,
+    *,
+    existing: Lock | None,
+    upgrade: Upgrade,
+    system: Callable[[TargetPython], Lock],
+    session: requests.Session,
+) -> SourcePackages | None:
+    """Return what builds packages without a wheel; None where only wheels count.
+
+    That is where the request says so, beside conda's Python, and for another machine than this one.
+    """
+    if request.only_wheels or request.conda is not None or target.architecture != architecture():
+        return None
+    return SourcePackages(
+        request,
+        target,
+        host,
+        lambda: system(target),
+        existing=existing,
+        upgrade=None if upgrade.everything else upgrade.names,
+        session=session,
     )
 
 
@@ -169,12 +249,14 @@ def _packages(
     scan: TorchScan,
     target: TargetPython,
     *,
+    sources: SourcePackages | None,
     like: Sequence[Lock],
     notes: list[str],
     session: requests.Session,
-) -> tuple[tuple[CondaPackage, ...], tuple[PythonPackage, ...], tuple[str, ...]]:
+) -> _Found:
     """Return the conda packages, the wheels on top of them, and the GPUs that torch's wheel has code for.
 
+    Last, what the ``sources`` among the wheels are built with.
     ``notes`` gets what the user should know of the choice.
     """
     conda: tuple[CondaPackage, ...] = ()
@@ -195,12 +277,14 @@ def _packages(
             Kept(provided, existing, None if upgrade.everything else upgrade.names),
             notes=notes,
             session=session,
+            sources=sources,
         )
+    build = BuildFiles() if sources is None else sources.build_files(wheels)
     check_wheels(conda, wheels)
     if request.index is not None and request.cuda != "cpu":
         (own,) = (package for package in wheels if package.name == "torch")
-        return conda, wheels, gpu_targets(own.wheel.url, session)
-    return conda, wheels, known.result()
+        return conda, wheels, gpu_targets(own.wheel.url, session), build
+    return conda, wheels, known.result(), build
 
 
 def _gpu_targets(
@@ -288,7 +372,7 @@ def _check_index(python: Collection[PythonPackage]) -> None:
 
 def _epoch(request: Request, python: Collection[PythonPackage], conda: Collection[CondaPackage]) -> int:
     """Return the time of the newest package: the same packages give the same, whenever they are locked."""
-    every = [*(package.wheel.uploaded for package in python), *(package.uploaded for package in conda)]
+    every = [*(package.file.uploaded for package in python), *(package.uploaded for package in conda)]
     times = [time for time in every if time is not None]
     if times:
         return int(max(times).timestamp())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ..errors import ResolveError
 from ..host.host import Host
 from ..lock.base_image import BaseImage
 from ..lock.model import DebianPackage, Lock
@@ -40,6 +41,42 @@ class System:
         if base is not None:
             wanted = replace(wanted, installed=dpkg_status(base, host))
         return resolve_debian(wanted, keep=keep, console=host.console)
+
+    def build_packages(
+        self, image: Sequence[DebianPackage], existing: Lock | None, upgrade: Collection[str], host: Host
+    ) -> tuple[DebianPackage, ...]:
+        """Return the Debian packages that only the builds of the request need, beside those of the image.
+
+        Versions in ``existing`` stay but those in ``upgrade``. Raises as `packages`, and `ResolveError` where
+        they need other versions of what the image has.
+        """
+        if not self.request.build.every_apt:
+            return ()
+        pinned = () if existing is None else existing.build.debian
+        if (
+            existing is not None
+            and pinned
+            and tuple(existing.debian) == tuple(image)
+            and existing.request.build.every_apt == self.request.build.every_apt
+            and not any(package.name in upgrade for package in pinned)
+        ):
+            return tuple(pinned)
+        every = tuple(sorted({*self.request.apt, *self.request.build.every_apt}))
+        wanted = self._wanted(replace(self.request, apt=every))
+        if self.base is not None:
+            wanted = replace(wanted, installed=dpkg_status(self.base, host))
+        keep = {p.name: p.version for p in pinned if p.name not in upgrade}
+        keep |= {p.name: p.version for p in image}
+        found = resolve_debian(wanted, keep=keep, console=host.console)
+        there = {p.name: p for p in image}
+        for package in found:
+            if package.name in there and package != there[package.name]:
+                raise ResolveError(
+                    f"[build] apt needs {package.name} {package.version}, and the image has "
+                    f"{there[package.name].version}",
+                    hint="lock again with `reprobuild lock --upgrade`, or change apt in the table build",
+                )
+        return tuple(package for package in found if package.name not in there)
 
     def glibc(self, packages: Sequence[DebianPackage]) -> tuple[int, int]:
         """Return the version of the C library: of Debian's packages, else of the base."""

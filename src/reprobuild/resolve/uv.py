@@ -44,6 +44,9 @@ _DROPPED = re.compile(
 _STANDINS = "conda"
 """The folder with the stand-ins for what conda brings."""
 
+_SOURCES = "sources"
+"""The folder with the stand-ins for packages that are built from source."""
+
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 _DRAWING = re.compile("[\u2500-\u25ff\u00d7]")
@@ -69,13 +72,15 @@ def resolve_python(
     upgrade: Collection[str] | None,
     backend: str | None = None,
     provided: Mapping[str, str] | None = None,
+    standins: Mapping[str, bytes] | None = None,
     session: requests.Session,
 ) -> tuple[PythonPackage, ...]:
     """Return the packages that uv picks for requirements, closure included.
 
     ``upgrade`` names the packages whose versions in ``existing`` need not stay; None: all of them.
     ``backend`` is uv's name of an index of PyTorch's, from which torch and its kin shall come; ``provided``
-    are packages that conda brings, with their versions, which what is resolved has to fit. Raises
+    are packages that conda brings, with their versions, which what is resolved has to fit. ``standins`` are
+    wheels by file name that stand for packages without one: such a package has no hash of its own yet. Raises
     `ResolveError` with uv's reason when nothing fits, or when a package has no wheel or no SHA256.
     """
     if not requirements:
@@ -90,6 +95,10 @@ def resolve_python(
             if existing is not None:
                 output.write_text(_preferences(existing, upgrade), "utf-8")
             arguments = [word for name in sorted(upgrade) for word in ("--refresh-package", name)]
+        if standins:
+            (Path(folder) / _SOURCES).mkdir()
+            for name, content in standins.items():
+                (Path(folder) / _SOURCES / name).write_bytes(content)
         if provided:
             arguments += _given(Path(folder), provided)
         if as_of is not None:
@@ -102,7 +111,8 @@ def resolve_python(
         if result.returncode != 0:
             raise _refusal(result, as_of, backend)
         # A file: address in uv's output is relative to the folder of the file.
-        return _read(output.read_text("utf-8"), target, output.as_uri(), session, provided or ())
+        text = output.read_text("utf-8")
+        return _read(text, target, output.as_uri(), session, provided=provided or (), standins=standins or ())
 
 
 def _given(folder: Path, provided: Mapping[str, str]) -> list[str]:
@@ -133,9 +143,10 @@ def _compile(
     command += ["--resolution", "highest", "--prerelease", "if-necessary-or-explicit", *arguments, "-"]
     text = "".join(f"{requirement}\n" for requirement in requirements)
     env |= uv_environment()
-    if (standins := output.parent / _STANDINS).exists():
-        # Not as an argument, which would take the place of the user's own, and those may have passwords.
-        env["UV_FIND_LINKS"] = ",".join(filter(None, [str(standins), env.get("UV_FIND_LINKS")]))
+    # Not as an argument, which would take the place of the user's own, and those may have passwords.
+    folders = [str(path) for name in (_STANDINS, _SOURCES) if (path := output.parent / name).exists()]
+    if folders:
+        env["UV_FIND_LINKS"] = ",".join(filter(None, [*folders, env.get("UV_FIND_LINKS")]))
     try:
         return run(
             command,
@@ -202,7 +213,13 @@ def _refusal(result: Completed, as_of: date | None, backend: str | None) -> Reso
 
 
 def _read(
-    text: str, target: TargetPython, base: str, session: requests.Session, provided: Collection[str] = ()
+    text: str,
+    target: TargetPython,
+    base: str,
+    session: requests.Session,
+    *,
+    provided: Collection[str] = (),
+    standins: Collection[str] = (),
 ) -> tuple[PythonPackage, ...]:
     try:
         lock = Pylock.from_dict(load_toml(text))
@@ -212,7 +229,7 @@ def _read(
         ) from None
     chosen = [_choose(package, target) for package in lock.packages if package.name not in provided]
     with ThreadPoolExecutor(16, "wheel-size") as pool:
-        return tuple(pool.map(lambda pair: _locked(pair[0], pair[1], base, session), chosen))
+        return tuple(pool.map(lambda pair: _locked(pair[0], pair[1], base, session, standins), chosen))
 
 
 def _choose(package: Package, target: TargetPython) -> tuple[Package, PackageWheel]:
@@ -227,7 +244,12 @@ def _choose(package: Package, target: TargetPython) -> tuple[Package, PackageWhe
     return package, wheels[best]
 
 
-def _locked(package: Package, wheel: PackageWheel, base: str, session: requests.Session) -> PythonPackage:
+def _locked(
+    package: Package, wheel: PackageWheel, base: str, session: requests.Session, standins: Collection[str]
+) -> PythonPackage:
+    if wheel.filename in standins:
+        unknown = Wheel(filename=wheel.filename, url="", sha256="", size=0)
+        return PythonPackage(name=package.name, version=str(package.version), wheel=unknown)
     address = wheel.url or urljoin(base, wheel.path or "")
     sha256 = wheel.hashes.get("sha256")
     if sha256 is None:
@@ -242,7 +264,7 @@ def _locked(package: Package, wheel: PackageWheel, base: str, session: requests.
             filename=wheel.filename,
             url=without_credentials(address),
             sha256=sha256.lower(),
-            size=wheel.size or _size(address, session),
+            size=wheel.size or file_size(address, session),
             uploaded=_whole_second(wheel.upload_time),
         ),
     )
@@ -252,8 +274,8 @@ def _whole_second(time: datetime | None) -> datetime | None:
     return None if time is None else time.astimezone(UTC).replace(microsecond=0)
 
 
-def _size(address: str, session: requests.Session) -> int:
-    """Ask the server; HTML indexes give no sizes."""
+def file_size(address: str, session: requests.Session) -> int:
+    """Ask the server for the bytes of a file; HTML indexes give no sizes. Raises `ResolveError`."""
     parts = urlsplit(address)
     try:
         if parts.scheme == "file":

@@ -1,7 +1,8 @@
-"""What conda brings, as uv sees it: an empty wheel for each package, of just that version.
+"""What has no wheel, as uv sees it: an empty wheel for each package, of just that version.
 
-So uv picks wheels that fit conda's versions, and says so where none does. The stand-ins' versions end in
-``+conda``, which no index has, and none of them comes into a lock.
+Of what conda brings, so that uv picks wheels that fit conda's versions, and says so where none does: those
+versions end in ``+conda``, which no index has. And of what is built from source (`sources`). None of them
+comes into a lock.
 """
 
 from __future__ import annotations
@@ -32,14 +33,17 @@ def write_standins(folder: Path, provided: Mapping[str, str]) -> Mapping[str, st
             continue
         marked = f"{version}.{MARK}" if version.local else f"{version}+{MARK}"
         stem = f"{name.replace('-', '_')}-{marked}"
-        (folder / f"{stem}-py3-none-any.whl").write_bytes(_wheel(name, marked, f"{stem}.dist-info"))
+        (folder / f"{stem}-py3-none-any.whl").write_bytes(standin(name, marked))
         written[name] = marked
     return written
 
 
-def _wheel(name: str, version: str, info: str) -> bytes:
+def standin(name: str, version: str, metadata: bytes | None = None) -> bytes:
+    """Return a wheel of nothing but metadata: those given, else ones that require nothing."""
+    info = f"{name.replace('-', '_')}-{version}.dist-info"
+    plain = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     files = {
-        "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        "METADATA": plain if metadata is None else metadata,
         "WHEEL": "Wheel-Version: 1.0\nGenerator: reprobuild\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         "RECORD": "",
     }

@@ -1,0 +1,145 @@
+"""A source archive, looked through before anything unpacks it: its members, and its two files of metadata."""
+
+from __future__ import annotations
+
+import lzma
+import posixpath
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from ..errors import BuildError, RequestError
+from ..request.toml_reader import Table, load_toml
+
+MOST_BYTES = 8 << 30
+"""Of all members of an archive, unpacked; large ones, with whole libraries in them, have 0.5 GB."""
+MOST_MEMBERS = 500_000
+_LARGEST = 8 << 20
+"""Bytes of a file that is read here: pyproject.toml."""
+
+_UNREADABLE = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, OverflowError),
+    *(RuntimeError, OSError, NotImplementedError),
+)
+"""What the readers of archives raise on bytes that make no sense."""
+
+DEFAULT_BACKEND = "setuptools.build_meta:__legacy__"
+DEFAULT_REQUIRES = ("setuptools>=40.8.0",)
+"""Where an archive names none (PEP 517, PEP 518)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildSystem:
+    """The table ``build-system`` of a source archive (PEP 518)."""
+
+    requires: tuple[str, ...] = DEFAULT_REQUIRES
+    backend: str = DEFAULT_BACKEND
+    backend_path: tuple[str, ...] = ()
+
+
+def build_system(file: Path, filename: str, *, subdirectory: str = "") -> BuildSystem:
+    """Return how an archive wants to be built. Raises `BuildError` for one that must not be unpacked.
+
+    That is one with members outside its one folder, with links that leave it, or that unpacks to more than
+    `MOST_BYTES`.
+    """
+    try:
+        text = _pyproject(file, filename, subdirectory)
+    except _UNREADABLE as error:
+        reason = str(error) or type(error).__name__
+        raise BuildError(
+            f"{filename}: the source archive cannot be used: {reason}",
+            hint="ask for another version of the package, or tell its makers",
+        ) from None
+    if text is None:
+        return BuildSystem()
+    where = f"{filename}: pyproject.toml"
+    try:
+        table = load_toml(text.decode("utf-8")).get("build-system")
+        if table is None:
+            return BuildSystem()
+        own = Table(table, "build-system.", where, tuple(table))
+        requires = tuple(each for _, each in own.texts("requires"))
+        return BuildSystem(
+            requires=requires,
+            backend=own.value("build-backend", str, DEFAULT_BACKEND),
+            backend_path=tuple(each for _, each in own.texts("backend-path")),
+        )
+    except (ValueError, AttributeError, TypeError) as error:
+        raise BuildError(f"{where}: not valid TOML: {error}") from None
+    except RequestError as error:
+        raise BuildError(error.message) from None
+
+
+def _pyproject(file: Path, filename: str, subdirectory: str) -> bytes | None:
+    tops: set[str] = set()
+    found: bytes | None = None
+    with _members(file, filename) as members:
+        for name, content in members:
+            top, _, rest = name.partition("/")
+            tops.add(top)
+            if content is not None and rest == posixpath.join(subdirectory, "pyproject.toml"):
+                found = content.read(_LARGEST + 1)
+                if len(found) > _LARGEST:
+                    raise ValueError("its pyproject.toml is too large")
+    if len(tops) != 1:
+        raise ValueError(f"expected one folder at its top, found {len(tops)}")
+    return found
+
+
+@contextmanager
+def _members(file: Path, filename: str) -> Iterator[Iterator[tuple[str, Any]]]:
+    if filename.endswith(".zip"):
+        with zipfile.ZipFile(file) as archive:
+            yield _of_zip(archive)
+        return
+    with file.open("rb") as plain, tarfile.open(fileobj=plain, mode="r|*") as tar:
+        yield _of_tar(tar)
+
+
+def _of_zip(archive: zipfile.ZipFile) -> Iterator[tuple[str, Any]]:
+    infos = archive.infolist()
+    if len(infos) > MOST_MEMBERS:
+        raise ValueError(f"it has more than {MOST_MEMBERS} members")
+    if sum(info.file_size for info in infos) > MOST_BYTES:
+        raise ValueError(f"it unpacks to more than {MOST_BYTES} bytes")
+    for info in infos:
+        name = _inside(info.filename)
+        if info.is_dir():
+            continue
+        with archive.open(info) as content:
+            yield name, content
+
+
+def _of_tar(tar: tarfile.TarFile) -> Iterator[tuple[str, IO[bytes] | None]]:
+    total = 0
+    for number, member in enumerate(tar):
+        if number >= MOST_MEMBERS:
+            raise ValueError(f"it has more than {MOST_MEMBERS} members")
+        name = _inside(member.name)
+        if member.isdir():
+            continue
+        if member.issym():
+            _inside(posixpath.join(posixpath.dirname(name), member.linkname), name)
+        elif member.islnk():
+            _inside(member.linkname, name)
+        elif not member.isfile():
+            raise ValueError(f"{name!r} is neither a file, a folder nor a link")
+        total += member.size
+        if total > MOST_BYTES:
+            raise ValueError(f"it unpacks to more than {MOST_BYTES} bytes")
+        yield name, tar.extractfile(member) if member.isfile() else None
+
+
+def _inside(name: str, link: str = "") -> str:
+    """Return the normalised path of a member; ValueError where it is not below the archive's folder."""
+    path = posixpath.normpath(name)
+    if path.startswith("/") or path.split("/")[0] == ".." or "\0" in path:
+        what = f"the link {link!r} leads outside it" if link else f"{name!r} is a path outside it"
+        raise ValueError(what)
+    return path

@@ -1,0 +1,272 @@
+"""Where source packages become wheels: the lock's system with the build's Debian packages, made when needed.
+
+`Workshop.build_twice` is for the lock, `build_locked` for an image: it builds what the store lacks, and holds
+each wheel to the hash that the lock has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from ..errors import BuildError
+from ..fetch.scheduler import fetch
+from ..fetch.store import Store
+from ..host import process
+from ..host.home import atomic_write, open_regular, storage_errors
+from ..host.host import Host
+from ..layers import roots
+from ..layers.builder import system_folders
+from ..layers.plan import plan
+from ..lock.model import BuildFiles, Lock, PythonPackage, SourceArchive, Wheel
+from ..net.local_files import folders
+from . import sandboxed
+from .archive import BuildSystem, build_system
+from .normal import first_difference
+from .sandboxed import ENVIRONMENT, BuildRoot, Recipe
+
+FORMAT = 1
+"""Of a built wheel: the number changes when the same archive would give other bytes."""
+
+
+class Workshop:
+    """Builds with the system of one lock, not with its Python packages; get one with `workshop`."""
+
+    def __init__(self, lock: Lock, host: Host, stack: ExitStack) -> None:
+        self._system = replace(
+            lock, debian=(*lock.debian, *lock.build.debian), python=(), conda=(), build=BuildFiles()
+        )
+        self._host, self._stack = host, stack
+        self._store = Store(host.home)
+        self._root: BuildRoot | None = None
+
+    def archive(self, name: str, version: str, source: SourceArchive) -> BuildSystem:
+        """Return how a source archive wants to be built; it is fetched. Raises `BuildError`, `FetchError`."""
+        wheel = Wheel(filename="", url="", sha256=source.sha256, size=source.size)
+        self._fetch([PythonPackage(name=name, version=version, wheel=wheel, source=source)])
+        return build_system(self._store.path(source.sha256), source.filename)
+
+    def build_twice(self, recipe: Recipe) -> Wheel:
+        """Build a package from two states of the sandbox; return its wheel, which is in the store.
+
+        What was built so before is not built again. Raises `BuildError` that names the package: where it
+        cannot be built, or where the two wheels differ; `sandboxed.MoreRequiredError` where its backend asks
+        for more requirements.
+        """
+        record = self._record(recipe)
+        if (known := _read_record(record)) is not None and self._store.has(known.sha256, known.size):
+            return known
+        self._host.console.step(f"building {recipe.title} from its source, twice")
+        with self._host.home.scratch("source") as first, self._host.home.scratch("source") as other:
+            one = self._build(recipe, first, ask=True)
+            two = self._build(recipe, other, second=True)
+            if difference := _compared(one, two, recipe):
+                raise BuildError(
+                    f"{recipe.title}: two builds of it gave different wheels: {difference}",
+                    hint="what a build makes must not depend on time, chance or the order of things; ask for "
+                    "another version, or publish a wheel to your own index",
+                )
+            wheel = self._keep(one)
+        atomic_write(record, json.dumps([wheel.filename, wheel.sha256, wheel.size]).encode(), sync=False)
+        return wheel
+
+    def build_again(self, package: PythonPackage, recipe: Recipe) -> None:
+        """Build a locked package into the store. Raises `BuildError` where it gives other bytes."""
+        self._host.console.step(f"building {recipe.title} from its source")
+        with self._host.home.scratch("source") as scratch, self._host.home.scratch("source") as other:
+            built = self._build(recipe, scratch)
+            found = _wheel_of(built)
+            if found.sha256 == package.wheel.sha256:
+                self._keep(built)
+                return
+            difference = _compared(built, self._build(recipe, other, second=True), recipe)
+            why = (
+                f"two builds here differ as well: {difference}"
+                if difference
+                else "two builds here are equal, so it is this machine that makes the difference"
+            )
+            raise BuildError(
+                f"{recipe.title}: the wheel built here is not the one in the lock: its SHA-256 is "
+                f"{found.sha256}, not {package.wheel.sha256}; {why}",
+                hint="a build that asks for the kind of processor (-march=native) gives such a wheel; take "
+                "the wheel from where it was locked, with its folder in UV_FIND_LINKS, or lock again with "
+                f"`reprobuild lock --upgrade {package.name}`",
+            )
+
+    def _build(self, recipe: Recipe, scratch: Path, *, ask: bool = False, second: bool = False) -> Path:
+        self._fetch(recipe.wheels)
+        return sandboxed.build(recipe, self._made_root(), self._store, scratch, ask=ask, second=second)
+
+    def _keep(self, built: Path) -> Wheel:
+        wheel = _wheel_of(built)
+        self._store.add(wheel.sha256, built)
+        return wheel
+
+    def _fetch(self, packages: Sequence[PythonPackage]) -> None:
+        fetch(replace(self._system, python=packages, debian=(), base=None), self._store, self._host.console)
+
+    def _made_root(self) -> BuildRoot:
+        if self._root is None:
+            fetch(self._system, self._store, self._host.console)
+            layers = system_folders(self._system, self._store, self._host)
+            self._stack.enter_context(roots.in_use(layers))
+            self._root = BuildRoot(layers, self._system.interpreter, self._system.request.python)
+        return self._root
+
+    def _record(self, recipe: Recipe) -> Path:
+        layers = [layer.key for layer in plan(self._system) if layer.kind in ("base", "debian")]
+        program = Path(sandboxed.__file__).with_name("program.py").read_bytes()
+        parts = [
+            *(FORMAT, hashlib.sha256(program).hexdigest(), layers, self._system.interpreter, ENVIRONMENT),
+            *(
+                recipe.title,
+                recipe.filename,
+                recipe.sha256,
+                recipe.subdirectory,
+                dict(sorted(recipe.env.items())),
+            ),
+            *(recipe.system.backend, list(recipe.system.backend_path)),
+            sorted((package.wheel.filename, package.wheel.sha256) for package in recipe.wheels),
+        ]
+        key = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return self._host.home.folder("built") / f"{key}.json"
+
+
+@contextmanager
+def workshop(lock: Lock, host: Host) -> Iterator[Workshop]:
+    """Give the workshop of a lock; what it has unpacked is held until the end.
+
+    The caller holds the lock ``build`` of the home, or `clean` might take files away.
+    """
+    with ExitStack() as stack:
+        yield Workshop(lock, host, stack)
+
+
+def to_fetch(lock: Lock, store: Store) -> Lock:
+    """Return a lock without the files of builds whose wheels are in the store, or in a folder of the user's.
+
+    Such a folder is one of find-links: a wheel of the right name and bytes there is taken over.
+    """
+    if all(package.source is None for package in lock.python):
+        return lock
+    missing = missing_wheels(lock, store)
+    wanted = {pin for package in missing for pin in _source(package).requires}
+    return replace(
+        lock,
+        python=[p for p in lock.python if p.source is None or p in missing],
+        build=BuildFiles(
+            python=[p for p in lock.build.python if p.pin in wanted],
+            debian=lock.build.debian if missing else (),
+        ),
+    )
+
+
+def missing_wheels(lock: Lock, store: Store) -> list[PythonPackage]:
+    """Return the packages that have to be built: those with a source whose wheel is not at hand."""
+    return [
+        package
+        for package in lock.python
+        if package.source is not None
+        and not store.has(package.wheel.sha256, package.wheel.size)
+        and not _take_over(package.wheel, store)
+    ]
+
+
+def build_locked(lock: Lock, store: Store, host: Host) -> None:
+    """Build each wheel of a lock that is not at hand. All that `to_fetch` leaves is in the store.
+
+    Raises `BuildError` where a build fails or gives other bytes than the lock has.
+    """
+    missing = missing_wheels(lock, store)
+    if not missing:
+        return
+    with workshop(lock, host) as shop:
+        for package in missing:
+            shop.build_again(package, recipe_of(package, lock, store))
+
+
+def recipe_of(package: PythonPackage, lock: Lock, store: Store) -> Recipe:
+    """Return how a locked package is built; its source archive is in the store."""
+    source = _source(package)
+    # A wheel of the image may come from another index than the one that was built with.
+    pins = {each.pin: each for each in (*lock.python, *lock.build.python)}
+    return Recipe(
+        name=package.name,
+        version=package.version,
+        filename=source.filename,
+        sha256=source.sha256,
+        system=build_system(store.path(source.sha256), source.filename),
+        wheels=[pins[pin] for pin in source.requires],
+        env=dict(lock.request.build.of(package.name).env),
+    )
+
+
+def _source(package: PythonPackage) -> SourceArchive:
+    assert package.source is not None
+    return package.source
+
+
+def _take_over(wheel: Wheel, store: Store) -> bool:
+    """Bring a wheel that lies in a folder of the user's into the store; return whether there was one."""
+    for folder in folders():
+        try:
+            with open_regular(folder / wheel.filename) as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != wheel.sha256:
+                    continue
+                with store.partial(wheel.sha256) as partial, storage_errors(store.root):
+                    if partial is None:
+                        return False
+                    partial.discard()
+                    file.seek(0)
+                    shutil.copyfileobj(file, partial.file)
+                    store.add(wheel.sha256, partial.path)
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+def _wheel_of(file: Path) -> Wheel:
+    with file.open("rb") as content:
+        sha256 = hashlib.file_digest(content, "sha256").hexdigest()
+    return Wheel(filename=file.name, url="", sha256=sha256, size=file.stat().st_size)
+
+
+def _read_record(record: Path) -> Wheel | None:
+    try:
+        filename, sha256, size = json.loads(record.read_bytes())
+        return Wheel(filename=str(filename), url="", sha256=str(sha256), size=int(size))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _compared(one: Path, two: Path, recipe: Recipe) -> str:
+    """Say what differs between two wheels; empty where they are equal."""
+    if one.name != two.name:
+        return f"one is {one.name}, the other {two.name}"
+    if _wheel_of(one) == _wheel_of(two):
+        return ""
+    difference = first_difference(one, two, recipe.title) or "their archives differ"
+    return "\n".join(filter(None, (difference, _account(one, two))))
+
+
+def _account(one: Path, two: Path) -> str:
+    """Return the beginning of what diffoscope tells of two wheels, where it is installed."""
+    program = process.which("diffoscope")
+    if program is None:
+        return ""
+    command = [program, "--text", "-", "--no-progress", "--max-report-size", "65536", str(one), str(two)]
+    try:
+        done = process.run(command, check=False, timeout=300)
+    except process.ProcessTimeout:
+        return ""
+    return "\n".join(done.stdout.decode("utf-8", "replace").splitlines()[:_ACCOUNT])
+
+
+_ACCOUNT = 40
+"""Lines of diffoscope's account."""

@@ -1,0 +1,199 @@
+"""Packages without a wheel in a resolve: which release is built, what is locked of it, what is withdrawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import needs
+from reprobuild.errors import BuildError, ResolveError
+from reprobuild.fetch.store import Store
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.host.host import Host
+from reprobuild.lock.model import BuildFiles, Lock, PythonPackage
+from reprobuild.net.session import session
+from reprobuild.request.model import Request
+from reprobuild.resolve.fitting import Kept, fitting
+from reprobuild.resolve.sources import SourcePackages
+from reprobuild.resolve.target import TargetPython
+from reprobuild.sources import workshop
+from support.index import Index
+from support.locks import LOCK
+from support.python_root import PYTHON, python_root
+from support.resolving import request
+from support.sdists import sdist, serve, serve_pip
+
+pytest_plugins = ["support.family"]
+
+TARGET = TargetPython(PYTHON, "amd64", (2, 36))
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    needs("crun")
+    return python_root(tmp_path_factory.mktemp("root"))
+
+
+class Resolve:
+    """A resolve of some packages, and what came of it."""
+
+    def __init__(self, home: Home) -> None:
+        self.host = Host(home, Console(quiet=True))
+        self.notes: list[str] = []
+        self.python: tuple[PythonPackage, ...] = ()
+        self.build = BuildFiles()
+
+    def __call__(self, *packages: str, existing: Lock | None = None, **keys: Any) -> dict[str, str]:
+        self.notes = []
+        more = {name.replace("_", "-"): value for name, value in keys.items()}
+        asked = request(packages=list(packages), python=PYTHON, **more)
+        with session(retries=0) as http, closing(self.sources(asked, existing, http)) as sources:
+            kept = Kept({}, existing, None if existing is None else frozenset())
+            found = fitting(
+                list(asked.packages), asked, TARGET, kept, notes=self.notes, session=http, sources=sources
+            )
+            self.build = sources.build_files(found)
+        self.python = found
+        return {package.name: package.version for package in found}
+
+    def sources(self, asked: Request, existing: Lock | None, http: object) -> SourcePackages:
+        return SourcePackages(
+            asked,
+            TARGET,
+            self.host,
+            lambda: self.lock(asked, ()),
+            existing=existing,
+            upgrade=None if existing is None else frozenset(),
+            session=http,  # type: ignore[arg-type]
+        )
+
+    def lock(self, asked: Request, python: Sequence[PythonPackage]) -> Lock:
+        return replace(LOCK, request=asked, python=python, debian=(), build=self.build)
+
+
+@pytest.fixture
+def resolve(tmp_path: Path, root: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> Resolve:
+    monkeypatch.setattr(workshop, "system_folders", lambda *_: [root])
+    serve_pip(index)
+    return Resolve(Home(tmp_path / "home"))
+
+
+def test_the_newest_release_is_built_and_what_it_requires_comes_too(resolve: Resolve, index: Index) -> None:
+    for version in ("1.0", "2.0"):
+        serve(index, "tool", version, sdist("tool", version, requires=("other>=2",)))
+    index.add("other", "1.0")
+    index.add("other", "2.0")
+    assert resolve("tool") == {"tool": "2.0", "other": "2.0"}
+    (tool,) = (p for p in resolve.python if p.name == "tool")
+    assert tool.source is not None
+    assert (tool.wheel.filename, tool.wheel.url) == ("tool-2.0-py3-none-any.whl", "")
+    assert tool.source.url == f"{index.root}/files/tool-2.0.tar.gz"
+    assert tool.source.requires == ("pip==26.0",)
+    assert [p.pin for p in resolve.build.python] == ["pip==26.0"]
+    assert Store(resolve.host.home).has(tool.wheel.sha256, tool.wheel.size)
+
+
+def test_a_newer_release_from_source_comes_before_an_older_wheel(resolve: Resolve, index: Index) -> None:
+    index.add("tool", "1.0.dev5")
+    serve(index, "tool", "2.0", sdist("tool", "2.0"))
+    assert (resolve("tool"), resolve.notes) == ({"tool": "2.0"}, [])
+    assert resolve("tool==1.0.dev5") == {"tool": "1.0.dev5"}
+
+
+def test_what_another_package_requires_is_built_too(resolve: Resolve, index: Index) -> None:
+    index.add("hydra", "1.0")
+    index.add("hydra", "1.3", requires=["antlr==4.9.*"])
+    for version in ("4.9.3", "4.13"):
+        serve(index, "antlr", version, sdist("antlr", version))
+    assert (resolve("hydra"), resolve.notes) == ({"hydra": "1.3", "antlr": "4.9.3"}, [])
+
+
+def test_one_that_does_not_fit_with_what_it_requires_gives_way_to_an_older(
+    resolve: Resolve, index: Index
+) -> None:
+    serve(index, "tool", "1.0", sdist("tool", "1.0"))
+    serve(index, "tool", "2.0", sdist("tool", "2.0", requires=("other==2",)))
+    index.add("other", "1")
+    index.add("other", "2")
+    assert resolve("tool", "other==1") == {"tool": "1.0", "other": "1"}
+
+
+def test_what_cannot_be_built_gives_way_to_an_older_wheel_and_that_is_told(
+    resolve: Resolve, index: Index
+) -> None:
+    index.add("tool", "1.0")
+    serve(index, "tool", "2.0", sdist("tool", "2.0", more="import numpy"))
+    assert resolve("tool") == {"tool": "1.0"}
+    assert resolve.notes[0] == "tool 1.0 is taken: 2.0, the newest, has no wheel"
+    assert "tool 2.0: it could not be built: ModuleNotFoundError: No module named 'numpy'" in resolve.notes[1]
+    with pytest.raises(BuildError, match=r"tool 2\.0: it could not be built") as caught:
+        resolve("tool>=2")
+    assert '[build.tool] requires = ["numpy"]' in caught.value.hint
+
+
+def test_the_same_again_builds_nothing(
+    resolve: Resolve, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(index, "tool", "1.0", sdist("tool", "1.0"))
+    resolve("tool")
+    lock = resolve.lock(request(packages=["tool"], python=PYTHON), resolve.python)
+    serve(index, "tool", "2.0", sdist("tool", "2.0"))
+    monkeypatch.setattr(workshop.Workshop, "_made_root", None)
+    assert resolve("tool", existing=lock) == {"tool": "1.0"}
+    assert resolve.python == lock.python
+    assert resolve.build == lock.build
+
+
+def test_two_builds_that_differ_are_refused(resolve: Resolve, index: Index) -> None:
+    stamp = "def files():\n    return {'tool/when.py': str(time.time_ns())}"
+    serve(index, "tool", "1.0", sdist("tool", "1.0", more=stamp))
+    with pytest.raises(BuildError, match=r"tool 1\.0: two builds of it gave .*: tool/when\.py differs"):
+        resolve("tool")
+    assert not Store(resolve.host.home).sizes().keys() - {file.sha256 for file in index.files}
+
+
+def test_another_name_in_the_metadata_is_refused(resolve: Resolve, index: Index) -> None:
+    serve(index, "tool", "1.0", sdist("tool", "1.0", more="NAME = 'other'"))
+    with pytest.raises(BuildError, match=r"tool 1\.0: the metadata of the wheel .* are those of other 1\.0"):
+        resolve("tool")
+
+
+def test_a_requirement_that_is_a_url_is_refused(resolve: Resolve, index: Index) -> None:
+    body = sdist(
+        "tool", "1.0", {"pyproject.toml": '[build-system]\nrequires = ["a @ https://x.example/a.whl"]'}
+    )
+    serve(index, "tool", "1.0", body)
+    with pytest.raises(BuildError, match=r"tool: what it is built with cannot be resolved: .* names a URL"):
+        resolve("tool")
+
+
+def test_only_wheels(resolve: Resolve, index: Index) -> None:
+    serve(index, "tool", "1.0", sdist("tool", "1.0"))
+    asked = request(packages=["tool"], python=PYTHON)
+    with (
+        session(retries=0) as http,
+        pytest.raises(ResolveError, match=r"no wheel for this Python .* of tool"),
+    ):
+        fitting(["tool"], asked, TARGET, Kept({}, None, None), notes=[], session=http)
+
+
+def test_as_of_counts_for_source_archives(resolve: Resolve, index: Index) -> None:
+    serve(index, "tool", "1.0", sdist("tool", "1.0"))
+    serve(index, "tool", "2.0", sdist("tool", "2.0")).uploaded = "2025-01-01T00:00:00Z"
+    assert resolve("tool", as_of=date(2024, 12, 1)) == {"tool": "1.0"}
+
+
+def test_an_index_of_plain_pages_gives_no_sizes(resolve: Resolve, index: Index) -> None:
+    index.json = False
+    body = sdist("tool", "1.0")
+    serve(index, "tool", "1.0", body)
+    assert resolve("tool") == {"tool": "1.0"}
+    assert resolve.python[0].source is not None
+    assert resolve.python[0].source.size == len(body)
