@@ -35,6 +35,7 @@ from support.channel import PLACEHOLDER, Channel
 from support.conda_python import add_python
 from support.hosts import quiet_host
 from support.index import serve_index
+from support.locks import LOCK
 from support.resolving import LINUX, request
 
 if TYPE_CHECKING:
@@ -200,22 +201,23 @@ def test_conda_packages_are_linked_to_the_same_bytes(
         name, version, build = file.stem.rsplit("-", 2)
         rows.append([name, version, build, str(file), hashlib.sha256(file.read_bytes()).hexdigest()])
     (folder / "packages.json").write_text(json.dumps(rows))
+    (folder / "pylock.toml").write_text(LOCK.dump())
     subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
     found = {
-        (who, umask): _linked(people(who), folder / "packages.json", umask)
+        (who, umask): _linked(people(who), folder, umask)
         for who in (("root", "user") if os.geteuid() == 0 else ("user",))
         for umask in ("022", "077")
     }
     assert len({*found.values()}) == 1, found
 
 
-def _linked(person: Person, packages: Path, umask: str) -> str:
+def _linked(person: Person, folder: Path, umask: str) -> str:
     (driver,) = [found for path in person.paths if (found := path / "support/link_once.py").exists()]
     home = person.folder / f"a linker's {umask}"
     home.mkdir()
     os.chown(home, person.uid, person.gid)
     env = {"REPROBUILD_HOME": str(home), "TEST_UMASK": umask}
-    command = person.python(driver, packages, home / "scratch")
+    command = person.python(driver, folder / "pylock.toml", folder / "packages.json", home / "scratch")
     with person.start(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err.decode()

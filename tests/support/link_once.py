@@ -1,6 +1,7 @@
 """Run as a program: links the conda packages of a folder, and writes the hash of the layer's tar.
 
-``link_once.py PACKAGES SCRATCH``: PACKAGES is a JSON list of name, version, build, file and sha256.
+``link_once.py LOCK PACKAGES SCRATCH``: PACKAGES is a JSON list of name, version, build, file and sha256, that
+come in the place of the lock's own.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from reprobuild.host.home import Home
 from reprobuild.layers.conda import link, write_packages
 from reprobuild.lock.model import CondaPackage
 from reprobuild.oci.tar_writer import LayerWriter
-from support.locks import LOCK
+from reprobuild.workspace import read_lock
 
 
 def main() -> None:
     if umask := os.environ.get("TEST_UMASK"):
         os.umask(int(umask, 8))
+    rows = json.loads(Path(sys.argv[2]).read_bytes())
     packages = [
         CondaPackage(
             name=name,
@@ -36,16 +38,16 @@ def main() -> None:
             size=Path(file).stat().st_size,
             depends=(),
         )
-        for name, version, build, file, sha256 in json.loads(Path(sys.argv[1]).read_bytes())
+        for name, version, build, file, sha256 in rows
     ]
-    store, scratch = Store(Home.from_environment()), Path(sys.argv[2])
-    for package, row in zip(packages, json.loads(Path(sys.argv[1]).read_bytes()), strict=True):
+    store, scratch = Store(Home.from_environment()), Path(sys.argv[3])
+    for package, row in zip(packages, rows, strict=True):
         with store.partial(package.sha256) as partial:
             assert partial is not None
             partial.file.write(Path(row[3]).read_bytes())
             store.add(package.sha256, partial.path)
     scratch.mkdir()
-    lock = replace(LOCK, conda=tuple(packages))
+    lock = replace(read_lock(Path(sys.argv[1])), conda=tuple(packages))
     writer = LayerWriter(io.BytesIO())
     write_packages(link(lock, store, scratch, Console(quiet=True)), lock.conda, writer)
     sys.stdout.write(writer.close().diff_id)
