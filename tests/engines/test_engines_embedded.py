@@ -243,6 +243,26 @@ def test_another_user(home: Home, digest: str, engine: OciEngine, capfd: pytest.
     assert run(engine, digest, "bash", "-c", "echo x > /etc/who", user="1000:1001") == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "/root"),
+        (["--user", "me"], "/home/me"),
+        (["--user", "4321"], "/"),
+        (["--user", "me", "-e", "HOME=/x"], "/x"),
+    ],
+)
+def test_home_is_that_of_the_user(home: Home, init: bool, options: list[str], said: str) -> None:
+    if os.geteuid() != 0:
+        needs("newuidmap")
+    python = {"opt/venv/bin/python3": "/usr/bin/python3"} if init else {}
+    name(home, **{"etc/passwd": b"root:x:0:0::/root:\nme:x:1000:1000::/home/me:\n"}, **python)
+    argv = [*command(*options, "team/small:1", init=init), "bash", "-c", "echo $HOME"]
+    env = {**os.environ, "REPROBUILD_HOME": str(home.root)}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{said}\n"
+
+
 def test_the_machine_s_certificates_are_passed_in_with_the_network(home: Home, digest: str) -> None:
     OciEngine(Host(home, CONSOLE)).images.name(digest, "team/small:1")
     bundle = home.root / "ca.pem"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.engines.users import ids_of
+from reprobuild.engines.users import user_of
 from reprobuild.errors import HostError
 
 PASSWD = (
@@ -44,7 +44,7 @@ def layers(tmp_path: Path) -> list[Path]:
     ],
 )
 def test_numbers_and_the_image_s_names(text: str, ids: tuple[int, int], layers: list[Path]) -> None:
-    assert ids_of(text, layers) == ids
+    assert user_of(text, layers).ids == ids
 
 
 @pytest.mark.parametrize(
@@ -58,22 +58,31 @@ def test_numbers_and_the_image_s_names(text: str, ids: tuple[int, int], layers: 
 )
 def test_who_is_not_there(text: str, words: str, layers: list[Path]) -> None:
     with pytest.raises(HostError, match=words) as refused:
-        ids_of(text, layers)
+        user_of(text, layers)
     assert refused.value.hint
 
 
 def test_the_uppermost_file_counts_and_no_link_is_followed(tmp_path: Path, layers: list[Path]) -> None:
     above = layer(tmp_path / "3", passwd="www-data:x:5:6::/:/bin/sh\n")
-    assert ids_of("www-data", [*layers, above]) == (5, 6)
+    assert user_of("www-data", [*layers, above]).ids == (5, 6)
     link = layer(tmp_path / "4")
     (link / "etc" / "passwd").symlink_to("/etc/passwd")
     with pytest.raises(HostError, match="the image has no user") as refused:
-        ids_of("root", [*layers, link])
+        user_of("root", [*layers, link])
     assert refused.value.hint == "it names none; give a number"
     away = tmp_path / "5"
     away.mkdir()
     (away / "etc").symlink_to("/etc")
-    assert ids_of("www-data", [*layers, away]) == (33, 34)
+    assert user_of("www-data", [*layers, away]).ids == (33, 34)
     pipe = layer(tmp_path / "6")
     os.mkfifo(pipe / "etc" / "passwd")
-    assert ids_of("7", [pipe]) == (7, 0)
+    assert user_of("7", [pipe]).ids == (7, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "home"),
+    [("0:0", "/root"), ("www-data", "/"), ("1000", "/"), ("7", "/home/seven"), ("8", "/"), ("9", "/")],
+)
+def test_the_home_directory(text: str, home: str, tmp_path: Path) -> None:
+    more = "seven:x:7:7::/home/seven:/bin/sh\neight:x:8:8\nnine:x:9:9::~/x:\n"
+    assert user_of(text, [layer(tmp_path / "1", passwd=PASSWD + more)]).home == home

@@ -29,7 +29,7 @@ from ..twice.runs import RanProgram, RecordedRun
 from .gpu import GpuAccess, gpu_access, gpu_missing
 from .protocols import EngineName, WriteContext, require_gpu
 from .recording import IN_CONTAINER, recorder_binds
-from .users import ids_of
+from .users import user_of
 
 
 class OciEngine:
@@ -80,14 +80,13 @@ class OciEngine:
         It gets the signals that this process gets, and the terminal, if standard input and output are one; a
         negative status is a signal's. What it writes outside ``binds`` is lost afterwards. Without ``limits``
         it may take the machine's memory, and as many processes as `default_processes` says. ``user`` is
-        UID[:GID] or the names that the image has for them.
+        UID[:GID] or the names that the image has for them; HOME is that user's, where nothing sets it.
         """
         image = self.images.find(reference)
         task = self._task(image, argv, env=env, binds=binds, network=network, gpu=gpu, workdir=workdir)
         task = replace(task, terminal=os.isatty(0) and os.isatty(1))
         with self._unpacked(image) as layers, self._host.home.scratch("run") as scratch:
-            ids = ids_of(user, layers)
-            task = replace(task, user=ids, all_ids=ids != (0, 0))
+            task = _as_user(task, user, layers)
             limits = _at_most(limits)
             command = sandbox.prepare(scratch, layers, _with_init(task, layers), limits=limits)
             with guarded(limits, by_the_kernel=True) as guard:
@@ -122,7 +121,6 @@ class OciEngine:
 
         def run(folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:
             with self._unpacked(image) as layers:
-                ids = ids_of(user, layers)
                 recorder = recorder_binds(folder, layers)
                 task = self._task(
                     image,
@@ -133,7 +131,7 @@ class OciEngine:
                     gpu=gpu,
                     workdir=workdir,
                 )
-                task = replace(task, user=ids, all_ids=ids != (0, 0))
+                task = _as_user(task, user, layers)
                 command = sandbox.prepare(folder, layers, _with_init(task, layers), limits=limits)
                 status: int | None
                 with guarded(limits, by_the_kernel=True) as guard:
@@ -239,6 +237,13 @@ def _at_most(limits: Limits | None) -> Limits:
 
 def _environment(config: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return dict(line.split("=", 1) for line in config["Env"])
+
+
+def _as_user(task: sandbox.Task, user: str, layers: Sequence[Path]) -> sandbox.Task:
+    who = user_of(user, layers)
+    # The runtimes themselves disagree about a user that the image does not have.
+    env = {"HOME": who.home, **task.env}
+    return replace(task, user=who.ids, all_ids=who.ids != (0, 0), env=env)
 
 
 def _with_init(task: sandbox.Task, layers: Sequence[Path]) -> sandbox.Task:

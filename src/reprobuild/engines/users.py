@@ -1,4 +1,4 @@
-"""The names that an image has for users and groups → their ids.
+"""The names that an image has for users and groups → their ids, and the home directory.
 
 /etc/passwd and /etc/group are read from the unpacked layers, as a container would find them there; both are
 a stranger's.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import HostError
@@ -18,8 +19,18 @@ _LIMIT = 1 << 20
 _HIGHEST = 2**31
 
 
-def ids_of(text: str, layers: Sequence[Path]) -> tuple[int, int]:
-    """Return the ids of ``USER[:GROUP]``, each a number or a name; layers are lowest first.
+@dataclass(frozen=True, slots=True)
+class User:
+    """Whom a program runs as."""
+
+    ids: tuple[int, int]
+    """Of user and group."""
+    home: str
+    """The home directory; ``/`` where the image has no such user, as with Docker and runc."""
+
+
+def user_of(text: str, layers: Sequence[Path]) -> User:
+    """Return the user of ``USER[:GROUP]``, each a number or a name; layers are lowest first.
 
     Without a group it is the user's own, as the image has it, else 0. Raises `HostError`.
     """
@@ -47,7 +58,8 @@ def ids_of(text: str, layers: Sequence[Path]) -> tuple[int, int]:
             raise HostError(
                 f"--user {text}: {number} is too high for an id", hint="give one below 2147483648"
             )
-    return uid, gid
+    home = found[5] if found is not None and len(found) > 5 else ""
+    return User((uid, gid), home if home.startswith("/") and home.isprintable() else "/")
 
 
 def _is_number(text: str) -> bool:
