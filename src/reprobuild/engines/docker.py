@@ -31,9 +31,18 @@ from ..oci.stream import CHUNK, from_chunks, tar_of_folder
 from ..oci.tar_fields import LayerRefused
 from ..render.labels import LABEL
 from . import failures
-from .docker_client import Builder, connect, docker_errors, find_builder, has_buildx, raise_if_gone
+from .docker_client import (
+    Builder,
+    connect,
+    docker_errors,
+    find_builder,
+    has_buildx,
+    layers_on_disk,
+    raise_if_gone,
+)
 from .docker_runner import DockerRunner
 from .protocols import EngineName, WriteContext, require_gpu
+from .root_tar import stacked
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -60,7 +69,7 @@ class DockerEngine:
         with docker_errors("ask Docker about itself"):
             self._info: Mapping[str, Any] = self._client.info()
             self._api = tuple(int(n) for n in self._client.version()["ApiVersion"].split("."))
-        self.images = DockerImages(self._client)
+        self.images = DockerImages(self._client, host)
 
     @property
     def keeps_manifests(self) -> bool:
@@ -166,8 +175,8 @@ class DockerEngine:
 class DockerImages:
     """The daemon's images. Their digest is the daemon's image ID."""
 
-    def __init__(self, client: docker.DockerClient) -> None:
-        self._client = client
+    def __init__(self, client: docker.DockerClient, host: Host) -> None:
+        self._client, self._host = client, host
 
     def find(self, reference: str) -> Image:
         """Return the image of a name or image ID. Raises `ImageError`."""
@@ -203,12 +212,25 @@ class DockerImages:
         return self.find(below) if below is not None else None
 
     def tree(self, digest: str, where: str, keep: Keep) -> ImageTree:
-        """Return the files of an image as a container gets them; see `protocols.Images`.
+        """Return the files of an image; see `protocols.Images`.
 
-        They come from a container that is never started: ``docker save`` would first write all layers out.
+        Where its layers lie on this disk and may be read, from there. Else from a container that is never
+        started, in which Docker hides some paths; ``docker save`` would first write all layers out.
         """
+        with docker_errors("read an image"):
+            facts = self._client.images.get(digest).attrs
+            layers = layers_on_disk(self._client.info(), facts)
+        if not layers:
+            return self._exported(digest, where, facts["Config"], keep)
+        with self._host.home.scratch("docker") as folder:
+            try:
+                with stacked(layers, folder) as tar:
+                    return read_root(tar, where, facts["Config"], keep=keep)
+            except process.ProcessFailed as failed:
+                raise failures.refused("Docker", "read an image", failed.tail) from None
+
+    def _exported(self, digest: str, where: str, config: Any, keep: Keep) -> ImageTree:
         with docker_errors("read an image"), self._container(digest) as container:
-            config = self._client.images.get(digest).attrs["Config"]
             chunks = self._client.api.export(str(container.id), chunk_size=CHUNK)
             with closing(chunks):
                 return read_root(from_chunks(chunks), where, config, keep=keep, replaced=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import docker
 import requests
@@ -68,6 +70,24 @@ def _address(context: str | None = None) -> str:
     if name and ContextAPI.get_context(name) is None:
         raise ValueError(f"there is no Docker context {name!r}")
     return str(ContextAPI.kwargs_from_context(name).get("base_url") or _SOCKET)
+
+
+def layers_on_disk(info: Mapping[str, Any], image: Mapping[str, Any]) -> list[Path]:
+    """Return the folders of an image's layers, the lowest first, that overlayfs lays over each other.
+
+    ``info`` and ``image`` are what the daemon says of itself and of the image. None where they are not on
+    this disk, or not as an image's user sees them: the daemon is elsewhere, keeps them in another way
+    (containerd's store, another storage driver), shifts user ids, or they are not this user's to read.
+    """
+    graph = image.get("GraphDriver") or {}
+    data = graph.get("Data") or {}
+    shifted = any("name=userns" in each or "name=rootless" in each for each in info["SecurityOptions"] or ())
+    local = _address().startswith(("unix:", "http+unix:"))
+    if os.geteuid() != 0 or shifted or not local or graph.get("Name") != "overlay2":
+        return []
+    above = [data.get("UpperDir", ""), *filter(None, data.get("LowerDir", "").split(":"))]
+    folders = [Path(each) for each in reversed(above)]
+    return folders if all(each.is_absolute() and each.is_dir() for each in folders) else []
 
 
 def raise_if_gone(what: str, text: str) -> None:

@@ -13,14 +13,9 @@ from typing import IO
 
 from ..host import process
 from ..render.labels import LABEL
+from .root_tar import tar_command
 
 _READ = LABEL + "read"
-_TAR = (
-    *("--create", "--file=-", "--blocking-factor=2048", "--format=posix", "--numeric-owner"),
-    *("--xattrs", "--xattrs-include=*"),
-    # Times do not count, and those below a second would take a header for each file.
-    *("--mtime=@0", "--pax-option=delete=atime,delete=ctime"),
-)
 
 
 @contextmanager
@@ -32,11 +27,10 @@ def opened_root(podman: str, image: str) -> Iterator[IO[bytes]]:
         return
     # The mounts of an ordinary user's Podman are in a namespace of its own.
     inside = [] if os.geteuid() == 0 else [podman, "unshare"]
-    program = process.require("tar", "to read an image of Podman")
     with process.at_the_end([*inside, podman, "image", "unmount", image]):
         found = process.run([*inside, podman, "image", "mount", image]).stdout
         root = found.decode("utf-8", "surrogateescape").strip()
-        with process.stream([*inside, program, *_TAR, "--directory", root, "."]) as tar:
+        with process.stream([*inside, *tar_command(root)]) as tar:
             yield tar
 
 
