@@ -25,9 +25,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return Home(tmp_path / "home")
 
 
-def with_podman(folder: Path, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+def with_podman(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, status: int, said: str = '{"host": {}}'
+) -> None:
     program = folder / "podman"
-    program.write_text(f"#!/bin/sh\necho broken >&2\nexit {status}\n")
+    program.write_text(f"#!/bin/sh\necho '{said}'\necho broken >&2\nexit {status}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     which = process.which
     monkeypatch.setattr(process, "which", lambda name: str(program) if name == "podman" else which(name))
@@ -38,16 +40,26 @@ def test_auto_is_oci_where_nothing_else_answers(home: Home, capsys: pytest.Captu
     assert "engine: oci, since neither Docker nor Podman answers" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("status", "expected"), [(0, "podman"), (125, "oci")])
+@pytest.mark.parametrize(
+    ("status", "said", "expected"),
+    [
+        (0, '{"host": {}}', "podman"),
+        (0, "", "oci"),
+        (0, "[]", "oci"),
+        (0, '{"host": 1}', "oci"),
+        (125, '{"host": {}}', "oci"),
+    ],
+)
 def test_auto_is_podman_where_it_works(
     home: Home,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     status: int,
+    said: str,
     expected: str,
 ) -> None:
-    with_podman(tmp_path, monkeypatch, status)
+    with_podman(tmp_path, monkeypatch, status, said)
     assert choose("auto", Host(home, CONSOLE)).kind == expected
     assert f"engine: {expected}" in capsys.readouterr().err
 

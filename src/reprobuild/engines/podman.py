@@ -47,11 +47,13 @@ class PodmanEngine:
         self._host = host
         program = process.require("podman", "for --engine podman")
         try:
-            self._facts = json.loads(process.run([program, "info", "--format", "json"]).stdout)["host"]
-        except process.ProcessFailed as failed:
+            said = process.run([program, "info", "--format", "json"]).stdout
+            self._facts: Mapping[str, Any] = dict(json.loads(said)["host"])
+        except (process.ProcessFailed, ValueError, KeyError, TypeError) as error:
+            why = error.tail if isinstance(error, process.ProcessFailed) else "it does not describe itself"
             raise HostError(
-                f"podman does not work on this machine: {failed.tail}",
-                hint="`podman info` must work; `--engine oci` needs no other program",
+                f"podman does not work on this machine: {why}",
+                hint="`podman info --format json` must work; `--engine oci` needs no other program",
             ) from None
         self.images = PodmanImages(program)
         self._program = program
