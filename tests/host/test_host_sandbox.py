@@ -13,7 +13,7 @@ import subprocess
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -411,3 +411,18 @@ def test_without_namespaces_the_host_is_to_blame(box: Box) -> None:
     assert found["error"] == "HostError"
     assert found["message"].startswith("this machine does not let you make a mount namespace: unshare: ")
     assert "run as root" in found["hint"]
+
+
+def test_a_user_without_subordinate_ids_is_told_so(people: Callable[[str], Person], tmp_path: Path) -> None:
+    """Whose program asks for another user than root; it was unshare's own word, without a remedy."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can be nobody")
+    nobody = replace(people("user"), uid=65534, gid=65534)
+    code = "from pathlib import Path\nfrom reprobuild.host import sandbox\n"
+    code += "task = sandbox.Task(argv=['x'], env={}, all_ids=True, user=(1000, 0))\n"
+    code += "try: sandbox.check_started(Path('/none'), task)\n"
+    code += "except sandbox.HostError as error: print(error.message, error.hint, sep='|')"
+    with nobody.start(nobody.python("-c", code), stdout=subprocess.PIPE) as process:
+        out, _ = process.communicate(timeout=60)
+    assert out.startswith(b"your user has no range of subordinate ids: ")
+    assert b"usermod --add-subuids" in out

@@ -38,14 +38,14 @@ def check(*, all_ids: bool = False) -> None:
     """Raise `HostError` when this user cannot make the namespaces of `prefix`."""
     all_ids = all_ids and os.geteuid() != 0
     if all_ids:
-        process.require("newuidmap", "by an ordinary user, to install Debian packages into a root")
+        process.require("newuidmap", "by an ordinary user, for more users than one in a root")
         check()
     try:
         process.run([*prefix(all_ids=all_ids), "true"])
     except process.ProcessFailed as failed:
         if all_ids:
             raise HostError(
-                f"your user has no range of subordinate ids: {failed.tail}",
+                f"your user has no range of subordinate ids: {failed.tail.removesuffix(': Success')}",
                 hint="give it one in /etc/subuid and /etc/subgid (usermod --add-subuids 100000-165535"
                 " --add-subgids 100000-165535 USER), or run as root",
             ) from None

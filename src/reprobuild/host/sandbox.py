@@ -248,7 +248,7 @@ def check_started(folder: Path, task: Task) -> None:
     """Raise `HostError` when the program of a run that ended badly was not even started."""
     log = folder / "setup.log"
     if not log.exists():
-        namespaces.check()
+        namespaces.check(all_ids=task.all_ids)
         return
     lines = log.read_text("utf-8", "replace").splitlines()
     reason = "\n".join(line for line in lines if "level=warning" not in line)
