@@ -195,3 +195,18 @@ def test_seconds_is_a_number() -> None:
     assert sandboxed.seconds({}) == 3600
     with pytest.raises(HostError, match="REPROBUILD_BUILD_SECONDS: 'soon' is not a number of seconds"):
         sandboxed.seconds({sandboxed.SECONDS: "soon"})
+
+
+def test_a_build_that_writes_the_answer_itself(bench: Bench) -> None:
+    """It may reach what the program writes to; more than a wheel that is refused does not come of it."""
+    error = bench.fails(
+        "import os\n"
+        "for number in os.listdir('/proc/1/fd'):\n"
+        "    try:\n"
+        "        with open(f'/proc/1/fd/{number}', 'w') as file:\n"
+        "            file.write('[' * 100000)\n"
+        "    except OSError:\n"
+        "        pass\n"
+        "os._exit(0)"
+    )
+    assert error.message.startswith("thing 1.0: it could not be built")

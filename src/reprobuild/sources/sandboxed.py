@@ -206,7 +206,7 @@ def _run(
         ) from None
     try:
         outcome = json.loads(done.stdout)
-    except ValueError:
+    except (ValueError, RecursionError):  # a build can write there too
         outcome = None
     if done.returncode != 0 or not isinstance(outcome, dict) or "failed" in outcome:
         failed = str(outcome.get("failed")) if isinstance(outcome, dict) else "backend"
