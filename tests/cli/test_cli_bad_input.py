@@ -75,7 +75,7 @@ def test_another_tool_s_lock_of_a_package_without_a_wheel(family: Index, apt: No
         ),
         (
             "channels: [defaults]\ndependencies: [python]\n",
-            "'defaults' is not a channel but the name of several of Anaconda's\n  hint: name conda-forge",
+            "is not a channel but the name of several of Anaconda's\n  hint: give --loosen defaults",
         ),
         (
             "channels: [x]\ndependencies: [python]\nvariables:\n  A: b\n",

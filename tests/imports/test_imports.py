@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pypi_simple import PYPI_SIMPLE_ENDPOINT
 
 from conftest import GOLDEN
 from reprobuild.errors import RequestError
@@ -70,11 +71,15 @@ def test_a_requirements_file_in_all_its_forms(write: Write) -> None:
 @pytest.mark.parametrize(
     ("line", "place", "says"),
     [
-        ("-e .", 2, "an editable package cannot be locked"),
-        ("./wheels/a.whl", 2, "is a file or address"),
-        ("git+https://example.org/a.git", 2, "is a file or address"),
-        ("a @ https://example.org/a", 2, "names a URL"),
-        ("https://example.org/a.whl", 2, "is a file or address"),
+        ("-e .", 2, "is no folder of a Python project"),
+        ("-e ./none", 2, "no such folder"),
+        ("./wheels/a-1-py3-none-any.whl", 2, "is a file of this machine"),
+        ("a @ https://example.org/a", 2, "it ends in no name of a wheel"),
+        ("a @ https://me:secret@example.org/a-1.tar.gz", 2, "it holds a user name or password"),
+        ("a @ svn+https://example.org/a", 2, "it is no address that starts with"),
+        ("a @ git+https://example.org/a@-x", 2, "is not a branch, tag or commit"),
+        ("a @ git+https://example.org/a#subdirectory=../b", 2, "is not a path below the project"),
+        ("https://example.org/a.whl", 2, "does not tell which package it is"),
         ("--extra-index-url https://example.org/simple", 2, "the index is a setting"),
         ("-i https://example.org/simple", 2, "the index is a setting"),
         ("--frobnicate", 2, "the option --frobnicate is not supported"),
@@ -115,6 +120,74 @@ def test_files_that_name_each_other_end(write: Write) -> None:
         read_import(write("a.txt", "-r b.txt\n"))
 
 
+def test_addresses_as_pip_takes_them(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "libs/x").mkdir(parents=True)
+    (tmp_path / "libs/x/setup.py").write_text("from setuptools import setup\nsetup(name='Our.X')")
+    file = write(
+        "requirements.txt",
+        "-e git+https://h.example/team/taming.git@master#egg=taming-transformers\n"
+        "git+https://h.example/team/b@v1#subdirectory=py\n"
+        "clip @ git+https://h.example/c.git\n"
+        "-e ./libs/x[more]\n"
+        "https://h.example/w/gradio-4.37.2%2Bcustom.20-py3-none-any.whl ; python_version > '3'\n"
+        "https://h.example/w/later-1-py3-none-any.whl ; python_version > '4'\n"
+        "https://h.example/w/old_name-1.0.tar.gz#sha256=" + "a" * 64 + "\ntorch==2.4.1+cpu\n",
+    )
+    assert [f"{r.name} {r.url}" for r in read_import(file).requirements if r.url] == [
+        "taming-transformers git+https://h.example/team/taming.git@master",
+        "b git+https://h.example/team/b@v1#subdirectory=py",
+        "clip git+https://h.example/c.git",
+        f"Our.X file://{tmp_path}/libs/x",
+        "gradio https://h.example/w/gradio-4.37.2%2Bcustom.20-py3-none-any.whl",
+        "later https://h.example/w/later-1-py3-none-any.whl",
+        "old-name https://h.example/w/old_name-1.0.tar.gz#sha256=" + "a" * 64,
+    ]
+
+
+def test_a_folder_is_named_from_the_request(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "setup.cfg").write_text("[metadata]\nname = ours\n")
+    file = write("requirements.txt", "-e .\ntorch==2.4.1+cpu\n")
+    assert table(file)["packages"] == ["ours @ .."]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch @ https://download.{host}/whl/cu118/torch-2.0.1%2Bcu118-cp311-cp311-linux_x86_64.whl",
+        "https://download.{host}/whl/cu118/torch-2.0.1%2Bcu118-cp311-cp311-linux_x86_64.whl",
+    ],
+)
+def test_a_wheel_of_pytorch_s_index_is_its_version(write: Write, line: str) -> None:
+    found = table(write("requirements.txt", line.format(host=PYTORCH)))
+    assert (found["torch"], found["cuda"], found["index"]) == ("2.0.1+cu118", "11.8", "pytorch")
+
+
+def test_torch_from_elsewhere_is_refused(write: Write) -> None:
+    file = write("requirements.txt", "torch @ https://h.example/torch-2.0.1-cp311-cp311-linux_x86_64.whl\n")
+    with pytest.raises(RequestError, match="torch comes from an address"):
+        table(file, cuda="cpu")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-rmore.in\r\ntorch==2.4.1+cpu\r\n",
+        "--requirement=more.in --pre\ntorch==2.4.1+cpu",
+        "--no-index -f ./wheels\n-r more.in",
+    ],
+)
+def test_options_in_their_short_forms(
+    write: Write, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UV_FIND_LINKS", "./wheels")
+    write("more.in", "numpy<2\n")
+    assert read_import(write("requirements.txt", text)).requirements[0].name == "numpy"
+
+
 # --- Which CUDA, which torch ---
 
 
@@ -128,7 +201,7 @@ def test_files_that_name_each_other_end(write: Write) -> None:
         ("torch", {"cuda": "cpu"}, "cpu", None),
         ("pandas", {"cuda": "cpu", "torch": "2.2"}, "cpu", "2.2"),
         ("torch==2.9\ncuda-toolkit[cudart]==13.0.2", {}, "13.0", "2.9"),
-        ("torch==2.4.1+cu118", {"cuda": "12.1"}, "12.1", "2.4.1+cu118"),
+        ("torch==2.4.1+cu118", {"cuda": "12.1", "torch": "2.5"}, "12.1", "2.5"),
     ],
 )
 def test_cuda_and_torch(
@@ -136,6 +209,23 @@ def test_cuda_and_torch(
 ) -> None:
     found = table(write("requirements.txt", lines), **given)
     assert (found["cuda"], found.get("torch")) == (cuda, torch)
+
+
+def test_a_build_of_torch_for_another_cuda(write: Write) -> None:
+    file = write(
+        "requirements.txt", "torch==2.0.1+cu118\ntorchvision==0.15.2+cu118\nnvidia-x==1\nnvidia-y==2\n"
+    )
+    with pytest.raises(RequestError, match=r"pins torch 2\.0\.1\+cu118, a build for CUDA 11\.8") as caught:
+        table(file, cuda="12.8")
+    assert caught.value.hint == "give --cuda 11.8, or --loosen torch to get the newest for CUDA 12.8"
+    loose = request_table(read_import(file, loosen=["Torch", "nvidia-*"]), {"cuda": "12.8"})
+    assert (loose.get("torch"), loose["packages"]) == (
+        None,
+        ["torchvision==0.15.2+cu118", "nvidia-x", "nvidia-y"],
+    )
+    assert loose["loosened"] == ["nvidia-x==1", "nvidia-y==2", "torch==2.0.1+cu118"]
+    with pytest.raises(RequestError, match="--loosen: pins no version of pandas"):
+        read_import(file, loosen=["pandas"])
 
 
 def test_no_word_of_cuda_is_an_error(write: Write) -> None:
@@ -223,7 +313,9 @@ def test_a_project_with_an_extra_and_a_group(write: Write) -> None:
 @pytest.mark.parametrize("which", [{"extras": ["none"]}, {"groups": ["none"]}])
 def test_an_unknown_extra_or_group(write: Write, which: dict[str, list[str]]) -> None:
     with pytest.raises(RequestError, match="none") as caught:
-        read_import(write("pyproject.toml", PROJECT), **which)
+        read_import(
+            write("pyproject.toml", PROJECT), extras=which.get("extras", ()), groups=which.get("groups", ())
+        )
     assert "plot" in caught.value.hint or "train" in caught.value.hint
 
 
@@ -288,8 +380,39 @@ def test_another_index_is_the_user_s_to_set_up(write: Write) -> None:
     file = write("requirements.txt", "--extra-index-url https://u:secret@index.example/simple\ntorch\n")
     with pytest.raises(RequestError) as caught:
         read_import(file)
-    assert "export UV_INDEX=https://index.example/simple;" in caught.value.hint
+    assert "export UV_INDEX=https://index.example/simple)" in caught.value.hint
     assert "secret" not in caught.value.message + caught.value.hint
+
+
+def test_an_index_that_the_user_allows(write: Write) -> None:
+    file = write(
+        "requirements.txt",
+        "-i https://index.example/simple\n-f https://files.index.example/whl.html\ntorch==2.4.1+cpu\n",
+    )
+    with pytest.raises(RequestError, match="--index-url: the index is a setting") as caught:
+        read_import(file)
+    assert "--index-from-file index.example" in caught.value.hint
+    with pytest.raises(RequestError, match="--find-links"):
+        read_import(file, hosts=["index.example"])
+    assert read_import(file, hosts=["index.example", "files.index.example"]).settings == {
+        "UV_DEFAULT_INDEX": ("https://index.example/simple",),
+        "UV_FIND_LINKS": ("https://files.index.example/whl.html",),
+    }
+
+
+def test_a_password_in_a_file_s_index_is_not_taken(write: Write) -> None:
+    file = write("requirements.txt", "-i https://u:secret@index.example/simple\n")
+    with pytest.raises(RequestError) as caught:
+        read_import(file, hosts=["index.example"])
+    assert "secret" not in caught.value.message + caught.value.hint
+
+
+def test_the_index_that_counts_without_a_setting_may_be_named(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://mirror.example/simple")
+    file = write("requirements.txt", f"-i {PYPI_SIMPLE_ENDPOINT}\ntorch==2.4.1+cpu\n")
+    assert read_import(file).settings == {}
 
 
 def test_what_only_a_build_heeds_is_left_out(write: Write) -> None:
@@ -350,6 +473,7 @@ def test_a_constraint_of_poetry_s(poetry: str, standard: str) -> None:
     assert specifier(poetry, "") == standard
 
 
+REPO = "repo @ git+https://h.example/repo.git@v1"
 POETRY = """
 [tool.poetry]
 name = "ours"
@@ -359,6 +483,7 @@ torch = "2.4.1+cu121"
 pandas = {version = "^2.1", extras = ["excel"], markers = "sys_platform == 'linux'"}
 mac = {version = "*", markers = "sys_platform == 'darwin'"}
 plots = {version = "~1.0", optional = true}
+repo = {git = "https://h.example/repo.git", tag = "v1"}
 two = [{version = "1.0", python = "<3.9"}, {version = "2.0", python = ">=3.9"}]
 [tool.poetry.extras]
 draw = ["plots"]
@@ -371,14 +496,14 @@ def test_a_project_of_poetry_s(write: Write) -> None:
     file = write("pyproject.toml", POETRY)
     found = table(file)
     assert (found["name"], found["python"], found["cuda"]) == ("ours", "3.13", "12.1")
-    assert found["packages"] == ["pandas[excel]<3,>=2.1", "two==2.0"]
+    assert found["packages"] == ["pandas[excel]<3,>=2.1", REPO, "two==2.0"]
     more = request_table(read_import(file, extras=["draw"], groups=["dev"]), {})["packages"]
-    assert more == ["pandas[excel]<3,>=2.1", "plots<1.1,>=1.0", "two==2.0", "pytest"]
+    assert more == ["pandas[excel]<3,>=2.1", "plots<1.1,>=1.0", REPO, "two==2.0", "pytest"]
 
 
 @pytest.mark.parametrize(
     ("line", "says"),
-    [("a = {git = 'https://h.example/a'}", "comes from git"), ("a = '^1 || ^2'", "alternatives"),
+    [("a = {git = 'https://me:x@h.example/a'}", "user name or password"), ("a = '^1 || ^2'", "alternatives"),
      ("a = '^x'", "is not a version")],
 )  # fmt: skip
 def test_what_poetry_has_and_cannot_be_locked(write: Write, line: str, says: str) -> None:

@@ -106,3 +106,98 @@ def test_flags_that_do_not_go_together(call: Call, flags: list[str], says: str) 
 
 def test_an_image_that_is_not_there(call: Call) -> None:
     assert call("lock", "--from-image", "none").status == 10
+
+
+# --- Wheels by their address ---
+
+
+def hidden(family: Index, body: bytes = b"") -> str:
+    """Put a wheel on the server that its index does not list under its name; return its address."""
+    file = family.add("ours", "1.0+custom", requires=["filelock<1.1"])
+    file.project = "hidden"
+    if body:
+        file.body = body
+    return f"{family.root}/files/{file.name.replace('+', '%2B')}"
+
+
+def test_a_wheel_by_its_address(family: Index, call: Call) -> None:
+    address = hidden(family)
+    Path("requirements.txt").write_text(f"{address}\ntorch==2.4.0\n")
+    said = call("lock", "--from", "requirements.txt", "--cuda", "12.1")
+    assert said.status == 0, said.err
+    (ours,) = (
+        p for p in parse_lock(Path("envs/pylock.work.toml").read_text(), "").python if p.name == "ours"
+    )
+    file = next(f for f in family.files if f.project == "hidden")
+    assert (ours.version, ours.wheel.url, ours.wheel.sha256) == ("1.0+custom", address, file.sha256)
+    assert ours.wheel.size == len(file.body)
+    assert pins("work")["filelock"] == "1.0"
+    assert call("lock", "work").status == 0
+
+
+def test_an_address_that_gives_other_bytes(family: Index, call: Call) -> None:
+    address = hidden(family)
+    Path("requirements.txt").write_text(f"ours @ {address}\n")
+    assert call("lock", "--from", "requirements.txt", "--cuda", "12.1").status == 0
+    other = family.add("ours", "1.0+custom", requires=["filelock"])
+    family.files.remove(other)
+    next(f for f in family.files if f.project == "hidden").body = other.body
+    before = Path("envs/pylock.work.toml").read_text()
+    said = call("lock", "work")
+    assert said.status == 5
+    assert f"ours: {address} gives other bytes than when it was locked" in said.err
+    assert Path("envs/pylock.work.toml").read_text() == before
+    assert call("lock", "--upgrade", "ours", "work").status == 0
+    assert call("lock", "work").status == 0
+
+
+def test_an_address_with_a_hash(family: Index, call: Call) -> None:
+    address = hidden(family)
+    good = next(f for f in family.files if f.project == "hidden").sha256
+    Path("good.txt").write_text(f"ours @ {address}#sha256={good}\n")
+    Path("bad.txt").write_text(f"ours @ {address}#sha256={'0' * 64}\n")
+    Path("line.txt").write_text(f"ours @ {address} --hash=sha256:{'0' * 64}\n")
+    assert call("lock", "--from", "good.txt", "--cuda", "12.1").status == 0
+    for name in ("bad", "line"):
+        said = call("lock", "--from", f"{name}.txt", "--cuda", "12.1")
+        assert said.status == 5, said.err
+        assert not Path(f"envs/{name}.toml").exists()
+
+
+def test_a_wheel_of_another_machine_by_its_address(family: Index, call: Call) -> None:
+    family.add("ours", "1.0", tag="cp311-cp311-win_amd64").project = "hidden"
+    Path("requirements.txt").write_text(f"{family.root}/files/ours-1.0-cp311-cp311-win_amd64.whl\n")
+    said = call("lock", "--from", "requirements.txt", "--cuda", "12.1")
+    assert said.status == 5
+    assert "ours" in said.err
+
+
+# --- Pins that cannot be kept ---
+
+
+def test_pins_that_do_not_fit_are_named_with_what_does(family: Index, call: Call) -> None:
+    family.add("vision", "0.15", requires=["torch==2.0.1"])
+    family.add("vision", "0.19", requires=["torch==2.4.1"])
+    Path("requirements.txt").write_text("vision==0.15\nfilelock==1.0\n")
+    said = call("lock", "--from", "requirements.txt", "--cuda", "12.1")
+    assert said.status == 5
+    assert "vision==0.15 cannot be kept with the others; vision 0.19 fits" in said.err
+    assert "--loosen vision" in said.err
+    said = call("lock", "--from", "requirements.txt", "--cuda", "12.1", "--loosen", "vision")
+    assert said.status == 0, said.err
+    assert (pins("work")["vision"], pins("work")["filelock"]) == ("0.19", "1.0")
+    assert 'loosened = [\n    "vision==0.15",\n]' in Path("envs/work.toml").read_text()
+
+
+def test_a_torch_that_is_not_for_the_cuda_names_the_one_that_is(family: Index, call: Call) -> None:
+    Path("requirements.txt").write_text("torch==2.0.1\n")
+    said = call("lock", "--from", "requirements.txt", "--cuda", "12.1")
+    assert said.status == 5
+    assert "the newest for CUDA 12.1 is torch 2.4.1" in said.err
+    assert call("lock", "--from", "requirements.txt", "--cuda", "12.1", "--loosen", "torch").status == 0
+    assert pins("work")["torch"] == "2.4.1"
+
+
+@pytest.mark.parametrize("flag", ["--loosen", "--index-from-file"])
+def test_flags_of_an_import_alone(flag: str, call: Call) -> None:
+    assert call("lock", "--cuda", "cpu", flag, "x").status == 2

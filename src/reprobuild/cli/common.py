@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from packaging.utils import canonicalize_name
 from ..errors import RequestError
 from ..host.host import Host
 from ..imports.image import is_kept, read_image
-from ..imports.reader import read_import, request_table
+from ..imports.reader import Imported, read_import, request_table
 from ..lock.model import Lock
 from ..pipeline import lock_of
 from ..request.model import DEFAULT_PYTHON, PLATFORMS, Profile, Request, default_name
@@ -62,6 +63,16 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
         "Import a requirements.txt, uv.lock, environment.yml, …",
     ),
     (
+        "--loosen",
+        {"multiple": True, "metavar": "NAME"},
+        "With --from: do not keep the file's version of this package, or its conda channel; may be repeated.",
+    ),
+    (
+        "--index-from-file",
+        {"multiple": True, "metavar": "HOST"},
+        "With --from: ask the indexes at HOST that the file names; may be repeated.",
+    ),
+    (
         "--from-image",
         {"metavar": "IMAGE", "shell_complete": completing.images_or_files},
         "Import the Python packages of an image, of any engine.",
@@ -99,6 +110,8 @@ def env_from_flags(flags: Mapping[str, Any], host: Host) -> Env | None:
         return _imported_env(given, host)
     if given.keys() & {"extra", "group"}:
         raise click.UsageError("--extra and --group need --from")
+    for key in sorted(given.keys() & {"index_from_file", "loosen"}):
+        raise click.UsageError(f"--{key.replace('_', '-')} needs --from")
     if "cuda" not in given:
         names = ", ".join(f"--{key.replace('_', '-')}" for key in given)
         raise click.UsageError(f"{names}: a request also needs --cuda, for example --cuda 12.1")
@@ -119,14 +132,30 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
         raise click.UsageError("pass --from or --from-image, not both")
     if "from" in given:
         imported = read_import(
-            Path(given["from"]), extras=given.get("extra", ()), groups=given.get("group", ())
+            Path(given["from"]),
+            extras=given.get("extra", ()),
+            groups=given.get("group", ()),
+            hosts=given.get("index_from_file", ()),
+            python=given.get("python"),
+            loosen=given.get("loosen", ()),
         )
+        _allow(imported, host)
     else:
         tree = tree_of(given["from_image"], host, keep=is_kept)
         imported = read_image(tree, given["from_image"])
     table = request_table(imported, given)
     packages = [*table.pop("packages"), *given.get("package", ())]
     return replace(new_env(_request({**table, **given, "package": packages})), hashes=imported.hashes)
+
+
+def _allow(imported: Imported, host: Host) -> None:
+    """Set up for this process the indexes that a file names and the user allows."""
+    for variable, urls in imported.settings.items():
+        mark = "," if variable == "UV_FIND_LINKS" else " "
+        more = [url for url in os.environ.get(variable, "").split(mark) if url]
+        value = urls[-1] if variable == "UV_DEFAULT_INDEX" else mark.join(dict.fromkeys([*more, *urls]))
+        os.environ[variable] = value
+        host.console.step(f"{variable} is {value}, as {imported.origin} says; set it up to lock again")
 
 
 def _on_shipped(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -160,7 +189,9 @@ def _request(given: Mapping[str, Any]) -> Request:
         "determinism": {key: given[key] for key in ("profile", "seed", "threads") if key in given},
     }
     table |= {"only-wheels": True} if given.get("only_wheels") else {}
-    table |= {key: given[key] for key in ("cuda", "python", "torch", "index", "conda") if key in given}
+    table |= {
+        key: given[key] for key in ("cuda", "python", "torch", "index", "conda", "loosened") if key in given
+    }
     try:
         if "as_of" in given:
             table["as-of"] = date.fromisoformat(given["as_of"])

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import fnmatch
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 
 from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from ..errors import RequestError
 from ..net.debian_mirrors import architecture
+from ..net.session import without_credentials
 from ..request import toml_reader
+from ..request.direct import Direct
 from ..request.model import DEBIAN_PYTHONS, DEFAULT_PYTHON, TorchIndex
 from ..resolve.target import TargetPython, holds
 from ..resolve.torch import cuda_of_version, is_cuda_package
+from ..workspace import FOLDER
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,7 +36,7 @@ class Imported:
     name: str
     """What to call the request; any text."""
     requirements: tuple[Requirement, ...]
-    """With their markers; none of them a URL."""
+    """With their markers; a folder of this machine as a ``file:`` address."""
     hashes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Normalised name → the sha256 of the files that may be installed, where the file names any."""
     python: str | None = None
@@ -45,6 +51,12 @@ class Imported:
     """Where the origin says it itself; else the pins may."""
     index: TorchIndex | None = None
     """``pytorch`` where the file names PyTorch's own index."""
+    loosened: tuple[str, ...] = ()
+    """What the file asks for, and need not be kept since the user says so."""
+    replaced: tuple[str, ...] = ()
+    """The channels among it, in whose place conda-forge is asked."""
+    settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """uv's variable → addresses of indexes that the file names, and that the user allows for this once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,60 @@ class Keys:
     packages: tuple[str, ...]
     torch: str | None
     cuda: str | None
+
+
+def without_pins(imported: Imported, names: Collection[str]) -> Imported:
+    """Return what is asked for without the versions and hashes of some packages; it names what was left out.
+
+    Raises `RequestError` for a name that the file does not pin.
+    """
+    forms = {name: canonicalize_name(name.replace("*", "0any0")).replace("0any0", "*") for name in names}
+    used: set[str] = set()
+    requirements, gone = [], []
+    hashes = dict(imported.hashes)
+    for requirement in imported.requirements:
+        own = canonicalize_name(requirement.name)
+        asked = {name for name, form in forms.items() if fnmatch.fnmatchcase(own, form)}
+        if asked and requirement.specifier:
+            used |= asked
+            hashes.pop(own, None)
+            gone.append(str(_without_marker(requirement)))
+            free = Requirement(str(requirement))
+            free.specifier = SpecifierSet()
+            requirements.append(free)
+        else:
+            requirements.append(requirement)
+    if unknown := [name for name in names if name not in used]:
+        raise RequestError(
+            f"{imported.origin}: --loosen: pins no version of {', '.join(unknown)}",
+            hint="name a package that the file pins, or a channel of a conda file",
+        )
+    return replace(
+        imported,
+        requirements=tuple(requirements),
+        hashes=hashes,
+        loosened=(*imported.loosened, *sorted(set(gone))),
+    )
+
+
+def merged(first: Imported, *others: Imported | None) -> Imported:
+    """Return what several files of one project ask for; the first decides its name and Python."""
+    every = [first, *(each for each in others if each is not None)]
+    hashes: dict[str, frozenset[str]] = {}
+    settings: dict[str, tuple[str, ...]] = {}
+    for each in every:
+        hashes |= {name: hashes.get(name, frozenset()) | found for name, found in each.hashes.items()}
+        settings |= {key: (*settings.get(key, ()), *urls) for key, urls in each.settings.items()}
+    return replace(
+        first,
+        requirements=tuple(requirement for each in every for requirement in each.requirements),
+        hashes=hashes,
+        python=next((each.python for each in every if each.python), None),
+        requires_python=",".join(sorted({each.requires_python for each in every if each.requires_python})),
+        cuda=next((each.cuda for each in every if each.cuda), None),
+        index=next((each.index for each in every if each.index), None),
+        settings=settings,
+    )
 
 
 def wanted_of(imported: Imported, python: str) -> Keys:
@@ -67,8 +133,13 @@ def wanted_of(imported: Imported, python: str) -> Keys:
             continue
         name, version = canonicalize_name(requirement.name), pin(requirement)
         if name == "torch":
+            if requirement.url is not None:
+                raise RequestError(
+                    f"{imported.origin}: torch comes from an address: {requirement.url}",
+                    hint="pin its version, like torch==2.4.1; for PyTorch's own index give --index pytorch",
+                )
             torch = requirement.specifier if torch is None else torch & requirement.specifier
-            cuda = cuda or _cuda_of_local(version)
+            cuda = cuda or cuda_of_local(version)
             continue
         if version is not None and is_cuda_package(name):
             cuda = cuda or cuda_of_version(version)
@@ -96,19 +167,29 @@ def pin(requirement: Requirement) -> str | None:
 
 
 def requirement_of(text: str, place: str) -> Requirement:
-    """Parse a requirement. Raises `RequestError` for a URL or a local folder, and what is none."""
+    """Parse a requirement by name, which may have an address. Raises `RequestError`."""
     try:
         requirement = Requirement(text)
     except InvalidRequirement as error:
         raise RequestError(
             f"{place}: {text!r} is not a requirement: {str(error).splitlines()[0]}",
-            hint="only packages of an index can be locked, by name and version",
+            hint="expected a name, a version or NAME @ ADDRESS, as in PEP 508",
         ) from None
-    if requirement.url is not None:
-        raise RequestError(
-            f"{place}: {text!r} names a URL; only packages of an index can be locked",
-            hint="publish a wheel to your own index, and name the package",
-        )
+    return checked(requirement, place)
+
+
+def checked(requirement: Requirement, place: str) -> Requirement:
+    """Hold the address of a requirement against what a request takes. Raises `RequestError`."""
+    if requirement.url is not None and not requirement.url.startswith("file:"):
+        try:
+            Direct.parse(requirement.url)
+        except ValueError as error:
+            raise RequestError(
+                f"{place}: {requirement.name}: {without_credentials(requirement.url)}: {error}",
+                hint="logins belong into ~/.netrc, git's own settings, or those of uv and pip"
+                if "user name" in str(error)
+                else "name a wheel, a source archive, a git repository (git+https://…) or a folder",
+            ) from None
     return requirement
 
 
@@ -167,9 +248,12 @@ def load_toml(text: str, where: str) -> dict[str, Any]:
         raise RequestError(f"{where}: not valid TOML: {error}") from None
 
 
-def _cuda_of_local(version: str | None) -> str | None:
-    """Return ``11.8`` for ``2.4.1+cu118``, and ``cpu`` for ``2.4.1+cpu``."""
-    return cuda_of_flavour((Version(version).local if version is not None else None) or "")
+def cuda_of_local(version: str | None) -> str | None:
+    """Return ``11.8`` for ``2.4.1+cu118``, and ``cpu`` for ``2.4.1+cpu``; None for others."""
+    try:
+        return cuda_of_flavour((Version(version).local if version is not None else None) or "")
+    except InvalidVersion:
+        return None
 
 
 def cuda_of_flavour(text: str) -> str | None:
@@ -191,6 +275,11 @@ def _torch_key(specifier: SpecifierSet | None) -> str | None:
 
 
 def _without_marker(requirement: Requirement) -> Requirement:
+    """Return what a request has: no marker, and a folder by its path from the request's file."""
     plain = Requirement(str(requirement))
     plain.marker = None
+    if plain.url is not None and plain.url.startswith("file:"):
+        parts = urlsplit(plain.url)
+        path = os.path.relpath(unquote(parts.path), FOLDER.resolve())
+        plain.url = quote(path) + (f"#{parts.fragment}" if parts.fragment else "")
     return plain

@@ -18,7 +18,8 @@ from ..net.debian_mirrors import architecture
 from ..net.session import scrub
 from ..request.model import DEFAULT_PYTHON
 from ..resolve.target import TargetPython
-from .common import Imported, is_for, load_toml, minor_of, read_text
+from .common import Imported, is_for, load_toml, minor_of, read_text, requirement_of
+from .indexes import NamedIndexes, is_pytorch
 
 
 def read_pylock(text: str, where: str, name: str) -> Imported:
@@ -34,10 +35,14 @@ def read_pylock(text: str, where: str, name: str) -> Imported:
         raise RequestError(f"{where}: not a PEP 751 lock: {_named(str(error), data)}") from None
     python = minor_of(str(lock.requires_python or "")) or DEFAULT_PYTHON
     markers = TargetPython(python, architecture(), (2, 99)).markers
+
+    def bare_here(package: Package) -> bool:
+        return not package.wheels and not _has_wheel(package)
+
     bare = [
         str(package.name)
         for package in lock.packages
-        if (not package.wheels or package.version is None)
+        if bare_here(package)
         # What is for another system alone needs no wheel.
         and is_for(package.marker, markers, f"{where}: {package.name}")
     ]
@@ -51,13 +56,24 @@ def read_pylock(text: str, where: str, name: str) -> Imported:
         found = {wheel.hashes["sha256"].lower() for wheel in package.wheels or () if "sha256" in wheel.hashes}
         if found:
             hashes.setdefault(package.name, set()).update(found)
+    indexes = NamedIndexes()
+    for package in lock.packages:
+        urls = [wheel.url for wheel in package.wheels or () if wheel.url]
+        here = is_for(package.marker, markers, f"{where}: {package.name}")
+        if here and package.name == "torch" and urls and all(is_pytorch(url) for url in urls):
+            indexes.add("--index-url", urls[0], where)
     return Imported(
         origin=where,
         name=name or "pylock",
-        requirements=tuple(_requirement(package) for package in lock.packages if package.version is not None),
+        requirements=tuple(
+            indexes.pinned(_requirement(package, f"{where}: packages ({package.name})"))
+            for package in lock.packages
+            if not bare_here(package)
+        ),
         hashes={package: frozenset(values) for package, values in sorted(hashes.items())},
         python=minor_of(str(lock.requires_python or "")),
         requires_python=str(lock.requires_python or ""),
+        **indexes.found,
     )
 
 
@@ -121,7 +137,19 @@ def _named(error: str, data: Mapping[str, Any]) -> str:
     return re.sub(r"packages\[([0-9]{1,6})\]", name, error)
 
 
-def _requirement(package: Package) -> Requirement:
-    requirement = Requirement(f"{package.name}=={package.version}")
+def _has_wheel(package: Package) -> bool:
+    archive = package.archive
+    return archive is not None and (archive.url or "").partition("#")[0].endswith(".whl")
+
+
+def _requirement(package: Package, place: str) -> Requirement:
+    if package.wheels and package.version is not None:
+        requirement = Requirement(f"{package.name}=={package.version}")
+    else:
+        assert package.archive is not None
+        sha256 = package.archive.hashes.get("sha256")
+        requirement = requirement_of(
+            f"{package.name} @ {package.archive.url}{f'#sha256={sha256}' if sha256 else ''}", place
+        )
     requirement.marker = package.marker
     return requirement

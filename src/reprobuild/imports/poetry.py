@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from ..errors import RequestError
-
-_ELSEWHERE = ("git", "path", "url", "file")
+from .elsewhere import located
 
 
 def poetry_requirements(
-    poetry: Mapping[str, Any], extras: Sequence[str], groups: Sequence[str], where: str
+    poetry: Mapping[str, Any], extras: Sequence[str], groups: Sequence[str], where: str, folder: Path
 ) -> tuple[list[tuple[str, str]], str]:
     """Return requirements with their places, and what Pythons the project fits (PEP 440), from tool.poetry.
 
-    Optional dependencies count where an extra names them. Raises `RequestError` that names the place.
+    Optional dependencies count where an extra names them. ``folder`` is the project's. Raises `RequestError`
+    that names the place.
     """
     tables = [(f"{where}: tool.poetry.dependencies", poetry.get("dependencies"))]
     known = poetry.get("extras", {})
@@ -44,27 +45,24 @@ def poetry_requirements(
                 found += [
                     (text, f"{place}.{name}")
                     for each in every
-                    for text in _requirement(name, each, wanted, f"{place}.{name}")
+                    for text in _requirement(name, each, wanted, f"{place}.{name}", folder)
                 ]
     return found, python
 
 
-def _requirement(name: str, value: object, wanted: set[str], place: str) -> Iterator[str]:
+def _requirement(name: str, value: object, wanted: set[str], place: str, folder: Path) -> Iterator[str]:
     table: Mapping[str, Any] = value if isinstance(value, dict) else {"version": value}
     if table.get("optional") and name.lower() not in wanted:
         return
-    elsewhere = [key for key in _ELSEWHERE if key in table]
-    if elsewhere:
-        raise RequestError(
-            f"{place}: comes from {elsewhere[0]}; only packages of an index can be locked",
-            hint="publish a wheel to your own index, and name the package",
-        )
     extras = f"[{','.join(table['extras'])}]" if table.get("extras") else ""
     markers = [f"({table['markers']})"] if table.get("markers") else []
     for each in specifier(str(table.get("python", "*")), place).split(","):
         form = re.fullmatch(r"(~=|==|!=|<=|>=|<|>)(.+)", each)
         markers += [f"python_full_version {form[1]} '{form[2]}'"] if form is not None else []
     marker = f" ; {' and '.join(markers)}" if markers else ""
+    if (there := located(f"{name}{extras}", table, place, folder)) is not None:
+        yield f"{there}{marker}"
+        return
     yield f"{name}{extras}{specifier(str(table.get('version', '*')), place)}{marker}"
 
 

@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from packaging.dependency_groups import resolve_dependency_groups
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from .common import Imported, load_toml, minor_of, read_text, requirement_of
+from .common import Imported, load_toml, merged, minor_of, read_text, requirement_of
+from .elsewhere import uv_sources
+from .indexes import NamedIndexes
 from .poetry import poetry_requirements
-from .requirements import read_requirements
+from .projects import requirements_beside
+from .setup_files import imported_files, read_setup, same_extra, setup_file_in
 
 
-def read_pyproject(file: Path, extras: Sequence[str], groups: Sequence[str]) -> Imported:
+def read_pyproject(
+    file: Path, extras: Sequence[str], groups: Sequence[str], hosts: Collection[str] = ()
+) -> Imported:
     """Read a project's dependencies, with those of some extras and groups. Raises `RequestError`."""
     data = load_toml(read_text(file), str(file))
     project = _table(data, "project", str(file))
     tool = _table(data, "tool", str(file))
     poetry = _table(tool, "poetry", f"{file}: tool")
+    uv = _table(tool, "uv", f"{file}: tool")
+    indexes = NamedIndexes(hosts)
     if "dependencies" in poetry and "dependencies" not in project:
-        return _poetry(file, poetry, extras, groups)
+        return _poetry(file, poetry, extras, groups, indexes)
+    # A pyproject.toml of tools alone; the project is setuptools'.
+    other = setup_file_in(file.parent) if "project" not in data and not groups else None
+    if other is not None:
+        return read_setup(other, extras, hosts)
     optional = _table(project, "optional-dependencies", f"{file}: project")
     found = _texts(project.get("dependencies", []), f"{file}: project.dependencies")
     dynamic = project.get("dynamic", [])
     if not isinstance(dynamic, list):
         raise RequestError(f"{file}: project.dynamic: expected a list")
-    if "dependencies" in dynamic:
-        found += _dynamic(file, tool)
-    for extra in extras:
-        if extra not in optional:
-            raise RequestError(
-                f"{file}: no extra {extra!r}", hint=f"it has: {', '.join(sorted(optional)) or 'none'}"
-            )
-        found += _texts(optional[extra], f"{file}: project.optional-dependencies.{extra}")
-    table = _table(data, "dependency-groups", str(file))
+    are_elsewhere = "optional-dependencies" in dynamic
+    more: Imported | None = None
+    if "dependencies" in dynamic or (are_elsewhere and extras):
+        more = _dynamic(file, tool, extras if are_elsewhere else (), hosts)
+    if not are_elsewhere:
+        found += _of_extras(optional, extras, file)
+    found = _without_itself(found, str(project.get("name", "")), optional, file)
+    table = {**_old_groups(uv, tool, file), **_table(data, "dependency-groups", str(file))}
     for group in groups:
         try:
             texts = resolve_dependency_groups(table, group)
@@ -46,57 +57,133 @@ def read_pyproject(file: Path, extras: Sequence[str], groups: Sequence[str]) -> 
                 hint=f"it has: {', '.join(sorted(table)) or 'none'}",
             ) from None
         found += [(text, f"{file}: dependency-groups.{group}") for text in texts]
-    if not found:
-        raise RequestError(
-            f"{file}: no dependencies",
-            hint="name a group with --group, or an extra with --extra; if they are in setup.py, "
-            "write them into a requirements file and import that",
-        )
+    requirements = uv_sources(found, uv, file, indexes)
+    if not requirements and not (more and more.requirements):
+        raise _nothing(file)
     try:
         requires = str(SpecifierSet(project.get("requires-python", "")))
         python = minor_of(requires)
     except (InvalidSpecifier, AttributeError, TypeError) as error:
         raise RequestError(f"{file}: project.requires-python: {error}") from None
-    return Imported(
-        origin=str(file),
-        name=str(project.get("name") or file.absolute().parent.name),
-        requirements=tuple(requirement_of(text, place) for text, place in found),
-        python=python,
-        requires_python=requires,
+    return merged(
+        Imported(
+            origin=str(file),
+            name=str(project.get("name") or file.absolute().parent.name),
+            requirements=tuple(requirements),
+            python=python,
+            requires_python=requires,
+            **indexes.found,
+        ),
+        more,
     )
 
 
-def _dynamic(file: Path, tool: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the dependencies that setuptools or hatch reads from requirements files."""
+def _of_extras(optional: dict[str, Any], extras: Sequence[str], file: Path) -> list[tuple[str, str]]:
+    found = []
+    for extra in extras:
+        name = same_extra(extra, optional)
+        if name is None:
+            raise RequestError(
+                f"{file}: no extra {extra!r}", hint=f"it has: {', '.join(sorted(optional)) or 'none'}"
+            )
+        found += _texts(optional[name], f"{file}: project.optional-dependencies.{name}")
+    return found
+
+
+def _nothing(file: Path) -> RequestError:
+    beside = requirements_beside(file.parent)
+    if not beside:
+        return RequestError(
+            f"{file}: no dependencies",
+            hint="name a group with --group, or an extra with --extra; write what is computed "
+            "into a requirements file",
+        )
+    others = f" (beside it: {', '.join(beside[1:])})" if beside[1:] else ""
+    return RequestError(
+        f"{file}: no dependencies",
+        hint=f"import a requirements file: --from {file.parent / beside[0]}{others}",
+    )
+
+
+def _dynamic(file: Path, tool: dict[str, Any], extras: Sequence[str], hosts: Collection[str]) -> Imported:
+    """Return the dependencies that setuptools or hatch reads from files, or a setup file beside it has."""
     try:
-        dynamic = tool.get("setuptools", {}).get("dynamic", {}).get("dependencies", {}).get("file", [])
+        table = tool.get("setuptools", {}).get("dynamic", {})
+        dynamic = table.get("dependencies", {}).get("file", [])
         hook = tool.get("hatch", {}).get("metadata", {}).get("hooks", {}).get("requirements_txt", {})
         names = [*([dynamic] if isinstance(dynamic, str) else dynamic), *hook.get("files", ())]
+        more = table.get("optional-dependencies", {}) if extras else {}
+        for extra in extras:
+            listed = more.get(extra, {}).get("file", [])
+            names += [listed] if isinstance(listed, str) else listed
     except (AttributeError, TypeError):
         raise RequestError(f"{file}: tool: expected tables, and lists of files") from None
-    if not names:
-        raise RequestError(
-            f"{file}: project.dynamic: the dependencies are not in the file",
-            hint="write them into a requirements file and import that",
-        )
-    return [
-        (str(requirement), str(file.parent / str(name)))
-        for name in names
-        for requirement in read_requirements(file.parent / str(name)).requirements
-    ]
+    if names:
+        return imported_files(file.parent, [str(name) for name in names], hosts)
+    if (other := setup_file_in(file.parent)) is not None:
+        return read_setup(other, extras, hosts)
+    raise RequestError(
+        f"{file}: project.dynamic: the dependencies are not in the file",
+        hint="write them into a requirements file and import that",
+    )
 
 
-def _poetry(file: Path, poetry: dict[str, Any], extras: Sequence[str], groups: Sequence[str]) -> Imported:
+def _without_itself(
+    found: list[tuple[str, str]], project: str, optional: dict[str, Any], file: Path
+) -> list[tuple[str, str]]:
+    """Replace ``ours[plot]`` among a project's own dependencies by what its extra ``plot`` holds."""
+    kept: list[tuple[str, str]] = []
+    done: set[str] = set()
+    todo = list(found)
+    while todo:
+        text, place = todo.pop(0)
+        requirement = requirement_of(text, place)
+        if not project or canonicalize_name(requirement.name) != canonicalize_name(project):
+            kept.append((text, place))
+            continue
+        for extra in sorted(requirement.extras):
+            name = same_extra(extra, optional)
+            if name is not None and name not in done:
+                done.add(name)
+                todo += _texts(optional[name], f"{file}: project.optional-dependencies.{name}")
+    return kept
+
+
+def _old_groups(uv: dict[str, Any], tool: dict[str, Any], file: Path) -> dict[str, Any]:
+    """Return the groups of uv and PDM from before the standard had any."""
+    pdm = _table(tool, "pdm", f"{file}: tool")
+    groups = dict(_table(pdm, "dev-dependencies", f"{file}: tool.pdm"))
+    return {"dev": uv["dev-dependencies"], **groups} if "dev-dependencies" in uv else groups
+
+
+def _poetry(
+    file: Path,
+    poetry: dict[str, Any],
+    extras: Sequence[str],
+    groups: Sequence[str],
+    indexes: NamedIndexes,
+) -> Imported:
     try:
-        found, requires = poetry_requirements(poetry, extras, groups, str(file))
+        found, requires = poetry_requirements(poetry, extras, groups, str(file), file.parent)
+        sources = poetry.get("source", [])
+        used = {
+            each.get("source")
+            for value in poetry["dependencies"].values()
+            for each in (value if isinstance(value, list) else [value])
+            if isinstance(each, dict)
+        }
+        for number, source in enumerate(sources):
+            if "url" in source and (source.get("priority") != "explicit" or source.get("name") in used):
+                indexes.add("--extra-index-url", str(source["url"]), f"{file}: tool.poetry.source[{number}]")
     except (AttributeError, TypeError):
         raise RequestError(f"{file}: tool.poetry: its dependencies are not in Poetry's form") from None
     return Imported(
         origin=str(file),
         name=str(poetry.get("name") or file.absolute().parent.name),
-        requirements=tuple(requirement_of(text, place) for text, place in found),
+        requirements=tuple(indexes.pinned(requirement_of(text, place)) for text, place in found),
         python=minor_of(requires),
         requires_python=requires,
+        **indexes.found,
     )
 
 

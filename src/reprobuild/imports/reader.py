@@ -7,42 +7,95 @@ from it must keep.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import RequestError
-from .common import Imported, fitting_python, read_text, wanted_of
+from .common import Imported, Keys, cuda_of_local, fitting_python, read_text, wanted_of, without_pins
 from .conda import read_conda
 from .locks import read_pylock, read_uv_lock
 from .pyproject import read_pyproject
 from .requirements import read_requirements
+from .setup_files import read_setup
+from .team_locks import read_pipfile_lock, read_team_lock
 
 __all__ = ["Imported", "read_import", "request_table"]
 
 
-def read_import(file: Path, *, extras: Sequence[str] = (), groups: Sequence[str] = ()) -> Imported:
+def read_import(
+    file: Path,
+    *,
+    extras: Sequence[str] = (),
+    groups: Sequence[str] = (),
+    hosts: Collection[str] = (),
+    python: str | None = None,
+    loosen: Collection[str] = (),
+) -> Imported:
     """Read a team's file, whose name tells what it is.
 
-    Raises `RequestError` that names the file and the place.
+    ``hosts`` are those whose indexes the file may name, ``python`` is the minor version that the user wants.
+    ``loosen`` names packages whose versions need not be kept, and channels of conda's whose packages
+    conda-forge shall give. Raises `RequestError` that names the file and the place.
     """
-    if (extras or groups) and file.name not in ("pyproject.toml", "uv.lock"):
-        raise RequestError(f"{file}: has no extras or groups; only a pyproject.toml or a uv.lock has")
+    if file.suffix in (".yml", ".yaml"):
+        if extras or groups:
+            raise RequestError(f"{file}: has no extras or groups")
+        found = read_conda(file, hosts, loosen)
+        channels = [name for name in loosen if name in found.replaced]
+    else:
+        found, channels = _read(file, extras, groups, hosts, python), []
+    names = [name for name in loosen if name not in channels]
+    return without_pins(found, names) if names else found
+
+
+def _read(
+    file: Path, extras: Sequence[str], groups: Sequence[str], hosts: Collection[str], python: str | None
+) -> Imported:
+    if extras and file.name not in (*_WITH_EXTRAS, *_WITH_GROUPS):
+        raise RequestError(f"{file}: has no extras; {', '.join((*_WITH_GROUPS, *_WITH_EXTRAS))} have")
+    if groups and file.name not in (*_WITH_GROUPS, "Pipfile.lock"):
+        raise RequestError(f"{file}: has no groups; {', '.join(_WITH_GROUPS)} and Pipfile.lock have")
     if file.name == "pyproject.toml":
-        return read_pyproject(file, extras, groups)
+        return read_pyproject(file, extras, groups, hosts)
+    if file.name in _WITH_EXTRAS:
+        return read_setup(file, extras, hosts)
     if file.name == "uv.lock":
         return read_uv_lock(file, extras, groups)
+    if file.name in ("poetry.lock", "pdm.lock"):
+        return read_team_lock(file, extras, groups, hosts, python)
+    if file.name == "Pipfile.lock":
+        return read_pipfile_lock(file, groups, hosts)
+    return _read_by_form(file, hosts)
+
+
+def _read_by_form(file: Path, hosts: Collection[str]) -> Imported:
     if re.fullmatch(r"pylock\.([^.]+\.)?toml", file.name):
         return read_pylock(read_text(file), str(file), file.name[7:-5])
-    if file.suffix in (".yml", ".yaml"):
-        return read_conda(file)
     if file.suffix in (".txt", ".in"):
-        return read_requirements(file)
+        return read_requirements(file, hosts)
+    if file.is_dir():
+        found = [name for name in _OF_A_PROJECT if (file / name).is_file()]
+        raise RequestError(
+            f"{file}: is a folder",
+            hint=f"name a file in it: {', '.join(str(file / name) for name in found)}"
+            if found
+            else "name a file",
+        )
     raise RequestError(
         f"{file}: not a file that can be imported",
-        hint="supported, by name: requirements.txt (any .txt or .in), pylock.toml, uv.lock, pyproject.toml, "
-        "environment.yml, conda-lock.yml (any .yml)",
+        hint="supported, by name: requirements.txt (any .txt or .in), pyproject.toml, setup.py, setup.cfg, "
+        "pylock.toml, uv.lock, poetry.lock, pdm.lock, Pipfile.lock, environment.yml, "
+        "conda-lock.yml (any .yml)",
     )
+
+
+_WITH_GROUPS = ("pyproject.toml", "uv.lock", "poetry.lock", "pdm.lock")
+_WITH_EXTRAS = ("setup.py", "setup.cfg")
+_OF_A_PROJECT = (
+    *("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pyproject.toml", "requirements.txt"),
+    *("environment.yml", "setup.cfg", "setup.py"),
+)
 
 
 def request_table(imported: Imported, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,13 +111,32 @@ def request_table(imported: Imported, given: Mapping[str, Any]) -> dict[str, Any
             f"{imported.origin}: does not say which CUDA PyTorch is for",
             hint="give --cuda 12.1, or --cuda cpu",
         )
+    if imported.index is not None or wanted.cuda is not None:
+        _check_flavour(wanted, given, imported.origin)
     table: dict[str, Any] = {"python": python, "cuda": cuda, "packages": list(wanted.packages)}
     if imported.conda:
         table["conda"] = {"channels": list(imported.channels), "packages": list(imported.conda)}
     if imported.index is not None:
         table["index"] = imported.index
+    if imported.loosened:
+        table["loosened"] = list(imported.loosened)
     torch = given.get("torch") or wanted.torch
     if torch is not None:
         table["torch"] = torch
     name = re.sub(r"[^a-z0-9]+", "-", imported.name.lower()).strip("-")
     return table | {"name": name or "imported"}
+
+
+def _check_flavour(wanted: Keys, given: Mapping[str, Any], origin: str) -> None:
+    """Raise `RequestError` where the file pins a build of torch for another CUDA than the user asks for."""
+    local = cuda_of_local(wanted.torch) if wanted.torch is not None and "torch" not in given else None
+    cuda = given.get("cuda")
+    if local is not None and cuda is not None and local != cuda:
+        raise RequestError(
+            f"{origin}: pins torch {wanted.torch}, a build for {_named(local)}; asked for is {_named(cuda)}",
+            hint=f"give --cuda {local}, or --loosen torch to get the newest for {_named(cuda)}",
+        )
+
+
+def _named(cuda: str) -> str:
+    return "the CPU" if cuda == "cpu" else f"CUDA {cuda}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,8 @@ class Environment:
     """Match specs."""
     pip: tuple[str, ...]
     """PEP 508."""
+    lines: tuple[str, ...] = ()
+    """Lines for pip that are more than a package: options, addresses, folders."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,8 +60,11 @@ class CondaLock:
     """Name, version and sha256."""
 
 
-def read_environment(file: Path, platform: str) -> Environment:
-    """Read an environment.yml for a platform of OCI's. Raises `RequestError` that names file and key."""
+def read_environment(file: Path, platform: str, *, lines: bool = False) -> Environment:
+    """Read an environment.yml for a platform of OCI's. Raises `RequestError` that names file and key.
+
+    With ``lines``, what its pip section has beside packages of an index is returned; else that is refused.
+    """
     data = _yaml(file)
     if "variables" in data:
         raise RequestError(
@@ -71,29 +76,28 @@ def read_environment(file: Path, platform: str) -> Environment:
         if key not in _KNOWN:
             raise RequestError(f"{file}: {key}: unknown key", hint=f"known here: {', '.join(_KNOWN)}")
     channels, entries = data.get("channels"), data.get("dependencies")
+    if channels is None:
+        raise RequestError(
+            f"{file}: channels: missing; conda would take those of Anaconda that it calls 'defaults'",
+            hint="add the line `channels: [conda-forge]`, or each of Anaconda's channels by its address",
+        )
     if not _texts(channels) or not channels:
         raise RequestError(f"{file}: channels: expected a list of channels")
     if not isinstance(entries, list) or not entries:
         raise RequestError(f"{file}: dependencies: expected a list of packages")
-    for entry in entries:
-        # conda-lock passes over what it does not know, and leaves editable packages out with a warning.
-        nested = entry.get("pip") if isinstance(entry, dict) and list(entry) == ["pip"] else None
-        if not isinstance(entry, str) and not _texts(nested):
-            raise RequestError(f"{file}: dependencies: {entry!r} is neither a package nor a list for pip")
-        for line in nested or ():
-            if line.lstrip().startswith(("-", ".", "/")) or "://" in line:
-                raise RequestError(
-                    f"{file}: dependencies: pip: {line!r} is not a package of an index",
-                    hint="give names and versions; publish a wheel to your own index for what no index has",
-                )
+    special = _special(entries, file, allowed=lines)
     with _quiet(file), tempfile.TemporaryDirectory(prefix="reprobuild-conda-") as folder:
         from conda_lock.src_parser import make_lock_spec
 
         # Names are taken as they are; the usual mapping is a download.
         mapping = Path(folder, "mapping.json")
         mapping.write_text("{}", "utf-8")
+        plain = file
+        if special:
+            plain = Path(folder, file.name)
+            plain.write_text(_without(read_text(file), special), "utf-8")
         spec = make_lock_spec(
-            src_files=[file], mapping_url=mapping.as_uri(), platform_overrides=[PLATFORMS[platform]]
+            src_files=[plain], mapping_url=mapping.as_uri(), platform_overrides=[PLATFORMS[platform]]
         )
     found = spec.dependencies[PLATFORMS[platform]]
     return Environment(
@@ -101,7 +105,55 @@ def read_environment(file: Path, platform: str) -> Environment:
         channels=tuple(channel.url for channel in spec.channels),
         packages=tuple(_spec(d) for d in found if d.manager == "conda"),
         pip=tuple(_requirement(d) for d in found if d.manager == "pip"),
+        lines=tuple(special),
     )
+
+
+def _special(entries: list[Any], file: Path, *, allowed: bool) -> list[str]:
+    """Return the lines for pip that are more than a package. Raises `RequestError` where none is allowed."""
+    special: list[str] = []
+    for entry in entries:
+        # conda-lock passes over what it does not know, and leaves editable packages out with a warning.
+        nested = entry.get("pip") if isinstance(entry, dict) and list(entry) == ["pip"] else None
+        if not isinstance(entry, str) and not _texts(nested):
+            raise RequestError(f"{file}: dependencies: {entry!r} is neither a package nor a list for pip")
+        special += [line for line in nested or () if not _is_plain(line)]
+    if special and not allowed:
+        raise RequestError(
+            f"{file}: dependencies: pip: {special[0]!r} is not a package of an index",
+            hint="give names and versions; --from takes the other lines of pip's over",
+        )
+    return special
+
+
+def _is_plain(line: str) -> bool:
+    return not line.lstrip().startswith(("-", ".", "/")) and not re.search(r"://| --", line)
+
+
+def _without(text: str, special: Collection[str]) -> str:
+    """Leave items out of a YAML text, and keep its comments, of which some are selectors.
+
+    A list for pip of which nothing is left goes as a whole.
+    """
+    lines = [line for line in text.splitlines() if _item(line) not in special]
+    kept = []
+    for number, line in enumerate(lines):
+        form = re.fullmatch(r"(\s*)-\s+pip:\s*(#.*)?", line)
+        following = next((each for each in lines[number + 1 :] if each.strip()), "")
+        inner = re.fullmatch(r"(\s*)-\s.*", following)
+        if form is None or (inner is not None and len(inner[1]) > len(form[1])):
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def _item(line: str) -> str | None:
+    """Return the text of an item of a YAML list that is on a line of its own."""
+    form = re.fullmatch(r"\s*-\s+(.*)", line)
+    try:
+        value = load_yaml(form[1]) if form is not None else None
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
 
 
 def is_conda_lock(file: Path) -> bool:
@@ -210,10 +262,11 @@ def _quiet(file: Path) -> Iterator[None]:
             raise RequestError(f"{file}: conda-lock cannot read it: {' '.join(lines[:3])}") from None
 
 
-def _yaml(file: Path) -> Mapping[str, Any]:
+def read_text(file: Path) -> str:
+    """Read the text of a file within bounds. Raises `RequestError`."""
     try:
-        with file.open(encoding="utf-8") as opened:
-            data = load_yaml(opened.read(MOST_TEXT + 1))
+        with file.open(encoding="utf-8-sig") as opened:
+            return opened.read(MOST_TEXT + 1)
     except FileNotFoundError:
         raise RequestError(f"{file}: no such file") from None
     except UnicodeDecodeError:
@@ -222,6 +275,11 @@ def _yaml(file: Path) -> Mapping[str, Any]:
         ) from None
     except OSError as error:
         raise RequestError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def _yaml(file: Path) -> Mapping[str, Any]:
+    try:
+        data = load_yaml(read_text(file))
     except ValueError as error:
         raise RequestError(f"{file}: not valid YAML: {error}") from None
     if not isinstance(data, dict):

@@ -50,7 +50,7 @@ def indexes() -> Indexes:
     found = _configured()
     for url in found.all:
         _split(url)
-    return found if found.default else replace(found, default=_well_known())
+    return found if found.default else replace(found, default=well_known())
 
 
 def named_indexes() -> tuple[str, ...]:
@@ -81,7 +81,8 @@ def _split(url: str) -> SplitResult:
         ) from None
 
 
-def _well_known() -> str:
+def well_known() -> str:
+    """Return the index that counts where nobody has set up another."""
     from pypi_simple import PYPI_SIMPLE_ENDPOINT  # noqa: PLC0415 -- slow to load, and most machines name an index
 
     return PYPI_SIMPLE_ENDPOINT

@@ -17,6 +17,7 @@ from packaging.version import Version
 
 from ..errors import RequestError
 from .build import Build, build
+from .direct import Direct
 from .environment import environment
 from .reference import base_image
 from .toml_reader import Table, load_toml
@@ -39,7 +40,8 @@ _SUITE = re.compile(r"[a-z]+")
 _KEYS = {
     "": (
         *("name", "python", "platforms", "cuda", "torch", "index"),
-        *("packages", "only-wheels", "apt", "as-of", "conda", "base", "build", "determinism", "environment"),
+        *("packages", "only-wheels", "loosened", "apt", "as-of", "conda", "base", "build"),
+        *("determinism", "environment"),
     ),
     "conda.": ("environment", "channels", "packages"),
     "base.": ("debian", "image", "allow-cuda"),
@@ -78,9 +80,11 @@ class Request:
     index: TorchIndex | None = None
     """``pytorch``: torch and its kin come from PyTorch's own index for this CUDA; None: from the user's."""
     packages: tuple[str, ...] = ()
-    """PEP 508 requirements, sorted, none of them a URL."""
+    """PEP 508 requirements, sorted; an address is one that `Direct` takes."""
     only_wheels: bool = False
     """Whether a package without a wheel is refused; else it is built from its source archive."""
+    loosened: tuple[str, ...] = ()
+    """What an imported file asks for and the request does not, since its user said so; for the record."""
     apt: tuple[str, ...] = ()
     """Names of Debian packages, sorted."""
     build: Build = field(default_factory=Build)
@@ -151,6 +155,7 @@ class Request:
             ),
             only_wheels=get.value("only-wheels", bool, False),  # noqa: FBT003 -- as the other keys
             build=build(get),
+            loosened=tuple(sorted({_text(get.where("loosened", i), p) for i, p in get.texts("loosened")})),
             apt=tuple(sorted({_debian_name(get.where("apt", i), p) for i, p in get.texts("apt")})),
             conda=_conda(get),
             as_of=_date(get),
@@ -186,6 +191,8 @@ class Request:
         table["packages"] = list(self.packages)
         if self.only_wheels:
             table["only-wheels"] = True
+        if self.loosened:
+            table["loosened"] = list(self.loosened)
         table["apt"] = list(self.apt)
         if self.as_of is not None:
             table["as-of"] = self.as_of
@@ -344,17 +351,34 @@ def _requirement(where: str, text: str) -> str:
         raise RequestError(
             f"{where}: {text!r} is not a PEP 508 requirement: {str(error).splitlines()[0]}"
         ) from None
-    if requirement.url is not None:
-        raise RequestError(
-            f"{where}: {text!r} names a URL; only packages of an index can be locked",
-            hint="publish a wheel to your own index, and name the package",
-        )
     if requirement.name.lower() == "torch":
         raise RequestError(
             f"{where}: torch has a key of its own",
             hint='write torch = "2.4.1", or give --torch 2.4.1',
         )
+    if requirement.url is not None:
+        try:
+            direct = Direct.parse(requirement.url)
+        except ValueError as error:
+            raise RequestError(f"{where}: {requirement.name}: {error}") from None
+        if direct.kind != "wheel":
+            raise RequestError(
+                f"{where}: {requirement.name} is {_KIND[direct.kind]}; only a wheel can be locked by its "
+                "address",
+                hint="publish a wheel to your own index, and name the package",
+            )
+        requirement.url = str(direct)
     return str(requirement)
+
+
+_KIND = {"git": "a git repository", "folder": "a folder", "archive": "a source archive"}
+
+
+def _text(where: str, text: str) -> str:
+    """Return one line of text as it is. Raises `RequestError`."""
+    if not text.isprintable() or not text:
+        raise RequestError(f"{where}: expected one line of text")
+    return text
 
 
 def _debian_name(where: str, text: str) -> str:

@@ -12,6 +12,7 @@ from ..lock.model import Lock, PythonPackage
 from ..request.model import Request, flavour
 from .companions import broken_rules
 from .held_back import held_back, sources_alone, told, without_wheels
+from .nearest import nearest
 from .sources import SourcePackages
 from .target import TargetPython
 from .torch import end_of
@@ -49,9 +50,9 @@ def fitting(
     `resolve_python` does, `BuildError` where what has to be built cannot be.
     """
 
-    def resolved(*more: str) -> tuple[PythonPackage, ...]:
+    def resolved(*more: str, of: Sequence[str] = requirements) -> tuple[PythonPackage, ...]:
         return resolve_python(
-            [*requirements, *more],
+            [*of, *more],
             target,
             provided=kept.provided,
             as_of=request.as_of,
@@ -63,31 +64,30 @@ def fitting(
             session=session,
         )
 
-    def attempt(more: str) -> ResolveError | None:
+    def tried(*more: str, of: Sequence[str] = requirements) -> tuple[PythonPackage, ...] | ResolveError:
         try:
-            resolved(*rules, more)
+            return resolved(*rules, *more, of=of)
         except ResolveError as error:
             return error
-        return None
+
+    def attempt(more: str) -> ResolveError | None:
+        found = tried(more)
+        return found if isinstance(found, ResolveError) else None
 
     until = None if request.as_of is None else end_of(request.as_of)
     own = [text for text in requirements if text in request.packages]
     pins = {} if kept.existing is None else kept.existing.distributions
     rules: dict[str, str] = {}
     while True:
-        try:
-            found = resolved(*rules)
-        except ResolveError as error:
+        found = tried()
+        if isinstance(found, ResolveError):
             # All at once, though uv names the first that it comes upon.
-            names = without_wheels(error)
+            names = without_wheels(found)
             alone = sources_alone(own, target, until, session) if names else []
-            if sources is not None and sources.offer([*names, *alone]):
-                continue
-            reasons = [f"{rule} is required: {reason}" for rule, reason in rules.items()]
-            message = error.message
-            if alone:
-                message = f"no wheel for this Python and machine of {', '.join(alone)}; {message}"
-            raise ResolveError(message, hint="\n".join([*reasons, error.hint])) from None
+            if sources is None or not sources.offer([*names, *alone]):
+                near = nearest(found, requirements, own, lambda some: tried(of=some))
+                raise _refused(found, rules, alone, near) from None
+            continue
         settled = found if sources is None else sources.settled(found)
         if settled is None:
             continue
@@ -110,6 +110,17 @@ def fitting(
         raise ResolveError(error.message, hint="\n".join([*failures, error.hint])) from None
     notes += failures
     return found
+
+
+def _refused(
+    error: ResolveError, rules: Mapping[str, str], alone: Sequence[str], near: Sequence[str]
+) -> ResolveError:
+    """Return uv's refusal with what is known beside it."""
+    reasons = [f"{rule} is required: {reason}" for rule, reason in rules.items()]
+    message = error.message
+    if alone:
+        message = f"no wheel for this Python and machine of {', '.join(alone)}; {message}"
+    return ResolveError(message, hint="\n".join([*reasons, *near, error.hint]))
 
 
 def _add(new: Mapping[str, str], rules: dict[str, str]) -> None:

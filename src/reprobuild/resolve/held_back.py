@@ -70,7 +70,7 @@ def held_back(
     ``until``: what was published later does not count. ``attempt`` tells why one more requirement cannot be
     met; None where it can. A pre-release that nobody asked for is among them, whatever keeps the release.
     """
-    wanted = [Requirement(text) for text in requested]
+    wanted = _by_version(requested)
     asked = {canonicalize_name(each.name) for each in wanted}
     chosen = {package.name: package for package in found if package.name in asked}
     with ThreadPoolExecutor(8, "index-pages") as pool:
@@ -118,7 +118,7 @@ def sources_alone(
     requested: Sequence[str], target: TargetPython, until: datetime | None, session: requests.Session
 ) -> list[str]:
     """Return the requested packages none of whose allowed releases has a wheel for the target."""
-    wanted = [Requirement(text) for text in requested]
+    wanted = _by_version(requested)
     names = [canonicalize_name(each.name) for each in wanted]
     with ThreadPoolExecutor(8, "index-pages") as pool:
         pages = list(pool.map(lambda name: _files(name, session), names))
@@ -128,6 +128,11 @@ def sources_alone(
         if by_version and not any(target.best(files) for files in by_version.values()):
             found.add(name)
     return sorted(found)
+
+
+def _by_version(requested: Sequence[str]) -> list[Requirement]:
+    """Return the requirements that leave the choice to an index; an address leaves none."""
+    return [each for each in map(Requirement, requested) if each.url is None]
 
 
 def without_wheels(error: ResolveError) -> list[str]:

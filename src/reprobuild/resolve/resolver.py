@@ -311,7 +311,7 @@ def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[st
         version = provided.get(canonicalize_name(requirement.name))
         if version is None:
             wheels.append(text)
-        elif requirement.specifier and not requirement.specifier.contains(version, prereleases=True):
+        elif requirement.url is not None or not requirement.specifier.contains(version, prereleases=True):
             raise ResolveError(
                 f"{text} is required, but conda provides {requirement.name} {version}",
                 hint="require it in one place only, or the same version in both",

@@ -112,6 +112,13 @@ class TorchScan:
                 seen.setdefault(found, release.version)
         raise self._none(cuda, wanted, seen, target)
 
+    def _newest(self, cuda: str, target: TargetPython) -> Version | None:
+        """Return the newest torch for a CUDA; None where there is none."""
+        try:
+            return self.choose(cuda, "", None, target)
+        except ResolveError:
+            return None
+
     def _first_later(self, cuda: str, target: TargetPython) -> Version | None:
         """Return the oldest torch for a CUDA among those after the date."""
         if self._until is None:
@@ -136,9 +143,16 @@ class TorchScan:
     ) -> ResolveError:
         if wanted:
             built = f"is built for CUDA {', '.join(seen)}" if seen else "names no CUDA that it is built for"
+            newest = self._newest(cuda, target)
             return ResolveError(
                 f"torch {_said(wanted)} {built}, not for {cuda}",
-                hint="change cuda or torch in the request; without torch, the newest for the CUDA is used",
+                hint="change cuda or torch in the request"
+                + (
+                    f"; the newest for CUDA {cuda} is torch {newest}: it is used without torch in the "
+                    "request, and with --from by --loosen torch"
+                    if newest is not None
+                    else ""
+                ),
             )
         where = self._where(target)
         if first := self._first_later(cuda, target):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import sys
@@ -16,12 +17,15 @@ import requests
 import tomli_w
 import uv
 from packaging.pylock import Package, PackageWheel, Pylock, PylockValidationError
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from ..errors import HostError, ResolveError
 from ..host.process import Completed, ProcessTimeout, run
 from ..lock.model import Lock, PythonPackage, Wheel
 from ..net.index_settings import check_no_backend
 from ..net.session import scrub, uv_environment, without_credentials
+from ..request.direct import Direct
 from ..request.toml_reader import load_toml
 from .near_names import near_names
 from .target import TargetPython
@@ -58,6 +62,9 @@ _UNREACHED = re.compile(
 )
 
 _UNKNOWN = re.compile(r"([A-Za-z0-9._-]+) was not found in the package registry")
+
+REASONS = "the Python packages cannot be resolved: "
+"""Before uv's reasons why nothing fits."""
 
 _MOST_LINES = 20
 """Of uv's reasons; of a large request it gives thousands."""
@@ -112,7 +119,41 @@ def resolve_python(
             raise _refusal(result, as_of, backend)
         # A file: address in uv's output is relative to the folder of the file.
         text = output.read_text("utf-8")
-        return _read(text, target, output.as_uri(), session, provided=provided or (), standins=standins or ())
+        found = _read(
+            text, target, output.as_uri(), session, provided=provided or (), standins=standins or ()
+        )
+    _check_named_hashes(found, requirements)
+    if existing is not None and upgrade is not None:
+        _check_same_bytes(found, existing, upgrade)
+    return found
+
+
+def _check_named_hashes(found: Collection[PythonPackage], requirements: Sequence[str]) -> None:
+    """Hold wheels against the hashes in their requirements' own addresses."""
+    by_name = {package.name: package.wheel for package in found}
+    for requirement in map(Requirement, requirements):
+        wanted = Direct.parse(requirement.url).sha256 if requirement.url is not None else None
+        wheel = by_name.get(canonicalize_name(requirement.name))
+        if wanted is not None and wheel is not None and wheel.sha256 != wanted:
+            raise ResolveError(
+                f"{requirement.name}: {wheel.url} has the SHA-256 {wheel.sha256}, not {wanted} "
+                "as its address says",
+                hint="correct the hash, if you trust what is there now",
+            )
+
+
+def _check_same_bytes(found: Collection[PythonPackage], existing: Lock, upgrade: Collection[str]) -> None:
+    """Raise `ResolveError` for an address that gives other bytes than when it was locked."""
+    locked = {package.wheel.url: package for package in existing.python if package.source is None}
+    for package in found:
+        before = locked.get(package.wheel.url)
+        if before is not None and package.name not in upgrade and before.wheel.sha256 != package.wheel.sha256:
+            raise ResolveError(
+                f"{package.name}: {package.wheel.url} gives other bytes than when it was locked: SHA-256 "
+                f"{package.wheel.sha256}, not {before.wheel.sha256}",
+                hint=f"whoever serves it has replaced the file; if you trust the new one, `reprobuild lock "
+                f"--upgrade {package.name}`",
+            )
 
 
 def _given(folder: Path, provided: Mapping[str, str]) -> list[str]:
@@ -141,7 +182,7 @@ def _compile(
     command += ["--python", sys.executable, "--python-version", target.python]
     command += ["--python-platform", target.uv_platform, "--only-binary", ":all:", "--no-header"]
     command += ["--resolution", "highest", "--prerelease", "if-necessary-or-explicit", *arguments, "-"]
-    text = "".join(f"{requirement}\n" for requirement in requirements)
+    text = "".join(f"{_for_uv(requirement)}\n" for requirement in requirements)
     env |= uv_environment()
     # Not as an argument, which would take the place of the user's own, and those may have passwords.
     folders = [str(path) for name in (_STANDINS, _SOURCES) if (path := output.parent / name).exists()]
@@ -158,6 +199,14 @@ def _compile(
         )
     except ProcessTimeout as error:
         raise ResolveError(f"{error}; the index may be slow", hint="try again") from None
+
+
+def _for_uv(text: str) -> str:
+    """Return a requirement without the hash in its address, which uv would take for the file's own."""
+    requirement = Requirement(text)
+    if requirement.url is not None:
+        requirement.url = str(dataclasses.replace(Direct.parse(requirement.url), sha256=None))
+    return str(requirement)
 
 
 def _preferences(existing: Lock, upgrade: Collection[str]) -> str:
@@ -207,7 +256,7 @@ def _refusal(result: Completed, as_of: date | None, backend: str | None) -> Reso
         if backend is not None:
             hints.append("PyTorch's own index gives no dates, so as-of cannot be combined with index")
     return ResolveError(
-        "the Python packages cannot be resolved: " + "\n".join(causes),
+        REASONS + "\n".join(causes),
         hint="\n".join(hints) or "correct the versions or names in the request",
     )
 
@@ -233,6 +282,8 @@ def _read(
 
 
 def _choose(package: Package, target: TargetPython) -> tuple[Package, PackageWheel]:
+    if package.archive is not None and package.archive.url is not None:
+        return _at_address(package, package.archive.url, package.archive.hashes, target)
     wheels = {wheel.filename: wheel for wheel in package.wheels or ()}
     best = target.best(sorted(wheels))
     if best is None or package.version is None:
@@ -242,6 +293,21 @@ def _choose(package: Package, target: TargetPython) -> tuple[Package, PackageWhe
             hint="ask for a version that has one, or publish a wheel to your own index",
         )
     return package, wheels[best]
+
+
+def _at_address(
+    package: Package, url: str, hashes: Mapping[str, str], target: TargetPython
+) -> tuple[Package, PackageWheel]:
+    """Return the wheel of a requirement that names it by its address; uv has hashed the file."""
+    bare = url.partition("#")[0]
+    name = unquote(bare.rpartition("/")[2])
+    if target.best([name]) is None:
+        raise ResolveError(
+            f"{package.name}: {name} is not a wheel for Python {target.python} on {target.uv_platform}",
+            hint="name the wheel for this Python and machine, or another python in the request",
+        )
+    wheel = PackageWheel(name=name, url=bare, hashes=dict(hashes))
+    return dataclasses.replace(package, version=parse_wheel_filename(name)[1]), wheel
 
 
 def _locked(

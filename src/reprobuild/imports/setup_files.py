@@ -1,0 +1,86 @@
+"""setup.py and setup.cfg → the dependencies of the project, read as text: a stranger's program is not run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+
+from ..errors import RequestError
+from .common import Imported, merged, minor_of, requirement_of
+from .projects import read_setup_cfg, read_setup_py, requirements_beside
+from .requirements import read_requirements
+
+
+def read_setup(file: Path, extras: Sequence[str], hosts: Collection[str] = ()) -> Imported:
+    """Read a setup.py or setup.cfg; with a setup.py that names nothing, the setup.cfg beside it counts.
+
+    Neither is run. Raises `RequestError` for requirements that a setup.py computes.
+    """
+    cfg = file if file.name == "setup.cfg" else file.with_name("setup.cfg")
+    config = read_setup_cfg(cfg) if cfg.is_file() else None
+    call = read_setup_py(file) if file.name == "setup.py" else None
+    if call is not None and call.requires is None and not (config and (config.requires or config.files)):
+        beside = requirements_beside(file.parent)
+        raise RequestError(
+            f"{file}: computes install_requires, and a program of a stranger's is not run to learn it",
+            hint=f"import what it reads: --from {file.parent / beside[0]}"
+            if beside
+            else "write the requirements into a requirements file and import that",
+        )
+    place, optional = (str(file), call.extras) if call is not None else (str(cfg), {})
+    lines = list(call.requires or ()) if call is not None else []
+    if config is not None:
+        lines += config.requires
+        optional = {**config.extras, **optional}
+    for extra in extras:
+        name = same_extra(extra, optional)
+        if name is None:
+            why = f"; {file.name} computes its extras" if call and "extras_require" in call.computed else ""
+            raise RequestError(
+                f"{file}: no extra {extra!r}{why}", hint=f"it has: {', '.join(sorted(optional)) or 'none'}"
+            )
+        lines += optional[name]
+    name = (call.name if call else None) or (config.name if config else None) or file.absolute().parent.name
+    python = (call.python if call else "") or (config.python if config else "")
+    try:
+        requires = str(SpecifierSet(python))
+    except InvalidSpecifier as error:
+        raise RequestError(f"{place}: python_requires: {error}") from None
+    read = [imported_files(file.parent, config.files, hosts)] if config is not None and config.files else []
+    if not lines and not any(each.requirements for each in read):
+        raise RequestError(
+            f"{place}: no dependencies", hint="name an extra with --extra, or import a requirements file"
+        )
+    found = Imported(
+        origin=str(file),
+        name=name,
+        requirements=tuple(requirement_of(text, place) for text in lines),
+        python=minor_of(requires),
+        requires_python=requires,
+    )
+    return merged(found, *read)
+
+
+def imported_files(folder: Path, names: Sequence[str], hosts: Collection[str]) -> Imported:
+    """Read several requirements files of a project as one. Raises `RequestError`."""
+    files = [folder / name for name in names]
+    first, *rest = [read_requirements(file, hosts) for file in files]
+    return merged(first, *rest)
+
+
+def setup_file_in(folder: Path) -> Path | None:
+    """Return the file of setuptools' that describes the project in a folder."""
+    for name in ("setup.py", "setup.cfg"):
+        if (folder / name).is_file():
+            return folder / name
+    return None
+
+
+def same_extra(extra: str, optional: Mapping[str, Any]) -> str | None:
+    """Return an extra as the file spells it; names of extras are normalised as those of projects."""
+    wanted = canonicalize_name(extra)
+    return next((name for name in optional if canonicalize_name(str(name)) == wanted), None)

@@ -1,0 +1,365 @@
+"""poetry.lock, pdm.lock and Pipfile.lock → their pins, with the hashes of their files.
+
+A lock of a newer Poetry or PDM says of each package in which groups and under which marker it is wanted; of
+an older one that is found out by following what the project's pyproject.toml asks for.
+Forms: https://python-poetry.org/docs/, https://pdm-project.org/en/latest/usage/lockfile/ and
+https://pipenv.pypa.io/en/latest/pipfile.html.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from packaging.markers import InvalidMarker, Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+
+from ..errors import RequestError
+from ..net.debian_mirrors import architecture
+from ..request.toml_reader import MOST_TEXT
+from ..resolve.target import TargetPython
+from .common import Imported, fitting_python, is_for, load_toml, minor_of, read_text, requirement_of
+from .elsewhere import located
+from .indexes import NamedIndexes
+from .poetry import specifier
+
+MAIN = "main"
+"""What Poetry calls the group of the project's own dependencies; PDM says ``default``."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Node:
+    """A package of a lock."""
+
+    requirement: Requirement
+    """A pin, or an address."""
+    hashes: frozenset[str]
+    groups: frozenset[str] | None
+    """None: the lock does not say."""
+    markers: Mapping[str, str]
+    """Group → under which marker; "" for all groups."""
+    needs: tuple[Requirement, ...]
+    optional: bool
+    extras: frozenset[str] = frozenset()
+    """Of PDM, whose locks list a package with extras beside it without."""
+    index: str = ""
+    """The address of the index that it comes from, where the lock names another than the usual one."""
+
+
+def read_team_lock(
+    file: Path, extras: Sequence[str], groups: Sequence[str], hosts: Collection[str], python: str | None
+) -> Imported:
+    """Read a poetry.lock or pdm.lock for a Python. Raises `RequestError` that names the package."""
+    data = load_toml(read_text(file), str(file))
+    packages = data.get("package", [])
+    if not isinstance(packages, list) or not all(isinstance(each, dict) for each in packages):
+        raise RequestError(f"{file}: package: expected a list of tables")
+    metadata = _object(data.get("metadata", {}), f"{file}: metadata")
+    is_poetry = file.name == "poetry.lock"
+    listed = metadata.get("files", {})
+    nodes = [
+        _node(table, f"{file}: package[{number}]", file.parent, listed, is_poetry=is_poetry)
+        for number, table in enumerate(packages)
+    ]
+    allowed = metadata.get("python-versions" if is_poetry else "requires_python", "")
+    requires = _python(str(allowed), f"{file}: metadata", is_poetry=is_poetry)
+    project, roots, known = _project(file, extras, groups, hosts)
+    found = replace(
+        project, origin=str(file), python=minor_of(requires), requires_python=requires, requirements=()
+    )
+    target = TargetPython(fitting_python(found, python), architecture(), (2, 99))
+    wanted = {canonicalize_name(name) for name in (MAIN, "default", *groups)}
+    if all(node.groups is not None for node in nodes):
+        chosen = [node for node in nodes if _wanted(node, wanted, extras, target, str(file))]
+    elif known:
+        chosen = list(_reached(nodes, roots, target, str(file)))
+    else:
+        raise RequestError(
+            f"{file}: does not say which packages are for which group, and no pyproject.toml is beside it",
+            hint="put the project's pyproject.toml beside the lock",
+        )
+    indexes = NamedIndexes(hosts)
+    hashes: dict[str, set[str]] = {}
+    for url in sorted({node.index for node in chosen} - {""}):
+        indexes.add("--extra-index-url", url, str(file))
+    for node in chosen:
+        hashes.setdefault(canonicalize_name(node.requirement.name), set()).update(node.hashes)
+    requirements = {str(r): r for r in (indexes.pinned(node.requirement) for node in chosen)}
+    if not requirements:
+        raise RequestError(f"{file}: no package is for the group that was asked for")
+    return replace(
+        found,
+        requirements=tuple(requirements[text] for text in sorted(requirements)),
+        hashes={name: frozenset(values) for name, values in sorted(hashes.items()) if values},
+        index=found.index or indexes.found["index"],
+        cuda=found.cuda or indexes.cuda,
+        settings=indexes.found["settings"] or found.settings,
+    )
+
+
+def _node(table: Mapping[str, Any], place: str, folder: Path, listed: object, *, is_poetry: bool) -> _Node:
+    name, version = table.get("name"), table.get("version")
+    if not isinstance(name, str) or not isinstance(version, str | None):
+        raise RequestError(f"{place}: expected a name and a version in quotes")
+    place = f"{place} ({name})"
+    extras = _texts(table, "extras", place) if not is_poetry else []
+    full = f"{name}[{','.join(extras)}]" if extras else name
+    source = table.get("source", {}) if is_poetry else table
+    if not isinstance(source, dict):
+        raise RequestError(f"{place}.source: expected a table")
+    requirement = located(full, _source(source, is_poetry=is_poetry), place, folder)
+    if requirement is None:
+        requirement = requirement_of(f"{full}=={version}" if version else full, place)
+    files = table.get("files", listed.get(name, []) if isinstance(listed, dict) else [])
+    if not isinstance(files, list) or not all(isinstance(each, dict) for each in files):
+        raise RequestError(f"{place}.files: expected a list of tables")
+    found = [str(each.get("hash", "")) for each in files]
+    groups = _texts(table, "groups", place) if "groups" in table else None
+    if groups is None and is_poetry and "category" in table:
+        groups = [MAIN if table["category"] == "main" else str(table["category"])]
+    return _Node(
+        requirement=requirement,
+        hashes=frozenset(each[7:].lower() for each in found if each.startswith("sha256:")),
+        groups=None if groups is None else frozenset(canonicalize_name(group) for group in groups),
+        markers=_markers(table.get("markers" if is_poetry else "marker"), place),
+        needs=tuple(_needs(table.get("dependencies", {}), place)),
+        optional=table.get("optional") is True,
+        extras=frozenset(canonicalize_name(extra) for extra in extras),
+        index=str(source.get("url", "")) if is_poetry and source.get("type") == "legacy" else "",
+    )
+
+
+def _source(source: Mapping[str, Any], *, is_poetry: bool) -> Mapping[str, Any]:
+    """Return where a package comes from in the keys of `located`; empty where that is an index."""
+    if not is_poetry:
+        return {
+            key: source[key]
+            for key in ("git", "revision", "ref", "subdirectory", "url", "path")
+            if key in source
+        }
+    match source.get("type"):
+        case "git":
+            rev = source.get("resolved_reference") or source.get("reference", "")
+            return {
+                "git": source.get("url"),
+                "rev": rev,
+                **{k: source[k] for k in ("subdirectory",) if k in source},
+            }
+        case "url":
+            return {"url": source.get("url")}
+        case "directory" | "file":
+            return {"path": source.get("url")}
+        case _:
+            return {}
+
+
+def _markers(value: object, place: str) -> Mapping[str, str]:
+    if value is None or value == "":
+        return {}
+    if isinstance(value, str):
+        return {"": value}
+    if isinstance(value, dict) and all(isinstance(each, str) for each in value.values()):
+        return {canonicalize_name(str(group)): each for group, each in value.items()}
+    raise RequestError(f"{place}: expected a marker in quotes, or one for each group")
+
+
+def _needs(value: object, place: str) -> Iterator[Requirement]:
+    """Give what a package requires: a table of Poetry's, or a list of PDM's."""
+    if isinstance(value, list):
+        for text in value:
+            try:
+                yield Requirement(str(text))
+            except InvalidRequirement as error:
+                raise RequestError(f"{place}.dependencies: {text!r}: {str(error).splitlines()[0]}") from None
+        return
+    if not isinstance(value, dict):
+        raise RequestError(f"{place}.dependencies: expected a table")
+    for name, each in value.items():
+        for entry in each if isinstance(each, list) else [each]:
+            table = entry if isinstance(entry, dict) else {}
+            if table.get("optional") is True:
+                continue  # of an extra; who wants it names it
+            extras = ",".join(_texts(table, "extras", place))
+            marker = f" ; {table['markers']}" if isinstance(table.get("markers"), str) else ""
+            try:
+                yield Requirement(f"{name}[{extras}]{marker}" if extras else f"{name}{marker}")
+            except InvalidRequirement as error:
+                raise RequestError(f"{place}.dependencies.{name}: {str(error).splitlines()[0]}") from None
+
+
+def _project(
+    file: Path, extras: Sequence[str], groups: Sequence[str], hosts: Collection[str]
+) -> tuple[Imported, tuple[Requirement, ...], bool]:
+    """Return what the project beside a lock says, what it asks for, and whether there is one."""
+    from .pyproject import read_pyproject  # noqa: PLC0415 -- that module reads what this one names
+
+    project = file.with_name("pyproject.toml")
+    if not project.is_file():
+        empty = Imported(origin=str(file), name=file.absolute().parent.name, requirements=())
+        return empty, (), False
+    found = read_pyproject(project, extras, groups, hosts)
+    return found, found.requirements, True
+
+
+def _wanted(
+    node: _Node, wanted: Collection[str], extras: Sequence[str], target: TargetPython, place: str
+) -> bool:
+    groups = (node.groups or frozenset()) & set(wanted)
+    markers = [node.markers[key] for key in ("", *sorted(groups)) if key in node.markers]
+    if node.optional and not markers and not extras:
+        return False
+    return bool(groups) and (not markers or any(_holds(text, target, extras, place) for text in markers))
+
+
+def _reached(
+    nodes: Sequence[_Node], roots: Sequence[Requirement], target: TargetPython, place: str
+) -> Iterator[_Node]:
+    """Give the packages that requirements lead to on a target, each once."""
+    by_name: dict[str, list[_Node]] = {}
+    for node in nodes:
+        by_name.setdefault(canonicalize_name(node.requirement.name), []).append(node)
+    todo = list(roots)
+    seen: set[int] = set()
+    while todo:
+        asked = todo.pop(0)
+        if asked.marker is not None and not _holds(str(asked.marker), target, (), place):
+            continue
+        name = canonicalize_name(asked.name)
+        if name not in by_name:
+            raise RequestError(
+                f"{place}: lacks {asked.name}, which the project or a package in it asks for",
+                hint="bring the lock up to date with the tool that made it",
+            )
+        for node in by_name[name]:
+            marker = node.markers.get("")
+            if marker is not None and not _holds(marker, target, (), place):
+                continue
+            if node.extras and not node.extras <= {canonicalize_name(e) for e in asked.extras}:
+                continue
+            if id(node) not in seen:
+                seen.add(id(node))
+                todo += node.needs
+                yield node
+
+
+def _holds(text: str, target: TargetPython, extras: Sequence[str], place: str) -> bool:
+    try:
+        marker = Marker(text)
+    except (InvalidMarker, RecursionError) as error:
+        reason = (str(error).splitlines() or ["it is nested too deeply"])[0]
+        raise RequestError(f"{place}: {text!r} is not a marker: {reason}") from None
+    return any(is_for(marker, {**target.markers, "extra": extra}, place) for extra in ("", *extras))
+
+
+def _python(text: str, place: str, *, is_poetry: bool) -> str:
+    try:
+        return str(SpecifierSet(specifier(text, place) if is_poetry else text))
+    except InvalidSpecifier as error:
+        raise RequestError(f"{place}: {error}") from None
+
+
+def _texts(table: Mapping[str, Any], key: str, place: str) -> list[str]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise RequestError(f"{place}.{key}: expected a list of text")
+    return value
+
+
+def read_pipfile_lock(file: Path, groups: Sequence[str], hosts: Collection[str]) -> Imported:
+    """Read a Pipfile.lock: its packages, and with ``--group dev`` those for development.
+
+    Raises `RequestError` that names the package.
+    """
+    data = _json(file)
+    meta = _object(data.get("_meta", {}), f"{file}: _meta")
+    wanted = ["default"]
+    for group in groups:
+        section = "develop" if group == "dev" else group
+        if section not in data or section in ("_meta", "default"):
+            known = sorted(
+                "dev" if name == "develop" else name for name in data if name not in ("_meta", "default")
+            )
+            raise RequestError(f"{file}: no group {group!r}", hint=f"it has: {', '.join(known) or 'none'}")
+        wanted.append(section)
+    indexes = NamedIndexes(hosts)
+    sources = meta.get("sources", [])
+    for number, source in enumerate(sources if isinstance(sources, list) else ()):
+        place = f"{file}: _meta.sources[{number}]"
+        url = _object(source, place).get("url")
+        if not isinstance(url, str):
+            raise RequestError(f"{place}.url: expected text")
+        indexes.add("--index-url" if number == 0 else "--extra-index-url", url, place)
+    requirements: dict[str, Requirement] = {}
+    hashes: dict[str, set[str]] = {}
+    for section in wanted:
+        for name, value in _object(data.get(section, {}), f"{file}: {section}").items():
+            place = f"{file}: {section}.{name}"
+            table = _object({"version": value} if isinstance(value, str) else value, place)
+            requirement = indexes.pinned(_pipfile_entry(name, table, place, file.parent))
+            requirements.setdefault(str(requirement), requirement)
+            good = [h[7:].lower() for h in _texts(table, "hashes", place) if h.startswith("sha256:")]
+            if good:
+                hashes.setdefault(canonicalize_name(name), set()).update(good)
+    asked = _object(meta.get("requires", {}), f"{file}: _meta.requires")
+    python = asked.get("python_version") or asked.get("python_full_version")
+    fits = (
+        f"=={python}.*"
+        if isinstance(python, str) and python.count(".") == 1
+        else f"=={python}"
+        if python
+        else ""
+    )
+    try:
+        requires = str(SpecifierSet(fits))
+    except InvalidSpecifier as error:
+        raise RequestError(f"{file}: _meta.requires: {error}") from None
+    return Imported(
+        origin=str(file),
+        name=file.absolute().parent.name,
+        requirements=tuple(requirements[text] for text in sorted(requirements)),
+        hashes={name: frozenset(values) for name, values in sorted(hashes.items())},
+        python=minor_of(requires),
+        requires_python=requires,
+        **indexes.found,
+    )
+
+
+def _pipfile_entry(name: str, table: Mapping[str, Any], place: str, folder: Path) -> Requirement:
+    extras = ",".join(_texts(table, "extras", place))
+    full = f"{name}[{extras}]" if extras else name
+    found = located(full, table, place, folder)
+    if found is None:
+        version = table.get("version", "")
+        if not isinstance(version, str):
+            raise RequestError(f"{place}.version: expected text")
+        found = requirement_of(f"{full}{'' if version == '*' else version}", place)
+    marker = table.get("markers")
+    if marker is not None:
+        try:
+            found.marker = Marker(str(marker))
+        except (InvalidMarker, RecursionError) as error:
+            raise RequestError(f"{place}.markers: {str(error).splitlines()[0]}") from None
+    return found
+
+
+def _json(file: Path) -> Mapping[str, Any]:
+    text = read_text(file)
+    if len(text) > MOST_TEXT:
+        raise RequestError(f"{file}: has more than {MOST_TEXT:,} characters")
+    try:
+        return _object(json.loads(text), str(file))
+    except RecursionError:
+        raise RequestError(f"{file}: is nested too deeply") from None
+    except ValueError as error:
+        raise RequestError(f"{file}: not valid JSON: {error}") from None
+
+
+def _object(value: object, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise RequestError(f"{place}: expected a table")
+    return value

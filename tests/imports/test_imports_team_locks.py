@@ -1,0 +1,273 @@
+"""poetry.lock, pdm.lock and Pipfile.lock → their pins and hashes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reprobuild.errors import RequestError
+from reprobuild.imports import common, elsewhere, team_locks
+from reprobuild.imports.reader import read_import, request_table
+
+Write = Callable[[str, str], Path]
+PYTORCH = "pytorch.org"
+HASH = "sha256:" + "a" * 64
+
+
+@pytest.fixture(autouse=True)
+def _amd64(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (common, elsewhere, team_locks):
+        monkeypatch.setattr(module, "architecture", lambda: "amd64")
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    monkeypatch.chdir(tmp_path)
+
+    def writer(name: str, text: str) -> Path:
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return writer
+
+
+def packages(file: Path, **given: Any) -> list[str]:
+    found: list[str] = request_table(read_import(file, **given), {"cuda": "11.8"})["packages"]
+    return found
+
+
+PROJECT = """
+[tool.poetry]
+name = "ours"
+[tool.poetry.dependencies]
+python = "^3.11"
+numpy = "*"
+mac = {version = "*", markers = "sys_platform == 'darwin'"}
+plots = {version = "*", optional = true}
+[tool.poetry.extras]
+draw = ["plots"]
+[tool.poetry.group.dev.dependencies]
+pytest = "*"
+"""
+
+OLD = f"""
+[[package]]
+name = "numpy"
+version = "1.26.4"
+optional = false
+files = [{{file = "numpy-1.26.4.whl", hash = "{HASH}"}}]
+[package.dependencies]
+tqdm = {{version = ">=4", markers = "python_version >= '3.9'"}}
+windows = {{version = "*", markers = "sys_platform == 'win32'"}}
+extra-of-it = {{version = "*", optional = true}}
+[[package]]
+name = "tqdm"
+version = "4.0"
+[package.dependencies]
+repo = "*"
+[[package]]
+name = "repo"
+version = "0.1"
+[package.source]
+type = "git"
+url = "https://h.example/repo.git"
+reference = "main"
+resolved_reference = "{"c" * 40}"
+[[package]]
+name = "windows"
+version = "1"
+[[package]]
+name = "extra-of-it"
+version = "1"
+[[package]]
+name = "mac"
+version = "1"
+[[package]]
+name = "plots"
+version = "2"
+optional = true
+[[package]]
+name = "pytest"
+version = "8"
+[metadata]
+lock-version = "2.0"
+python-versions = "^3.11"
+"""
+
+
+def test_an_older_poetry_lock_is_followed_from_its_project(write: Write) -> None:
+    write("pyproject.toml", PROJECT)
+    file = write("poetry.lock", OLD)
+    assert packages(file) == [
+        "numpy==1.26.4",
+        f"repo @ git+https://h.example/repo.git@{'c' * 40}",
+        "tqdm==4.0",
+    ]
+    more = packages(file, extras=["draw"], groups=["dev"])
+    assert {"plots==2", "pytest==8"} <= set(more)
+    assert read_import(file).hashes == {"numpy": frozenset({"a" * 64})}
+    assert read_import(file).requires_python == "<4,>=3.11"
+
+
+def test_an_older_poetry_lock_without_its_project(write: Write) -> None:
+    with pytest.raises(RequestError, match=r"no pyproject\.toml is beside it"):
+        read_import(write("poetry.lock", OLD))
+
+
+def test_a_lock_that_lacks_what_its_project_asks_for(write: Write) -> None:
+    write("pyproject.toml", PROJECT.replace("numpy", "new"))
+    with pytest.raises(RequestError, match="lacks new"):
+        read_import(write("poetry.lock", OLD))
+
+
+NEW = """
+[[package]]
+name = "numpy"
+version = "1.26.4"
+groups = ["main", "dev"]
+[[package]]
+name = "torch"
+version = "2.4.1+cu118"
+groups = ["main"]
+markers = "sys_platform == 'linux'"
+[package.source]
+type = "legacy"
+url = "https://download.HOST/whl/cu118"
+reference = "pytorch"
+[[package]]
+name = "torch"
+version = "2.4.1"
+groups = ["main"]
+markers = "sys_platform == 'darwin'"
+[[package]]
+name = "pytest"
+version = "8"
+groups = ["dev"]
+[[package]]
+name = "plots"
+version = "2"
+optional = true
+groups = ["main"]
+markers = "extra == 'draw'"
+[[package]]
+name = "split"
+version = "3"
+groups = ["main", "dev"]
+markers = {main = "sys_platform == 'win32'", dev = "python_version > '3'"}
+[metadata]
+lock-version = "2.1"
+python-versions = ">=3.11"
+"""
+
+
+def test_a_newer_poetry_lock_says_what_is_for_whom(write: Write) -> None:
+    file = write("poetry.lock", NEW.replace("HOST", "pytorch.org"))
+    table = request_table(read_import(file), {})
+    assert (table["index"], table["cuda"], table["torch"]) == ("pytorch", "11.8", "2.4.1+cu118")
+    assert table["packages"] == ["numpy==1.26.4"]
+    assert packages(file, extras=["draw"]) == ["numpy==1.26.4", "plots==2"]
+    assert packages(file, groups=["dev"]) == ["numpy==1.26.4", "pytest==8", "split==3"]
+
+
+PDM = f"""
+[metadata]
+groups = ["default", "dev"]
+lock_version = "4.5"
+requires_python = ">=3.11"
+[[package]]
+name = "numpy"
+version = "1.26.4"
+groups = ["default"]
+files = [{{file = "numpy-1.26.4.whl", hash = "{HASH}"}}]
+[[package]]
+name = "plots"
+version = "2"
+extras = ["all"]
+groups = ["default"]
+marker = "python_version > '3'"
+[[package]]
+name = "mac"
+version = "2"
+groups = ["default"]
+marker = "sys_platform == 'darwin'"
+[[package]]
+name = "repo"
+version = "0.1"
+groups = ["dev"]
+git = "https://h.example/repo.git"
+revision = "{"c" * 40}"
+"""
+
+
+def test_a_pdm_lock(write: Write) -> None:
+    file = write("pdm.lock", PDM)
+    assert packages(file) == ["numpy==1.26.4", "plots[all]==2"]
+    assert f"repo @ git+https://h.example/repo.git@{'c' * 40}" in packages(file, groups=["dev"])
+    assert read_import(file).hashes == {"numpy": frozenset({"a" * 64})}
+
+
+PIPFILE: dict[str, Any] = {
+    "_meta": {
+        "requires": {"python_version": "3.11"},
+        "sources": [{"name": "pytorch", "url": f"https://download.{PYTORCH}/whl/cu118", "verify_ssl": True}],
+    },
+    "default": {
+        "numpy": {"version": "==1.26.4", "hashes": [HASH], "index": "pypi"},
+        "mac": {"version": "==1", "markers": "sys_platform == 'darwin'"},
+        "repo": {"git": "https://h.example/repo.git", "ref": "c" * 40},
+        "torch": {"version": "==2.4.1+cu118"},
+    },
+    "develop": {"pytest": {"version": "==8"}},
+}
+
+
+def test_a_pipfile_lock(write: Write) -> None:
+    file = write("Pipfile.lock", json.dumps(PIPFILE))
+    table = request_table(read_import(file), {})
+    assert (table["python"], table["cuda"], table["index"]) == ("3.11", "11.8", "pytorch")
+    repo = f"repo @ git+https://h.example/repo.git@{'c' * 40}"
+    assert table["packages"] == ["numpy==1.26.4", repo]
+    assert packages(file, groups=["dev"]) == ["numpy==1.26.4", "pytest==8", repo]
+    assert read_import(file).hashes == {"numpy": frozenset({"a" * 64})}
+    with pytest.raises(RequestError, match="no group 'x'"):
+        read_import(file, groups=["x"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("Pipfile.lock", "[" * 100_000, "nested too deeply"),
+        ("Pipfile.lock", "{", "not valid JSON"),
+        ("Pipfile.lock", "[]", "expected a table"),
+        ("Pipfile.lock", '{"default": {"a": 3}}', "default.a: expected a table"),
+        ("Pipfile.lock", '{"default": {"a": {"version": 3}}}', "expected text"),
+        ("Pipfile.lock", '{"default": {"a": {"version": "==1", "markers": "("}}}', "default.a.markers"),
+        ("Pipfile.lock", '{"default": {"a": {"hashes": 3}}}', "expected a list of text"),
+        ("Pipfile.lock", '{"_meta": {"sources": [{"url": 3}]}}', "expected text"),
+        ("Pipfile.lock", '{"_meta": {"requires": {"python_version": "x y"}}}', "_meta.requires"),
+        ("poetry.lock", "package = 3", "expected a list of tables"),
+        ("poetry.lock", "[[package]]\nname = 3", "expected a name"),
+        ("poetry.lock", "[[package]]\nname = 'a'\nversion = '1'\ngroups = 3", "expected a list of text"),
+        ("poetry.lock", "[[package]]\nname = 'a'\nversion = '1'\nfiles = 3", "expected a list of tables"),
+        ("poetry.lock", "[[package]]\nname = 'a'\nversion = '1'\ndependencies = 3", "expected a table"),
+        ("poetry.lock", "[[package]]\nname = 'a'\nversion = '1'\nsource = 3", "expected a table"),
+        ("poetry.lock", "[[package]]\nname = 'a b'\nversion = '1'", "is not a requirement"),
+        (
+            "poetry.lock",
+            "[[package]]\nname='a'\nversion='1'\ngroups=['main']\nmarkers='('",
+            "is not a marker",
+        ),
+        ("poetry.lock", "[[package]]\nname='a'\nversion='1'\ngroups=['dev']", "no package is for the group"),
+        ("pdm.lock", "metadata = 3", "expected a table"),
+        ("pdm.lock", "a = " + "[" * 100_000, "not valid TOML"),
+    ],
+)
+def test_locks_that_are_none(write: Write, name: str, text: str, says: str) -> None:
+    with pytest.raises(RequestError, match=re.escape(says)) as caught:
+        read_import(write(name, text))
+    assert name in caught.value.message
