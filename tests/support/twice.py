@@ -7,8 +7,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from reprobuild import in_image
@@ -65,8 +65,16 @@ def compared(
 ) -> Comparison:
     """Run a program as ``reprobuild twice`` does and return what came of it."""
 
+    return compare_runs(
+        recorded(python, argv, env=env), how or HowToRun(), scratch_below(folder), lambda _: None
+    )
+
+
+def scratch_below(folder: Path) -> Callable[[], AbstractContextManager[Path]]:
+    """Return what gives a new folder for each run."""
+
     @contextmanager
     def scratch() -> Iterator[Path]:
         yield Path(tempfile.mkdtemp(dir=folder))
 
-    return compare_runs(recorded(python, argv, env=env), how or HowToRun(), scratch, lambda _: None)
+    return scratch

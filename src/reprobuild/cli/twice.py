@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ..engines.embedded import OciEngine
-from ..errors import RepeatError
 from ..host.home import atomic_write
 from ..host.host import Host
+from ..twice.baseline import against as compare_with
+from ..twice.baseline import read_baseline, write_baseline
 from ..twice.page import twice_page
-from ..twice.report import rows, to_dict, verdict, verdict_line
-from ..twice.runs import Comparison, HowToRun, compare_runs
+from ..twice.resume import compare_resumed, resume_command
+from ..twice.runs import HowToRun, RecordedRun, compare_runs, one_run
 from . import completing
-from .output import as_json, emit, table
+from .output import as_json
+from .repeating import show, show_agreed, show_resumed
 from .running import in_image, own_command, settings
 
 MOST_TIMES = 20
@@ -56,6 +59,30 @@ def _every(_: click.Context, __: click.Parameter, value: str) -> str:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write the report as a page (HTML).",
 )
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="If it repeats, keep its digests in a small file.",
+)
+@click.option(
+    "--against",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Run it once and compare with such a file.",
+)
+@click.option(
+    "--resume",
+    nargs=2,
+    metavar="'SAVE' 'CONTINUE'",
+    help="Compare the whole run with these two shell commands, one after the other in one container.",
+)
+@click.option(
+    "--interrupt-at",
+    type=click.IntRange(min=1),
+    metavar="STEP",
+    help="Compare the whole run with one that is stopped after that many steps, and started again.",
+)
 @in_image
 @as_json
 @click.pass_obj
@@ -71,6 +98,10 @@ def twice(
     no_trace: bool,
     time_limit: float | None,
     output: Path | None,
+    record: Path | None,
+    against: Path | None,
+    resume: tuple[str, str] | None,
+    interrupt_at: int | None,
     json_: bool,
     **options: Any,
 ) -> None:
@@ -88,31 +119,43 @@ def twice(
     command = own_command(command, "twice")
     if not command:
         raise click.UsageError("no command: pass one after the image, like -- python3 train.py")
-    run = OciEngine(host).recorded(image, command, **settings(host.console, **options))
+    if sum(map(bool, (record, against, resume, interrupt_at))) > 1:
+        raise click.UsageError("--record, --against, --resume and --interrupt-at exclude one another")
+    if output and (against or resume or interrupt_at):
+        raise click.UsageError(
+            "-o is the page of two runs; it excludes --against, --resume and --interrupt-at"
+        )
     how = HowToRun(times=times, together=together, every=every, seconds=time_limit, trace=not no_trace)
-    found = compare_runs(run, how, lambda: host.home.scratch("twice"), host.console.step)
+    engine, chosen = OciEngine(host), settings(host.console, **options)
+
+    def recorded(argv: tuple[str, ...]) -> RecordedRun:
+        return engine.recorded(image, argv, **chosen)
+
+    def scratch() -> AbstractContextManager[Path]:
+        return host.home.scratch("twice")
+
+    if against:
+        baseline = read_baseline(against)
+        host.console.step("run 1 of 1")
+        show_agreed(
+            compare_with(baseline, one_run(recorded(command), how, scratch)), str(against), json_=json_
+        )
+        return
+    if resume or interrupt_at:
+        again = resume_command(command, resume, interrupt_at)
+        host.console.step("the whole run")
+        whole = one_run(recorded(command), how, scratch)
+        host.console.step("the run that stops and goes on")
+        stopped = one_run(recorded(again), how, scratch)
+        show_resumed(compare_resumed(whole.streams, stopped.streams), stopped, json_=json_)
+        return
+    found = compare_runs(recorded(command), how, scratch, host.console.step)
     if output:
         atomic_write(output, twice_page(found))
-    _show(found, output, json_=json_)
+    show(found, output, json_=json_)
+    if record:
+        write_baseline(record, found.runs[0])
+        host.console.step(f"recorded in {record}")
 
 
 COMMANDS: tuple[click.Command, ...] = (twice,)
-
-
-def _show(found: Comparison, output: Path | None, *, json_: bool) -> None:
-    line = verdict_line(found)
-    if json_:
-        emit(to_dict(found))
-    else:
-        click.echo(line)
-        table("", [*rows(found), *([("page", str(output))] if output else [])])
-    match verdict(found):
-        case "parts":
-            raise RepeatError(f"the program does not repeat: it {line}")
-        case "unfinished":
-            raise RepeatError(
-                f"the program {line}; it did not come to its end, so nothing more is known",
-                hint="`reprobuild run` with the same options shows what it says",
-            )
-        case "repeats":
-            pass

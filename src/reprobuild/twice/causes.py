@@ -7,8 +7,9 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +25,7 @@ _SHAPE = re.compile(r"([a-z0-9]+)\[([0-9, ]*)\] \S+")
 _WIDTHS = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 MOST_VALUES = 8 << 20
 MOST_CANDIDATES = 8
+MOST_HINTS = 3
 _ORDER = ("seed", "draw", "entropy", "process", "listing", "address", "file", "clock")
 
 
@@ -71,40 +73,66 @@ def find_cause(one: Sequence[Stream], other: Sequence[Stream], parting: Parting 
     """Return the first cause that the traces of two runs show, or None where they show none."""
     streams = [(a, b) for a, b in pairs(one, other) if a is not None and b is not None]
     candidates = _candidates(streams)
+    of_data = parting is not None and parting.part in ("batch", "inputs")
     found: list[tuple[tuple[int, int], Cause]] = []
     for a, b in streams:
-        # The workers of a loader give what the main process computes with.
-        turn = 0 if a.worker else 1
-        for thread in dict.fromkeys(operation.thread for operation in a.operations):
-            operations = [[o for o in s.operations if o.thread == thread] for s in (a, b)]
-            cause = _first(operations[0], operations[1], (a, b), candidates)
-            if cause is not None:
-                found.append(((turn, cause[0]), cause[1]))
+        if a.worker and not of_data:
+            continue  # what it gave was equal
+        root = _first(a, b)
+        if root is not None:
+            # The workers of a loader give what the main process computes with.
+            turn = 0 if a.worker else 1
+            found.append(((turn, root[0]), _cause(a.operations[root[0]], a, candidates, root[1])))
     if found:
         return min(found, key=lambda each: each[0])[1]
     return _by_source(candidates, parting.stream if parting is not None else "") if candidates else None
 
 
-def _first(
-    one: Sequence[Operation],
-    other: Sequence[Operation],
-    streams: tuple[Stream, Stream],
-    candidates: Sequence[Candidate],
-) -> tuple[int, Cause] | None:
-    for number, (a, b) in enumerate(zip(one, other, strict=False)):
-        found = _differs(a, b, streams[0], one[number - 1] if number else None)
-        if found is not None:
-            kind, remedy, told = found
-            ulp = _ulp(a, b, streams) if kind == "operation" else None
-            return number, _cause(a, streams[0], candidates, _Finding(kind, remedy, told, ulp))
-    if len(one) != len(other) and min(len(one), len(other)):
-        shorter, longer = sorted((one, other), key=len)
-        last, at = shorter[-1], longer[len(shorter)]
-        told = (
-            f"one run ended after {last.name} at {last.place}, the other went on with {at.name} at {at.place}"
+def _first(a: Stream, b: Stream) -> tuple[int, _Finding] | None:
+    """Return the first operation that differs by itself and reaches a backward pass, or else the first.
+
+    What differs because an earlier operation did is no cause; nor is a value that nothing learns from, such
+    as a time that is printed.
+    """
+    others: dict[str, Iterator[Operation]] = {
+        thread: iter([o for o in b.operations if o.thread == thread]) for thread in _threads(b)
+    }
+    last: dict[str, Operation] = {}
+    parted: set[str] = set()
+    roots: dict[int, _Finding] = {}
+    made_by: dict[int, frozenset[int]] = {}
+    for number, operation in enumerate(a.operations):
+        thread = operation.thread
+        if thread in parted:
+            continue
+        other = next(others.get(thread, iter(())), None)
+        if other is None:
+            told = f"run 1 went on with {operation.name} at {operation.place}, run 2 ended before"
+            roots[number] = _Finding("flow", known.FLOW, told)
+            parted.add(thread)
+            continue
+        found = _differs(operation, other, a, last.get(thread))
+        last[thread] = operation
+        if found is None:
+            continue
+        if found[0] == "flow":
+            parted.add(thread)
+        pairs_of_inputs = zip(operation.inputs, other.inputs, strict=False)
+        inherited = frozenset[int]().union(
+            *(made_by.get(x[1], ()) for x, y in pairs_of_inputs if x[0] != y[0])
         )
-        return len(shorter), _cause(at, streams[0], candidates, _Finding("flow", known.FLOW, told))
-    return None
+        if not inherited:
+            ulp = _ulp(operation, other, (a, b)) if found[0] == "operation" else None
+            roots[number] = _Finding(*found, ulp)
+        made_by[number] = inherited or frozenset((number,))
+        if operation.backward:
+            first = min(made_by[number])
+            return first, roots[first]
+    return next(iter(roots.items()), None)
+
+
+def _threads(stream: Stream) -> list[str]:
+    return list(dict.fromkeys(operation.thread for operation in stream.operations))
 
 
 def _differs(
@@ -127,7 +155,8 @@ def _differs(
                 f"it read memory that {maker.name} gave at {maker.place}, before anything was written there"
             )
             return "uninitialised", known.UNINITIALISED, told
-        return "outside", known.OUTSIDE, "an input differs that no recorded operation had made different"
+        told = "an input differs that no recorded operation had made different"
+        return "outside", known.THREADS if a.thread else known.OUTSIDE, told
     if a.plain != b.plain:
         return "outside", known.OUTSIDE, "a number that it was given differs"
     told = "its inputs were equal and its output was not"
@@ -137,6 +166,8 @@ def _differs(
 def _cause(operation: Operation, stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -> Cause:
     computed = finding.kind in ("operation", "uninitialised")
     near = [] if computed else _nearest(candidates, operation.place, finding.kind)
+    if finding.kind in ("outside", "flow"):
+        near += _hints(stream, operation.place)[:MOST_HINTS]
     remedy = finding.remedy
     if near and (near[0].place == operation.place or len(near) == 1 or finding.kind == "random"):
         remedy = known.SOURCES.get(near[0].kind, remedy)
@@ -155,6 +186,12 @@ def _cause(operation: Operation, stream: Stream, candidates: Sequence[Candidate]
         candidates=tuple(near[:MOST_CANDIDATES]),
         told=finding.told,
     )
+
+
+def _hints(stream: Stream, place: ProgramLine) -> list[Candidate]:
+    found = [Candidate("hint", what, at, ("", "")) for what, at in stream.hints]
+    found.sort(key=lambda hint: (hint.place.file != place.file, abs(hint.place.line - place.line)))
+    return found
 
 
 def _by_source(candidates: Sequence[Candidate], stream: str) -> Cause:
@@ -190,12 +227,20 @@ def _nearest(candidates: Sequence[Candidate], place: ProgramLine | None, kind: s
             near = 2 if there.function == here.function else 3
         return near, _ORDER.index(candidate.kind) if candidate.kind in _ORDER else len(_ORDER)
 
-    return sorted(candidates, key=rank)
+    ranked = sorted(candidates, key=rank)
+    # Where a generator was seeded with another value, all its draws differ.
+    for seed in [each for each in ranked if each.name.endswith((".seed", ".manual_seed"))]:
+        module = seed.name.rpartition(".")[0]
+        if ranked[0].kind == "draw" and ranked[0].name.rpartition(".")[0] == module:
+            ranked = [seed, *(each for each in ranked if each is not seed)]
+    return ranked
 
 
 def _candidates(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:
     found: dict[tuple[str, ProgramLine], Candidate] = {}
     for a, b in streams:
+        for candidate in _out_of_turn(a, b):
+            found.setdefault((candidate.name, candidate.place), candidate)
         sides: list[Mapping[tuple[str, ProgramLine], list[Source]]] = []
         for stream in (a, b):
             calls: dict[tuple[str, ProgramLine], list[Source]] = defaultdict(list)
@@ -209,6 +254,23 @@ def _candidates(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:
                     found.setdefault(key, Candidate(x.kind, x.name, x.place, (x.shown, y.shown)))
                     break
     return list(found.values())
+
+
+def _out_of_turn(a: Stream, b: Stream) -> list[Candidate]:
+    """Return the first draw from each random generator of Python's or NumPy's that only one run made."""
+    found = []
+    for module in ("random", "numpy.random"):
+        draws = [
+            [s for s in stream.sources if s.kind == "draw" and s.name.rpartition(".")[0] == module]
+            for stream in (a, b)
+        ]
+        for x, y in zip_longest(*draws):
+            if x is None or y is None or (x.name, x.place) != (y.name, y.place):
+                extra = x or y
+                there = tuple(f"a draw at {each.place}" if each else "no draw" for each in (x, y))
+                found.append(Candidate("draw", extra.name, extra.place, (there[0], there[1])))
+                break
+    return found
 
 
 def _ulp(a: Operation, b: Operation, streams: tuple[Stream, Stream]) -> int | None:

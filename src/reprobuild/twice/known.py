@@ -93,6 +93,11 @@ OUTSIDE = Remedy(
     ),
     "the trace of both runs",
 )
+THREADS = Remedy(
+    "a thread of the program's own changed what it reads: threads run in another order each time",
+    "let one thread do this, or join the threads and add up their results in a fixed order",
+    "the trace of both runs",
+)
 FLOW = Remedy(
     "the program took another branch, or went through something in another order",
     "follow this line back: a set's order, a dictionary filled by threads, or a time limit decides it",

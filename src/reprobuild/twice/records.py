@@ -118,6 +118,8 @@ class Stream:
     moments: list[Moment] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
+    hints: list[tuple[str, ProgramLine]] = field(default_factory=list)
+    """Lines that may give another order or value in each run, by what they walk through or ask for."""
     calls: int = 0
     cut: bool = False
     """Whether there was more than the recorder writes."""
@@ -154,6 +156,7 @@ _KEYS: Mapping[str, frozenset[str]] = {
         )
     ),
     "source": frozenset(("k", "kind", "name", "value", "shown", "place")),
+    "hint": frozenset(("k", "what", "place")),
     "end": frozenset(("k", "hooks")),
     "traced": frozenset(("k",)),
     "full": frozenset(("k",)),
@@ -231,7 +234,7 @@ def _stream(records: Iterator[dict[str, Any]], values: Path) -> Stream | None:
                 names = {**names, _text(record["group"]): group}
             case "start" | "step" | "call":
                 stream.moments.append(_moment(record, names, stream))
-            case "place" | "op" | "source":
+            case "place" | "op" | "source" | "hint":
                 _traced(record, places, stream)
             case "end":
                 stream.hooks = _bool(record["hooks"])
@@ -250,6 +253,8 @@ def _traced(record: Mapping[str, Any], places: dict[int, ProgramLine], stream: S
             places[_int(record["n"])] = _place(record["at"])
         case "op":
             stream.operations.append(_operation(record, places, stream))
+        case "hint":
+            stream.hints.append((_text(record["what"]), _place(record["place"])))
         case _:
             texts = (
                 _text(record["kind"]),

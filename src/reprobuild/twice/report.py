@@ -34,7 +34,7 @@ def verdict_line(found: Comparison) -> str:
             if found.parting is None:
                 first = found.ends[0]
                 return f"parts at its end: {first.what}: {first.told}; {_equal_until_then(found)}"
-            return f"parts at {_where(found.parting)}"
+            return f"parts at {where(found.parting)}"
 
 
 def counted(found: Comparison) -> str:
@@ -66,7 +66,8 @@ def _equal_until_then(found: Comparison) -> str:
     )
 
 
-def _where(parting: Parting) -> str:
+def where(parting: Parting) -> str:
+    """Say where two runs part, and what was equal before."""
     who = f" of {parting.stream}" if parting.stream else ""
     if parting.kind != "value":
         return f"{parting.label}{who}: {parting.told}"
@@ -146,8 +147,14 @@ def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
         yield label, f"{cause.operation}{direction}{module}{who}{thread}, {where}"
         yield "", cause.told + (f"; {ulp_text(cause.ulp)} at most" if cause.ulp is not None else "")
     for candidate in cause.candidates:
-        gave = f"{candidate.name} gave {candidate.values[0]} and {candidate.values[1]}"
-        yield "from outside", f"{gave} at {candidate.place}: `{candidate.place.text}`"
+        there = f"at {candidate.place}: `{candidate.place.text}`"
+        if candidate.kind == "hint":
+            yield "may be", f"{candidate.name} {there}"
+        else:
+            yield (
+                "from outside",
+                f"{candidate.name} gave {candidate.values[0]} and {candidate.values[1]} {there}",
+            )
     yield "why", f"{cause.remedy.why} ({cause.remedy.source})"
     if cause.kind == "operation" and not cause.deterministic:
         yield "", "deterministic algorithms were turned off when it ran"

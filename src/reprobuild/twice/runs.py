@@ -147,6 +147,11 @@ def status_text(status: int | None) -> str:
     return f"ended with status {status}"
 
 
+def one_run(run: RecordedRun, how: HowToRun, scratch: Scratch) -> ProgramRun:
+    """Run once and read what came of it. Raises as `compare_runs`."""
+    return _one(run, _settings(how), how, scratch)
+
+
 def _settings(how: HowToRun) -> dict[str, str]:
     return {"REPROBUILD_TWICE_EVERY": "1" if how.every == "step" else how.every}
 

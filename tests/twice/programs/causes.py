@@ -8,7 +8,9 @@ import hashlib
 import os
 import random
 import secrets
+import shutil
 import sys
+import tempfile
 import threading
 import time
 import uuid
@@ -63,10 +65,16 @@ def mtime_feature():
 
 
 def time_limit():
-    started = time.monotonic()
     model = network()
-    while time.monotonic() - started < 0.3:  # cause
+    train(model, fixed(1))
+    started = time.monotonic()  # cause
+    while time.monotonic() - started < 0.3:
         train(model, fixed(1))
+
+
+def no_seed():
+    model = nn.Linear(8, 4)  # cause
+    train(model, fixed(2))
 
 
 def pid_seed():
@@ -108,7 +116,7 @@ class Item:
 
 def id_key():
     items = [Item(number) for number in range(32)]
-    order = sorted(range(32), key=lambda at: id(items[at]) * 2654435761 % 4096)  # cause
+    order = sorted(range(32), key=lambda at: id(items[at]) // 4096 * 2654435761 % 65536)  # cause
     inputs, labels = data()
     train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
 
@@ -121,18 +129,19 @@ def hash_key():
 
 
 def set_order():
-    order = [item.number for item in {Item(number) for number in range(32)}]
+    order = [item.number for item in {Item(number) for number in range(32)}]  # cause
     inputs, labels = data()
-    train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)  # cause
+    train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
 
 
 def listing():
-    os.mkdir("data")
+    folder = tempfile.mkdtemp(dir="/dev/shm")  # which lists the newest first
     names = [str(number) for number in range(24)]
     random.SystemRandom().shuffle(names)
     for name in names:
-        open(f"data/{name}", "w").close()
-    order = [int(name) for name in os.listdir("data")]  # cause
+        open(f"{folder}/{name}", "w").close()
+    order = [int(name) for name in os.listdir(folder)]  # cause
+    shutil.rmtree(folder)
     inputs, labels = data()
     train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
 
@@ -198,15 +207,21 @@ def loader_generator():
     train(network(), DataLoader(TensorDataset(*data()), batch_size=8, shuffle=True, generator=generator))
 
 
+def slow(at):
+    time.sleep(random.SystemRandom().random() / 32)
+    return at
+
+
 def pool_order():
     inputs, labels = data()
     model = network()
     with ThreadPoolExecutor(4) as pool:
         waiting = [
-            pool.submit(lambda at: (time.sleep(os.urandom(1)[0] / 8192), at)[1], at) for at in range(8)
+            pool.submit(lambda at: (time.sleep(random.SystemRandom().random() / 32), at)[1], at)
+            for at in range(8)
         ]
-        order = [done.result() for done in as_completed(waiting)]
-    train(model, [(inputs[at : at + 4], labels[at : at + 4]) for at in order])  # cause
+        order = [done.result() for done in as_completed(waiting)]  # cause
+    train(model, [(inputs[at : at + 4], labels[at : at + 4]) for at in order])
 
 
 def thread_race():
@@ -214,24 +229,32 @@ def thread_race():
     total = torch.zeros(8)
 
     def add(row):
-        time.sleep(os.urandom(1)[0] / 4096)
-        total.mul_(0.9).add_(inputs[row])
+        time.sleep(random.SystemRandom().random() / 16)
+        total.mul_(0.9).add_(inputs[row])  # cause
 
     threads = [threading.Thread(target=add, args=(row,)) for row in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    train(network(), [(inputs + total, labels)] * 2)  # cause
+    train(network(), [(inputs + total, labels)] * 2)
 
 
 def empty_read():
     inputs, labels = data()
-    for _ in range(100):
-        [bytes(64) for _ in range(10)]
-    scratch = torch.empty(16, dtype=torch.uint8)
-    inputs[0, 0] = float(scratch.sum())  # cause
+    for _ in range(4):
+        old = torch.full((4096,), time.time_ns() % 1000 / 1000)  # leaves its values in memory, and no more
+        del old
+    inputs = inputs + torch.empty(4096)[:8]  # cause
     train(network(), [(inputs, labels)] * 2)
+
+
+def harmless_clock():
+    torch.tensor(time.time())
+    inputs, labels = data()
+    inputs[0, 0] = int.from_bytes(os.urandom(2), "little") / 65536  # cause
+    train(network(), [(inputs, labels)] * 2)
+    torch.tensor(time.time())
 
 
 def index_put():
@@ -256,20 +279,6 @@ def flag_off_half_way():
             torch.use_deterministic_algorithms(False)
         sums = torch.zeros(8).index_put_((rows,), values, accumulate=True)  # cause
         train(model, [(sums.repeat(4, 1), torch.zeros(4, dtype=torch.long))])
-
-
-def timing_choice():
-    inputs, labels = data()
-    times = []
-    for _ in range(2):
-        started = time.perf_counter_ns()
-        torch.mm(inputs, inputs.T)
-        times.append((time.perf_counter_ns() - started) // 10)
-    if times[1] % 2:
-        inputs = inputs * 1.0000001  # cause
-    else:
-        inputs = inputs + 1e-7
-    train(network(), [(inputs, labels)] * 2)
 
 
 def printed():

@@ -145,6 +145,7 @@ def binary_output():
 
 
 def crash():
+    torch.manual_seed(0)
     steps(nn.Linear(2, 2), lambda m: m(torch.ones(1, 2)).sum(), 2)
     os.abort()
 
@@ -153,8 +154,8 @@ def hooks_taken_away():
     torch.manual_seed(0)
     model = nn.Linear(2, 2)
     steps(model, lambda m: m(torch.ones(1, 2)).sum(), 1)
-    torch.optim.optimizer._global_optimizer_pre_hooks.clear()
-    torch.optim.optimizer._global_optimizer_post_hooks.clear()
+    sys.modules["torch.optim.optimizer"]._global_optimizer_pre_hooks.clear()
+    sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks.clear()
     steps(model, lambda m: m(torch.ones(1, 2)).sum(), 1)
 
 

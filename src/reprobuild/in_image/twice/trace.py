@@ -14,7 +14,7 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import digests
+from . import digests, hints
 from .places import here, text
 from .watching import warn
 from .writing import Writer
@@ -48,6 +48,9 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         self._places: dict[tuple[str, int, str], int] = {}
         self._forward: dict[int, tuple[int, str]] = {}
         self._made: dict[int, int] = {}
+        """The last operation that wrote into some memory."""
+        self._viewed: dict[tuple[Any, ...], int] = {}
+        """The last one that gave a view of it, by the view's place and shape."""
         self._values, self._room = -1, VALUES
         self._lock = threading.RLock()
         self.modules: list[Any] = []
@@ -92,7 +95,7 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
                 inputs.append(
                     [
                         digests.of_tensor(self._torch, tensor).hex()[:16],
-                        self._made.get(self._memory(tensor), -1),
+                        self._maker(tensor),
                     ]
                 )
             if not tensors:
@@ -130,7 +133,6 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         name = func._schema.name.rpartition("::")[2]
         empty = name in EMPTY
         outputs = digests.tensors_in(self._torch, result)
-        # A view makes no memory: what made it stays the maker of its contents.
         view = any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns)
         written = [t for t in self._written(func, args, kwargs) if not any(t is each for each in outputs)]
         found, kept, shapes = [], [], []
@@ -138,7 +140,9 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
             found.append("" if empty else digests.of_tensor(self._torch, tensor).hex()[:16])
             kept.append(-1 if empty else self._keep(tensor))
             shapes.append(f"{str(tensor.dtype)[6:]}{list(tensor.shape)} {tensor.device}"[:120])
-            if not view:
+            if view:
+                self._viewed[self._window(tensor)] = self._count
+            else:
                 self._made[self._memory(tensor)] = self._count
         if not outputs:
             found.append(digests.of_value(self._torch, result).hex()[:16])
@@ -169,12 +173,30 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         except Exception:  # noqa: BLE001 -- sparse and other tensors without one storage
             return id(tensor)
 
+    def _window(self, tensor: Any) -> tuple[Any, ...]:
+        try:
+            where = (tensor.storage_offset(), tuple(tensor.stride()))
+        except Exception:  # noqa: BLE001 -- as above
+            where = (0, ())
+        return (self._memory(tensor), *where, tuple(tensor.shape))
+
+    def _maker(self, tensor: Any) -> int:
+        """Return the operation that gave what a tensor holds: the last writer, or a later view of it."""
+        return max(self._made.get(self._memory(tensor), -1), self._viewed.get(self._window(tensor), -1))
+
     def _place(self) -> int:
         place = here(3)
         if place not in self._places:
             self._places[place] = len(self._places)
             self._writer.write({"k": "place", "n": len(self._places) - 1, "at": [*place, text(place)]})
+            if place[0] and not any(place[0] == other[0] for other in list(self._places)[:-1]):
+                self._hint(place[0])
         return self._places[place]
+
+    def _hint(self, path: str) -> None:
+        for line, what in hints.of_file(path)[:200]:
+            at = (path, line, "")
+            self._writer.write({"k": "hint", "what": what, "place": [*at, text(at)]})
 
     def _keep(self, tensor: Any) -> int:
         """Keep the values of an output; return where they are in the file of values, or -1."""

@@ -1,0 +1,81 @@
+"""What ``twice`` writes, and the error that ends it where a program did not repeat."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from ..errors import RepeatError
+from ..twice.baseline import Agreed
+from ..twice.report import rows, to_dict, ulp_text, verdict, verdict_line, where
+from ..twice.resume import Resumed
+from ..twice.runs import Comparison, ProgramRun, status_text
+from .output import emit, table
+
+MOST_ROWS = 12
+
+
+def show(found: Comparison, output: Path | None, *, json_: bool) -> None:
+    """Write a report. Raises `RepeatError` unless the program repeats."""
+    line = verdict_line(found)
+    if json_:
+        emit(to_dict(found))
+    else:
+        click.echo(line)
+        table("", [*rows(found), *([("page", str(output))] if output else [])])
+    match verdict(found):
+        case "parts":
+            raise RepeatError(f"the program does not repeat: it {line}")
+        case "unfinished":
+            raise RepeatError(
+                f"the program {line}; it did not come to its end, so nothing more is known",
+                hint="`reprobuild run` with the same options shows what it says",
+            )
+        case "repeats":
+            pass
+
+
+def show_agreed(found: Agreed, path: str, *, json_: bool) -> None:
+    """Write how a run compares with a baseline. Raises `RepeatError` unless it is as it has to be."""
+    differing = len(found.distances)
+    largest = max((row.ulp or 0 for row in found.distances), default=0)
+    if found.kinds:
+        line = f"{path} is of another kind of machine: {differing} of {found.steps} moments differ"
+        line += f", by {ulp_text(largest)} at most" if largest else ""
+    elif found.holds:
+        line = f"the same bits as {path} ({found.steps} moments)"
+    elif found.parting is not None:
+        line = f"parts from {path} at {where(found.parting)}"
+    else:
+        line = f"the same steps as {path}, but another end: {', '.join(found.output[:5])}"
+    if json_:
+        emit({"line": line, "holds": found.holds, **asdict(found)})
+    else:
+        click.echo(line)
+        shown = [(row.label, f"{ulp_text(row.ulp)} {', '.join(row.parted[:6])}") for row in found.distances]
+        more = [("", f"{differing - MOST_ROWS} more")] if differing > MOST_ROWS else []
+        table("", [*(("differs", kind) for kind in found.kinds), *shown[:MOST_ROWS], *more])
+    if not found.holds:
+        raise RepeatError(line if not found.kinds else f"{line}; and it took other steps")
+
+
+def show_resumed(found: Resumed, stopped: ProgramRun, *, json_: bool) -> None:
+    """Write what came of a stop. Raises `RepeatError` unless it ended with the same bits."""
+    if found.problem:
+        line = f"nothing can be said of the stop: {found.problem}"
+    elif found.holds:
+        line = f"resumes bit for bit (went on at step {found.at} of {found.steps})"
+    else:
+        lost = f"loses {', '.join(found.lost)}" if found.lost else "loses a state that is not recorded"
+        first = f"; {found.first} of step {found.first_at} differs first" if found.first else ""
+        line = f"{lost} (went on at step {found.at} of {found.steps}){first}"
+    if json_:
+        emit({"line": line, "holds": found.holds, **asdict(found)})
+    else:
+        click.echo(line)
+        if stopped.status != 0:
+            table("", [("the second", status_text(stopped.status)), ("it said", stopped.last)])
+    if not found.holds:
+        raise RepeatError(f"the program {line}" if not found.problem else line)

@@ -1,0 +1,187 @@
+"""A run's digests in a small file, to compare a later run with: of another lock, or elsewhere."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import RepeatError
+from ..host.home import atomic_write, open_regular
+from .compare import Parting, TimelineRow, first_parting, pairs, timeline
+from .records import Moment, MomentPart, Stream
+from .runs import ProgramRun
+
+FORMAT = 1
+MOST_BYTES = 64 << 20
+MOST_INFLATED = 512 << 20
+_DIGITS = 16
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Baseline:
+    """What a file of ``--record`` holds."""
+
+    machine: Mapping[str, str]
+    """What decides which bits are right: versions, CPU, threads."""
+    streams: Sequence[Stream]
+    stdout: Sequence[str]
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Agreed:
+    """A run beside a baseline."""
+
+    kinds: tuple[str, ...]
+    """What the two machines differ in; empty: they are of one kind, and every bit has to agree."""
+    parting: Parting | None
+    distances: tuple[TimelineRow, ...]
+    """The moments that differ, in their order."""
+    steps: int
+    output: tuple[str, ...]
+    """Names of files, and ``standard output``, that are not the same."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the run is as it has to be: bit for bit, or on another kind the same steps."""
+        same_steps = self.parting is None or self.parting.kind == "value"
+        return same_steps if self.kinds else self.parting is None and not self.output
+
+
+def machine_of(run: ProgramRun) -> dict[str, str]:
+    """Return the kind of machine that a run says it was on."""
+    found = next((stream.torch for stream in run.streams if stream.torch), {})
+    return {key: found[key] for key in ("torch", "python", "cpu", "threads", "deterministic") if key in found}
+
+
+def write_baseline(path: Path, run: ProgramRun) -> None:
+    """Write a run's digests. The same run gives the same bytes."""
+    table = {
+        "format": FORMAT,
+        "machine": machine_of(run),
+        "streams": [
+            {
+                "rank": stream.rank,
+                "worker": stream.worker,
+                "process": stream.process,
+                "argv": list(stream.argv[:1]),
+                "moments": [_moment_json(moment) for moment in stream.moments],
+            }
+            for stream in run.streams
+            if stream.moments
+        ],
+        "stdout": list(run.stdout),
+        "files": {file.path: file.digest for file in run.files},
+    }
+    text = json.dumps(table, sort_keys=True, separators=(",", ":"))
+    atomic_write(path, zlib.compress(text.encode(), 9))
+
+
+def _moment_json(moment: Moment) -> list[Any]:
+    parts = [
+        [part.name, part.digest[:_DIGITS]] for part in moment.parts if not part.name.startswith("random ")
+    ]
+    return [moment.kind, moment.label, parts, list(moment.losses), list(moment.sample)]
+
+
+def read_baseline(path: Path) -> Baseline:
+    """Read such a file, which may be a stranger's. Raises `RepeatError`."""
+    try:
+        with open_regular(path) as file:
+            inflater = zlib.decompressobj()
+            text = inflater.decompress(file.read(MOST_BYTES), MOST_INFLATED)
+        table = json.loads(text)
+        if table["format"] != FORMAT:
+            raise RepeatError(f"{path}: a recording of another format; this reprobuild reads {FORMAT}")
+        return Baseline(
+            machine={_str(key): _str(value) for key, value in table["machine"].items()},
+            streams=[_stream(each) for each in table["streams"]],
+            stdout=[_str(line) for line in table["stdout"]],
+            files={_str(name): _str(digest) for name, digest in table["files"].items()},
+        )
+    except OSError as error:
+        raise RepeatError(f"{path}: {error.strerror}", hint="`twice --record FILE` writes one") from None
+    except (zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise RepeatError(
+            f"{path} is no recording of a run", hint="`reprobuild twice --record FILE` writes one"
+        ) from None
+
+
+def _stream(table: Mapping[str, Any]) -> Stream:
+    return Stream(
+        rank=_str(table["rank"]),
+        worker=_str(table["worker"]),
+        process=_str(table["process"]),
+        argv=tuple(_str(word) for word in table["argv"]),
+        values=Path(),
+        moments=[_moment(*row) for row in table["moments"]],
+    )
+
+
+def _moment(kind: Any, label: Any, parts: Any, losses: Any, sample: Any) -> Moment:
+    return Moment(
+        kind=_str(kind),
+        label=_str(label),
+        parts=tuple(MomentPart(_str(name), _str(digest), b"") for name, digest in parts),
+        names={},
+        losses=tuple(float(value) for value in losses),
+        sample=tuple(float(value) for value in sample),
+        wall=0.0,
+        spent=0.0,
+    )
+
+
+def _str(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("expected text")
+    return value
+
+
+def against(baseline: Baseline, run: ProgramRun) -> Agreed:
+    """Compare a run with a baseline."""
+    streams = [_shortened(stream) for stream in run.streams if stream.moments]
+    machine = machine_of(run)
+    kinds = tuple(
+        f"{name} {baseline.machine.get(name, 'unknown')}, here {machine.get(name, 'unknown')}"
+        for name in sorted(baseline.machine.keys() | machine.keys())
+        if baseline.machine.get(name) != machine.get(name)
+    )
+    rows = [
+        row
+        for one, other in pairs(baseline.streams, streams)
+        if one is not None and other is not None
+        for row in timeline(one, other)
+    ]
+    output = [] if list(baseline.stdout) == list(run.stdout) else ["standard output"]
+    files = {file.path: file.digest for file in run.files}
+    names = sorted(baseline.files.keys() | files.keys())
+    output += [name for name in names if baseline.files.get(name) != files.get(name)]
+    return Agreed(
+        kinds=kinds,
+        parting=first_parting(baseline.streams, streams),
+        distances=tuple(row for row in rows if row.parted),
+        steps=len(rows),
+        output=tuple(output),
+    )
+
+
+def _shortened(stream: Stream) -> Stream:
+    return replace(
+        stream,
+        argv=stream.argv[:1],
+        moments=[
+            replace(
+                moment,
+                parts=tuple(
+                    MomentPart(part.name, part.digest[:_DIGITS], b"")
+                    for part in moment.parts
+                    if not part.name.startswith("random ")
+                ),
+            )
+            for moment in stream.moments
+        ],
+    )

@@ -1,0 +1,99 @@
+"""A recording of a run: written, read, and compared with runs of the same and of another kind of machine."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reprobuild.errors import RepeatError
+from reprobuild.twice.baseline import against, read_baseline, write_baseline
+from reprobuild.twice.records import Moment, MomentPart, Stream
+from reprobuild.twice.runs import ProgramRun
+
+
+def moment(number: int, loss: float) -> Moment:
+    digest = hashlib.sha256(loss.hex().encode()).hexdigest()[:32]
+    parts = (MomentPart("loss", digest, b""), MomentPart("random python", "ab" * 16, b""))
+    return Moment(
+        kind="step",
+        label=f"step {number} (SGD)",
+        parts=parts,
+        names={},
+        losses=(loss,),
+        sample=(),
+        wall=1,
+        spent=0,
+    )
+
+
+def run(*losses: float, torch: str = "2.13.0", stdout: tuple[str, ...] = ("done",)) -> ProgramRun:
+    stream = Stream(rank="", worker="", process="MainProcess", argv=("train.py", "x"), values=Path())
+    stream.torch = {"torch": torch, "cpu": "x86_64 AVX512"}
+    stream.moments = [moment(number, loss) for number, loss in enumerate(losses)]
+    return ProgramRun(status=0, stdout=stdout, stderr=(), files=(), streams=[stream], seconds=1.0, last="")
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    path = tmp_path / "golden.repeat"
+    write_baseline(path, run(1.0, 0.5))
+    return path
+
+
+def test_the_same_run_gives_the_same_bytes_and_agrees(kept: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    write_baseline(again, run(1.0, 0.5))
+    assert again.read_bytes() == kept.read_bytes()
+    found = against(read_baseline(kept), run(1.0, 0.5))
+    assert (found.holds, found.kinds, found.steps) == (True, (), 2)
+
+
+def test_on_one_kind_every_bit_has_to_agree(kept: Path) -> None:
+    found = against(read_baseline(kept), run(1.0, 0.5000001))
+    assert not found.holds
+    assert found.parting is not None
+    assert (found.parting.label, found.parting.part) == ("step 1 (SGD)", "loss")
+
+
+def test_on_another_kind_distances_are_told(kept: Path) -> None:
+    found = against(read_baseline(kept), run(1.0, 0.5 + 2**-24, torch="2.14.0"))
+    assert found.holds
+    assert found.kinds == ("torch 2.13.0, here 2.14.0",)
+    assert [(row.label, row.ulp) for row in found.distances] == [("step 1 (SGD)", 1)]
+    assert not against(read_baseline(kept), run(1.0, torch="2.14.0")).holds
+
+
+def test_another_output_is_told(kept: Path) -> None:
+    found = against(read_baseline(kept), run(1.0, 0.5, stdout=("other",)))
+    assert (found.holds, found.output) == (False, ("standard output",))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"no", zlib.compress(b"{}"), zlib.compress(b"[" * 100_000), zlib.compress(b'{"format":1}')],
+)
+def test_what_is_no_recording_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "bad"
+    path.write_bytes(content)
+    with pytest.raises(RepeatError, match="no recording of a run"):
+        read_baseline(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RepeatError, match="No such file"):
+        read_baseline(tmp_path / "none")
+
+
+def test_a_folder_is_no_recording(tmp_path: Path) -> None:
+    with pytest.raises(RepeatError, match="directory"):
+        read_baseline(tmp_path)
+
+
+def test_streams_of_another_program_do_not_agree(kept: Path) -> None:
+    other = run(1.0, 0.5)
+    stream = replace(other.streams[0], argv=("other.py",))
+    assert not against(read_baseline(kept), replace(other, streams=[stream])).holds
