@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["support.commands", "support.family"]
 
-SDIST_ONLY = """\
+FOLDER_ONLY = """\
 lock-version = "1.0"
 created-by = "another tool"
 [[packages]]
 name = "homemade"
 version = "1.0"
-[packages.sdist]
-url = "https://files.example/homemade-1.0.tar.gz"
-hashes = {sha256 = "49b3a825280bd66b3aa83585ef59c4a8c82f2c8a522dbe754a8bc8d08c85c491"}
+[packages.directory]
+path = "homemade"
 """
 
 
@@ -59,10 +58,10 @@ def test_a_package_that_the_index_has_as_source_only(family: Index, apt: None, c
     assert "only wheels can be locked" in said
 
 
-def test_another_tool_s_lock_of_a_package_without_a_wheel(family: Index, apt: None, call: Call) -> None:
-    Path("pylock.toml").write_text(SDIST_ONLY)
+def test_another_tool_s_lock_of_a_folder(family: Index, apt: None, call: Call) -> None:
+    Path("pylock.toml").write_text(FOLDER_ONLY)
     said = refused(call, "lock", "--from", "pylock.toml", "--cuda", "12.1", status=RequestError.exit_code)
-    assert "pylock.toml: no wheel of homemade; only wheels can be locked" in said
+    assert "pylock.toml: no wheel and no source archive of homemade" in said
 
 
 @pytest.mark.parametrize(

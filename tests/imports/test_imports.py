@@ -250,12 +250,22 @@ def test_our_own_lock_is_read_like_any_other() -> None:
     assert len(imported.hashes["numpy"]) == 1
 
 
-def test_packages_without_a_wheel_are_named(write: Write) -> None:
+def test_a_source_archive_is_a_pin_with_its_hash(write: Write) -> None:
+    text = 'lock-version = "1.0"\ncreated-by = "x"\n'
+    sdist = (
+        f'{{name = "first-1.0.tar.gz", url = "https://example.org/x", hashes = {{sha256 = "{"0" * 64}"}}}}'
+    )
+    text += f'[[packages]]\nname = "first"\nversion = "1.0"\nsdist = {sdist}\n'
+    imported = read_import(write("pylock.toml", text))
+    assert [str(each) for each in imported.requirements] == ["first==1.0"]
+    assert imported.hashes == {"first": frozenset({"0" * 64})}
+
+
+def test_packages_without_a_file_are_named(write: Write) -> None:
     text = 'lock-version = "1.0"\ncreated-by = "x"\n'
     for name in ("first", "second"):
-        sdist = f'{{name = "{name}-1.0.tar.gz", url = "https://example.org/x", hashes = {{sha256 = "00"}}}}'
-        text += f'[[packages]]\nname = "{name}"\nversion = "1.0"\nsdist = {sdist}\n'
-    with pytest.raises(RequestError, match=r"no wheel of first, second; only wheels can be locked"):
+        text += f'[[packages]]\nname = "{name}"\nversion = "1.0"\ndirectory = {{path = "{name}"}}\n'
+    with pytest.raises(RequestError, match=r"no wheel and no source archive of first, second$"):
         read_import(write("pylock.toml", text))
 
 

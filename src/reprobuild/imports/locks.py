@@ -37,23 +37,24 @@ def read_pylock(text: str, where: str, name: str) -> Imported:
     markers = TargetPython(python, architecture(), (2, 99)).markers
 
     def bare_here(package: Package) -> bool:
-        return not package.wheels and not _has_wheel(package)
+        return not _of_index(package) and not _has_wheel(package)
 
     bare = [
         str(package.name)
         for package in lock.packages
         if bare_here(package)
-        # What is for another system alone needs no wheel.
+        # What is for another system alone need not be had.
         and is_for(package.marker, markers, f"{where}: {package.name}")
     ]
     if bare:
         raise RequestError(
-            f"{where}: no wheel of {', '.join(sorted(set(bare)))}; only wheels can be locked",
-            hint="ask for a version that has a wheel, or publish a wheel to your own index",
+            f"{where}: no wheel and no source archive of {', '.join(sorted(set(bare)))}",
+            hint="name a version of an index for each, in place of a folder or repository",
         )
     hashes: dict[str, set[str]] = {}
     for package in lock.packages:
-        found = {wheel.hashes["sha256"].lower() for wheel in package.wheels or () if "sha256" in wheel.hashes}
+        files = [*(package.wheels or ()), *([] if package.sdist is None else [package.sdist])]
+        found = {file.hashes["sha256"].lower() for file in files if "sha256" in file.hashes}
         if found:
             hashes.setdefault(package.name, set()).update(found)
     indexes = NamedIndexes()
@@ -137,13 +138,18 @@ def _named(error: str, data: Mapping[str, Any]) -> str:
     return re.sub(r"packages\[([0-9]{1,6})\]", name, error)
 
 
+def _of_index(package: Package) -> bool:
+    """Whether it is a release with a wheel, or with a source archive to build one from."""
+    return bool(package.wheels or package.sdist is not None) and package.version is not None
+
+
 def _has_wheel(package: Package) -> bool:
     archive = package.archive
     return archive is not None and (archive.url or "").partition("#")[0].endswith(".whl")
 
 
 def _requirement(package: Package, place: str) -> Requirement:
-    if package.wheels and package.version is not None:
+    if _of_index(package):
         requirement = Requirement(f"{package.name}=={package.version}")
     else:
         assert package.archive is not None
