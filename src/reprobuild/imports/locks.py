@@ -53,8 +53,9 @@ def read_pylock(text: str, where: str, name: str) -> Imported:
         )
     hashes: dict[str, set[str]] = {}
     for package in lock.packages:
-        files = [*(package.wheels or ()), *([] if package.sdist is None else [package.sdist])]
-        found = {file.hashes["sha256"].lower() for file in files if "sha256" in file.hashes}
+        every = [wheel.hashes for wheel in package.wheels or ()]
+        every += [] if package.sdist is None else [package.sdist.hashes]
+        found = {each["sha256"].lower() for each in every if "sha256" in each}
         if found:
             hashes.setdefault(package.name, set()).update(found)
     indexes = NamedIndexes()

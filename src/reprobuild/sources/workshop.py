@@ -44,6 +44,7 @@ class Workshop:
         self._host, self._stack = host, stack
         self._store = Store(host.home)
         self._root: BuildRoot | None = None
+        self._told: set[str] = set()
 
     def archive(self, name: str, version: str, source: SourceArchive) -> BuildSystem:
         """Return how a source archive wants to be built; it is fetched. Raises `BuildError`, `FetchError`."""
@@ -61,7 +62,9 @@ class Workshop:
         record = self._record(recipe)
         if (known := _read_record(record)) is not None and self._store.has(known.sha256, known.size):
             return known
-        self._host.console.step(f"building {recipe.title} from its source, twice")
+        if recipe.title not in self._told:
+            self._host.console.step(f"building {recipe.title} from its source, twice")
+        self._told.add(recipe.title)  # it begins again where it asks for more requirements
         with self._host.home.scratch("source") as first, self._host.home.scratch("source") as other:
             one = self._build(recipe, first, ask=True)
             two = self._build(recipe, other, second=True)
