@@ -185,9 +185,9 @@ def _variable(text: str) -> dict[str, str]:
 def _bind(text: str) -> Bind:
     source, _, rest = text.partition(":")
     destination, _, mode = rest.partition(":")
-    if not destination.startswith("/") or mode not in ("", "ro", "rw"):
+    if not source or not destination.startswith("/") or mode not in ("", "ro", "rw"):
         raise click.UsageError(f"-v {text!r}: expected SRC:DST or SRC:DST:ro, with DST an absolute path")
     path = Path(source).absolute()
-    if not source or kind_of(path) is None:
+    if kind_of(path) is None:
         raise click.UsageError(f"-v {text!r}: {source}: no such file or folder")
     return Bind(source=path, destination=destination, writable=mode != "ro")

@@ -27,7 +27,8 @@ from .podman_root import opened_file, opened_root
 from .protocols import EngineName, WriteContext, require_gpu
 
 _NO_IMAGE = re.compile(
-    r"no such (image|object)|image not known|unable to find|failed to find image|invalid reference format",
+    r"no such (image|object)|image not known|unable to find|failed to find image|invalid reference format|"
+    r"must not be more than 255 characters",
     re.IGNORECASE,
 )
 _NOT_STARTED = (125, 126, 127)

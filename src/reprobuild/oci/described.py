@@ -54,8 +54,6 @@ class Described:
     """One image. ``layers`` are names of files of the archive, the lowest first."""
 
     names: tuple[str, ...]
-    digests: frozenset[str]
-    """Of the configuration, and of the manifest and indexes that lead to it."""
     config: Mapping[str, Any]
     """The section of the configuration that says how programs are run."""
     config_digest: str
@@ -110,12 +108,12 @@ class Archive:
         for entry in _typed(parse_json(self._documents["manifest.json"]), list):
             names = tuple(_strings(entry.get("RepoTags") or []))
             layers = tuple(self._at(layer) for layer in _strings(entry["Layers"]))
-            yield self._held(names, self._at(_typed(entry["Config"], str)), layers, frozenset())
+            yield self._held(names, self._at(_typed(entry["Config"], str)), layers)
 
     def _oci(self) -> Iterator[Described]:
-        yield from self._below(parse_json(self._documents["index.json"]), frozenset(), 0)
+        yield from self._below(parse_json(self._documents["index.json"]), 0)
 
-    def _below(self, index: Mapping[str, Any], above: frozenset[str], depth: int) -> Iterator[Described]:
+    def _below(self, index: Mapping[str, Any], depth: int) -> Iterator[Described]:
         if depth > _DEEPEST:
             raise ValueError(f"indexes lie inside each other, {depth} deep")
         _one_meaning(index, "manifests")
@@ -125,9 +123,8 @@ class Archive:
                 continue  # of another platform, which the archive was written without
             manifest = parse_json(self._documents[path])
             self._sized(entry, path)
-            digests = above | {entry["digest"]}
             if "manifests" in manifest:
-                yield from self._below(manifest, digests, depth + 1)
+                yield from self._below(manifest, depth + 1)
             elif (entry.get("platform") or {}).get("os") != "unknown":  # an attestation
                 _one_meaning(manifest, "config", "layers")
                 annotations = entry.get("annotations") or {}
@@ -136,11 +133,9 @@ class Archive:
                 for each in (manifest["config"], *layers):
                     self._sized(each, _blob(each))
                 config, below = _blob(manifest["config"]), tuple(_blob(layer) for layer in layers)
-                yield self._held(names, config, below, digests)
+                yield self._held(names, config, below)
 
-    def _held(
-        self, names: tuple[str, ...], config: str, layers: tuple[str, ...], digests: frozenset[str]
-    ) -> Described:
+    def _held(self, names: tuple[str, ...], config: str, layers: tuple[str, ...]) -> Described:
         """Return an image whose layers are those of its configuration."""
         digest = sha256(self._documents[config])
         match = _NAMED_BY_HASH.fullmatch(config)
@@ -152,7 +147,7 @@ class Archive:
         found = [self._parts[layer].diff_id for layer in layers]
         if found != wanted:
             raise ValueError("its layers are not those that its configuration lists")
-        return Described(names, digests | {digest}, config_section(document.get("config")), digest, layers)
+        return Described(names, config_section(document.get("config")), digest, layers)
 
     def _at(self, name: str) -> str:
         """Return the file that a name leads to."""

@@ -153,7 +153,7 @@ class ImageStore:
 
     def tree(self, digest: str, where: str, keep: Keep) -> ImageTree:
         """Return the files of an image; see `protocols.Images`."""
-        return read_tree(layout_members(self.folder, digest), where, keep=keep, expected=digest)
+        return read_tree(layout_members(self.folder, digest), where, keep=keep)
 
     def file(self, digest: str, path: str) -> bytes | None:
         """Return the content of one file of an image; see `protocols.Images`."""

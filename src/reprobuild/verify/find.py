@@ -102,7 +102,7 @@ def tree_of(text: str, host: Host, *, keep: Keep = nothing) -> ImageTree:
     path = Path(place)
     if kind_of(path) == "folder":
         digest = _digest_in(path, name)
-        return read_tree(layout_members(path, digest), text, keep=keep, expected=digest)
+        return read_tree(layout_members(path, digest), text, keep=keep)
     if kind_of(path) is not None:
         with _archive(path) as file:
             return read_tree(archive_members(file), text, name or None, keep=keep)
