@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprobuild.lock import merge
 from reprobuild.lock.merge import agreed_pins, sides
 from reprobuild.lock.own_files import OwnFiles
 from support.locks import LOCK, OTHER_FILES
@@ -41,7 +42,7 @@ def test_no_line_is_lost_outside_of_conflicts(lines: list[str]) -> None:
 
 def test_marks_that_never_end_take_no_more_work_than_their_lines() -> None:
     """A lock of 8 MB with them took days."""
-    assert grows_as_its_input(lambda count: sides("<<<<<<<\n|||||||\n" * count))
+    assert grows_as_its_input(lambda count: sides("<<<<<<<\n|||||||\n" * count), merge)
 
 
 @pytest.mark.parametrize("other", [None, replace(OTHER_FILES, version="0.0.8")])
