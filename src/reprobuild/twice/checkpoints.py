@@ -13,14 +13,17 @@ import pickletools
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 KINDS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".npy", ".npz")
 MOST_HEADER = 64 << 20
 MOST_INFLATED = 64 << 30
 _CHUNK = 1 << 20
+_LONGEST = 300
+_REST = "everything but the tensors"
 
 
 def tensors(path: Path) -> Mapping[str, str]:
@@ -46,7 +49,7 @@ def tensors(path: Path) -> Mapping[str, str]:
             RecursionError,
             NotImplementedError,
         ),
-        *(zipfile.BadZipFile, zlib.error, RuntimeError),
+        *(zipfile.BadZipFile, zlib.error, RuntimeError, IndexError, StopIteration, OverflowError),
     ):
         return {}
 
@@ -55,8 +58,9 @@ def _safetensors(file: IO[bytes]) -> dict[str, str]:
     (length,) = struct.unpack("<Q", file.read(8))
     if length > MOST_HEADER:
         raise ValueError("too long")
-    header = json.loads(file.read(length))
-    found = {}
+    text = file.read(length)
+    header = json.loads(text)
+    found = {_REST: hashlib.sha256(text).hexdigest()[:32]}
     for name, entry in sorted(header.items()):
         if name == "__metadata__":
             continue
@@ -65,7 +69,7 @@ def _safetensors(file: IO[bytes]) -> dict[str, str]:
             raise ValueError("no offsets")
         file.seek(8 + length + start)
         kind = f"{entry['dtype']}{entry['shape']}".encode()
-        found[str(name)[:300]] = _digest(file, end - start, kind)
+        _add(found, name, _digest(file, end - start, kind))
     return found
 
 
@@ -79,49 +83,144 @@ def _zip(archive: zipfile.ZipFile, *, pickled: bool) -> dict[str, str]:
         if index.file_size > MOST_HEADER:
             raise ValueError("too large")
         names = storage_names(archive.read(index))
-    found = {}
+    found: dict[str, str] = {}
     for member in members:
         folder, _, last = member.filename.rpartition("/")
-        if pickled and not folder.endswith("/data") and last != "data.pkl":
-            continue
-        name = (
-            names.get(last, last.removesuffix(".npy")) if last != "data.pkl" else "everything but the tensors"
-        )
+        if not pickled:
+            name = member.filename.removesuffix(".npy")
+        elif last == "data.pkl":
+            name = _REST
+        elif folder.endswith("/data"):
+            name = names.get(last) or f"storage {last}"
+        else:
+            continue  # torch's own notes of version and byte order
         with archive.open(member) as file:
-            found[name[:300]] = _digest(file, member.file_size)
+            _add(found, name, _digest(file, member.file_size))
     return found
 
 
-def storage_names(pickle: bytes) -> dict[str, str]:
-    """Return key of a storage → the path of dictionary keys at which a pickle names it, for a reader.
+def _add(found: dict[str, str], name: str, digest: str) -> None:
+    """Add a digest by a name of its own: of two with one name neither may hide the other."""
+    name = name[:_LONGEST]
+    found[f"{name} ({len(found)})" if name in found else name] = digest
 
-    Only the text next before a tensor is known for sure, so that is the name.
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Storage:
+    key: str
+
+
+def storage_names(pickle: bytes) -> dict[str, str]:
+    """Return key of a storage → the path of keys at which a pickle has it first: ``model.0.weight``.
+
+    The opcodes are followed on a stack of plain values; nothing is imported, called or built.
     """
     names: dict[str, str] = {}
-    memo: dict[int, str] = {}
-    last: list[str] = []
-    candidate = ""
+    seen = set[int]()
+    todo: list[tuple[str, Any]] = [("", _outline(pickle))]
+    while todo:
+        path, value = todo.pop()
+        if isinstance(value, _Storage):
+            names.setdefault(value.key, path)
+            continue
+        if not isinstance(value, (dict, list)) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        # The last is taken first.
+        todo += [(f"{path}.{key}".strip(".")[:_LONGEST], each) for key, each in reversed([*pairs])]
+    return names
+
+
+def _outline(pickle: bytes) -> Any:
+    """Return what a pickle holds, as dictionaries, lists, texts, numbers and storages; None for all else.
+
+    Raises `ValueError` or `IndexError` for one that makes no sense.
+    """
+    stack: list[Any] = []
+    memo: dict[int, Any] = {}
     for number, (opcode, argument, _) in enumerate(pickletools.genops(pickle)):
-        if number > 50_000_000:
+        if number > _MOST_OPCODES:
             raise ValueError("too long")
         name = opcode.name
-        if name in ("BINUNICODE", "SHORT_BINUNICODE", "UNICODE", "BINUNICODE8"):
-            last.append(str(argument))
-        elif name in ("BINPUT", "LONG_BINPUT") and isinstance(argument, int) and last:
-            memo[argument] = last[-1]
-        elif name in ("BINGET", "LONG_BINGET") and isinstance(argument, int):
-            last.append(memo.get(argument, ""))
-        elif name == "GLOBAL":
-            if "_rebuild_" in str(argument):
-                candidate = last[-1] if last else ""
-            last.append("")
-        elif name == "BINPERSID":
-            # ('storage', type, key, location, size): the key is the second text from the end.
-            texts = [text for text in last[-6:] if text]
-            if len(texts) >= 2:
-                names.setdefault(texts[-2], candidate)
-        del last[:-16]
-    return names
+        if name == "STOP":
+            break
+        if name in ("MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT"):
+            memo[len(memo) if argument is None else int(argument)] = stack[-1]
+            continue
+        if name in ("GET", "BINGET", "LONG_BINGET"):
+            stack.append(memo[int(str(argument))])
+            continue
+        if name == "DUP":
+            stack.append(stack[-1])
+            continue
+        taken = _taken(opcode, stack)
+        if opcode.stack_after:
+            stack.append(_made(name, argument, taken))
+    return stack[-1]
+
+
+def _taken(opcode: pickletools.OpcodeInfo, stack: list[Any]) -> list[Any]:
+    """Take from the stack what an opcode takes, without the mark."""
+    taken: list[Any] = []
+    for kind in reversed(opcode.stack_before):
+        if kind is pickletools.stackslice:
+            while stack[-1] is not _MARK:
+                taken.append(stack.pop())
+        elif kind is not pickletools.markobject:
+            taken.append(stack.pop())
+        elif stack.pop() is not _MARK:
+            raise ValueError("a mark is missing")
+    taken.reverse()
+    return taken
+
+
+def _made(name: str, argument: Any, taken: list[Any]) -> Any:
+    """Return what an opcode leaves on the stack."""
+    made: Any = argument if isinstance(argument, (str, int)) else None
+    if name == "MARK":
+        made = _MARK
+    elif name in ("EMPTY_DICT", "DICT"):
+        made = dict(_pairs(taken))
+    elif name in ("SETITEM", "SETITEMS"):
+        made = taken[0]
+        if isinstance(made, dict):
+            made.update(_pairs(taken[1:]))
+    elif name in ("APPEND", "APPENDS", "ADDITEMS"):
+        made = taken[0]
+        if isinstance(made, list):
+            made.extend(taken[1:])
+    elif name == "BINPERSID":
+        # ("storage", its type, the key, the device, the number of elements)
+        words = taken[0] if isinstance(taken[0], list) else []
+        made = _Storage(str(words[2])) if len(words) > 2 and words[0] == "storage" else None
+    elif name in ("REDUCE", "NEWOBJ", "NEWOBJ_EX", "OBJ", "INST"):
+        made = _called(taken)
+    elif name == "BUILD":
+        its, state = taken
+        made = [its, state] if isinstance(its, list) and its else its or state
+    elif name.startswith(("TUPLE", "EMPTY_")) or name in ("LIST", "FROZENSET"):
+        made = taken
+    return made
+
+
+def _called(taken: list[Any]) -> Any:
+    """Return what stands for an object: a tensor is its storage, an ordered dictionary a dictionary."""
+    arguments = [each for value in taken[1:] for each in (value if isinstance(value, list) else [value])]
+    storage = next((each for each in arguments if isinstance(each, _Storage)), None)
+    if storage is not None:
+        return storage
+    return arguments or {}
+
+
+def _pairs(values: list[Any]) -> Iterator[tuple[Any, Any]]:
+    for at in range(0, len(values) - 1, 2):
+        key = values[at]
+        yield key if isinstance(key, (str, int)) else f"key {at // 2}", values[at + 1]
+
+
+_MARK = object()
+_MOST_OPCODES = 20_000_000
 
 
 def _digest(file: IO[bytes], size: int, start: bytes = b"") -> str:

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import collections
+import io
+import json
+import os
+import pickle
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reprobuild.twice.checkpoints import storage_names, tensors
+
+REST = "everything but the tensors"
+
+
+class Storage:
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+
+def rebuild(*arguments: Any) -> Any:
+    """Stand in for torch._utils._rebuild_tensor_v2."""
+    raise AssertionError("it is executed")
+
+
+class Tensor:
+    def __init__(self, key: str) -> None:
+        self.storage = Storage(key)
+
+    def __reduce__(self) -> Any:
+        return rebuild, (self.storage, 0, (2, 2), (2, 1), False, collections.OrderedDict())
+
+
+class Module:
+    def __init__(self, **values: Any) -> None:
+        self.__dict__ |= values
+
+
+class Saver(pickle.Pickler):
+    """Writes as torch.save does: a storage is a persistent id."""
+
+    def persistent_id(self, value: Any) -> Any:
+        if isinstance(value, Storage):
+            return ("storage", rebuild, value.key, "cpu", 4)
+        return None
+
+
+def pickled(value: Any, protocol: int = 2) -> bytes:
+    out = io.BytesIO()
+    Saver(out, protocol).dump(value)
+    return out.getvalue()
+
+
+def checkpoint(file: Path, value: Any, **storages: bytes) -> Path:
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("it/data.pkl", pickled(value))
+        archive.writestr("it/version", "3\n")
+        for key, content in storages.items():
+            archive.writestr(f"it/data/{key[1:]}", content)
+    return file
+
+
+def two_layers() -> Any:
+    state = collections.OrderedDict([("0.weight", Tensor("0")), ("0.bias", Tensor("1"))])
+    state["1.weight"] = Tensor("2")
+    return state
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        (two_layers(), {"0": "0.weight", "1": "0.bias", "2": "1.weight"}),
+        (
+            {"model": two_layers(), "opt": {"state": {0: {"step": 3, "exp_avg": Tensor("7")}}}},
+            {"0": "model.0.weight", "1": "model.0.bias", "2": "model.1.weight", "7": "opt.state.0.exp_avg"},
+        ),
+        ([Tensor("0"), (1, Tensor("1"))], {"0": "0", "1": "1.1"}),
+        (Module(weight=Tensor("0"), below=Module(bias=Tensor("1"))), {"0": "weight", "1": "below.bias"}),
+        (Tensor("0"), {"0": ""}),
+        ({"a": Tensor("0"), "tied": Tensor("0")}, {"0": "a"}),
+    ],
+    ids=["state", "training", "list", "module", "alone", "tied"],
+)
+def test_the_names_are_the_paths_of_the_keys(value: Any, names: dict[str, str], protocol: int) -> None:
+    assert storage_names(pickled(value, protocol)) == names
+
+
+def test_each_storage_is_compared_by_itself(tmp_path: Path) -> None:
+    one = tensors(checkpoint(tmp_path / "one.pt", two_layers(), k0=b"a", k1=b"b", k2=b"c"))
+    assert one.keys() == {REST, "0.weight", "0.bias", "1.weight"}
+    for key, name in (("k0", "0.weight"), ("k1", "0.bias"), ("k2", "1.weight")):
+        content = {"k0": b"a", "k1": b"b", "k2": b"c"} | {key: b"other"}
+        other = tensors(checkpoint(tmp_path / "other.pt", two_layers(), **content))
+        assert [each for each in one if one[each] != other[each]] == [name]
+
+
+def test_storages_that_no_name_leads_to_are_compared_too(tmp_path: Path) -> None:
+    found = tensors(checkpoint(tmp_path / "it.pt", {"a": 1}, k0=b"a", k1=b"b"))
+    assert found.keys() == {REST, "storage 0", "storage 1"}
+
+
+def test_of_two_with_one_name_neither_hides_the_other(tmp_path: Path) -> None:
+    value = {"x" * 400 + "1": Tensor("0"), "x" * 400 + "2": Tensor("1")}
+    assert len(tensors(checkpoint(tmp_path / "it.pt", value, k0=b"a", k1=b"b"))) == 3
+
+
+def test_nothing_is_executed(tmp_path: Path) -> None:
+    class Evil:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(tmp_path / "executed"),)
+
+    assert tensors(checkpoint(tmp_path / "it.pt", {"a": Evil(), "b": Tensor("0")}, k0=b"a")).keys() == {
+        REST,
+        "b",
+    }
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b".", b"\x80\x02}q\x00", b"\x80\x02u.", b"\x80\x02h\x07.", b"(((((.", b"\x80\x02]q\x00h\x00a."],
+    ids=["empty", "only the end", "no end", "no mark", "no memo", "marks", "holds itself"],
+)
+def test_a_pickle_that_makes_no_sense_is_compared_by_its_bytes(content: bytes, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "it.pt", "w") as archive:
+        archive.writestr("it/data.pkl", content)
+        archive.writestr("it/data/0", b"a")
+    assert tensors(tmp_path / "it.pt").keys() in (set(), {REST, "storage 0"})
+
+
+def test_safetensors_with_their_notes(tmp_path: Path) -> None:
+    def written(name: str, note: str, content: bytes) -> Path:
+        header = {
+            "__metadata__": {"note": note},
+            "a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
+            "b": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]},
+        }
+        text = json.dumps(header).encode()
+        (tmp_path / name).write_bytes(struct.pack("<Q", len(text)) + text + content)
+        return tmp_path / name
+
+    one = tensors(written("one.safetensors", "x", b"aaaabbbb"))
+    other = tensors(written("other.safetensors", "x", b"aaaabbbc"))
+    noted = tensors(written("noted.safetensors", "y", b"aaaabbbb"))
+    assert [each for each in one if one[each] != other[each]] == ["b"]
+    assert [each for each in one if one[each] != noted[each]] == [REST]
