@@ -87,6 +87,10 @@ def test_all_that_have_no_wheel_are_named_at_once(index: Index) -> None:
         ("Because all versions of one have no usable wheels and you require one", ["one"]),
         ("Because encodec==0.1.1 has no usable wheels and all versions of vocos depend", ["encodec"]),
         ("Because a>=0.4.0 has no usable wheels and b depends on c", ["a"]),
+        (
+            "And because diff>=1.2.1,<=1.2.2 has no wheels with a matching Python ABI tag (e.g., `cp311`)",
+            ["diff"],
+        ),
         ("Because wave>=1.0, <=2.3.6 have no usable wheels", []),
         ("Because the version of c conflicts", []),
     ],

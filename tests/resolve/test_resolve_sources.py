@@ -115,6 +115,14 @@ def test_what_another_package_requires_is_built_too(resolve: Resolve, index: Ind
     assert (resolve("hydra"), resolve.notes) == ({"hydra": "1.3", "antlr": "4.9.3"}, [])
 
 
+def test_a_release_with_wheels_for_other_pythons_is_built(resolve: Resolve, index: Index) -> None:
+    index.add("top", "1.0", requires=["tool"])
+    index.add("tool", "1.0", tag="cp27-cp27m-manylinux1_x86_64")
+    serve(index, "tool", "1.0", sdist("tool", "1.0"))
+    assert resolve("top") == {"top": "1.0", "tool": "1.0"}
+    assert {p.name for p in resolve.python if p.source is not None} == {"tool"}
+
+
 def test_one_that_does_not_fit_with_what_it_requires_gives_way_to_an_older(
     resolve: Resolve, index: Index
 ) -> None:

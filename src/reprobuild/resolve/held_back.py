@@ -51,8 +51,9 @@ _ATTEMPTS = 4
 """How often uv is asked for a reason; each takes it about half a second."""
 
 _NO_WHEEL = re.compile(
-    r"(?:all versions of )?(?<![<>=!\w.-])([A-Za-z][\w.-]*)(?:[<>=!]\S+)? ha(?:s|ve) no usable wheels|"
-    r"all of: (?:\S+ )*?([A-Za-z0-9._-]+)[<>=!]\S+ have no usable wheels"
+    r"(?:all versions of )?(?<![<>=!\w.-])([A-Za-z][\w.-]*)(?:[<>=!]\S+)? ha(?:s|ve) "
+    r"no (?:usable wheels|wheels with)"
+    r"|all of: (?:\S+ )*?([A-Za-z0-9._-]+)[<>=!]\S+ have no (?:usable wheels|wheels with)"
 )
 
 
