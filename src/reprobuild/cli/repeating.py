@@ -56,7 +56,9 @@ def show_agreed(found: Agreed, path: str, *, json_: bool) -> None:
         click.echo(line)
         shown = [(row.label, f"{ulp_text(row.ulp)} {', '.join(row.parted[:6])}") for row in found.distances]
         more = [("", f"{differing - MOST_ROWS} more")] if differing > MOST_ROWS else []
-        table("", [*(("differs", kind) for kind in found.kinds), *shown[:MOST_ROWS], *more])
+        lines = [*(("differs", kind) for kind in found.kinds), *shown[:MOST_ROWS], *more]
+        if lines:
+            table("", lines)
     if not found.holds:
         raise RepeatError(line if not found.kinds else f"{line}; and it took other steps")
 

@@ -168,6 +168,8 @@ def _cause(operation: Operation, stream: Stream, candidates: Sequence[Candidate]
     near = [] if computed else _nearest(candidates, operation.place, finding.kind)
     if finding.kind in ("outside", "flow"):
         near += _hints(stream, operation.place)[:MOST_HINTS]
+    if finding.kind == "random":  # its state comes from the seed, and from no clock
+        near = [each for each in near if each.kind == "seed"]
     remedy = finding.remedy
     if near and (near[0].place == operation.place or len(near) == 1 or finding.kind == "random"):
         remedy = known.SOURCES.get(near[0].kind, remedy)

@@ -87,7 +87,8 @@ def _what(parting: Parting) -> str:
     if parting.items:
         if parting.reordered:
             return f"{parting.part}: the same items in another order, from item {parting.items[0]} on"
-        return f"{parting.part}: item {parting.items[0]} ({_number(len(parting.items), 'item')} differ)"
+        differ = "differs" if len(parting.items) == 1 else "differ"
+        return f"{parting.part}: item {parting.items[0]} ({_number(len(parting.items), 'item')} {differ})"
     return parting.part
 
 

@@ -1,0 +1,92 @@
+"""What a run recorded is a stranger's: only records that are as they should be are read."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprobuild.errors import RepeatError
+from reprobuild.twice.records import read_records
+
+PROCESS = {
+    "k": "process",
+    "format": 1,
+    "rank": "0",
+    "worker": "",
+    "name": "MainProcess",
+    "argv": ["train.py"],
+}
+TIMES = {"loss": "", "sample": "", "wall": 0.5, "spent": 0.1}
+STEP = {"k": "step", "n": 0, "optimizer": "SGD", "which": 0, "parts": [["loss", "ab" * 16, ""]], **TIMES}
+CALL = {"k": "call", "of": "Net", "parts": [["outputs", "cd" * 16, ""]], **TIMES}
+
+
+def written(folder: Path, *records: Any) -> Path:
+    (folder / "1-2.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return folder
+
+
+def test_steps_and_calls_are_read_in_their_order(tmp_path: Path) -> None:
+    (stream,) = read_records(written(tmp_path, PROCESS, STEP, CALL, CALL, {"k": "end", "hooks": True}))
+    assert (stream.label, stream.hooks, stream.cut) == ("rank 0", True, False)
+    assert [moment.label for moment in stream.moments] == ["step 0 (SGD)", "call 0 of Net", "call 1 of Net"]
+
+
+def test_a_last_line_that_was_cut_short_is_left_out(tmp_path: Path) -> None:
+    path = written(tmp_path, PROCESS, STEP) / "1-2.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"k":"step","n":1')
+    assert len(read_records(tmp_path)[0].moments) == 1
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        (STEP,),
+        ({**PROCESS, "format": 2},),
+        (PROCESS, PROCESS),
+        (PROCESS, {**STEP, "more": 1}),
+        (PROCESS, {**STEP, "parts": [["loss", "no digest", ""]]}),
+        (PROCESS, {**STEP, "parts": [["loss", "ab"]]}),
+        (PROCESS, {**STEP, "loss": "AAAA"}),
+        (PROCESS, {**STEP, "wall": float("inf")}),
+        (PROCESS, {**STEP, "n": True}),
+        (PROCESS, {**STEP, "optimizer": "x" * 1000}),
+        (PROCESS, {"k": "unknown"}),
+        (PROCESS, {"k": []}),
+        (PROCESS, [1]),
+        (PROCESS, {"k": "place", "n": 0, "at": ["a", "b", "c", "d"]}),
+    ],
+)
+def test_what_is_no_record_is_refused(records: tuple[Any, ...], tmp_path: Path) -> None:
+    with pytest.raises(RepeatError, match=r"cannot be read: 1-2\.jsonl"):
+        read_records(written(tmp_path, *records))
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("{}\n")
+    (tmp_path / "1-2.jsonl").symlink_to(tmp_path / "secret")
+    with pytest.raises(RepeatError, match="it is a link"):
+        read_records(tmp_path)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(key=st.sampled_from(sorted(STEP.keys() - {"k"})), value=JSON, kind=st.sampled_from([STEP, CALL]))
+def test_no_value_gives_another_error(
+    key: str, value: Any, kind: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("records")
+    written(folder, PROCESS, {**kind, key: value})
+    with suppress(RepeatError):
+        read_records(folder)
