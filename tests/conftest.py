@@ -32,6 +32,7 @@ SHARES = {
         "test_real_sabotaged_image",
         "test_real_bad_days",
         "test_real_cli_pytorch",
+        "test_real_twice",
     ),
     "docker 26": (
         "test_engines_contract[docker-26.1]",

@@ -36,7 +36,7 @@ def test_a_program_in_a_bound_folder(bench: Bench, digest: str, tmp_path: Path) 
     work = tmp_path / "work, of mine"
     work.mkdir()
     (work / "train.py").write_text(PROGRAM)
-    where = ("twice", "--json", "--no-network", "-v", f"{work}:/work", "-w", "/work")
+    where = ("twice", "--json", "--no-network", "-v", f"{work}:/code", "-w", "/code")
     kept = tmp_path / "golden.repeat"
     same = json.loads(bench.run(*where, "--record", str(kept), NAME, "--", "python3", "train.py")[0])
     assert same["line"] == "repeats bit for bit (2 runs, 4 steps, 0 lines of output, 1 file)"
@@ -44,7 +44,7 @@ def test_a_program_in_a_bound_folder(bench: Bench, digest: str, tmp_path: Path) 
     parts = json.loads(bench.run(*where, NAME, "--", "python3", "train.py", "clock", status=16)[0])
     assert parts["line"].startswith("parts at step 2 (SGD): inputs: item 0 (1 item differs)")
     assert parts["cause"]["text"] == "inputs[0, 0] = time.time() % 100"
-    assert parts["cause"]["file"] == "/work/train.py"
+    assert parts["cause"]["file"] == "/code/train.py"
     again = json.loads(bench.run(*where, "--against", str(kept), NAME, "--", "python3", "train.py")[0])
     assert again["holds"]
     resumed = json.loads(bench.run(*where, "--interrupt-at", "2", NAME, "--", "python3", "train.py")[0])

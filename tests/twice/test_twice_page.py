@@ -32,6 +32,7 @@ def run(drift: float) -> ProgramRun:
             part("batch", number),
             part("loss", number if number <= 37 else loss),
             part("gradients", gone),
+            part("random python", drift),  # which nobody seeds, and nothing draws from
         )
         stream.moments.append(
             Moment(

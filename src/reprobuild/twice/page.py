@@ -22,6 +22,8 @@ class PageProcess:
     label: str
     rows: list[tuple[TimelineRow, str]]
     """Each with its distance as text."""
+    generators: list[str]
+    """Parts that are told elsewhere: a generator that nobody seeds is in another state in each run."""
     left_out: int
     points: list[tuple[float, float, str]]
     """Of the distances, in pixels, with what each is."""
@@ -61,6 +63,7 @@ def _process(label: str, moments: list[TimelineRow]) -> PageProcess:
     return PageProcess(
         label=label,
         rows=[(row, ulp_text(row.ulp)) for row in shown],
+        generators=sorted({name for row in moments for name in row.parted if name.startswith("random ")}),
         left_out=len(moments) - len(shown),
         points=points[::every],
         highest=ulp_text(max((row.ulp or 0 for row in moments), default=0)),

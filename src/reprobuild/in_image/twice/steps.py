@@ -95,11 +95,12 @@ class Recorder:
         if id(optimizer) not in self._optimizers:
             self._optimizers.append(id(optimizer))
             held, self._parts = self._parts, []
+            losses, self._losses = self._losses, []
             self._state(optimizer, start=True)
             self._record(
                 "start", {"optimizer": type(optimizer).__name__[:200], "which": self._which(optimizer)}
             )
-            self._parts = held
+            self._parts, self._losses = held, losses
         if self._steps % self._every == 0:
             parameters = _parameters(optimizer)
             gradients = [parameter.grad for parameter in parameters]
