@@ -45,7 +45,8 @@ from .render.own_files import other_files, own_files, selftest_files
 from .resolve.resolver import Upgrade, resolve_platforms
 from .selftest.report import Mode, SelfTestReport
 from .selftest.run import Gpu, run_selftest
-from .sources.workshop import build_locked, to_fetch
+from .sources.direct import bring
+from .sources.workshop import build_locked, missing_wheels, to_fetch
 from .workspace import Env, conflicts_of, lock_for, read_lock, read_locks
 
 
@@ -163,6 +164,7 @@ def obtain(lock: Lock, host: Host) -> None:
     The caller holds the lock ``build`` of the home.
     """
     store = Store(host.home)
+    bring(missing_wheels(lock, store), host)
     fetch(to_fetch(lock, store), store, host.console)
     build_locked(lock, store, host)
 

@@ -104,8 +104,6 @@ def test_the_default_name(cuda: str, python: str, name: str) -> None:
             "packages[0]",
             "it holds a user name",
         ),
-        ("packages = ['a @ git+https://packages.example.org/a']", "packages[0]", "a is a git repository"),
-        ("packages = ['a @ ../a']", "packages[0]", "a is a folder"),
         ("packages = ['a @ /etc']", "packages[0]", "a folder is named by its path from"),
         ('loosened = ["a\\nb"]', "loosened[0]", "expected one line of text"),
         ("packages = ['Torch<3']", "packages[0]", "torch has a key of its own"),

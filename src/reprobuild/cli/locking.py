@@ -15,6 +15,7 @@ from ..lock.model import Lock
 from ..pipeline import lock_env, lock_to_build, warn_of_other_files, write_context, write_self_contained
 from ..render.dockerfile import CONDA_TAR, DEBIAN_TAR
 from ..resolve.resolver import Upgrade
+from ..sources.direct import check_folders
 from ..workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
 from . import completing
 from .common import chosen_lock, env_from_flags, request_flags
@@ -213,6 +214,7 @@ def _checked(env: Env, host: Host) -> list[dict[str, Any]]:
             f"{env.lock_file}: lacks {', '.join(sorted(missing))}",
             hint="run `reprobuild lock` to bring it up to date",
         )
+    check_folders(found[0], str(env.lock_file))
     warn_of_other_files(found[0], host)
     return [_facts(env, lock, lock) for lock in found]
 

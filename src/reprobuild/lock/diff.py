@@ -190,7 +190,10 @@ def _request(lock: Lock) -> dict[str, str]:
         flat["base.digest"] = lock.base.manifests[lock.platform]
         flat["base.layers"] = ", ".join(layer.digest for layer in lock.base.layers)
     # By host alone: the rest of an address follows the version.
-    urls = [urlsplit(url) for url in (*(p.file.url for p in lock.python), *(p.url for p in lock.conda))]
+    urls = [
+        urlsplit(url)
+        for url in (*(p.file.url for p in lock.python if "://" in p.file.url), *(p.url for p in lock.conda))
+    ]
     flat["addresses"] = ", ".join(sorted({f"{url.scheme}://{url.netloc}" for url in urls}))
     for key, value in lock.request.to_dict().items():
         if isinstance(value, Mapping):

@@ -27,7 +27,7 @@ def export(lock: Lock, form: Form) -> str:
 def requirements(lock: Lock) -> str:
     """Return the Python packages as pip reads them with ``--require-hashes``."""
     lines = [f"# The Python packages of {lock.request.name}, from lock {lock.digest}"]
-    lines += [f"{p.name}=={p.version} --hash=sha256:{p.file.sha256}" for p in lock.python]
+    lines += [_line(p) for p in lock.python]
     return "\n".join(lines) + "\n"
 
 
@@ -103,6 +103,21 @@ def cyclonedx(lock: Lock) -> str:
 def _for_builds(component: dict[str, Any]) -> dict[str, Any]:
     """Mark what is not in the image; another version, or another wheel of it, may be there."""
     return {**component, "bom-ref": f"{component['bom-ref']}#build", "scope": "excluded"}
+
+
+def _line(package: PythonPackage) -> str:
+    source = package.source
+    if source is not None and source.kind == "vcs":
+        return f"{package.name} @ git+{source.url}@{source.commit}" + _under(source.subdirectory)
+    if source is not None and source.kind == "directory":
+        return f"{package.name} @ {source.url}" + _under(source.subdirectory)
+    if source is not None and source.kind == "archive":
+        return f"{package.name} @ {source.url} --hash=sha256:{source.sha256}"
+    return f"{package.pin} --hash=sha256:{package.file.sha256}"
+
+
+def _under(subdirectory: str) -> str:
+    return f"#subdirectory={subdirectory}" if subdirectory else ""
 
 
 def _python(package: PythonPackage) -> dict[str, Any]:

@@ -39,7 +39,7 @@ _STACK = {
     "nccl": re.compile(r"nvidia-nccl(-cu\d+)?"),
 }
 
-SourceKind = Literal["sdist"]
+SourceKind = Literal["sdist", "archive", "vcs", "directory"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,12 +65,18 @@ class SourceArchive:
     """The key of the package's entry that has it, by PEP 751."""
     filename: str
     url: str
-    """Without user name or password."""
+    """Without user name or password. Of ``directory`` the path of a folder, from that of the requests."""
     sha256: str
     size: int
     """Bytes."""
     uploaded: datetime | None = None
     """When the index says it was published (UTC, whole seconds)."""
+    commit: str = ""
+    """Of ``vcs``, which is git; then hash and size are those of its tree as an archive (`sources.tree`)."""
+    ref: str = ""
+    """The branch, tag or commit by which the request names it; empty: HEAD."""
+    subdirectory: str = ""
+    """Where the project is in it."""
     requires: tuple[str, ...] = ()
     """What is installed for the build, each as ``NAME==VERSION``, sorted: the wheels are in the lock's
     `BuildFiles`, else among its own packages."""
@@ -388,8 +394,25 @@ def _package_table(package: PythonPackage) -> dict[str, Any]:
     head = {"name": package.name, "version": package.version}
     if package.source is None:
         return {**head, "wheels": [_file_table(package.wheel)]}
-    own = {"wheel": _file_table(package.wheel), "requires": list(package.source.requires)}
-    return {**head, package.source.kind: _file_table(package.source), "tool": {"reprobuild": own}}
+    own: dict[str, Any] = {"wheel": _file_table(package.wheel), "requires": list(package.source.requires)}
+    if package.source.kind in ("vcs", "directory"):
+        tree = {"size": package.source.size, "hashes": {"sha256": package.source.sha256}}
+        own = {"wheel": own["wheel"], "tree": tree, "requires": own["requires"]}
+    return {**head, package.source.kind: _source_table(package.source), "tool": {"reprobuild": own}}
+
+
+def _source_table(source: SourceArchive) -> dict[str, Any]:
+    under = {"subdirectory": source.subdirectory} if source.subdirectory else {}
+    match source.kind:
+        case "sdist":
+            return _file_table(source)
+        case "archive":
+            return {"url": source.url, "size": source.size, "hashes": {"sha256": source.sha256}, **under}
+        case "vcs":
+            ref = {"requested-revision": source.ref} if source.ref else {}
+            return {"type": "git", "url": source.url, **ref, "commit-id": source.commit, **under}
+        case "directory":
+            return {"path": source.url, **under}
 
 
 def _build_table(build: BuildFiles) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from ..errors import LockError, RequestError
 from ..request import toml_reader
 from ..request.model import Request
 from ..request.profiles import names
+from .addressed import ADDRESSED, BadSourceError, read_addressed
 from .base_image import BaseImage
 from .model import (
     FORMAT,
@@ -206,7 +208,7 @@ def _derived(lock: Lock, data: Mapping[str, Any], own: Mapping[str, Any], place:
 
 
 def _package(table: Mapping[str, Any], place: str) -> PythonPackage:
-    if "sdist" in table:
+    if table.keys() & {"sdist", *ADDRESSED}:
         return _built_package(table, place)
     _keys(table, place, "name version wheels")
     wheels = table.get("wheels", [])
@@ -219,14 +221,13 @@ def _package(table: Mapping[str, Any], place: str) -> PythonPackage:
 
 def _built_package(table: Mapping[str, Any], place: str) -> PythonPackage:
     """Read a package that is built from its source archive."""
-    _keys(table, place, "name version sdist tool")
+    kind = next(key for key in ("sdist", *ADDRESSED) if key in table)
+    _keys(table, place, f"name version {kind} tool")
     name, version = _get(table, place, "name", str), Version(_get(table, place, "version", str))
-    sdist, spot = table["sdist"], f"{place}.sdist"
-    _keys(sdist, spot, "name upload-time url size hashes")
     tool = _get(table, place, "tool", dict)
     _keys(tool, f"{place}.tool", "reprobuild")
     own, inner = _get(tool, f"{place}.tool", "reprobuild", dict), f"{place}.tool.reprobuild"
-    _keys(own, inner, "wheel requires")
+    _keys(own, inner, "wheel requires tree" if kind in ("vcs", "directory") else "wheel requires")
     requires = _get(own, inner, "requires", list)
     if not all(isinstance(pin, str) and _PIN.fullmatch(pin) for pin in requires) or requires != sorted(
         set(requires)
@@ -236,14 +237,30 @@ def _built_package(table: Mapping[str, Any], place: str) -> PythonPackage:
         name=name,
         version=str(version),
         wheel=_wheel(_get(own, inner, "wheel", dict), f"{inner}.wheel", name, version, built=True),
-        source=SourceArchive(
-            filename=_form(sdist, spot, "name", _SDIST, "the file name of a source archive"),
-            url=_url(sdist, spot),
-            sha256=_sha256(_get(sdist, spot, "hashes", dict), f"{spot}.hashes"),
-            size=_size(sdist, spot),
-            uploaded=_uploaded(sdist, spot),
+        source=replace(
+            _sdist(table["sdist"], f"{place}.sdist")
+            if kind == "sdist"
+            else _addressed(name, table[kind], own.get("tree"), kind, place),
             requires=tuple(requires),
         ),
+    )
+
+
+def _addressed(name: str, table: Any, tree: Any, kind: str, place: str) -> SourceArchive:
+    try:
+        return read_addressed(name, table, tree, kind)
+    except BadSourceError as error:
+        raise _BadError(f"{place}.{error}") from None
+
+
+def _sdist(sdist: Mapping[str, Any], spot: str) -> SourceArchive:
+    _keys(sdist, spot, "name upload-time url size hashes")
+    return SourceArchive(
+        filename=_form(sdist, spot, "name", _SDIST, "the file name of a source archive"),
+        url=_url(sdist, spot),
+        sha256=_sha256(_get(sdist, spot, "hashes", dict), f"{spot}.hashes"),
+        size=_size(sdist, spot),
+        uploaded=_uploaded(sdist, spot),
     )
 
 

@@ -361,17 +361,8 @@ def _requirement(where: str, text: str) -> str:
             direct = Direct.parse(requirement.url)
         except ValueError as error:
             raise RequestError(f"{where}: {requirement.name}: {error}") from None
-        if direct.kind != "wheel":
-            raise RequestError(
-                f"{where}: {requirement.name} is {_KIND[direct.kind]}; only a wheel can be locked by its "
-                "address",
-                hint="publish a wheel to your own index, and name the package",
-            )
         requirement.url = str(direct)
     return str(requirement)
-
-
-_KIND = {"git": "a git repository", "folder": "a folder", "archive": "a source archive"}
 
 
 def _text(where: str, text: str) -> str:

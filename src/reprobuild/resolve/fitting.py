@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import requests
+from packaging.requirements import Requirement
 
 from ..errors import ResolveError
 from ..lock.model import Lock, PythonPackage
@@ -13,7 +14,7 @@ from ..request.model import Request, flavour
 from .companions import broken_rules
 from .held_back import held_back, sources_alone, told, without_wheels
 from .nearest import nearest
-from .sources import SourcePackages
+from .sources import SourcePackages, is_source
 from .target import TargetPython
 from .torch import end_of
 from .uv import resolve_python
@@ -50,9 +51,9 @@ def fitting(
     `resolve_python` does, `BuildError` where what has to be built cannot be.
     """
 
-    def resolved(*more: str, of: Sequence[str] = requirements) -> tuple[PythonPackage, ...]:
+    def resolved(*more: str, of: Sequence[str] | None = None) -> tuple[PythonPackage, ...]:
         return resolve_python(
-            [*of, *more],
+            [*(requirements if of is None else of), *more],
             target,
             provided=kept.provided,
             as_of=request.as_of,
@@ -64,7 +65,7 @@ def fitting(
             session=session,
         )
 
-    def tried(*more: str, of: Sequence[str] = requirements) -> tuple[PythonPackage, ...] | ResolveError:
+    def tried(*more: str, of: Sequence[str] | None = None) -> tuple[PythonPackage, ...] | ResolveError:
         try:
             return resolved(*rules, *more, of=of)
         except ResolveError as error:
@@ -78,6 +79,7 @@ def fitting(
     own = [text for text in requirements if text in request.packages]
     pins = {} if kept.existing is None else kept.existing.distributions
     rules: dict[str, str] = {}
+    requirements = _placed(requirements, lambda some: tried(of=some), sources, notes)
     while True:
         found = tried()
         if isinstance(found, ResolveError):
@@ -110,6 +112,27 @@ def fitting(
         raise ResolveError(error.message, hint="\n".join([*failures, error.hint])) from None
     notes += failures
     return found
+
+
+def _placed(
+    requirements: Sequence[str],
+    tried: Callable[[Sequence[str]], Sequence[PythonPackage] | ResolveError],
+    sources: SourcePackages | None,
+    notes: list[str],
+) -> Sequence[str]:
+    """Return requirements with what is built of those that have the address of a source."""
+    named = [text for text in requirements if is_source(text)]
+    if not named:
+        return requirements
+    if sources is None:
+        raise ResolveError(
+            f"{Requirement(named[0]).name}: its address is that of a source, and only wheels are taken",
+            hint="only-wheels, conda's Python and another kind of machine want wheels alone; name "
+            "a wheel in its place",
+        )
+    # torch is chosen before: a build may ask for it.
+    first = tried([text for text in requirements if text not in named])
+    return sources.placed(requirements, () if isinstance(first, ResolveError) else first, notes)
 
 
 def _refused(

@@ -18,7 +18,12 @@ import requests
 from packaging.metadata import parse_email
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename
+from packaging.utils import (
+    InvalidSdistFilename,
+    canonicalize_name,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
 from packaging.version import Version
 
 from ..errors import BuildError, ResolveError
@@ -27,14 +32,16 @@ from ..host.host import Host
 from ..layers.wheel_zip import opened
 from ..lock.model import BuildFiles, Lock, PythonPackage, SourceArchive, Wheel
 from ..net.session import without_credentials
+from ..request.direct import Direct
 from ..request.model import Request, flavour
+from ..sources.direct import locate
 from ..sources.failures import OLD_SETUPTOOLS, wants_old_setuptools
 from ..sources.sandboxed import BuildFailedError, MoreRequiredError, Recipe
 from ..sources.workshop import Workshop, recipe_of, workshop
 from . import index_page
 from .target import TargetPython
 from .torch import end_of
-from .uv import file_size, resolve_python
+from .uv import SOURCES, file_size, resolve_python
 from .uv_standins import standin
 from .wheel_metadata import read_member
 
@@ -86,7 +93,10 @@ class SourcePackages:
         self._existing = existing
         before = () if existing is None or upgrade is None else existing.python
         self._before = {p.pin: p for p in before if p.source is not None and p.name not in (upgrade or ())}
-        self.offer([p.name for p in self._before.values()])
+        self._placed: dict[str, str] = {}
+        self.offer(
+            [p.name for p in self._before.values() if p.source is not None and p.source.kind == "sdist"]
+        )
 
     def close(self) -> None:
         """Let go of what the builds have held."""
@@ -104,6 +114,39 @@ class SourcePackages:
                 self._optional |= {name} if optional else set()
                 new = True
         return new
+
+    def placed(
+        self, requirements: Sequence[str], found: Sequence[PythonPackage], notes: list[str]
+    ) -> list[str]:
+        """Return requirements with stand-ins in the place of sources by their address, which are built.
+
+        ``found`` is what the others give, of which builds may need torch. Raises `BuildError`, `FetchError`.
+        """
+        self._found = found
+        return [self._place(text, notes) if is_source(text) else text for text in requirements]
+
+    def _place(self, text: str, notes: list[str]) -> str:
+        if text not in self._placed:
+            requirement = Requirement(text)
+            name, direct = canonicalize_name(requirement.name), Direct.parse(requirement.url or "")
+            before = next((p.source for p in self._before.values() if p.name == name), None)
+            shop = self._opened()
+            source = locate(name, direct, before, self._host, notes)
+            wheel, recipe = self._built_anew(shop, name, None, source)
+            version = str(parse_wheel_filename(wheel.filename)[1])
+            if self._target.best([wheel.filename]) is None:
+                raise BuildError(f"{name}: its build made {wheel.filename}, which does not fit this Python")
+            requires = tuple(sorted(package.pin for package in recipe.wheels))
+            package = PythonPackage(
+                name=name, version=version, wheel=wheel, source=replace(source, requires=requires)
+            )
+            self._built[name, version] = _Built(
+                package, tuple(recipe.wheels), self._metadata(wheel, name, version)
+            )
+            self._offered[name] = {version: package.source or source}
+            extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+            self._placed[text] = f"{name}{extras} @ ./{SOURCES}/{_filename(name, version)}"
+        return self._placed[text]
 
     def failures(self, names: Collection[str]) -> list[str]:
         """Return a line for each of some packages that was withdrawn."""
@@ -230,7 +273,7 @@ class SourcePackages:
         return recipe_of(before, existing, Store(self._host.home))
 
     def _built_anew(
-        self, shop: Workshop, name: str, version: str, source: SourceArchive
+        self, shop: Workshop, name: str, version: str | None, source: SourceArchive
     ) -> tuple[Wheel, Recipe]:
         """Build with the newest build requirements that fit, and those that the build shows it needs."""
         system = shop.archive(name, version, source)
@@ -247,6 +290,7 @@ class SourcePackages:
                 wheels=self._resolved(name, [*system.requires, *own.requires, *asked, *more, "pip"]),
                 asked=asked,
                 env=dict(own.env),
+                subdirectory=source.subdirectory,
             )
             try:
                 return shop.build_twice(recipe), recipe
@@ -306,6 +350,12 @@ class SourcePackages:
             self._stack.enter_context(self._host.home.lock("build", self._host.console))
             self._shop = self._stack.enter_context(workshop(self._lock, self._host))
         return self._shop
+
+
+def is_source(text: str) -> bool:
+    """Whether a requirement has the address of a source, and not of a wheel."""
+    url = Requirement(text).url
+    return url is not None and Direct.parse(url).kind != "wheel"
 
 
 def _filename(name: str, version: str) -> str:

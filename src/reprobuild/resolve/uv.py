@@ -48,7 +48,7 @@ _DROPPED = re.compile(
 _STANDINS = "conda"
 """The folder with the stand-ins for what conda brings."""
 
-_SOURCES = "sources"
+SOURCES = "sources"
 """The folder with the stand-ins for packages that are built from source."""
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -103,9 +103,9 @@ def resolve_python(
                 output.write_text(_preferences(existing, upgrade), "utf-8")
             arguments = [word for name in sorted(upgrade) for word in ("--refresh-package", name)]
         if standins:
-            (Path(folder) / _SOURCES).mkdir()
+            (Path(folder) / SOURCES).mkdir()
             for name, content in standins.items():
-                (Path(folder) / _SOURCES / name).write_bytes(content)
+                (Path(folder) / SOURCES / name).write_bytes(content)
         if provided:
             arguments += _given(Path(folder), provided)
         if as_of is not None:
@@ -185,7 +185,7 @@ def _compile(
     text = "".join(f"{_for_uv(requirement)}\n" for requirement in requirements)
     env |= uv_environment()
     # Not as an argument, which would take the place of the user's own, and those may have passwords.
-    folders = [str(path) for name in (_STANDINS, _SOURCES) if (path := output.parent / name).exists()]
+    folders = [str(path) for name in (_STANDINS, SOURCES) if (path := output.parent / name).exists()]
     if folders:
         env["UV_FIND_LINKS"] = ",".join(filter(None, [*folders, env.get("UV_FIND_LINKS")]))
     try:
@@ -282,8 +282,8 @@ def _read(
 
 
 def _choose(package: Package, target: TargetPython) -> tuple[Package, PackageWheel]:
-    if package.archive is not None and package.archive.url is not None:
-        return _at_address(package, package.archive.url, package.archive.hashes, target)
+    if package.archive is not None and (address := package.archive.url or package.archive.path) is not None:
+        return _at_address(package, address, package.archive.hashes, target)
     wheels = {wheel.filename: wheel for wheel in package.wheels or ()}
     best = target.best(sorted(wheels))
     if best is None or package.version is None:

@@ -46,11 +46,13 @@ class Workshop:
         self._root: BuildRoot | None = None
         self._told: set[str] = set()
 
-    def archive(self, name: str, version: str, source: SourceArchive) -> BuildSystem:
+    def archive(self, name: str, version: str | None, source: SourceArchive) -> BuildSystem:
         """Return how a source archive wants to be built; it is fetched. Raises `BuildError`, `FetchError`."""
         wheel = Wheel(filename="", url="", sha256=source.sha256, size=source.size)
-        self._fetch([PythonPackage(name=name, version=version, wheel=wheel, source=source)])
-        return build_system(self._store.path(source.sha256), source.filename)
+        if source.kind == "sdist":
+            self._fetch([PythonPackage(name=name, version=version or "", wheel=wheel, source=source)])
+        file = self._store.path(source.sha256)
+        return build_system(file, source.filename, subdirectory=source.subdirectory)
 
     def build_twice(self, recipe: Recipe) -> Wheel:
         """Build a package from two states of the sandbox; return its wheel, which is in the store.
@@ -203,7 +205,8 @@ def recipe_of(package: PythonPackage, lock: Lock, store: Store) -> Recipe:
         version=package.version,
         filename=source.filename,
         sha256=source.sha256,
-        system=build_system(store.path(source.sha256), source.filename),
+        system=build_system(store.path(source.sha256), source.filename, subdirectory=source.subdirectory),
+        subdirectory=source.subdirectory,
         wheels=[pins[pin] for pin in source.requires],
         env=dict(lock.request.build.of(package.name).env),
     )

@@ -1,0 +1,60 @@
+"""A resolve with source packages that are built in a sandbox, without the command line around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.host.host import Host
+from reprobuild.lock.model import BuildFiles, Lock, PythonPackage
+from reprobuild.net.session import session
+from reprobuild.request.model import Request
+from reprobuild.resolve.fitting import Kept, fitting
+from reprobuild.resolve.sources import SourcePackages
+from reprobuild.resolve.target import TargetPython
+from support.locks import LOCK
+from support.python_root import PYTHON
+from support.resolving import request
+
+TARGET = TargetPython(PYTHON, "amd64", (2, 36))
+
+
+class Resolve:
+    """A resolve of some packages, and what came of it."""
+
+    def __init__(self, home: Home) -> None:
+        self.host = Host(home, Console(quiet=True))
+        self.notes: list[str] = []
+        self.python: tuple[PythonPackage, ...] = ()
+        self.build = BuildFiles()
+
+    def __call__(self, *packages: str, existing: Lock | None = None, **keys: Any) -> dict[str, str]:
+        self.notes = []
+        more = {name.replace("_", "-"): value for name, value in keys.items()}
+        asked = request(packages=list(packages), python=PYTHON, **more)
+        with session(retries=0) as http, closing(self.sources(asked, existing, http)) as sources:
+            kept = Kept({}, existing, None if existing is None else frozenset())
+            found = fitting(
+                list(asked.packages), asked, TARGET, kept, notes=self.notes, session=http, sources=sources
+            )
+            self.build = sources.build_files(found)
+        self.python = found
+        return {package.name: package.version for package in found}
+
+    def sources(self, asked: Request, existing: Lock | None, http: object) -> SourcePackages:
+        return SourcePackages(
+            asked,
+            TARGET,
+            self.host,
+            lambda: self.lock(asked, ()),
+            existing=existing,
+            upgrade=None if existing is None else frozenset(),
+            session=http,  # type: ignore[arg-type]
+        )
+
+    def lock(self, asked: Request, python: Sequence[PythonPackage]) -> Lock:
+        return replace(LOCK, request=asked, python=python, debian=(), build=self.build)
