@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import date
 from pathlib import Path
 
@@ -147,6 +148,17 @@ def test_as_of_counts_for_source_archives(resolve: Resolve, index: Index) -> Non
     serve(index, "tool", "1.0", sdist("tool", "1.0"))
     serve(index, "tool", "2.0", sdist("tool", "2.0")).uploaded = "2025-01-01T00:00:00Z"
     assert resolve("tool", as_of=date(2024, 12, 1)) == {"tool": "1.0"}
+
+
+def test_an_archive_in_a_folder_of_find_links_is_built(
+    resolve: Resolve, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = sdist("tool", "1.0")
+    (tmp_path / "tool-1.0.tar.gz").write_bytes(body)
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
+    assert resolve("tool") == {"tool": "1.0"}
+    assert resolve.python[0].source is not None
+    assert resolve.python[0].source.sha256 == hashlib.sha256(body).hexdigest()
 
 
 def test_an_index_of_plain_pages_gives_no_sizes(resolve: Resolve, index: Index) -> None:

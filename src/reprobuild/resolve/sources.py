@@ -8,11 +8,15 @@ what is built.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import requests
 from packaging.metadata import parse_email
@@ -28,6 +32,7 @@ from packaging.version import Version
 
 from ..errors import BuildError, ResolveError
 from ..fetch.store import Store
+from ..host.home import open_regular
 from ..host.host import Host
 from ..layers.wheel_zip import opened
 from ..lock.model import BuildFiles, Lock, PythonPackage, SourceArchive, Wheel
@@ -364,7 +369,7 @@ def _filename(name: str, version: str) -> str:
 
 def _source(file: index_page.File) -> SourceArchive | None:
     package = file.package
-    sha256 = package.digests.get("sha256")
+    sha256 = package.digests.get("sha256") or _hash_of(package.url)
     if sha256 is None or not package.filename.endswith(_ARCHIVES):
         return None
     return SourceArchive(
@@ -374,6 +379,18 @@ def _source(file: index_page.File) -> SourceArchive | None:
         size=package.size or 0,  # an HTML index gives none
         uploaded=None if file.uploaded is None else _whole_second(file.uploaded),
     )
+
+
+def _hash_of(url: str) -> str | None:
+    """Return the SHA-256 of a file in a folder of find-links; None for any other address."""
+    parts = urlsplit(url)
+    if parts.scheme != "file":
+        return None
+    try:
+        with open_regular(Path(url2pathname(parts.path))) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
 
 
 def _whole_second(time: datetime) -> datetime:
