@@ -5,32 +5,28 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from .common import Imported, merged, minor_of, requirement_of
-from .projects import read_setup_cfg, read_setup_py, requirements_beside
+from .projects import SetupCall, SetupConfig, project_name, read_setup_cfg, read_setup_py
 from .requirements import read_requirements
 
 
 def read_setup(file: Path, extras: Sequence[str], hosts: Collection[str] = ()) -> Imported:
     """Read a setup.py or setup.cfg; with a setup.py that names nothing, the setup.cfg beside it counts.
 
-    Neither is run. Raises `RequestError` for requirements that a setup.py computes.
+    Neither is run here. Of a setup.py that computes its requirements or has none, the project itself is asked
+    for: its build in the sandbox tells what it requires. Raises `RequestError`.
     """
     cfg = file if file.name == "setup.cfg" else file.with_name("setup.cfg")
     config = read_setup_cfg(cfg) if cfg.is_file() else None
     call = read_setup_py(file) if file.name == "setup.py" else None
     if call is not None and call.requires is None and not (config and (config.requires or config.files)):
-        beside = requirements_beside(file.parent)
-        raise RequestError(
-            f"{file}: computes install_requires, and a program of a stranger's is not run to learn it",
-            hint=f"import what it reads: --from {file.parent / beside[0]}"
-            if beside
-            else "write the requirements into a requirements file and import that",
-        )
+        return _project_itself(file, call, config, extras)
     place, optional = (str(file), call.extras) if call is not None else (str(cfg), {})
     lines = list(call.requires or ()) if call is not None else []
     if config is not None:
@@ -46,11 +42,10 @@ def read_setup(file: Path, extras: Sequence[str], hosts: Collection[str] = ()) -
         lines += optional[name]
     name = (call.name if call else None) or (config.name if config else None) or file.absolute().parent.name
     python = (call.python if call else "") or (config.python if config else "")
-    try:
-        requires = str(SpecifierSet(python))
-    except InvalidSpecifier as error:
-        raise RequestError(f"{place}: python_requires: {error}") from None
+    requires = _specifier(python, place)
     read = [imported_files(file.parent, config.files, hosts)] if config is not None and config.files else []
+    if not lines and not any(each.requirements for each in read) and call is not None:
+        return _project_itself(file, call, config, extras)
     if not lines and not any(each.requirements for each in read):
         raise RequestError(
             f"{place}: no dependencies", hint="name an extra with --extra, or import a requirements file"
@@ -63,6 +58,29 @@ def read_setup(file: Path, extras: Sequence[str], hosts: Collection[str] = ()) -
         requires_python=requires,
     )
     return merged(found, *read)
+
+
+def _project_itself(
+    file: Path, call: SetupCall, config: SetupConfig | None, extras: Sequence[str]
+) -> Imported:
+    name = call.name or project_name(file.parent)
+    asked = f"[{','.join(extras)}]" if extras else ""
+    requires = _specifier(call.python or (config.python if config else ""), str(file))
+    folder = quote(str(file.parent.resolve()))
+    return Imported(
+        origin=str(file),
+        name=name,
+        requirements=(requirement_of(f"{name}{asked} @ file://{folder}", str(file)),),
+        python=minor_of(requires),
+        requires_python=requires,
+    )
+
+
+def _specifier(text: str, place: str) -> str:
+    try:
+        return str(SpecifierSet(text))
+    except InvalidSpecifier as error:
+        raise RequestError(f"{place}: python_requires: {error}") from None
 
 
 def imported_files(folder: Path, names: Sequence[str], hosts: Collection[str]) -> Imported:
