@@ -10,7 +10,7 @@ import pytest
 from support.bench import NAME, Bench
 
 pytest_plugins = ["support.shared"]
-pytestmark = pytest.mark.core
+pytestmark = pytest.mark.slow
 
 PROGRAM = """
 import os, sys, time, torch

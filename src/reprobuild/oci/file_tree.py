@@ -19,7 +19,7 @@ import zstandard
 from ..errors import ImageError
 from .described import Archive, Part, config_section
 from .documents import DOCUMENT_LIMIT
-from .layer_files import Contents, Keep, LayerFiles, laid_over, read_layer
+from .layer_files import Keep, KeptContents, LayerFiles, laid_over, read_layer
 from .stream import CHUNK, Member
 from .tar_fields import LayerRefused
 from .tar_reader import Readable
@@ -114,7 +114,7 @@ def read_tree(
     parts: dict[str, Part] = {}
     layers: dict[str, LayerFiles] = {}
     links: dict[str, str] = {}
-    contents = Contents()
+    contents = KeptContents()
     try:
         for member in members:
             _check_new(member.name, parts)
@@ -153,7 +153,7 @@ def read_root(
     ``config`` is what the engine says of how programs are run. ``replaced``: the tar has what Docker puts
     into a container; that is left out, and nothing else is. Raises `ImageError` that names ``where``.
     """
-    contents = Contents()
+    contents = KeptContents()
     try:
         section = config_section(config)
         files = laid_over([read_layer(tar, keep, contents, flat=True)])
@@ -224,7 +224,7 @@ def read_layers(blobs: Iterable[Path], keep: Keep) -> ImageTree:
 
     What `layers.unpack` refuses is refused here too. Raises `ImageError` for a blob that is no layer.
     """
-    contents = Contents()
+    contents = KeptContents()
     layers: list[LayerFiles] = []
     for blob in blobs:
         try:

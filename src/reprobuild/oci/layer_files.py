@@ -23,7 +23,7 @@ Keep = Callable[[str, int], bool]
 """Whether a file's content is wanted too, by its path without a leading slash and its size in bytes."""
 
 
-class Contents(dict[str, bytes]):
+class KeptContents(dict[str, bytes]):
     """The content of some files, by hash."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class LayerFiles:
 def read_layer(
     stream: Readable | None,
     keep: Keep,
-    contents: Contents,
+    contents: KeptContents,
     seen: Callable[[bytes], object] | None = None,
     *,
     flat: bool = False,
@@ -160,7 +160,7 @@ def _read_entry(
     entry: Entry,
     layer: LayerFiles,
     keep: Keep,
-    contents: Contents,
+    contents: KeptContents,
 ) -> None:
     path, mode, more = entry.path, entry.mode, entry.attributes
     owner = f"{entry.uid}:{entry.gid}"

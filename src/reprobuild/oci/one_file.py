@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .file_tree import layer_of
-from .layer_files import Contents, LayerFiles, read_layer
+from .layer_files import KeptContents, LayerFiles, read_layer
 from .tar_fields import LayerRefused
 from .tar_reader import Readable
 
@@ -19,7 +19,7 @@ def file_of_layers(blobs: Iterable[Path], path: str) -> bytes | None:
     other bytes, or is no layer, and `OSError`.
     """
     for blob in blobs:
-        contents = Contents()
+        contents = KeptContents()
         with blob.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != blob.name:
                 raise LayerRefused(f"sha256:{blob.name}: its content has another hash")
@@ -37,7 +37,7 @@ def file_of_tar(tar: Readable, name: str) -> bytes | None:
 
     Raises `LayerRefused`.
     """
-    contents = Contents()
+    contents = KeptContents()
     found = read_layer(tar, lambda each, _: each == name, contents, flat=True).entries.get(name)
     return contents.get(found.content) if found is not None and found.kind == "file" else None
 
