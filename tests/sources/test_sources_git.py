@@ -11,7 +11,7 @@ import pytest
 
 from reprobuild.errors import FetchError, ReprobuildError, ResolveError
 from reprobuild.sources.git import Found, read_commit, resolve_ref, tracked
-from reprobuild.sources.tree import Entry, pack
+from reprobuild.sources.tree import TreeEntry, pack
 from support.git_server import GitServer, commit, git, git_server, repository
 
 FILES = {"pyproject.toml": "[project]\nname = 'a'\n", "src/a/__init__.py": ""}
@@ -35,7 +35,7 @@ def work(tmp_path: Path) -> Path:
     return folder
 
 
-def names(entries: list[Entry]) -> list[str]:
+def names(entries: list[TreeEntry]) -> list[str]:
     return sorted(entry.path.decode() for entry in entries)
 
 
@@ -168,7 +168,11 @@ def test_a_folder_within_that_leads_outside(tmp_path: Path) -> None:
 
 
 def test_the_archive_is_of_the_files_alone() -> None:
-    entries = [Entry(b"b", "file", b"2"), Entry(b"a/x", "executable", b"1"), Entry(b"l", "link", b"a/x")]
+    entries = [
+        TreeEntry(b"b", "file", b"2"),
+        TreeEntry(b"a/x", "executable", b"1"),
+        TreeEntry(b"l", "link", b"a/x"),
+    ]
     assert pack(entries, "a") == pack(list(reversed(entries)), "a")
     # By the documented rule: a change here needs another lock format.
     digest = "e91c8580e9bbdae7fdb729d219d54202a97b045f20cb8aaafccff4495246b146"
@@ -178,12 +182,12 @@ def test_the_archive_is_of_the_files_alone() -> None:
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
-        (Entry(b"l", "link", b"../../etc/passwd"), "the link l leads outside it"),
-        (Entry(b"l", "link", b"/etc/passwd"), "the link l leads outside it"),
-        (Entry(b"../x", "file", b""), "a path outside it"),
-        (Entry(b"\xff", "file", b""), "is not UTF-8"),
+        (TreeEntry(b"l", "link", b"../../etc/passwd"), "the link l leads outside it"),
+        (TreeEntry(b"l", "link", b"/etc/passwd"), "the link l leads outside it"),
+        (TreeEntry(b"../x", "file", b""), "a path outside it"),
+        (TreeEntry(b"\xff", "file", b""), "is not UTF-8"),
     ],
 )
-def test_what_a_tree_must_not_have(entry: Entry, says: str) -> None:
+def test_what_a_tree_must_not_have(entry: TreeEntry, says: str) -> None:
     with pytest.raises(ReprobuildError, match=says):
         pack([entry], "a")

@@ -18,7 +18,7 @@ from ..errors import FetchError, ResolveError
 from ..host.home import open_regular
 from ..host.process import OUTPUT_LIMIT, Completed, ProcessTimeout, require, run
 from ..net.scrubbing import scrub, without_credentials
-from .tree import MOST_BYTES, MOST_FILES, Entry
+from .tree import MOST_BYTES, MOST_FILES, TreeEntry
 
 _SECONDS = 900.0
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -83,7 +83,7 @@ def resolve_ref(url: str, ref: str) -> Found:
     )
 
 
-def read_commit(url: str, commit: str, ref: str, folder: Path) -> list[Entry]:
+def read_commit(url: str, commit: str, ref: str, folder: Path) -> list[TreeEntry]:
     """Return the files of a commit, those of its submodules too; ``folder`` is an empty one to work in.
 
     ``ref`` is where it was found, by which older servers give it. Raises `FetchError` where the server no
@@ -92,7 +92,7 @@ def read_commit(url: str, commit: str, ref: str, folder: Path) -> list[Entry]:
     return list(_read(url, commit, ref, folder, ()))
 
 
-def _read(url: str, commit: str, ref: str, folder: Path, above: tuple[bytes, ...]) -> Iterator[Entry]:
+def _read(url: str, commit: str, ref: str, folder: Path, above: tuple[bytes, ...]) -> Iterator[TreeEntry]:
     """Give the files of a commit; ``above`` are the paths of the submodules that it is in."""
     depth, below = len(above), b"".join(path + b"/" for path in above)
     if depth > _DEEPEST:
@@ -120,7 +120,7 @@ def _read(url: str, commit: str, ref: str, folder: Path, above: tuple[bytes, ...
     contents = _checked(["cat-file", "--batch"], repository, url, stdin=names.encode(), limit=2 * MOST_BYTES)
     for (mode, _, path), content in zip(blobs, _contents(contents.stdout), strict=True):
         kind_of = {b"120000": "link", b"100755": "executable"}.get(mode, "file")
-        yield Entry(below + path, kind_of, content)  # type: ignore[arg-type]
+        yield TreeEntry(below + path, kind_of, content)  # type: ignore[arg-type]
     if modules:
         addresses = _module_addresses(url, commit, repository)
         for path, inner in sorted(modules.items()):
@@ -218,7 +218,7 @@ def _module_address(text: str, parent: str) -> str:
     return text
 
 
-def tracked(folder: Path) -> list[Entry]:
+def tracked(folder: Path) -> list[TreeEntry]:
     """Return the files of a folder that git tracks, as they are on disk now, those of submodules too.
 
     Raises `ResolveError` where it is in no repository, or changes while it is read.
@@ -234,11 +234,11 @@ def tracked(folder: Path) -> list[Entry]:
         if not file.parent.resolve().is_relative_to(top):
             raise ResolveError(f"{shown}: {os.fsdecode(path)} is in a folder that leads outside it")
         if file.is_symlink():
-            found.append(Entry(path, "link", os.fsencode(file.readlink())))
+            found.append(TreeEntry(path, "link", os.fsencode(file.readlink())))
         else:
             with open_regular(file) as opened:
                 content = opened.read(MOST_BYTES + 1)
-            found.append(Entry(path, "executable" if file.stat().st_mode & 0o100 else "file", content))
+            found.append(TreeEntry(path, "executable" if file.stat().st_mode & 0o100 else "file", content))
     if _listing(folder, shown) != before:
         raise ResolveError(
             f"{shown}: changed while it was read", hint="wait until nothing writes to it, and try again"

@@ -35,7 +35,7 @@ _MODES = {"file": 0o644, "executable": 0o755, "link": 0o777}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """A file of a tree."""
 
     path: bytes
@@ -54,7 +54,7 @@ class Tree:
     """Bytes."""
 
 
-def pack(entries: Iterable[Entry], of: str) -> bytes:
+def pack(entries: Iterable[TreeEntry], of: str) -> bytes:
     """Return the archive of a tree; ``of`` names it in messages.
 
     Raises `BuildError` for a tree without files, or with a path that is not UTF-8, that leaves it, or that is
@@ -101,7 +101,7 @@ def _name(path: bytes, of: str) -> str:
     return name
 
 
-def _target(entry: Entry, name: str, of: str) -> str:
+def _target(entry: TreeEntry, name: str, of: str) -> str:
     target = _decoded(entry.content, name, of)
     reached = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
     if target.startswith("/") or reached.split("/")[0] == ".." or "\0" in target:
