@@ -130,7 +130,7 @@ def test_addresses_as_pip_takes_them(write: Write, tmp_path: Path) -> None:
         "clip @ git+https://h.example/c.git\n"
         "-e ./libs/x[more]\n"
         "https://h.example/w/gradio-4.37.2%2Bcustom.20-py3-none-any.whl ; python_version > '3'\n"
-        "https://h.example/w/later-1-py3-none-any.whl ; python_version > '4'\n"
+        "https://h.example/w/later-1-py3-none-any.whl; python_version > '4'\n"
         "https://h.example/w/old_name-1.0.tar.gz#sha256=" + "a" * 64 + "\ntorch==2.4.1+cpu\n",
     )
     assert [f"{r.name} {r.url}" for r in read_import(file).requirements if r.url] == [

@@ -44,7 +44,7 @@ def requirement_at(text: str, place: str, folder: Path) -> Requirement:
 
     A folder becomes a ``file:`` address; it is relative to ``folder``. Raises `RequestError`.
     """
-    address, _, marker = (part.strip() for part in re.sub(r"\s+;\s*", " ; ", text).partition(" ; "))
+    address, _, marker = (part.strip() for part in re.sub(r"\s+;\s*|;\s+", " ; ", text).partition(" ; "))
     if address.startswith("file:"):
         path = urlsplit(address).path or address.removeprefix("file:")
         return _local(unquote(path), marker, place, folder)
