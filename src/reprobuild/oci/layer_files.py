@@ -101,7 +101,8 @@ def read_layer(
         _read_entry(reader, entry, layer, keep, contents)
     for path in marks:
         folders.enter(path, flat=flat)
-        _mark(path, layer)
+        if (hidden := _mark(path, layer)) is not None:
+            folders.hide(hidden)
     return layer
 
 
@@ -126,12 +127,18 @@ class _Folders:
                 raise LayerRefused(f"{folder!r} is not a folder, but has files in it")
             self._good.add(folder)
 
+    def hide(self, path: str) -> None:
+        """Take a path that is hidden: unpacked, it is a node where this layer has no folder of that name."""
+        if path not in self._good:
+            self._others.add(path)
+
     def hold(self, entry: Entry, *, flat: bool) -> list[str]:
         """Take an entry; return what was in the folder in whose place it is. Raises `LayerRefused`."""
         self.enter(entry.path, flat=flat)
         self._index.add(entry.path)
         if entry.kind == "dir":
             self._others.discard(entry.path)
+            self._good.add(entry.path)
             return []
         if entry.path:
             self._others.add(entry.path)
@@ -143,16 +150,17 @@ class _Folders:
         return gone
 
 
-def _mark(path: str, layer: LayerFiles) -> None:
-    """Note what an entry hides of the layers below."""
+def _mark(path: str, layer: LayerFiles) -> str | None:
+    """Note what an entry hides of the layers below; return the path, None where that is all in a folder."""
     folder, _, base = path.rpartition("/")
     if base == _OPAQUE:
         layer.emptied.append(folder)
-        return
+        return None
     name = base.removeprefix(_HIDES)
     if name in ("", ".", ".."):
         raise LayerRefused(f"{path!r} removes nothing that has a name")
     layer.gone.append(posixpath.join(folder, name))
+    return layer.gone[-1]
 
 
 def _read_entry(
