@@ -108,7 +108,9 @@ def the_same_tree(bench: Bench, site: Site, name: str) -> None:
     found = json.loads(out)
     assert found["differences"] == []
     assert len({image["tree"] for image in found["images"]}) == 1
-    assert ("/etc/resolv.conf" in err) == ("etc/resolv.conf" in found["not_read"]) == (site.kind == "docker")
+    # Docker 20.10 keeps its layers on this disk; in a container of the other Docker some paths are its own.
+    hidden = site.kind == "docker" and site.keeps_time
+    assert ("/etc/resolv.conf" in err) == ("etc/resolv.conf" in found["not_read"]) == hidden
 
 
 def test_a_second_build_gives_the_same_digest_where_it_can(
