@@ -99,7 +99,7 @@ def test_a_python_with_a_prefix_of_its_own() -> None:
 
 
 def test_an_image_without_a_python_that_can_be_told() -> None:
-    with pytest.raises(ImageError, match="x: /opt/venv/bin/python3 does not tell which Python it is"):
+    with pytest.raises(ImageError, match="x: /opt/venv/bin/python3 does not say which Python it is"):
         read_image(image("opt/venv/bin/python3"), "x")
     loop = Entry(path="usr/bin/python3", kind=LINK, target="python3")
     with pytest.raises(ImageError, match="x: no python3 is on its PATH"):

@@ -90,7 +90,7 @@ def test_a_folder_is_locked_by_what_git_tracks(resolve: Resolve) -> None:
     assert resolve(text) == {"tool": "1.0"}
     _, source = source_of(resolve)
     assert (source.kind, source.url) == ("directory", "../libs/x")
-    assert any("it is not editable there" in note for note in resolve.notes)
+    assert any("not an editable install" in note for note in resolve.notes)
     lock = locked(resolve, text)
     check_folders(lock, "x")
     Path("libs/x/backend.py").write_text(backend("tool", "2.0"))

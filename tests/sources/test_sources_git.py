@@ -133,7 +133,7 @@ def test_a_folder_is_what_git_tracks_as_it_is_now(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_no_repository(tmp_path: Path) -> None:
-    with pytest.raises(ResolveError, match="git cannot tell which files belong to it") as caught:
+    with pytest.raises(ResolveError, match="git does not know which files belong to it") as caught:
         tracked(tmp_path)
     assert "git add" in caught.value.hint
 

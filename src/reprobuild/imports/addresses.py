@@ -81,7 +81,7 @@ def _of_filename(name: str, address: str, place: str) -> str:
         return parse_sdist_filename(name)[0]
     except InvalidSdistFilename:
         raise RequestError(
-            f"{place}: {address!r} does not tell which package it is",
+            f"{place}: {address!r} does not name a package",
             hint=f"write NAME @ {address}",
         ) from None
 

@@ -117,7 +117,7 @@ def _sourced(
         extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
         where = located(f"{requirement.name}{extras}", place, spot, file.parent)
         if where is None:
-            raise RequestError(f"{spot}: names no git, url, path, index or workspace")
+            raise RequestError(f"{spot}: expected git, url, path, index or workspace")
         where.marker = requirement.marker
         return where
     return requirement

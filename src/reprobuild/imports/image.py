@@ -127,7 +127,7 @@ def _python(files: Content, path: str) -> _Python:
     else:
         raise ImageError(f"{files.name}: no python3 is on its PATH", hint="name an image that has one")
     raise ImageError(
-        f"{files.name}: /{real} does not tell which Python it is",
+        f"{files.name}: /{real} does not say which Python it is",
         hint="have it write a requirements.txt (python3 -m pip freeze), and give that to --from",
     )
 

@@ -99,7 +99,7 @@ class WheelLayer:
                     raise BuildError(
                         f"{package}: {info.filename} is not what the wheel's own RECORD says: its SHA-256 is "
                         f"{digest}, not {recorded}",
-                        hint="ask for another version of the package, or tell its makers",
+                        hint="ask for another version of the package, or report it to its maintainers",
                     )
 
     def _to_compile(self, path: str) -> bool:

@@ -50,13 +50,13 @@ class Direct:
         except ValueError as error:
             raise ValueError(f"it is not an address: {error}") from None
         if parts.scheme not in ("https", "http", *_SCHEMES):
-            raise ValueError("it is no address that starts with https:, http: or git+https:")
+            raise ValueError("expected an address that starts with https:, http: or git+https:")
         if not host:
-            raise ValueError("it names no host")
+            raise ValueError("it has no host")
         if login[1] is not None or (login[0] is not None and parts.scheme != "git+ssh"):
-            raise ValueError("it holds a user name or password, which everybody who gets the lock could read")
+            raise ValueError("it contains a user name or password, which everybody with the lock could read")
         if parts.query:
-            raise ValueError("it has a query (what follows the ?), of which nobody knows what it holds")
+            raise ValueError("it has a query (the part after ?), which may hold a secret")
         fragment = _fragment(parts.fragment, "sha256", "subdirectory")
         if parts.scheme in _SCHEMES:
             return cls._git(parts, _inside(fragment.get("subdirectory", "")))
@@ -84,16 +84,16 @@ class Direct:
         try:
             parse_wheel_filename(name)
         except InvalidWheelFilename:
-            raise ValueError("it ends in no name of a wheel or of a source archive") from None
+            raise ValueError("its last part is not the file name of a wheel or a source archive") from None
         return cls(kind="wheel", url=bare, sha256=sha256)
 
     @classmethod
     def _folder(cls, text: str) -> Direct:
         path, _, fragment = text.partition("#")
         if path.startswith("/"):
-            raise ValueError("a folder is named by its path from the request's own file, like ../libs/x")
+            raise ValueError("write a folder as a path relative to the request file, like ../libs/x")
         if not _PATH.fullmatch(path):
-            raise ValueError("the path of a folder has letters, digits and ._+~%/- alone")
+            raise ValueError("the path of a folder may contain only letters, digits and ._+~%/-")
         under = _inside(_fragment(fragment, "subdirectory").get("subdirectory", ""))
         return cls(kind="folder", url=path.rstrip("/") or ".", subdirectory=under)
 

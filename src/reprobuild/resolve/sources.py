@@ -345,7 +345,7 @@ class SourcePackages:
             raise BuildError(
                 f"{name} {version}: the metadata of the wheel that its build made are those of "
                 f"{' '.join(filter(None, own)) or 'nothing'}",
-                hint="ask for another version of the package, or tell its makers",
+                hint="ask for another version of the package, or report it to its maintainers",
             )
         return text
 

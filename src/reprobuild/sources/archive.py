@@ -54,7 +54,7 @@ def build_system(file: Path, filename: str, *, subdirectory: str = "") -> BuildS
         reason = str(error) or type(error).__name__
         raise BuildError(
             f"{filename}: the source archive cannot be used: {reason}",
-            hint="ask for another version of the package, or tell its makers",
+            hint="ask for another version of the package, or report it to its maintainers",
         ) from None
     if text is None:
         return BuildSystem()

@@ -45,7 +45,7 @@ def locate(
             tree = _folder_tree(direct.url, host)
             if before is None:
                 notes.append(
-                    f"{name}: a wheel of {direct.url} as it is now is in the image; it is not editable there"
+                    f"{name}: the image gets a wheel of {direct.url} as it is now, not an editable install"
                 )
             return SourceArchive(
                 kind="directory",

@@ -91,7 +91,7 @@ def advice(said: str, name: str, python: str) -> str:
     elif module is not None:
         package = _MODULES.get(module[1], module[1].lower().replace("_", "-"))
         hints.append(
-            f"its build imports {module[1]}, which it does not ask for: add to the request: "
+            f"its build imports {module[1]} without declaring it; add to the request: "
             f'[build.{name}] requires = ["{package}"]'
         )
     if _NETWORK.search(said):

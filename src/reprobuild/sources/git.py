@@ -162,7 +162,7 @@ def _fetch(url: str, commit: str, ref: str, repository: Path) -> None:
             raise _unreached(without_credentials(url), done, FetchError)
     assert said is not None
     raise FetchError(
-        f"{without_credentials(url)}: the commit {commit} is not there (any more): {_last(said)}",
+        f"{without_credentials(url)}: the commit {commit} was not found: {_last(said)}",
         hint="if its history was rewritten, name another commit, and lock again with --upgrade",
     )
 
@@ -251,7 +251,7 @@ def _listing(folder: Path, shown: str) -> list[tuple[bytes, tuple[int, ...]]]:
     done = _git(["-C", str(folder), "ls-files", "-z", "--cached", "--recurse-submodules", "--", "."])
     if done.returncode != 0:
         raise ResolveError(
-            f"{shown}: git cannot tell which files belong to it: {_last(done)}",
+            f"{shown}: git does not know which files belong to it: {_last(done)}",
             hint="a folder is locked by the files that git tracks: git init && git add .",
         )
     found: list[tuple[bytes, tuple[int, ...]]] = []

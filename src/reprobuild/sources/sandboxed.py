@@ -230,7 +230,7 @@ _STEPS = {
 
 
 def _failure(recipe: Recipe, root: BuildRoot, step: str, stderr: bytes) -> BuildFailedError:
-    said = process.tail(stderr, 15) or "the build ended without a word"
+    said = process.tail(stderr, 15) or "the build printed nothing"
     message = f"{recipe.title}: {_STEPS.get(step, _STEPS['backend'])}:\n{said}"
     whole = stderr.decode("utf-8", "replace")
     return BuildFailedError(message, hint=advice(whole, recipe.name, root.python), said=whole[-_KEPT:])
