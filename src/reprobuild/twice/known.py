@@ -27,38 +27,25 @@ _NONE = Remedy(
     _DOCUMENTED,
 )
 
-_ATOMIC = (
-    *(
-        "index_put",
-        "_index_put_impl",
-        "index_add",
-        "index_copy",
-        "put",
-        "scatter_add",
-        "scatter_reduce",
-        "scatter",
-    ),
-    *("gather", "index_select", "repeat_interleave", "embedding_dense_backward", "embedding_bag"),
-    *("_embedding_bag", "bincount", "cumsum", "convolution", "convolution_backward", "cudnn_convolution"),
-    *("mm", "bmm", "addmm", "baddbmm", "upsample_bilinear2d_backward", "upsample_linear1d_backward"),
+# By their names below autograd: what a class or function of the documentation (that of PyTorch 2.13) calls.
+_WITH_FLAG = (
+    *("convolution", "convolution_backward", "cudnn_convolution", "_convolution", "slow_conv_transpose2d"),
     *("replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward"),
-    *("reflection_pad1d_backward", "index_reduce", "index_add_", "histc", "kthvalue", "median"),
+    *("index_put", "_index_put_impl", "index_add", "index_copy", "index_select_backward"),
+    *("scatter", "scatter_add", "scatter_reduce", "gather_backward"),
+    *("bmm", "repeat_interleave", "max_pool3d_with_indices_backward"),
 )
 _WITHOUT = (
     *("avg_pool3d_backward", "_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward"),
-    *("max_pool3d_with_indices_backward", "adaptive_max_pool2d_backward", "fractional_max_pool2d_backward"),
-    *("fractional_max_pool3d_backward", "max_unpool2d", "max_unpool3d", "nll_loss2d_forward"),
-    *("upsample_trilinear3d_backward", "upsample_bicubic2d_backward", "reflection_pad2d_backward"),
-    *(
-        "reflection_pad3d_backward",
-        "_embedding_bag_dense_backward",
-        "_ctc_loss_backward",
-        "grid_sampler_2d_backward",
-    ),
-    *("grid_sampler_3d_backward", "adaptive_avg_pool2d_backward", "put_"),
+    *("adaptive_max_pool2d_backward", "fractional_max_pool2d_backward", "fractional_max_pool3d_backward"),
+    *("max_unpool2d", "max_unpool3d", "nll_loss2d_forward", "_ctc_loss_backward"),
+    *("upsample_linear1d_backward", "upsample_bilinear2d_backward", "upsample_bicubic2d_backward"),
+    *("upsample_trilinear3d_backward", "_embedding_bag_dense_backward"),
+    *("reflection_pad1d_backward", "reflection_pad2d_backward", "reflection_pad3d_backward"),
+    *("put", "histc", "bincount", "median", "cumsum", "grid_sampler_2d_backward", "grid_sampler_3d_backward"),
 )
 
-OPERATIONS: dict[str, Remedy] = {**dict.fromkeys(_ATOMIC, _FLAG), **dict.fromkeys(_WITHOUT, _NONE)}
+OPERATIONS: dict[str, Remedy] = {**dict.fromkeys(_WITH_FLAG, _FLAG), **dict.fromkeys(_WITHOUT, _NONE)}
 
 COLLECTIVE = Remedy(
     "a collective adds the ranks' values in an order that depends on its algorithm and on who comes first",
