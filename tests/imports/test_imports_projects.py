@@ -201,13 +201,13 @@ def test_the_sources_of_uv(write: Write) -> None:
     [
         ("a = {index = 'none'}", "no index is called 'none'"),
         ("a = {workspace = true}", "no pyproject.toml above has a workspace"),
-        ("a = {}", "names no git, url, path, index or workspace"),
+        ("a = {}", "expected git, url, path, index or workspace"),
         ("a = 3", "expected a table"),
         ("a = {git = 3}", "expected text"),
         ("a = {git = 'x y'}", "is not a requirement"),
         ("a = {path = 'none'}", "no such folder"),
         ("a = {git = 'ext::sh -c x'}", "is not a requirement"),
-        ("a = {git = 'file:///etc'}", "it is no address that starts with"),
+        ("a = {git = 'file:///etc'}", "expected an address that starts with"),
         ("a = [{index = 'x', marker = '('}]", "marker"),
     ],
 )

@@ -97,14 +97,14 @@ def test_the_default_name(cuda: str, python: str, name: str) -> None:
         (
             "packages = ['a @ https://packages.example.org/a.whl']",
             "packages[0]",
-            "it ends in no name of a wheel",
+            "its last part is not the file name of a wheel",
         ),
         (
             "packages = ['a @ https://u:secret@packages.example.org/a-1-py3-none-any.whl']",
             "packages[0]",
-            "it holds a user name",
+            "it contains a user name",
         ),
-        ("packages = ['a @ /etc']", "packages[0]", "a folder is named by its path from"),
+        ("packages = ['a @ /etc']", "packages[0]", "write a folder as a path relative to"),
         ('loosened = ["a\\nb"]', "loosened[0]", "expected one line of text"),
         ("packages = ['Torch<3']", "packages[0]", "torch has a key of its own"),
         ("apt = {}", "apt", "a list"),

@@ -78,7 +78,7 @@ def test_an_earlier_commit_is_read_as_it_was(server: GitServer, work: Path) -> N
 
 def test_a_commit_that_is_gone(server: GitServer, work: Path) -> None:
     repository(server.root / "a", FILES)
-    with pytest.raises(FetchError, match="the commit 0123456789abcdef0123456789abcdef01234567 is not there"):
+    with pytest.raises(FetchError, match="the commit 0123456789abcdef0123456789abcdef01234567 was not found"):
         read_commit(f"{server.url}/a/.git", "0123456789abcdef0123456789abcdef01234567", "main", work)
 
 
