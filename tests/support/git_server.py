@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from conftest import needs
+
 _WHO = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
 
 
 def git(folder: Path, *words: str) -> str:
     """Run git in a folder and return what it says."""
+    needs("git")
     env = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_AUTHOR_DATE": "2024-01-01T00:00:00Z"}
     env["GIT_COMMITTER_DATE"] = env["GIT_AUTHOR_DATE"]
     done = subprocess.run(
