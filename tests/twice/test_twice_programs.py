@@ -68,6 +68,12 @@ def test_hooks_that_are_taken_away_are_told(tmp_path: Path) -> None:
     assert any("took the recorder's hooks away" in note for note in notes(found))
 
 
+def test_what_cannot_be_read_is_told_and_nothing_is_promised_of_it(tmp_path: Path) -> None:
+    found = compared(python(), [str(PROGRAMS / "clean.py"), "unreadable"], tmp_path)
+    assert verdict_line(found).startswith("repeats as far as it was recorded")
+    assert "not recorded: tensors of type Odd" in notes(found)
+
+
 def test_a_trace_can_be_left_out(tmp_path: Path) -> None:
     how = HowToRun(trace=False)
     found = compared(python(), [str(PROGRAMS / "causes.py"), "clock_feature"], tmp_path, how=how)

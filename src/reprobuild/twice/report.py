@@ -27,6 +27,8 @@ def verdict_line(found: Comparison) -> str:
     what = counted(found)
     match verdict(found):
         case "repeats":
+            if _missing(found):
+                return f"repeats as far as it was recorded ({what}); the notes say what was not"
             return f"repeats bit for bit ({what})"
         case "unfinished":
             return f"{status_text(found.runs[0].status)} in each run; until then it repeats ({what})"
@@ -187,22 +189,22 @@ def notes(found: Comparison) -> list[str]:
         result.append(
             "no optimizer of torch took a step; what models gave without gradients was compared, and the ends"
         )
-    if any(stream.hooks is False for run in found.runs for stream in run.streams):
-        result.append("the program took the recorder's hooks away, so steps may be missing")
-    if any(stream.cut for run in found.runs for stream in run.streams):
-        result.append("the program took more steps than are recorded; what came later was not compared")
-    missing = {
-        part.name
-        for run in found.runs
-        for stream in run.streams
-        for moment in stream.moments
-        for part in moment.parts
-        if part.name.startswith("not recorded")
-    }
-    result += sorted(missing)
+    result += _missing(found)
     if found.parting is None:
         result += _quiet_generators(found)
     return result
+
+
+def _missing(found: Comparison) -> list[str]:
+    """Say what of the program was not recorded, so that nothing is known of it."""
+    streams = [stream for run in found.runs for stream in run.streams]
+    result = []
+    if any(stream.hooks is False for stream in streams):
+        result.append("the program took the recorder's hooks away, so steps may be missing")
+    if any(stream.cut for stream in streams):
+        result.append("the program took more steps than are recorded; what came later was not compared")
+    parts = (part for stream in streams for moment in stream.moments for part in moment.parts)
+    return result + sorted({part.name for part in parts if part.name.startswith("not recorded")})
 
 
 def _quiet_generators(found: Comparison) -> list[str]:

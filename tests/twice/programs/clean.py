@@ -159,5 +159,19 @@ def hooks_taken_away():
     steps(model, lambda m: m(torch.ones(1, 2)).sum(), 1)
 
 
+class Odd(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func in (torch.Tensor.cpu, torch.Tensor.contiguous, torch.Tensor.detach):
+            raise RuntimeError("it does not say")
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def unreadable():
+    torch.manual_seed(0)
+    nn.Identity()(torch.ones(2).as_subclass(Odd))
+    steps(nn.Linear(2, 2), lambda m: m(torch.ones(1, 2)).sum(), 1)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()

@@ -19,6 +19,10 @@ _THREADED = 4 << 20
 """Bytes from which a group is worth several threads; hashlib lets go of the interpreter's lock."""
 
 
+unread: set[str] = set()
+"""Types of tensors whose bytes could not be read, which therefore counted as equal."""
+
+
 class Unreadable(Exception):  # noqa: N818 -- says what, not that something failed
     """A tensor whose bytes cannot be read: of a type that is not known here."""
 
@@ -58,6 +62,7 @@ def of_tensor(torch: Any, value: Any) -> bytes:
         dense = plain(torch, value)
         found.update(raw(dense))
     except Unreadable as error:
+        unread.add(str(error)[:100])
         found.update(f"unreadable {error}".encode())
     return found.digest()
 

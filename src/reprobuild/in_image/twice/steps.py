@@ -51,6 +51,7 @@ class Recorder:
         self._optimizers: list[int] = []
         self._told: dict[str, list[str]] = {}
         self._parameters: dict[int, tuple[tuple[int, ...], list[str]]] = {}
+        self._unread: set[str] = set()
         self._spent = 0.0
         self._last = time.perf_counter()
         self.between: list[Callable[[int], object]] = []
@@ -199,6 +200,11 @@ class Recorder:
             self.ordinal += 1
             return
         parts, self._parts = self._parts, []
+        parts += [
+            [f"not recorded: tensors of type {kind}", "", ""]
+            for kind in sorted(digests.unread - self._unread)
+        ]
+        self._unread |= digests.unread
         if len(parts) >= MOST_PARTS:
             parts = [*parts, ["more", self._folded.hexdigest()[:32], ""]]
             self._folded = hashlib.sha256()
