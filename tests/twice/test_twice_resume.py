@@ -13,7 +13,7 @@ from support.twice import PROGRAMS, recorded, scratch_below
 
 LOST = {
     "nothing": (),
-    "optimizer": ("optimizer state", "optimizer settings"),
+    "optimizer": ("optimizer state",),  # at the stop its rate is still the first
     "scheduler": ("optimizer settings",),
     "torch": ("the place in the data", "the random generator of torch"),
     "python": ("the random generator of python",),
