@@ -1,6 +1,7 @@
 """Small programs that do not repeat, each for one reason; the line that is the reason ends in ``# cause``.
 
-``python causes.py NAME`` runs one. They train a little network on data that they make themselves.
+``python causes.py NAME`` runs one. They train a little network on data that they make themselves. Each leaves
+so many outcomes that two runs are not equal by chance: a dozen threads and not four, a split of thousands.
 """
 
 import datetime
@@ -98,8 +99,8 @@ def urandom_weights():
 
 
 def uuid_split():
-    inputs, labels = data()
-    first = uuid.uuid4().int % 16  # cause
+    inputs, labels = data(2**16)
+    first = uuid.uuid4().int % (2**16 - 16)  # cause
     train(network(), [(inputs[first : first + 16], labels[first : first + 16])] * 3)
 
 
@@ -116,21 +117,21 @@ class Item:
 
 def id_key():
     items = [Item(number) for number in range(32)]
-    order = sorted(range(32), key=lambda at: id(items[at]) // 4096 * 2654435761 % 65536)  # cause
+    order = sorted(range(32), key=lambda at: id(items[at]) ** 3 % 1_000_003)  # cause
     inputs, labels = data()
     train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
 
 
 def hash_key():
-    buckets = [hash(Item(number)) // 16 % 8 for number in range(8)]  # cause
+    buckets = [hash(Item(number)) % 1_000_003 / 1_000_003 for number in range(8)]  # cause
     inputs, labels = data(8)
     inputs[:, 0] = torch.tensor(buckets)
     train(network(), [(inputs, labels)] * 2)
 
 
 def set_order():
-    order = [item.number for item in {Item(number) for number in range(32)}]  # cause
-    inputs, labels = data()
+    order = [item.number for item in {Item(number) for number in range(256)}]  # cause
+    inputs, labels = data(256)
     train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
 
 
@@ -232,7 +233,7 @@ def thread_race():
         time.sleep(random.SystemRandom().random() / 16)
         total.mul_(0.9).add_(inputs[row])  # cause
 
-    threads = [threading.Thread(target=add, args=(row,)) for row in range(4)]
+    threads = [threading.Thread(target=add, args=(row,)) for row in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -260,8 +261,8 @@ def harmless_clock():
 def index_put():
     torch.use_deterministic_algorithms(False)
     generator = torch.Generator().manual_seed(3)
-    rows = torch.randint(0, 3, (400_000,), generator=generator)
-    values = torch.randn(400_000, generator=generator)
+    rows = torch.randint(0, 3, (4_000_000,), generator=generator)
+    values = torch.randn(4_000_000, generator=generator)
     model = network()
     for _ in range(3):
         sums = torch.zeros(8).index_put_((rows,), values, accumulate=True)  # cause
@@ -271,8 +272,8 @@ def index_put():
 def flag_off_half_way():
     torch.use_deterministic_algorithms(True)
     generator = torch.Generator().manual_seed(3)
-    rows = torch.randint(0, 3, (400_000,), generator=generator)
-    values = torch.randn(400_000, generator=generator)
+    rows = torch.randint(0, 3, (4_000_000,), generator=generator)
+    values = torch.randn(4_000_000, generator=generator)
     model = network()
     for step in range(4):
         if step == 2:
