@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import needs
-from reprobuild.engines.embedded import OciEngine
+from reprobuild.engines.embedded import OciEngine, RunOptions
 from reprobuild.errors import HostError, ImageError
 from reprobuild.host import process, sandbox
 from reprobuild.host.console import Console
@@ -45,8 +45,7 @@ def digest(home: Home) -> str:
 
 
 def run(engine: OciEngine, digest: str, *argv: str, **changes: Any) -> int:
-    settings: dict[str, Any] = {"env": {}, "binds": [], "network": False, "gpu": None, "workdir": None}
-    return engine.run(digest, argv, **{**settings, **changes})
+    return engine.run(digest, argv, RunOptions(**changes))
 
 
 def test_the_image_s_own_command(engine: OciEngine, digest: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from conftest import needs
 from reprobuild.engines import embedded
 from reprobuild.engines import gpu as gpu_module
-from reprobuild.engines.embedded import OciEngine
+from reprobuild.engines.embedded import OciEngine, RunOptions
 from reprobuild.engines.gpu import GpuAccess, gpu_access
 from reprobuild.errors import HostError
 from reprobuild.host.console import Console
@@ -277,9 +277,7 @@ def image(tmp_path: Path) -> tuple[OciEngine, str]:
 
 
 def shell(engine: OciEngine, digest: str, script: str, gpu: GpuAccess | None, **env: str) -> int:
-    return engine.run(
-        digest, ["bash", "-c", script], env=env, binds=[], network=False, gpu=gpu, workdir=None
-    )  # fmt: skip
+    return engine.run(digest, ["bash", "-c", script], RunOptions(env=env, gpu=gpu))
 
 
 @pytest.mark.core

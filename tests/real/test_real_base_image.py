@@ -16,7 +16,7 @@ import pytest
 
 from conftest import needs
 from reprobuild.engines.choice import choose
-from reprobuild.engines.embedded import OciEngine
+from reprobuild.engines.embedded import OciEngine, RunOptions
 from reprobuild.fetch.scheduler import fetch
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
@@ -73,11 +73,7 @@ class Bench:
         status = OciEngine(Host(self.home, CONSOLE)).run(
             digest,
             ["/bin/sh", "-c", line, "sh", *argv],
-            env={},
-            binds=[Bind(source=folder, destination="/out", writable=True)],
-            network=False,
-            gpu=None,
-            workdir=None,
+            RunOptions(binds=[Bind(source=folder, destination="/out", writable=True)]),
         )
         said = (folder / "said").read_text()
         assert status == 0, said

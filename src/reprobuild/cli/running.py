@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ..engines.embedded import OciEngine
+from ..engines.embedded import OciEngine, RunOptions
 from ..engines.gpu import gpu_access
 from ..errors import HostError
 from ..host.console import Console
@@ -77,28 +77,28 @@ def settings(
     pids_limit: str | None,
     no_network: bool,
     gpu: Gpu,
-) -> dict[str, Any]:
-    """Return what an engine's ``run`` takes of these options. Raises UsageError and `HostError`."""
+) -> RunOptions:
+    """Return what these options mean. Raises UsageError and `HostError`."""
     who = "0:0" if user is None else _user(user, console)
     certificates = None if no_network else _certificates()
     access = gpu_access() if gpu != "off" else "switched off"
     if gpu == "require" and isinstance(access, str):
         raise HostError(f"--gpu require: {access}", hint="leave --gpu out to run on the CPU")
-    return {
-        "env": {
+    return RunOptions(
+        env={
             **(dict.fromkeys(_CERTIFICATES, certificates.destination) if certificates else {}),
             **{name: value for text in env for name, value in _variable(text).items()},
         },
-        "binds": [*([certificates] if certificates else []), *(_bind(text) for text in volume)],
-        "network": not no_network,
-        "gpu": None if isinstance(access, str) else access,
-        "workdir": workdir,
-        "user": who,
-        "limits": Limits(
+        binds=[*([certificates] if certificates else []), *(_bind(text) for text in volume)],
+        network=not no_network,
+        gpu=None if isinstance(access, str) else access,
+        workdir=workdir,
+        user=who,
+        limits=Limits(
             memory=None if memory is None else size(memory, "--memory"),
             processes=None if pids_limit is None else number(pids_limit, "--pids-limit"),
         ),
-    }
+    )
 
 
 def own_command(command: tuple[str, ...], name: str) -> tuple[str, ...]:
@@ -142,7 +142,7 @@ def run(
     command = own_command(command, "run")
     if tty and not (os.isatty(0) and os.isatty(1)):
         raise click.UsageError("-t: standard input and output are not a terminal; leave -t out")
-    status = OciEngine(host).run(image, command, **settings(host.console, **options))
+    status = OciEngine(host).run(image, command, settings(host.console, **options))
     return status if status >= 0 else 128 - status
 
 

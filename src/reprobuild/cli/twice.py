@@ -107,11 +107,9 @@ def twice(
 ) -> None:
     """Run a program twice and say whether it repeats.
 
-    Each run is in a fresh container and writes into its own view of the bound folders, which stay as
-    they are.
-    Compared are the steps of every optimizer, exit status, output and files, bit for bit. Where the runs
-    part, two
-    more with a trace look for the first operation. Exit status 16 unless it repeats.
+    Each run is in a fresh container and writes into its own view of the bound folders, which stay as they
+    are. Compared are the steps of every optimizer, exit status, output and files, bit for bit. Where the
+    runs part, two more with a trace look for the first operation. Exit status 16 unless it repeats.
 
     \b
     reprobuild twice -v $PWD:/work -w /work reprobuild/torch:2.4.1-cu121-py311 -- python3 train.py
@@ -129,7 +127,7 @@ def twice(
     engine, chosen = OciEngine(host), settings(host.console, **options)
 
     def recorded(argv: tuple[str, ...]) -> RecordedRun:
-        return engine.recorded(image, argv, **chosen)
+        return engine.recorded(image, argv, chosen)
 
     def scratch() -> AbstractContextManager[Path]:
         return host.home.scratch("twice")

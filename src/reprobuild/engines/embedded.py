@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .. import assets
@@ -30,6 +30,24 @@ from .gpu import GpuAccess, gpu_access, gpu_missing
 from .protocols import EngineName, WriteContext, require_gpu
 from .recording import IN_CONTAINER, recorder_binds
 from .users import user_of
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunOptions:
+    """What a command in an image gets of this machine: by default no folder, no network, no GPU."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Beside the image's own, which they override."""
+    binds: Sequence[sandbox.Bind] = ()
+    network: bool = False
+    """Whether it has the host's network."""
+    gpu: GpuAccess | None = None
+    workdir: str | None = None
+    """In place of the image's own."""
+    user: str = "0:0"
+    """UID[:GID] or the names that the image has for them; HOME is that user's, where nothing sets it."""
+    limits: Limits | None = None
+    """By default the machine's memory, and as many processes as `default_processes` says."""
 
 
 class OciEngine:
@@ -62,32 +80,17 @@ class OciEngine:
         """Return what runs programs in an image for the self-test."""
         return OciRunner(self._host, self.images, digest)
 
-    def run(
-        self,
-        reference: str,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str],
-        binds: Sequence[sandbox.Bind],
-        network: bool,
-        gpu: GpuAccess | None,
-        workdir: str | None,
-        user: str = "0:0",
-        limits: Limits | None = None,
-    ) -> int:
+    def run(self, reference: str, argv: Sequence[str], options: RunOptions) -> int:
         """Run a command in the foreground, or the image's own when ``argv`` is empty; return its exit status.
 
         It gets the signals that this process gets, and the terminal, if standard input and output are one; a
-        negative status is a signal's. What it writes outside ``binds`` is lost afterwards. Without ``limits``
-        it may take the machine's memory, and as many processes as `default_processes` says. ``user`` is
-        UID[:GID] or the names that the image has for them; HOME is that user's, where nothing sets it.
+        negative status is a signal's. What it writes outside ``options.binds`` is lost afterwards.
         """
         image = self.images.find(reference)
-        task = self._task(image, argv, env=env, binds=binds, network=network, gpu=gpu, workdir=workdir)
-        task = replace(task, terminal=os.isatty(0) and os.isatty(1))
+        task = replace(self._task(image, argv, options), terminal=os.isatty(0) and os.isatty(1))
+        limits = _at_most(options.limits)
         with self._unpacked(image) as layers, self._host.home.scratch("run") as scratch:
-            task = _as_user(task, user, layers)
-            limits = _at_most(limits)
+            task = _as_user(task, options.user, layers)
             command = sandbox.prepare(scratch, layers, _with_init(task, layers), limits=limits)
             with guarded(limits, by_the_kernel=True) as guard:
                 # On a terminal the runtime must stay in the foreground; there, Ctrl-C goes through it.
@@ -98,40 +101,21 @@ class OciEngine:
                 sandbox.check_started(scratch, task)
             return status
 
-    def recorded(
-        self,
-        reference: str,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str],
-        binds: Sequence[sandbox.Bind],
-        network: bool,
-        gpu: GpuAccess | None,
-        workdir: str | None,
-        user: str = "0:0",
-        limits: Limits | None = None,
-    ) -> RecordedRun:
+    def recorded(self, reference: str, argv: Sequence[str], options: RunOptions) -> RecordedRun:
         """Return what runs a command as `run` does, under the recorder of ``twice``, its output kept.
 
-        Each run writes into a view of its own of the folders that ``binds`` let it write to.
+        Each run writes into a view of its own of the folders that ``options.binds`` let it write to.
         """
         image = self.images.find(reference)
-        own = [replace(bind, copied=True) if bind.writable else bind for bind in binds]
-        limits = _at_most(limits)
+        own = [replace(bind, copied=True) if bind.writable else bind for bind in options.binds]
+        limits = _at_most(options.limits)
 
         def run(folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:
             with self._unpacked(image) as layers:
                 recorder = recorder_binds(folder, layers)
-                task = self._task(
-                    image,
-                    argv,
-                    env={**env, **settings, "REPROBUILD_TWICE": IN_CONTAINER},
-                    binds=[*own, *recorder],
-                    network=network,
-                    gpu=gpu,
-                    workdir=workdir,
-                )
-                task = _as_user(task, user, layers)
+                env = {**options.env, **settings, "REPROBUILD_TWICE": IN_CONTAINER}
+                task = self._task(image, argv, replace(options, env=env, binds=[*own, *recorder]))
+                task = _as_user(task, options.user, layers)
                 command = sandbox.prepare(folder, layers, _with_init(task, layers), limits=limits)
                 status: int | None
                 with guarded(limits, by_the_kernel=True) as guard:
@@ -147,31 +131,21 @@ class OciEngine:
 
         return run
 
-    def _task(
-        self,
-        image: Image,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str],
-        binds: Sequence[sandbox.Bind],
-        network: bool,
-        gpu: GpuAccess | None,
-        workdir: str | None,
-    ) -> sandbox.Task:
+    def _task(self, image: Image, argv: Sequence[str], options: RunOptions) -> sandbox.Task:
         config = self.images.config(image.digest)["config"]
-        hosts = [Path(f"/etc/{name}") for name in ("resolv.conf", "hosts") if network]
+        hosts = [Path(f"/etc/{name}") for name in ("resolv.conf", "hosts") if options.network]
         task = sandbox.Task(
             argv=list(argv) or config["Cmd"],
-            env=_environment(config) | dict(env),
-            cwd=workdir or config["WorkingDir"],
+            env=_environment(config) | dict(options.env),
+            cwd=options.workdir or config["WorkingDir"],
             binds=[
                 *(sandbox.Bind(source=p.resolve(), destination=str(p)) for p in hosts if p.exists()),
-                *binds,
+                *options.binds,
             ],
             writable=True,
-            network="host" if network else "none",
+            network="host" if options.network else "none",
         )
-        return task if gpu is None else _with_gpu(task, gpu)
+        return task if options.gpu is None else _with_gpu(task, options.gpu)
 
     @contextmanager
     def _unpacked(self, image: Image) -> Iterator[list[Path]]:

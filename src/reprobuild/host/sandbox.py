@@ -23,11 +23,11 @@ from .limits import LARGEST_FILE, Limits, default_processes, guarded, of_steps
 _ROOT_MODE = 0o755
 RUNTIMES: tuple[str, ...] = ("crun", "runc")
 
-# $1 options of the overlay, $2 the runtime, $3 where it keeps its state; each folder of copies/ is one
-# that the
-# program writes over without changing it. crun refuses a host that has both
-# versions of control groups (containers/crun, "cgroups in hybrid mode"), and runc one where it may not make
-# any; neither needs one here, so both see none.
+# $1 options of the overlay, $2 the runtime, $3 where it keeps its state, $4 options of the runtime, $5 the
+# container's name, $6 further options of an ordinary user's overlays; each folder of copies/ is one that the
+# program writes over without changing it. crun refuses a host that has both versions of control groups
+# (containers/crun, "cgroups in hybrid mode"), and runc one where it may not make any; neither needs one here,
+# so both see none.
 _SETUP = """
 {
   LIBMOUNT_FORCE_MOUNT2=always mount -t overlay -o "$1" overlay rootfs &&
