@@ -311,6 +311,20 @@ base = ["pip"]
 """
 
 
+@pytest.mark.parametrize(
+    ("times", "groups", "reason"),
+    [(2, 40, "more than 100,000 lines"), (1, 200, "includes groups more than 50 deep")],
+)
+def test_groups_that_include_one_another_without_end(
+    write: Write, times: int, groups: int, reason: str
+) -> None:
+    inner = '{include-group = "g%d"}, ' * times
+    lines = [f"g{at} = [{inner % ((at + 1,) * times)} 'pip']" for at in range(groups)]
+    text = '[project]\nname = "x"\n[dependency-groups]\n' + "\n".join(lines) + f"\ng{groups} = ['pip']\n"
+    with pytest.raises(RequestError, match=f"dependency-groups: g0: {reason}"):
+        read_import(write("pyproject.toml", text), extras=[], groups=["g0"])
+
+
 def test_a_project_with_an_extra_and_a_group(write: Write) -> None:
     file = write("pyproject.toml", PROJECT)
     imported = read_import(file, extras=["plot"], groups=["train"])

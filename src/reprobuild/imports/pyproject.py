@@ -18,6 +18,10 @@ from .poetry import poetry_requirements
 from .projects import requirements_beside
 from .setup_files import imported_files, read_setup, same_extra, setup_file_in
 
+_MOST_LINES = 100_000
+_MOST_DEPTH = 50
+"""Of groups that include groups."""
+
 
 def read_pyproject(
     file: Path, extras: Sequence[str], groups: Sequence[str], hosts: Collection[str] = ()
@@ -50,6 +54,7 @@ def read_pyproject(
     table = {**_old_groups(uv, tool, file), **_table(data, "dependency-groups", str(file))}
     for group in groups:
         try:
+            _check_size(table, group)
             texts = resolve_dependency_groups(table, group)
         except (LookupError, ValueError, TypeError, ExceptionGroup) as error:
             raise RequestError(
@@ -76,6 +81,32 @@ def read_pyproject(
         ),
         more,
     )
+
+
+def _check_size(table: dict[str, Any], group: str) -> None:
+    """Raise `ValueError` for a group that has too many lines with all that it includes written out.
+
+    Groups that each include the next one twice double with every group, and the library writes all of it.
+    """
+    groups: dict[str, Any] = {
+        canonicalize_name(name): lines for name, lines in table.items() if isinstance(name, str)
+    }
+    sizes: dict[str, int] = {}
+
+    def size(name: str, depth: int = 0) -> int:
+        if depth > _MOST_DEPTH:
+            raise ValueError(f"includes groups more than {_MOST_DEPTH} deep")
+        if name not in sizes:
+            sizes[name] = 0  # of a circle, which the library names
+            lines = groups.get(name, ())
+            inner = [line.get("include-group") for line in lines if isinstance(line, dict)]
+            sizes[name] = len(lines) + sum(
+                size(canonicalize_name(each), depth + 1) for each in inner if isinstance(each, str)
+            )
+        return sizes[name]
+
+    if size(canonicalize_name(group)) > _MOST_LINES:
+        raise ValueError(f"more than {_MOST_LINES:,} lines, with the groups that it includes written out")
 
 
 def _of_extras(optional: dict[str, Any], extras: Sequence[str], file: Path) -> list[tuple[str, str]]:
