@@ -160,7 +160,7 @@ def podman(folder: Path) -> Iterator[Site]:
         yield site
     finally:
         site.call("rmi", "--all", "--force")
-        subprocess.run(["umount", "-l", f"{folder}/store/overlay"], capture_output=True, check=False)
+        _unmount_below(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -171,8 +171,17 @@ def _daemon(command: list[str], env: Mapping[str, str], folder: Path) -> Iterato
         yield process
     finally:
         _stop(process)
+        _unmount_below(folder)
         for name in ("data", "exec", "run"):
             shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def _unmount_below(folder: Path) -> None:
+    """Unmount what an engine that was killed left: pytest could not remove the folder in a later run."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    points = [line.split(" ")[4] for line in lines]
+    for point in reversed([each for each in points if Path(each).is_relative_to(folder)]):
+        subprocess.run(["umount", "-l", point], check=True)
 
 
 def _started(command: list[str], env: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
