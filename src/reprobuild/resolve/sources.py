@@ -1,54 +1,42 @@
 """Packages without a wheel, in a resolve: offered to uv as stand-ins, built when it chooses one.
 
 uv itself builds nothing. For each release that has only a source archive it gets an empty wheel that requires
-nothing, and chooses among all releases by everybody's requirements. What it has chosen is then built in the
-sandbox (`sources.workshop`), its stand-in gets the true metadata, and uv chooses again, until it has chosen
-what is built.
+nothing, and chooses among all releases by everybody's requirements. The stand-in of what it has chosen then
+gets the true metadata, and uv chooses again, until it knows all that it chooses. Only then is that built in
+the sandbox (`sources.workshop`). Metadata is read from the archive where that says it is static, else it is
+asked of the build backend, in the sandbox too.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from typing import TypeVar
 
 import requests
 from packaging.metadata import parse_email
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import (
-    InvalidSdistFilename,
-    canonicalize_name,
-    parse_sdist_filename,
-    parse_wheel_filename,
-)
-from packaging.version import Version
+from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
 
 from ..errors import BuildError, ResolveError
 from ..fetch.store import Store
-from ..host.home import open_regular
 from ..host.host import Host
-from ..layers.wheel_zip import opened
 from ..lock.model import BuildFiles, Lock, PythonPackage, SourceArchive, Wheel
-from ..net.session import without_credentials
 from ..request.direct import Direct
 from ..request.model import Request, flavour
 from ..sources.direct import locate
 from ..sources.failures import OLD_SETUPTOOLS, wants_old_setuptools
 from ..sources.sandboxed import BuildFailedError, MoreRequiredError, Recipe
-from ..sources.workshop import Workshop, recipe_of, workshop
-from . import index_page
+from ..sources.static_metadata import requirements_of
+from ..sources.workshop import Workshop, metadata_of, recipe_of, workshop
+from .source_releases import releases_without_wheels
 from .target import TargetPython
 from .torch import end_of
 from .uv import SOURCES, file_size, resolve_python
 from .uv_standins import standin
-from .wheel_metadata import read_member
 
 _BUILD_TAG = "0source"
 """In the name of a stand-in, so that it is told from any wheel."""
@@ -56,7 +44,7 @@ _BUILD_TAG = "0source"
 _MOST_ROUNDS = 100
 """Builds of one resolve."""
 
-_ARCHIVES = (".tar.gz", ".zip")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +52,6 @@ class _Built:
     package: PythonPackage
     with_: tuple[PythonPackage, ...]
     """What it was built with."""
-    metadata: bytes
 
 
 class SourcePackages:
@@ -94,6 +81,10 @@ class SourcePackages:
         self._optional: set[str] = set()
         self._failed: dict[str, str] = {}
         self._built: dict[tuple[str, str], _Built] = {}
+        self._known: dict[tuple[str, str], bytes] = {}
+        """Name and version → metadata."""
+        self._recipes: dict[tuple[str, str], tuple[str | None, Recipe]] = {}
+        """With the version of torch that they are for."""
         self._found: Sequence[PythonPackage] = ()
         self._existing = existing
         before = () if existing is None or upgrade is None else existing.python
@@ -114,7 +105,7 @@ class SourcePackages:
         """
         new = False
         for name in sorted({canonicalize_name(name) for name in names}):
-            if name not in self._offered and name not in self._failed and (found := self._sources(name)):
+            if name not in self._offered and name not in self._failed and (found := self._releases(name)):
                 self._offered[name] = found
                 self._optional |= {name} if optional else set()
                 new = True
@@ -137,7 +128,7 @@ class SourcePackages:
             before = next((p.source for p in self._before.values() if p.name == name), None)
             shop = self._opened()
             source = locate(name, direct, before, self._host, notes)
-            wheel, recipe = self._built_anew(shop, name, None, source)
+            wheel, recipe = self._tried(name, None, source, shop.build_twice)
             version = str(parse_wheel_filename(wheel.filename)[1])
             if self._target.best([wheel.filename]) is None:
                 raise BuildError(f"{name}: its build made {wheel.filename}, which does not fit this Python")
@@ -145,9 +136,8 @@ class SourcePackages:
             package = PythonPackage(
                 name=name, version=version, wheel=wheel, source=replace(source, requires=requires)
             )
-            self._built[name, version] = _Built(
-                package, tuple(recipe.wheels), self._metadata(wheel, name, version)
-            )
+            self._built[name, version] = _Built(package, tuple(recipe.wheels))
+            self._known[name, version] = self._metadata(wheel, name, version)
             self._offered[name] = {version: package.source or source}
             extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
             self._placed[text] = f"{name}{extras} @ ./{SOURCES}/{_filename(name, version)}"
@@ -160,9 +150,7 @@ class SourcePackages:
     def standins(self) -> Mapping[str, bytes]:
         """Return the wheels to show to uv, by file name."""
         return {
-            _filename(name, version): standin(
-                name, version, built.metadata if (built := self._built.get((name, version))) else None
-            )
+            _filename(name, version): standin(name, version, self._known.get((name, version)))
             for name, versions in self._offered.items()
             for version in versions
         }
@@ -174,27 +162,61 @@ class SourcePackages:
         """
         self._found = found
         chosen = [p for p in found if p.wheel.filename == _filename(p.name, p.version)]
-        again = False
-        for package in chosen:
-            key = (package.name, package.version)
-            if key in self._built:
-                continue
-            if len(self._built) >= _MOST_ROUNDS:
-                raise ResolveError(f"more than {_MOST_ROUNDS} source packages would have to be built")
-            try:
-                self._built[key] = self._build(*key)
-            except BuildError as error:
-                if package.name not in self._optional:
-                    raise
-                del self._offered[package.name]
-                first = error.message.partition(":\n")
-                hint = error.hint.partition("\n")[0]
-                self._failed[package.name] = f"{first[0]}: {_last(first[2])} ({hint})"
+        for step in (self._learn, self._make):
+            again = False
+            for package in chosen:
+                try:
+                    again |= step(package.name, package.version)
+                except BuildError as error:
+                    if package.name not in self._optional:
+                        raise
+                    self._withdraw(package.name, error)
+                    return None
+            if again:
                 return None
-            again = again or self._says_more(self._built[key].metadata)
-        if again:
-            return None
         return tuple(self._built[p.name, p.version].package if p in chosen else p for p in found)
+
+    def _learn(self, name: str, version: str) -> bool:
+        """Learn what a release requires, without building it where it says so; whether uv has to know."""
+        key = (name, version)
+        if key in self._known:
+            return False
+        if len(self._known) >= _MOST_ROUNDS:
+            raise ResolveError(
+                f"more than {_MOST_ROUNDS} source packages would have to be asked what they require; "
+                f"the last was {name} {version}",
+                hint=f"name a version of {name} that fits the others",
+            )
+        shop, source = self._opened(), self._source_of(name, version)
+        metadata = None
+        if self._recipe_before(name, version, source) is None:
+            metadata = shop.static_metadata(name, version, source)
+        if metadata is None:
+            # The first is most often the last. What uv steps back to is not built to learn this.
+            likely = all(known != name for known, _ in self._known)
+            metadata = self._with_recipe(
+                name, version, source, lambda recipe: shop.metadata(recipe, likely=likely)
+            )[0]
+            _check_names(metadata, name, version)
+        self._known[key] = metadata
+        return self._says_more(metadata)
+
+    def _make(self, name: str, version: str) -> bool:
+        """Build a release; whether its wheel requires other things than was said before."""
+        key = (name, version)
+        if key in self._built:
+            return False
+        self._built[key] = self._build(name, version)
+        metadata = self._metadata(self._built[key].package.wheel, name, version)
+        other = requirements_of(metadata) != requirements_of(self._known[key])
+        self._known[key] = metadata
+        return other
+
+    def _withdraw(self, name: str, error: BuildError) -> None:
+        del self._offered[name]
+        first = error.message.partition(":\n")
+        hint = error.hint.partition("\n")[0]
+        self._failed[name] = f"{first[0]}: {_last(first[2])} ({hint})"
 
     def build_files(self, python: Collection[PythonPackage]) -> BuildFiles:
         """Return what the packages of a lock are built with and its image does not have."""
@@ -212,45 +234,21 @@ class SourcePackages:
             fits = True
         return bool(raw.get("requires_dist")) or not fits
 
-    def _sources(self, name: str) -> dict[str, SourceArchive]:
-        """Return version → source archive of the releases without a wheel for the target."""
-        try:
-            files = index_page.files(name, self._session)
-        except ResolveError:
-            return {}  # of an index that is a folder, which uv alone reads
+    def _releases(self, name: str) -> dict[str, SourceArchive]:
         until = None if self._request.as_of is None else end_of(self._request.as_of)
-        archives: dict[Version, SourceArchive] = {}
-        wheels: dict[Version, list[str]] = {}
-        for file in files:
-            package = file.package
-            late = until is not None and (file.uploaded is None or file.uploaded >= until)
-            if package.is_yanked or late or not _fits(package.requires_python, self._target):
-                continue
-            try:
-                version = parse_sdist_filename(package.filename)[1]
-            except InvalidSdistFilename:
-                if package.filename.endswith(".whl") and package.version:
-                    with_wheel = re.sub(r"[^\w.+!]", "", package.version)
-                    wheels.setdefault(Version(with_wheel), []).append(package.filename)
-                continue
-            if source := _source(file):
-                archives.setdefault(version, source)
-        return {
-            str(version): source
-            for version, source in archives.items()
-            if self._target.best(wheels.get(version, [])) is None
-        }
+        return releases_without_wheels(name, self._target, until, self._session)
 
-    def _build(self, name: str, version: str) -> _Built:
-        shop = self._opened()
+    def _source_of(self, name: str, version: str) -> SourceArchive:
+        """Return the archive of a release, with its size, which an HTML index does not give."""
         source = self._offered[name][version]
         if not source.size:
             source = replace(source, size=file_size(source.url, self._session))
-        recipe = self._recipe_before(name, version, source)
-        if recipe is None:
-            wheel, recipe = self._built_anew(shop, name, version, source)
-        else:
-            wheel = shop.build_twice(recipe)
+            self._offered[name][version] = source
+        return source
+
+    def _build(self, name: str, version: str) -> _Built:
+        source, shop = self._source_of(name, version), self._opened()
+        wheel, recipe = self._with_recipe(name, version, source, shop.build_twice)
         if self._target.best([wheel.filename]) is None:
             raise BuildError(
                 f"{name} {version}: its build made {wheel.filename}, which does not fit this Python"
@@ -259,7 +257,25 @@ class SourcePackages:
         package = PythonPackage(
             name=name, version=version, wheel=wheel, source=replace(source, requires=requires)
         )
-        return _Built(package, tuple(recipe.wheels), self._metadata(wheel, name, version))
+        return _Built(package, tuple(recipe.wheels))
+
+    def _with_recipe(
+        self, name: str, version: str, source: SourceArchive, make: Callable[[Recipe], _T]
+    ) -> tuple[_T, Recipe]:
+        """Do something with the recipe of a release: the existing lock's, the last one, or a new one."""
+        torch = next((p.version for p in self._found if p.name == "torch"), None)
+        if (recipe := self._recipe_before(name, version, source)) is not None:
+            return make(recipe), recipe
+        of, recipe = self._recipes.get((name, version), (None, None))
+        if recipe is not None and of == torch:
+            try:
+                return make(recipe), recipe
+            except BuildFailedError as failed:  # where its metadata could be made
+                if not wants_old_setuptools(failed.said):
+                    raise
+        made, recipe = self._tried(name, version, source, make)
+        self._recipes[name, version] = (torch, recipe)
+        return made, recipe
 
     def _recipe_before(self, name: str, version: str, source: SourceArchive) -> Recipe | None:
         """Return how a package of the existing lock was built, where that is how it would be built now."""
@@ -277,11 +293,11 @@ class SourcePackages:
         self._opened().archive(name, version, source)
         return recipe_of(before, existing, Store(self._host.home))
 
-    def _built_anew(
-        self, shop: Workshop, name: str, version: str | None, source: SourceArchive
-    ) -> tuple[Wheel, Recipe]:
-        """Build with the newest build requirements that fit, and those that the build shows it needs."""
-        system = shop.archive(name, version, source)
+    def _tried(
+        self, name: str, version: str | None, source: SourceArchive, make: Callable[[Recipe], _T]
+    ) -> tuple[_T, Recipe]:
+        """Try the newest build requirements that fit, and those that the build shows it needs."""
+        system = self._opened().archive(name, version, source)
         own = self._request.build.of(name)
         more: list[str] = []
         asked: tuple[str, ...] = ()
@@ -298,7 +314,7 @@ class SourcePackages:
                 subdirectory=source.subdirectory,
             )
             try:
-                return shop.build_twice(recipe), recipe
+                return make(recipe), recipe
             except MoreRequiredError as wanted:
                 asked = wanted.requirements
             except BuildFailedError as failed:
@@ -334,19 +350,8 @@ class SourcePackages:
             ) from None
 
     def _metadata(self, wheel: Wheel, name: str, version: str) -> bytes:
-        with opened(Store(self._host.home).path(wheel.sha256), name) as archive:
-            (path,) = (
-                n for n in archive.namelist() if n.endswith(".dist-info/METADATA") and n.count("/") == 1
-            )
-            text = read_member(archive, path)
-        raw, _ = parse_email(text)
-        own = (canonicalize_name(raw.get("name", "")), raw.get("version", ""))
-        if own[0] != name or Version(own[1]) != Version(version):
-            raise BuildError(
-                f"{name} {version}: the metadata of the wheel that its build made are those of "
-                f"{' '.join(filter(None, own)) or 'nothing'}",
-                hint="ask for another version of the package, or report it to its maintainers",
-            )
+        text = metadata_of(Store(self._host.home).path(wheel.sha256), f"{name} {version}")
+        _check_names(text, name, version)
         return text
 
     def _opened(self) -> Workshop:
@@ -357,6 +362,22 @@ class SourcePackages:
         return self._shop
 
 
+def _check_names(metadata: bytes, name: str, version: str) -> None:
+    """Raise `BuildError` for metadata of another package or version."""
+    raw, _ = parse_email(metadata)
+    own = (canonicalize_name(raw.get("name", "")), raw.get("version", ""))
+    try:
+        same = own[0] == name and Version(own[1]) == Version(version)
+    except InvalidVersion:
+        same = False
+    if not same:
+        raise BuildError(
+            f"{name} {version}: the metadata of the wheel that its build made are those of "
+            f"{' '.join(filter(None, own)) or 'nothing'}",
+            hint="ask for another version of the package, or report it to its maintainers",
+        )
+
+
 def is_source(text: str) -> bool:
     """Whether a requirement has the address of a source, and not of a wheel."""
     url = Requirement(text).url
@@ -365,43 +386,6 @@ def is_source(text: str) -> bool:
 
 def _filename(name: str, version: str) -> str:
     return f"{name.replace('-', '_')}-{version}-{_BUILD_TAG}-py3-none-any.whl"
-
-
-def _source(file: index_page.File) -> SourceArchive | None:
-    package = file.package
-    sha256 = package.digests.get("sha256") or _hash_of(package.url)
-    if sha256 is None or not package.filename.endswith(_ARCHIVES):
-        return None
-    return SourceArchive(
-        filename=package.filename,
-        url=without_credentials(package.url),
-        sha256=sha256.lower(),
-        size=package.size or 0,  # an HTML index gives none
-        uploaded=None if file.uploaded is None else _whole_second(file.uploaded),
-    )
-
-
-def _hash_of(url: str) -> str | None:
-    """Return the SHA-256 of a file in a folder of find-links; None for any other address."""
-    parts = urlsplit(url)
-    if parts.scheme != "file":
-        return None
-    try:
-        with open_regular(Path(url2pathname(parts.path))) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
-
-
-def _whole_second(time: datetime) -> datetime:
-    return time.astimezone(UTC).replace(microsecond=0)
-
-
-def _fits(requires: str | None, target: TargetPython) -> bool:
-    try:
-        return not requires or SpecifierSet(requires).contains(f"{target.python}.99")
-    except InvalidSpecifier:
-        return True
 
 
 def _checked(text: str) -> str:

@@ -7,7 +7,7 @@ import posixpath
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ MOST_BYTES = 8 << 30
 """Of all members of an archive, unpacked; large ones, with whole libraries in them, have 0.5 GB."""
 MOST_MEMBERS = 500_000
 _LARGEST = 8 << 20
-"""Bytes of a file that is read here: pyproject.toml."""
+"""Bytes of a file that is read here: pyproject.toml or PKG-INFO."""
 
 _UNREADABLE = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, OverflowError),
@@ -42,20 +42,34 @@ class BuildSystem:
     backend_path: tuple[str, ...] = ()
 
 
-def build_system(file: Path, filename: str, *, subdirectory: str = "") -> BuildSystem:
-    """Return how an archive wants to be built. Raises `BuildError` for one that must not be unpacked.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Told:
+    """What an archive says of its project without being run; None for a file that it lacks."""
+
+    pyproject: bytes | None
+    pkg_info: bytes | None
+
+
+def told(file: Path, filename: str, *, subdirectory: str = "") -> Told:
+    """Return the two files of metadata. Raises `BuildError` for an archive that must not be unpacked.
 
     That is one with members outside its one folder, with links that leave it, or that unpacks to more than
     `MOST_BYTES`.
     """
     try:
-        text = _pyproject(file, filename, subdirectory)
+        found = _read(file, filename, subdirectory, ("pyproject.toml", "PKG-INFO"))
     except _UNREADABLE as error:
         reason = str(error) or type(error).__name__
         raise BuildError(
             f"{filename}: the source archive cannot be used: {reason}",
             hint="ask for another version of the package, or report it to its maintainers",
         ) from None
+    return Told(pyproject=found.get("pyproject.toml"), pkg_info=found.get("PKG-INFO"))
+
+
+def build_system(file: Path, filename: str, *, subdirectory: str = "") -> BuildSystem:
+    """Return how an archive wants to be built. Raises `BuildError` as `told`, and for a broken table."""
+    text = told(file, filename, subdirectory=subdirectory).pyproject
     if text is None:
         return BuildSystem()
     where = f"{filename}: pyproject.toml"
@@ -76,17 +90,18 @@ def build_system(file: Path, filename: str, *, subdirectory: str = "") -> BuildS
         raise BuildError(error.message) from None
 
 
-def _pyproject(file: Path, filename: str, subdirectory: str) -> bytes | None:
+def _read(file: Path, filename: str, subdirectory: str, wanted: Sequence[str]) -> dict[str, bytes]:
     tops: set[str] = set()
-    found: bytes | None = None
+    found: dict[str, bytes] = {}
+    paths = {posixpath.join(subdirectory, name): name for name in wanted}
     with _members(file, filename) as members:
-        for name, content in members:
-            top, _, rest = name.partition("/")
+        for path, content in members:
+            top, _, rest = path.partition("/")
             tops.add(top)
-            if content is not None and rest == posixpath.join(subdirectory, "pyproject.toml"):
-                found = content.read(_LARGEST + 1)
-                if len(found) > _LARGEST:
-                    raise ValueError("its pyproject.toml is too large")
+            if content is not None and (name := paths.get(rest)) is not None:
+                found[name] = content.read(_LARGEST + 1)
+                if len(found[name]) > _LARGEST:
+                    raise ValueError(f"its {name} is too large")
     if len(tops) != 1:
         raise ValueError(f"expected one folder at its top, found {len(tops)}")
     return found

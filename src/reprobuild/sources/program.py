@@ -7,10 +7,12 @@
 - ``wheels``: what to install first, ``pip``: the wheel that installs it;
 - ``backend``, ``backend_path``: by PEP 517; ``subdirectory`` of the archive, or empty;
 - ``folder``: an empty folder, all that the build may write to; ``out``: the file that gets the wheel;
+- ``metadata``: whether to make the metadata alone;
 - ``epoch``: the time stamp of the unpacked files; ``second``: whether to begin from another state, in which
   the files are unpacked in the opposite order and another processor does the work.
 
-Writes one JSON object to standard output: ``{"wheel": NAME}``; ``{"requires": [...]}`` where the backend asks
+Writes one JSON object to standard output: ``{"wheel": NAME}``; ``{"metadata": NAME}``, then ``out`` has the
+file METADATA, or null for a backend that cannot make it alone; ``{"requires": [...]}`` where the backend asks
 for more than was ``asked``; or ``{"failed": "install" | "unpack" | "backend"}``, and then what there is to
 say is on standard error. What a backend prints goes there too. Standard library only.
 """
@@ -80,7 +82,8 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
     except subprocess.CalledProcessError:
         return {"failed": "install"}
     # Asking may leave files behind, so it gets an unpacked archive of its own, which is then removed.
-    for hook_ in ("requires", "wheel") if task["asked"] is not None else ("wheel",):
+    last = "metadata" if task["metadata"] else "wheel"
+    for hook_ in ("requires", last) if task["asked"] is not None else (last,):
         try:
             top = unpack(Path(task["archive"]), folder / "src", task["epoch"], backwards=task["second"])
         except (OSError, ValueError, tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
@@ -91,9 +94,14 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
             shutil.rmtree(folder / "src")
             if "failed" in outcome or set(outcome["requires"]) - set(task["asked"]):
                 return outcome
+    made = None
     if "wheel" in outcome:
-        with (folder / "wheel" / outcome["wheel"]).open("rb") as wheel, Path(task["out"]).open("r+b") as out:
-            shutil.copyfileobj(wheel, out)
+        made = folder / "wheel" / outcome["wheel"]
+    elif outcome.get("metadata") is not None:
+        made = folder / "wheel" / outcome["metadata"] / "METADATA"
+    if made is not None:
+        with made.open("rb") as content, Path(task["out"]).open("r+b") as out:
+            shutil.copyfileobj(content, out)
     return outcome
 
 
@@ -137,6 +145,10 @@ def hook(task: dict[str, Any]) -> int:
     if task["hook"] == "requires":
         ask = getattr(backend, "get_requires_for_build_wheel", None)
         outcome = {"requires": [] if ask is None else [str(each) for each in ask(None)]}
+    elif task["hook"] == "metadata":
+        prepare = getattr(backend, "prepare_metadata_for_build_wheel", None)
+        name = None if prepare is None else prepare(str(Path(task["folder"], "wheel")), None)
+        outcome = {"metadata": None if name is None else Path(str(name)).name}
     else:
         name = backend.build_wheel(str(Path(task["folder"], "wheel")), None, None)
         outcome = {"wheel": Path(str(name)).name}

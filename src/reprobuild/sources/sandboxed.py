@@ -37,6 +37,9 @@ FOLDER_BYTES = 8 << 30
 LARGEST_WHEEL = 4 << 30
 """Bytes of a file that a build writes."""
 
+LARGEST_METADATA = 16 << 20
+"""Bytes of a file METADATA."""
+
 MOST_OUTPUT = 64 << 20
 """Bytes that a build may print."""
 
@@ -118,11 +121,6 @@ def build(
     this machine cannot run a sandbox.
     """
     outcome = _run(recipe, root, store, scratch, ask=ask, second=second)
-    if "requires" in outcome:
-        found = outcome["requires"]
-        if not ask or not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-            raise BuildError(f"{recipe.title}: its build backend gave no list of requirements")
-        raise MoreRequiredError(found)
     filename = outcome.get("wheel")
     try:
         name, version, _, _ = parse_wheel_filename(str(filename))
@@ -139,8 +137,30 @@ def build(
     return target
 
 
+def prepare(recipe: Recipe, root: BuildRoot, store: Store, scratch: Path) -> bytes | None:
+    """Return the metadata of the wheel that a build would make; None where only a build tells it.
+
+    Nothing has held them against the package's name. Raises as `build` with ``ask``.
+    """
+    outcome = _run(recipe, root, store, scratch, ask=True, second=False, metadata=True)
+    if outcome.get("metadata") is None:
+        return None
+    with leftovers.opened(scratch, "out") as file:
+        found = file.read(LARGEST_METADATA + 1)
+    if len(found) > LARGEST_METADATA:
+        raise BuildError(f"{recipe.title}: its metadata is larger than {LARGEST_METADATA >> 20} MiB")
+    return found
+
+
 def _run(
-    recipe: Recipe, root: BuildRoot, store: Store, scratch: Path, *, ask: bool, second: bool
+    recipe: Recipe,
+    root: BuildRoot,
+    store: Store,
+    scratch: Path,
+    *,
+    ask: bool,
+    second: bool,
+    metadata: bool = False,
 ) -> dict[str, Any]:
     with storage_errors(scratch):
         (scratch / "program.py").write_bytes(Path(__file__).with_name("program.py").read_bytes())
@@ -162,6 +182,7 @@ def _run(
         "subdirectory": recipe.subdirectory,
         "folder": FOLDER,
         "out": f"{_MNT}/out",
+        "metadata": metadata,
         "epoch": EPOCH,
         "second": second,
     }
@@ -211,6 +232,11 @@ def _run(
     if done.returncode != 0 or not isinstance(outcome, dict) or "failed" in outcome:
         failed = str(outcome.get("failed")) if isinstance(outcome, dict) else "backend"
         raise _failure(recipe, root, failed, done.stderr)
+    if "requires" in outcome:
+        found = outcome["requires"]
+        if not ask or not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+            raise BuildError(f"{recipe.title}: its build backend gave no list of requirements")
+        raise MoreRequiredError(found)
     return outcome
 
 

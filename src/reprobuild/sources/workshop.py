@@ -23,12 +23,14 @@ from ..host.host import Host
 from ..layers import roots
 from ..layers.builder import system_folders
 from ..layers.plan import plan
+from ..layers.wheel_zip import opened
 from ..lock.model import BuildFiles, Lock, PythonPackage, SourceArchive, Wheel
 from ..net.local_files import folders
 from . import sandboxed
-from .archive import BuildSystem, build_system
+from .archive import BuildSystem, build_system, told
 from .normal import first_difference
 from .sandboxed import ENVIRONMENT, BuildRoot, Recipe
+from .static_metadata import static_metadata
 
 FORMAT = 1
 """Of a built wheel: the number changes when the same archive would give other bytes."""
@@ -44,15 +46,61 @@ class Workshop:
         self._host, self._stack = host, stack
         self._store = Store(host.home)
         self._root: BuildRoot | None = None
-        self._told: set[str] = set()
+        self._announced: set[str] = set()
+        self._begun: dict[Path, Path] = {}
+        """Record → the first of its two wheels."""
 
     def archive(self, name: str, version: str | None, source: SourceArchive) -> BuildSystem:
         """Return how a source archive wants to be built; it is fetched. Raises `BuildError`, `FetchError`."""
+        file = self._archive(name, version, source)
+        return build_system(file, source.filename, subdirectory=source.subdirectory)
+
+    def static_metadata(self, name: str, version: str, source: SourceArchive) -> bytes | None:
+        """Return what an archive says of its wheels without a build; None where it does not. As `archive`."""
+        file = self._archive(name, version, source)
+        said = told(file, source.filename, subdirectory=source.subdirectory)
+        return static_metadata(said, name, version)
+
+    def _archive(self, name: str, version: str | None, source: SourceArchive) -> Path:
         wheel = Wheel(filename="", url="", sha256=source.sha256, size=source.size)
         if source.kind == "sdist":
             self._fetch([PythonPackage(name=name, version=version or "", wheel=wheel, source=source)])
-        file = self._store.path(source.sha256)
-        return build_system(file, source.filename, subdirectory=source.subdirectory)
+        return self._store.path(source.sha256)
+
+    def metadata(self, recipe: Recipe, *, likely: bool) -> bytes:
+        """Return the metadata of the wheel that a recipe makes, by no more of a build than is needed.
+
+        One that is ``likely`` to be built in the end is built, once; `build_twice` then builds it once more.
+        Raises as `build_twice`. Nothing has held what is returned against the package's name.
+        """
+        record = self._record(recipe)
+        if (known := _read_record(record)) is not None and self._store.has(known.sha256, known.size):
+            return metadata_of(self._store.path(known.sha256), recipe.title)
+        prepared = record.with_suffix(".metadata.json")
+        if (text := _read_prepared(prepared)) is not None:
+            return text
+        if not likely:
+            self._host.console.step(f"asking {recipe.title} what it requires")
+            with self._host.home.scratch("source") as scratch:
+                self._fetch(recipe.wheels)
+                found = sandboxed.prepare(recipe, self._made_root(), self._store, scratch)
+            if found is not None:
+                # The hash of the archive is where a wheel's is in the record of a build.
+                noted = ["METADATA", recipe.sha256, found.decode("utf-8", "surrogateescape")]
+                atomic_write(prepared, json.dumps(noted).encode(), sync=False)
+                return found
+        return metadata_of(self._first(recipe, record), recipe.title)
+
+    def _first(self, recipe: Recipe, record: Path) -> Path:
+        if record not in self._begun:
+            if recipe.title not in self._announced:
+                self._host.console.step(f"building {recipe.title} from its source, twice")
+            self._announced.add(recipe.title)  # it begins again where it asks for more requirements
+            with ExitStack() as stack:
+                scratch = stack.enter_context(self._host.home.scratch("source"))
+                self._begun[record] = self._build(recipe, scratch, ask=True)
+                self._stack.enter_context(stack.pop_all())
+        return self._begun[record]
 
     def build_twice(self, recipe: Recipe) -> Wheel:
         """Build a package from two states of the sandbox; return its wheel, which is in the store.
@@ -64,11 +112,8 @@ class Workshop:
         record = self._record(recipe)
         if (known := _read_record(record)) is not None and self._store.has(known.sha256, known.size):
             return known
-        if recipe.title not in self._told:
-            self._host.console.step(f"building {recipe.title} from its source, twice")
-        self._told.add(recipe.title)  # it begins again where it asks for more requirements
-        with self._host.home.scratch("source") as first, self._host.home.scratch("source") as other:
-            one = self._build(recipe, first, ask=True)
+        one = self._first(recipe, record)
+        with self._host.home.scratch("source") as other:
             two = self._build(recipe, other, second=True)
             if difference := _compared(one, two, recipe):
                 raise BuildError(
@@ -241,6 +286,23 @@ def _wheel_of(file: Path) -> Wheel:
     with file.open("rb") as content:
         sha256 = hashlib.file_digest(content, "sha256").hexdigest()
     return Wheel(filename=file.name, url="", sha256=sha256, size=file.stat().st_size)
+
+
+def metadata_of(wheel: Path, title: str) -> bytes:
+    """Return the file METADATA of a wheel in its one form. Raises `BuildError`."""
+    with opened(wheel, title) as archive:
+        (path,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA") and n.count("/") == 1)
+        if archive.getinfo(path).file_size > sandboxed.LARGEST_METADATA:
+            raise BuildError(f"{title}: its metadata is larger than {sandboxed.LARGEST_METADATA >> 20} MiB")
+        return archive.read(path)
+
+
+def _read_prepared(record: Path) -> bytes | None:
+    try:
+        _, _, text = json.loads(record.read_bytes())
+        return str(text).encode("utf-8", "surrogateescape")
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def _read_record(record: Path) -> Wheel | None:

@@ -1,0 +1,91 @@
+"""The releases of a package that an index has as a source archive alone."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import requests
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import InvalidSdistFilename, parse_sdist_filename
+from packaging.version import Version
+
+from ..errors import ResolveError
+from ..host.home import open_regular
+from ..lock.model import SourceArchive
+from ..net.session import without_credentials
+from . import index_page
+from .target import TargetPython
+
+_ARCHIVES = (".tar.gz", ".zip")
+
+
+def releases_without_wheels(
+    name: str, target: TargetPython, until: datetime | None, session: requests.Session
+) -> dict[str, SourceArchive]:
+    """Return version → source archive of the releases that have no wheel for the target.
+
+    ``until``: what was published later does not count. A size of 0 is one that the index does not give.
+    """
+    try:
+        files = index_page.files(name, session)
+    except ResolveError:
+        return {}  # of an index that is a folder, which uv alone reads
+    archives: dict[Version, SourceArchive] = {}
+    wheels: dict[Version, list[str]] = {}
+    for file in files:
+        package = file.package
+        late = until is not None and (file.uploaded is None or file.uploaded >= until)
+        if package.is_yanked or late or not _fits(package.requires_python, target):
+            continue
+        try:
+            version = parse_sdist_filename(package.filename)[1]
+        except InvalidSdistFilename:
+            if package.filename.endswith(".whl") and package.version:
+                with_wheel = re.sub(r"[^\w.+!]", "", package.version)
+                wheels.setdefault(Version(with_wheel), []).append(package.filename)
+            continue
+        if source := _source(file):
+            archives.setdefault(version, source)
+    return {
+        str(version): source
+        for version, source in archives.items()
+        if target.best(wheels.get(version, [])) is None
+    }
+
+
+def _source(file: index_page.File) -> SourceArchive | None:
+    package = file.package
+    sha256 = package.digests.get("sha256") or _hash_of(package.url)
+    if sha256 is None or not package.filename.endswith(_ARCHIVES):
+        return None
+    return SourceArchive(
+        filename=package.filename,
+        url=without_credentials(package.url),
+        sha256=sha256.lower(),
+        size=package.size or 0,
+        uploaded=None if file.uploaded is None else file.uploaded.astimezone(UTC).replace(microsecond=0),
+    )
+
+
+def _hash_of(url: str) -> str | None:
+    """Return the SHA-256 of a file in a folder of find-links; None for any other address."""
+    parts = urlsplit(url)
+    if parts.scheme != "file":
+        return None
+    try:
+        with open_regular(Path(url2pathname(parts.path))) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def _fits(requires: str | None, target: TargetPython) -> bool:
+    try:
+        return not requires or SpecifierSet(requires).contains(f"{target.python}.99")
+    except InvalidSpecifier:
+        return True
