@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import FetchError, ReprobuildError, ResolveError
+from reprobuild.sources import git as module
 from reprobuild.sources.git import Found, read_commit, resolve_ref, tracked
 from reprobuild.sources.tree import TreeEntry, pack
 from support.git_server import GitServer, commit, git, git_server, repository
@@ -80,6 +81,24 @@ def test_a_commit_that_is_gone(server: GitServer, work: Path) -> None:
     repository(server.root / "a", FILES)
     with pytest.raises(FetchError, match="the commit 0123456789abcdef0123456789abcdef01234567 was not found"):
         read_commit(f"{server.url}/a/.git", "0123456789abcdef0123456789abcdef01234567", "main", work)
+
+
+def test_a_fetch_is_bounded_in_bytes_and_time(
+    server: GitServer, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = "".join(hashlib.sha256(bytes([n, m])).hexdigest() for n in range(256) for m in range(8))
+    head = repository(server.root / "large", {"noise": noise})
+    url = f"{server.url}/large/.git"
+    monkeypatch.setattr(module, "MOST_FETCHED", 50_000)
+    with pytest.raises(FetchError, match=r"large/\.git: it has more than 50,000 bytes") as caught:
+        module.read_commit(url, head, "main", work)
+    assert "archive" in caught.value.hint
+    monkeypatch.setattr(module, "MOST_FETCHED", 1 << 30)
+    with monkeypatch.context() as no_time:
+        no_time.setattr(module, "_SECONDS", 0.0)
+        budget = module._Budget(work, url)
+    with pytest.raises(FetchError, match=r"large/\.git: it was not fetched within"):
+        budget.fetch(["version"], work)
 
 
 def test_a_submodule_is_part_of_the_tree(server: GitServer, work: Path) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,11 +18,14 @@ from urllib.parse import urljoin, urlsplit
 
 from ..errors import FetchError, ResolveError
 from ..host.home import open_regular
-from ..host.process import OUTPUT_LIMIT, Completed, ProcessTimeout, require, run
+from ..host.process import OUTPUT_LIMIT, Completed, Guarding, LimitReached, ProcessTimeout, require, run
 from ..net.scrubbing import scrub, without_credentials
 from .tree import MOST_BYTES, MOST_FILES, TreeEntry
 
 _SECONDS = 900.0
+"""For all that a commit needs, its submodules too."""
+MOST_FETCHED = 4 << 30
+"""Bytes of all that git fetches for one commit; a large repository with all of its history has 2 GB."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DEEPEST = 8
 """Submodules within submodules."""
@@ -32,6 +37,8 @@ _SETTINGS = (
     *("protocol.allow=never", "protocol.https.allow=always", "protocol.http.allow=always"),
     *("protocol.ssh.allow=always", "core.fsmonitor=false", "core.hooksPath=/dev/null"),
     *("fetch.fsckObjects=true", "submodule.recurse=false", "gc.auto=0", "maintenance.auto=false"),
+    # Whatever comes is one file, which a limit of the size of files bounds.
+    *("fetch.unpackLimit=1", "transfer.unpackLimit=1"),
 )
 
 RefKind = Literal["commit", "tag", "branch", "HEAD"]
@@ -89,16 +96,52 @@ def read_commit(url: str, commit: str, ref: str, folder: Path) -> list[TreeEntry
     ``ref`` is where it was found, by which older servers give it. Raises `FetchError` where the server no
     longer has it.
     """
-    return list(_read(url, commit, ref, folder, ()))
+    budget = _Budget(folder, without_credentials(url))
+    return list(_read(url, commit, ref, budget, ()))
 
 
-def _read(url: str, commit: str, ref: str, folder: Path, above: tuple[bytes, ...]) -> Iterator[TreeEntry]:
+class _Budget:
+    """Holds all fetches of one commit to `MOST_FETCHED` and `_SECONDS`; a guard of `run`."""
+
+    def __init__(self, folder: Path, shown: str) -> None:
+        self.folder, self._shown = folder, shown
+        self._end = time.monotonic() + _SECONDS
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """Return a command that cannot write a larger file, however fast it is."""
+        return [require("prlimit", "to fetch with git"), f"--fsize={MOST_FETCHED}", "--", *argv]
+
+    def reached(self, process_id: int) -> str | None:  # noqa: ARG002 -- the folder tells
+        """Say that what lies in the folder is too much, or that the time is over."""
+        total = 0
+        for top, _, names in os.walk(self.folder):
+            for name in names:
+                with suppress(OSError):
+                    total += Path(top, name).lstat().st_size
+        if total >= MOST_FETCHED:
+            return f"it has more than {MOST_FETCHED:,} bytes"
+        if time.monotonic() > self._end:
+            return f"it was not fetched within {_SECONDS:g} s"
+        return None
+
+    def fetch(self, way: Sequence[str], repository: Path) -> Completed:
+        """Run a ``git fetch``. Raises `FetchError` at a limit."""
+        try:
+            return _git(way, repository, guard=self)
+        except LimitReached as stopped:
+            raise FetchError(
+                f"{self._shown}: {stopped.reason}",
+                hint="name an archive of the sources by its URL, or a package of an index",
+            ) from None
+
+
+def _read(url: str, commit: str, ref: str, budget: _Budget, above: tuple[bytes, ...]) -> Iterator[TreeEntry]:
     """Give the files of a commit; ``above`` are the paths of the submodules that it is in."""
     depth, below = len(above), b"".join(path + b"/" for path in above)
     if depth > _DEEPEST:
         raise FetchError(f"{without_credentials(url)}: submodules are nested more than {_DEEPEST} deep")
-    repository = folder / f"{depth}-{len(list(folder.iterdir()))}"
-    _fetch(url, commit, ref, repository)
+    repository = budget.folder / f"{depth}-{len(list(budget.folder.iterdir()))}"
+    _fetch(url, commit, ref, repository, budget)
     blobs: list[tuple[bytes, str, bytes]] = []
     total = 0
     modules: dict[bytes, str] = {}
@@ -129,7 +172,7 @@ def _read(url: str, commit: str, ref: str, folder: Path, above: tuple[bytes, ...
                     f"{without_credentials(url)}: {path.decode('utf-8', 'replace')} is a submodule, and "
                     f".gitmodules does not say where it comes from"
                 )
-            yield from _read(addresses[path], inner, "", folder, (*above, path))
+            yield from _read(addresses[path], inner, "", budget, (*above, path))
 
 
 def _contents(data: bytes) -> Iterator[bytes]:
@@ -142,7 +185,7 @@ def _contents(data: bytes) -> Iterator[bytes]:
         position = end + 1 + size + 1
 
 
-def _fetch(url: str, commit: str, ref: str, repository: Path) -> None:
+def _fetch(url: str, commit: str, ref: str, repository: Path, budget: _Budget) -> None:
     """Get one commit, by its hash where the server lets one, else by the ref, else with all refs."""
     form = "sha256" if len(commit) == 64 else "sha1"
     _git(["init", "--quiet", "--bare", f"--object-format={form}", str(repository)], check=True)
@@ -154,7 +197,7 @@ def _fetch(url: str, commit: str, ref: str, repository: Path) -> None:
     ways += [[*base, url, "+refs/*:refs/reprobuild/*"]]
     said: Completed | None = None
     for way in ways:
-        done = _git(way, repository)
+        done = budget.fetch(way, repository)
         said = said or done
         if _has(commit, repository):
             return
@@ -280,6 +323,7 @@ def _git(
     stdin: bytes = b"",
     limit: int = 0,
     check: bool = False,
+    guard: Guarding | None = None,
 ) -> Completed:
     program = require("git", "for packages that come from git, and for folders")
     # Variables of a hook or of a wrapper would name another repository.
@@ -296,6 +340,7 @@ def _git(
             timeout=_SECONDS,
             check=check,
             limit=limit or OUTPUT_LIMIT,
+            guard=guard,
         )
     except ProcessTimeout as error:
         raise FetchError(f"{error.message}", hint="the server may be slow; try again") from None
