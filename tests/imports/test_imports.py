@@ -261,12 +261,43 @@ def test_a_source_archive_is_a_pin_with_its_hash(write: Write) -> None:
     assert imported.hashes == {"first": frozenset({"0" * 64})}
 
 
-def test_packages_without_a_file_are_named(write: Write) -> None:
-    text = 'lock-version = "1.0"\ncreated-by = "x"\n'
-    for name in ("first", "second"):
-        text += f'[[packages]]\nname = "{name}"\nversion = "1.0"\ndirectory = {{path = "{name}"}}\n'
-    with pytest.raises(RequestError, match=r"no wheel and no source archive of first, second$"):
+def test_repositories_archives_and_folders_of_a_lock_are_addresses(write: Write, tmp_path: Path) -> None:
+    commit, digest = "1" * 40, "0" * 64
+    text = f"""
+lock-version = "1.0"
+created-by = "x"
+[[packages]]
+name = "repo"
+vcs = {{type = "git", url = "https://git.example/repo.git", commit-id = "{commit}", subdirectory = "py"}}
+[[packages]]
+name = "archive"
+archive = {{url = "https://x.example/a-1.tar.gz", subdirectory = "py", hashes = {{sha256 = "{digest}"}}}}
+[[packages]]
+name = "own"
+directory = {{path = "libs/own", editable = true}}
+[[packages]]
+name = "elsewhere"
+marker = "sys_platform == 'win32'"
+directory = {{path = "libs/elsewhere"}}
+"""
+    (tmp_path / "libs/own").mkdir(parents=True)
+    (tmp_path / "libs/own/pyproject.toml").write_text('[project]\nname = "own"\n')
+    imported = read_import(write("pylock.toml", text))
+    assert [str(each) for each in imported.requirements] == [
+        f"repo @ git+https://git.example/repo.git@{commit}#subdirectory=py",
+        f"archive @ https://x.example/a-1.tar.gz#sha256={digest}&subdirectory=py",
+        f"own @ file://{tmp_path}/libs/own",
+    ]
+
+
+def test_what_a_lock_names_nothing_of_is_named(write: Write) -> None:
+    head = 'lock-version = "1.0"\ncreated-by = "x"\n'
+    text = head + "".join(f'[[packages]]\nname = "{name}"\nversion = "1.0"\n' for name in ("first", "second"))
+    with pytest.raises(RequestError, match=r"source archive, repository or folder of first, second$"):
         read_import(write("pylock.toml", text))
+    hg = f'vcs = {{type = "hg", url = "https://x.example/a", commit-id = "{"1" * 40}"}}'
+    with pytest.raises(RequestError, match=r"pylock\.toml: packages \(a\): comes from hg, and only git"):
+        read_import(write("pylock.toml", f'{head}[[packages]]\nname = "a"\n{hg}\n'))
 
 
 @pytest.mark.parametrize(

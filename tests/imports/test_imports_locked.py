@@ -84,6 +84,27 @@ def test_a_uv_lock_with_its_groups(family: Index, call: Call) -> None:
     assert (said.status, "uv.lock: uv cannot read it" in said.err) == (3, True)
 
 
+def test_a_uv_lock_with_forks_and_conflicts(family: Index, call: Call) -> None:
+    """The fork of this machine and Python counts, and of conflicting extras the one that is asked for."""
+    Path("pyproject.toml").write_text(
+        '[project]\nname = "ours"\nversion = "1"\nrequires-python = ">=3.11"\n'
+        'dependencies = ["filelock==1.0", "numpy==1.26.4 ; sys_platform == \'linux\'", '
+        "\"numpy==2.1.0 ; sys_platform != 'linux'\"]\n"
+        '[project.optional-dependencies]\nold = ["torch==2.4.0"]\nnew = ["torch==2.4.1"]\n'
+        '[tool.uv]\nconflicts = [[{ extra = "old" }, { extra = "new" }]]\n'
+    )
+    lock = [uv.find_uv_bin(), "lock", "--quiet", "--python", sys.executable, "--no-python-downloads"]
+    subprocess.run(lock, check=True)
+    assert Path("uv.lock").read_text().count('name = "torch"\nversion') == 2
+    for extra, version in (("old", "2.4.0"), ("new", "2.4.1")):
+        said = call("lock", "--from", "uv.lock", "--extra", extra, "--name", extra)
+        assert said.status == 0, said.err
+        assert (pins(extra)["torch"], pins(extra)["numpy"]) == (version, "1.26.4")
+    said = call("lock", "--from", "uv.lock", "--extra", "old", "--extra", "new")
+    assert (said.status, "uv.lock: uv cannot read it" in said.err) == (3, True)
+    assert "`new` and `old` are incompatible" in said.err
+
+
 def test_an_exported_lock_comes_back_the_same(family: Index, call: Call) -> None:
     assert call("lock", "--cuda", "12.1").status == 0
     assert call("convert", "torch-cu121", "--to", "requirements", "-o", "all.txt").status == 0

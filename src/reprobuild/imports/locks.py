@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import uv
+from packaging.markers import InvalidMarker, Marker
 from packaging.pylock import Package, Pylock, PylockValidationError
 from packaging.requirements import Requirement
 
@@ -18,17 +19,19 @@ from ..net.debian_mirrors import architecture
 from ..net.session import scrub
 from ..request.model import DEFAULT_PYTHON
 from ..resolve.target import TargetPython
-from .common import Imported, is_for, load_toml, minor_of, read_text, requirement_of
+from .common import Imported, is_for, load_toml, minor_of, read_text
+from .elsewhere import located
 from .indexes import NamedIndexes, is_pytorch
 
 
-def read_pylock(text: str, where: str, name: str) -> Imported:
-    """Read a PEP 751 lock of any tool; ``name`` is for the request.
+def read_pylock(text: str, where: str, name: str, folder: Path) -> Imported:
+    """Read a PEP 751 lock of any tool; ``name`` is for the request, paths in it are relative to ``folder``.
 
-    Raises `RequestError` that names the packages without a wheel: source distributions cannot be locked.
+    Raises `RequestError` that names the packages of which the lock names no file.
     """
     data = load_toml(text, where)
     _fill_hashes(data)
+    nowhere = _take_out_what_is_nowhere(data)
     try:
         lock = Pylock.from_dict(data)
     except (PylockValidationError, ValueError) as error:
@@ -36,21 +39,17 @@ def read_pylock(text: str, where: str, name: str) -> Imported:
     python = minor_of(str(lock.requires_python or "")) or DEFAULT_PYTHON
     markers = TargetPython(python, architecture(), (2, 99)).markers
 
-    def bare_here(package: Package) -> bool:
-        return not _of_index(package) and not _has_wheel(package)
-
-    bare = [
-        str(package.name)
-        for package in lock.packages
-        if bare_here(package)
-        # What is for another system alone need not be had.
-        and is_for(package.marker, markers, f"{where}: {package.name}")
-    ]
+    # What is for another system alone need not be there.
+    bare = {
+        name for name, marker in nowhere if is_for(_marker(marker, where, name), markers, f"{where}: {name}")
+    }
     if bare:
         raise RequestError(
-            f"{where}: no wheel and no source archive of {', '.join(sorted(set(bare)))}",
-            hint="name a version of an index for each, in place of a folder or repository",
+            f"{where}: names no wheel, source archive, repository or folder of {', '.join(sorted(bare))}",
+            hint="bring the lock up to date with the tool that made it",
         )
+    here = [p for p in lock.packages if is_for(p.marker, markers, f"{where}: {p.name}")]
+    own = {id(package) for package in here}
     hashes: dict[str, set[str]] = {}
     for package in lock.packages:
         every = [wheel.hashes for wheel in package.wheels or ()]
@@ -61,16 +60,15 @@ def read_pylock(text: str, where: str, name: str) -> Imported:
     indexes = NamedIndexes()
     for package in lock.packages:
         urls = [wheel.url for wheel in package.wheels or () if wheel.url]
-        here = is_for(package.marker, markers, f"{where}: {package.name}")
-        if here and package.name == "torch" and urls and all(is_pytorch(url) for url in urls):
+        if id(package) in own and package.name == "torch" and urls and all(is_pytorch(url) for url in urls):
             indexes.add("--index-url", urls[0], where)
     return Imported(
         origin=where,
         name=name or "pylock",
         requirements=tuple(
-            indexes.pinned(_requirement(package, f"{where}: packages ({package.name})"))
+            indexes.pinned(_requirement(package, f"{where}: packages ({package.name})", folder))
             for package in lock.packages
-            if not bare_here(package)
+            if _of_index(package) or id(package) in own
         ),
         hashes={package: frozenset(values) for package, values in sorted(hashes.items())},
         python=minor_of(str(lock.requires_python or "")),
@@ -113,7 +111,7 @@ def read_uv_lock(file: Path, extras: Sequence[str], groups: Sequence[str]) -> Im
         )
     project = load_toml(read_text(folder / "pyproject.toml"), str(folder / "pyproject.toml"))
     name = str(project.get("project", {}).get("name") or folder.name)
-    return read_pylock(done.stdout.decode(), str(file), name)
+    return read_pylock(done.stdout.decode(), str(file), name, folder)
 
 
 def _fill_hashes(data: Mapping[str, Any]) -> None:
@@ -125,6 +123,28 @@ def _fill_hashes(data: Mapping[str, Any]) -> None:
             for file in [*(wheels if isinstance(wheels, list) else ()), package.get("sdist")]:
                 if isinstance(file, dict) and file.get("hashes", {}) == {}:
                     file["hashes"] = {"none": "0"}
+
+
+def _take_out_what_is_nowhere(data: dict[str, Any]) -> list[tuple[str, object]]:
+    """Remove the packages of which a lock names no file; return their names and markers.
+
+    uv writes such of a fork for systems that it has no wheels for.
+    """
+    packages = data.get("packages")
+    if not isinstance(packages, list):
+        return []
+    files = ("wheels", "sdist", "vcs", "directory", "archive")
+    gone = [each for each in packages if isinstance(each, dict) and not any(each.get(key) for key in files)]
+    data["packages"] = [each for each in packages if not any(each is one for one in gone)]
+    return [(str(each.get("name", "")), each.get("marker")) for each in gone]
+
+
+def _marker(text: object, where: str, name: str) -> Marker | None:
+    try:
+        return None if text is None else Marker(str(text))
+    except (InvalidMarker, RecursionError) as error:
+        reason = (str(error).splitlines() or ["it is nested too deeply"])[0]
+        raise RequestError(f"{where}: {name}: {text!r} is not a marker: {reason}") from None
 
 
 def _named(error: str, data: Mapping[str, Any]) -> str:
@@ -144,19 +164,30 @@ def _of_index(package: Package) -> bool:
     return bool(package.wheels or package.sdist is not None) and package.version is not None
 
 
-def _has_wheel(package: Package) -> bool:
-    archive = package.archive
-    return archive is not None and (archive.url or "").partition("#")[0].endswith(".whl")
-
-
-def _requirement(package: Package, place: str) -> Requirement:
+def _requirement(package: Package, place: str, folder: Path) -> Requirement:
+    requirement: Requirement | None
     if _of_index(package):
         requirement = Requirement(f"{package.name}=={package.version}")
     else:
-        assert package.archive is not None
-        sha256 = package.archive.hashes.get("sha256")
-        requirement = requirement_of(
-            f"{package.name} @ {package.archive.url}{f'#sha256={sha256}' if sha256 else ''}", place
-        )
+        requirement = located(package.name, _table(package, place), place, folder)
+        if requirement is None:
+            raise RequestError(f"{place}: its address is neither a url nor a path")
     requirement.marker = package.marker
     return requirement
+
+
+def _table(package: Package, place: str) -> Mapping[str, str]:
+    """Return where a package comes from in the keys of `located`."""
+    found: Mapping[str, str | None] = {}
+    if (vcs := package.vcs) is not None:
+        if vcs.type != "git":
+            raise RequestError(f"{place}: comes from {vcs.type}, and only git repositories can be locked")
+        found = {"git": vcs.url, "rev": vcs.commit_id, "subdirectory": vcs.subdirectory}
+    elif (directory := package.directory) is not None:
+        found = {"path": directory.path}
+    elif (archive := package.archive) is not None:
+        said = {"sha256": archive.hashes.get("sha256"), "subdirectory": archive.subdirectory}
+        fragment = "&".join(f"{key}={value}" for key, value in said.items() if value)
+        url = f"{archive.url}#{fragment}" if archive.url and fragment else archive.url
+        found = {"url": url, "path": archive.path}
+    return {key: value for key, value in found.items() if value is not None}

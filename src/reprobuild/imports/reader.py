@@ -71,7 +71,7 @@ def _read(
 
 def _read_by_form(file: Path, hosts: Collection[str]) -> Imported:
     if re.fullmatch(r"pylock\.([^.]+\.)?toml", file.name):
-        return read_pylock(read_text(file), str(file), file.name[7:-5])
+        return read_pylock(read_text(file), str(file), file.name[7:-5], file.parent)
     if file.suffix in (".txt", ".in"):
         return read_requirements(file, hosts)
     if file.is_dir():
