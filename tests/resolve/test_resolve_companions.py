@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import pytest
 
 from reprobuild.errors import ResolveError
 from reprobuild.net.session import session
 from reprobuild.resolve.fitting import Kept, fitting
 from reprobuild.resolve.target import TargetPython
+from support.elf import elf
 from support.index import Index
 from support.resolving import LINUX, request
 
@@ -113,6 +117,38 @@ def test_a_wheel_for_another_cuda(family: Index) -> None:
     with pytest.raises(ResolveError) as caught:
         fitted("2.4.1", "onnx-gpu==1.3")
     assert "onnx-gpu 1.3 is built for CUDA 13, not 12.1" in caught.value.hint
+
+
+def linked(index: Index, name: str, version: str, *needed: str) -> None:
+    """Put a compiled wheel on the index whose one shared object needs some libraries."""
+    file = index.add(name, version, tag=LINUX, requires=["torch"])
+    out = io.BytesIO(file.body)
+    with zipfile.ZipFile(out, "a") as archive:
+        archive.writestr(f"{name}/_C.so", elf(needed))
+    file.body = out.getvalue()
+
+
+def test_a_build_of_torch_s_kin_for_another_cuda(family: Index) -> None:
+    linked(family, "torchvision", "0.18", "libtorch_cuda.so", "libcudart.so.12", "libc.so.6")
+    linked(family, "torchvision", "0.19", "libtorch_cuda.so", "libcudart.so.13")
+    versions, notes = fitted("2.4.1", "torchvision")
+    assert versions["torchvision"] == "0.18"
+    assert notes[-1] == "torchvision<0.19: torchvision 0.19 is built for CUDA 13, not 12.1"
+    assert fitted("2.9.0", "torchvision", cuda="13.0")[0]["torchvision"] == "0.19"
+
+
+def test_a_build_for_a_gpu_beside_a_torch_for_the_cpu(family: Index) -> None:
+    """torchaudio of an index that has no other: it does not load there."""
+    linked(family, "torchaudio", "2.4.1", "libtorch_cuda.so", "libcudart.so.12", "libm.so.6")
+    with pytest.raises(ResolveError) as caught:
+        fitted("2.4.1", "torchaudio", cuda="cpu")
+    assert caught.value.message == (
+        "torchaudio 2.4.1 is built for a GPU, and the request is for the CPU: it needs libcudart.so.12, "
+        "libtorch_cuda.so"
+    )
+    assert "--index pytorch" in caught.value.hint
+    linked(family, "torchvision", "0.18", "libtorch_cpu.so")
+    assert fitted("2.4.1", "torchvision", cuda="cpu")[0]["torchvision"] == "0.18"
 
 
 def test_a_rule_that_each_release_breaks_comes_to_an_end(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +21,7 @@ from support.building_resolve import TARGET, Resolve
 from support.index import Index
 from support.python_root import PYTHON, python_root
 from support.resolving import request
-from support.sdists import sdist, serve, serve_pip
+from support.sdists import PYPROJECT, sdist, serve, serve_pip
 
 pytest_plugins = ["support.family"]
 
@@ -85,6 +87,57 @@ def test_one_that_does_not_fit_with_what_it_requires_gives_way_to_an_older(
     assert resolve("tool", "other==1") == {"tool": "1.0", "other": "1"}
 
 
+FAILS = "raise RuntimeError('built')"
+
+
+def pkg_info(name: str, version: str, *lines: str) -> str:
+    return "\n".join(["Metadata-Version: 2.2", f"Name: {name}", f"Version: {version}", *lines, ""])
+
+
+def test_a_release_that_says_what_it_requires_is_not_built_to_learn_it(
+    resolve: Resolve, index: Index
+) -> None:
+    """Of the releases that uv steps back over, none is built: their backends fail."""
+    index.add("other", "1")
+    index.add("other", "2")
+    static = {"PKG-INFO": pkg_info("tool", "3.0", "Requires-Dist: other==2")}
+    serve(index, "tool", "3.0", sdist("tool", "3.0", static, more=FAILS))
+    project = '[project]\nname = "tool"\nversion = "2.0"\ndependencies = ["other>1"]\n'
+    serve(index, "tool", "2.0", sdist("tool", "2.0", {"pyproject.toml": PYPROJECT + project}, more=FAILS))
+    static = {"PKG-INFO": pkg_info("tool", "1.0", "Requires-Dist: other>=1")}
+    serve(index, "tool", "1.0", sdist("tool", "1.0", static, requires=("other>=1",)))
+    assert resolve("tool", "other==1") == {"tool": "1.0", "other": "1"}
+
+
+def test_a_backend_is_asked_for_the_metadata_of_what_is_stepped_back_over(
+    resolve: Resolve, index: Index
+) -> None:
+    index.add("other", "1")
+    index.add("other", "2")
+    serve(index, "tool", "3.0", sdist("tool", "3.0", requires=("other==2",)))
+    prepares = """
+def prepare_metadata_for_build_wheel(folder, settings=None):
+    os.mkdir(folder + "/tool-2.0.dist-info")
+    with open(folder + "/tool-2.0.dist-info/METADATA", "w") as file:
+        file.write("Metadata-Version: 2.1\\nName: tool\\nVersion: 2.0\\nRequires-Dist: other>1\\n")
+    return "tool-2.0.dist-info"
+def files():
+    raise RuntimeError("built")
+"""
+    serve(index, "tool", "2.0", sdist("tool", "2.0", more=prepares))
+    serve(index, "tool", "1.0", sdist("tool", "1.0"))
+    assert resolve("tool", "other==1") == {"tool": "1.0", "other": "1"}
+
+
+def test_what_the_built_wheel_requires_counts_whatever_the_archive_said(
+    resolve: Resolve, index: Index
+) -> None:
+    index.add("other", "1")
+    body = sdist("tool", "1.0", {"PKG-INFO": pkg_info("tool", "1.0")}, requires=("other",))
+    serve(index, "tool", "1.0", body)
+    assert resolve("tool") == {"tool": "1.0", "other": "1"}
+
+
 def test_what_cannot_be_built_gives_way_to_an_older_wheel_and_that_is_told(
     resolve: Resolve, index: Index
 ) -> None:
@@ -122,6 +175,14 @@ def test_two_builds_that_differ_are_refused(resolve: Resolve, index: Index) -> N
 def test_another_name_in_the_metadata_is_refused(resolve: Resolve, index: Index) -> None:
     serve(index, "tool", "1.0", sdist("tool", "1.0", more="NAME = 'other'"))
     with pytest.raises(BuildError, match=r"tool 1\.0: the metadata of the wheel .* are those of other 1\.0"):
+        resolve("tool")
+
+
+def test_another_name_in_the_archive_is_refused(resolve: Resolve, index: Index) -> None:
+    serve(index, "tool", "1.0", sdist("tool", "1.0", {"PKG-INFO": pkg_info("tool", "1.1")}))
+    with pytest.raises(
+        BuildError, match=r"tool 1\.0: the PKG-INFO in its source archive is that of tool 1\.1"
+    ):
         resolve("tool")
 
 
@@ -168,3 +229,36 @@ def test_an_index_of_plain_pages_gives_no_sizes(resolve: Resolve, index: Index) 
     assert resolve("tool") == {"tool": "1.0"}
     assert resolve.python[0].source is not None
     assert resolve.python[0].source.size == len(body)
+
+
+@pytest.mark.parametrize(
+    ("keys", "architecture", "why", "cure"),
+    [
+        ({"only-wheels": True}, "amd64", "the request takes wheels alone", "take only-wheels"),
+        (
+            {"conda": {"channels": ["x"], "packages": ["y"]}},
+            "amd64",
+            "nothing is built beside conda",
+            "take conda out",
+        ),
+        ({}, "arm64", "nothing is built for linux/arm64 on this machine", "lock on a machine of that kind"),
+    ],
+)
+def test_where_only_wheels_count_the_cure_is_named(
+    index: Index,
+    monkeypatch: pytest.MonkeyPatch,
+    keys: dict[str, Any],
+    architecture: str,
+    why: str,
+    cure: str,
+) -> None:
+    """Of an address, and of a package of an index that has no wheel."""
+    monkeypatch.setattr("reprobuild.resolve.fitting.architecture", lambda: "amd64")
+    serve(index, "tool", "1.0", sdist("tool", "1.0"))
+    target = replace(TARGET, architecture=architecture)
+    for asked in ("tool", f"tool @ {index.root}/files/tool-1.0.tar.gz"):
+        wanted = request(packages=[asked], python=PYTHON, **keys)
+        with session(retries=0) as http, pytest.raises(ResolveError) as caught:
+            fitting([asked], wanted, target, Kept({}, None, None), notes=[], session=http)
+        assert why in caught.value.message
+        assert cure in caught.value.hint

@@ -19,6 +19,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
+from ..errors import ResolveError
+from .linked import cuda_libraries, major_of
 from .target import TargetPython, holds
 from .torch import cuda_of_version, is_cuda_package
 from .wheel_metadata import requirements
@@ -36,6 +38,12 @@ _TORCH_OF_NUMPY_2 = Version("2.3")
 
 _BY_TORCH = "torchaudio"
 """From 2.11 on it names no torch, has torch's number, and runs on that torch and later ones."""
+
+
+_EXTEND_TORCH = frozenset({"torchaudio", "torchcodec", "torchvision"})
+"""Packages of PyTorch's own whose builds for a GPU need libraries of CUDA that they do not name.
+
+An index that has but one build of each release has that one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,10 @@ def broken_rules(
     by_name = {package.name: package for package in found}
     rules = [*_numpy_of_torch(by_name), *_by_torch(by_name)]
     with ThreadPoolExecutor(8, "wheel-metadata") as pool:
+        extend = [p for p in found if p.name in _EXTEND_TORCH and p.source is None and _is_compiled(p)]
+        linked = pool.map(lambda package: cuda_libraries(package, session), () if rules else extend)
+        for package, libraries in zip(extend, linked, strict=False):
+            rules += _of_libraries(package, libraries, cuda)
         if "numpy" in by_name and Version(by_name["numpy"].version).major > 1 and not rules:
             old = [package for package in found if _is_older_than_numpy_2(package)]
             read = pool.map(lambda package: _requires(package, session), old)
@@ -104,6 +116,20 @@ def _by_torch(found: Mapping[str, PythonPackage]) -> Iterator[Rule]:
             f"{_BY_TORCH} {other.version} is made for torch {Version(other.version).major}."
             f"{Version(other.version).minor} and later, not for {torch.version}",
         )
+
+
+def _of_libraries(package: PythonPackage, libraries: Collection[str], cuda: str) -> Iterator[Rule]:
+    """Give the rule that a build for another CUDA breaks. Raises `ResolveError` for one of a GPU on a CPU."""
+    if cuda == "cpu" and libraries:
+        raise ResolveError(
+            f"{package.name} {package.version} is built for a GPU, and the request is for the CPU: it needs "
+            f"{', '.join(libraries)}",
+            hint="PyTorch's own index has builds for the CPU: give --index pytorch (index in the request)",
+        )
+    wrong = sorted({m for m in map(major_of, libraries) if m is not None} - {cuda.partition(".")[0]})
+    if wrong:
+        reason = f"{package.name} {package.version} is built for CUDA {wrong[0]}, not {cuda}"
+        yield Rule(f"{package.name}<{package.version}", reason)
 
 
 def _cuda_of_extras(requires: Collection[Requirement], target: TargetPython) -> str | None:

@@ -25,7 +25,7 @@ from ..request.model import Request, flavour
 from ..request.profiles import variables
 from .base_image import resolve_base
 from .conda import check_wheels, resolve_conda, torch_from_conda
-from .fitting import Kept, fitting
+from .fitting import Kept, fitting, only_wheels
 from .gpu_targets import gpu_targets
 from .index_page import linked_files
 from .sources import SourcePackages
@@ -214,7 +214,7 @@ def _sources(
 
     That is where the request says so, beside conda's Python, and for another machine than this one.
     """
-    if request.only_wheels or request.conda is not None or target.architecture != architecture():
+    if only_wheels(request, target)[0]:
         return None
     return SourcePackages(
         request,
@@ -268,7 +268,7 @@ def _packages(
     torch = None if torch_from_conda(conda) else _torch(request, existing, upgrade, scan, target)
     # Read while uv is at work: it is of the wheel that the scan has chosen.
     with ThreadPoolExecutor(1, "torch-header") as pool:
-        known = pool.submit(_gpu_targets, torch, existing, scan, target, session)
+        likely = pool.submit(_gpu_targets, torch, existing, scan, target, session)
         wheels = fitting(
             # What is asked for goes before NumPy, of which nearly any version will do.
             _wheels([_requirement(request, torch), *request.packages, *ALWAYS], provided),
@@ -278,13 +278,18 @@ def _packages(
             notes=notes,
             session=session,
             sources=sources,
+            scan=None if torch is None else scan,
         )
+        known = likely.result()
+    taken = next((Version(package.version) for package in wheels if package.name == "torch"), None)
+    if torch is not None and taken is not None and taken != torch:
+        known = _gpu_targets(taken, existing, scan, target, session)
     build = BuildFiles() if sources is None else sources.build_files(wheels)
     check_wheels(conda, wheels)
     if request.index is not None and request.cuda != "cpu":
         (own,) = (package for package in wheels if package.name == "torch")
         return conda, wheels, gpu_targets(own.wheel.url, session), build
-    return conda, wheels, known.result(), build
+    return conda, wheels, known, build
 
 
 def _gpu_targets(

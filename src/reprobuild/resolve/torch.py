@@ -83,6 +83,16 @@ class TorchScan:
             self._requirements[name] = requirements(release.package, self._session)
         return cuda_named(self._requirements[name], target.markers)
 
+    def cuda_of_version(self, version: str, target: TargetPython) -> str | None:
+        """Return the CUDA of a release; None where there is none such, or it names none."""
+        release = next(iter(self.releases(target, f"=={version}")), None)
+        return None if release is None else self.cuda_of(release, target)
+
+    def for_another_cuda(self, cuda: str, wanted: str, target: TargetPython) -> list[Version]:
+        """Return the releases that fit a specifier and are not for a CUDA, newest first."""
+        every = self._cudas(self.releases(target, wanted), target)
+        return [release.version for release, found in every if found != cuda]
+
     def choose(self, cuda: str, wanted: str, prefer: str | None, target: TargetPython) -> Version:
         """Return the newest torch for a CUDA that fits a specifier, or ``prefer`` where it still fits.
 

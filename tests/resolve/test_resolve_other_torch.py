@@ -1,0 +1,60 @@
+"""A package that takes another torch than the newest for its CUDA."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprobuild.errors import ResolveError
+from reprobuild.net.session import session
+from reprobuild.resolve.fitting import Kept, fitting
+from reprobuild.resolve.target import TargetPython
+from reprobuild.resolve.torch import TorchScan
+from support.index import Index
+from support.resolving import LINUX, request
+
+pytest_plugins = ["support.family"]
+
+TARGET = TargetPython("3.11", "amd64", (2, 36))
+
+
+def fitted(newest: str, *packages: str, cuda: str) -> tuple[dict[str, str], list[str]]:
+    """Return the versions, and the notes."""
+    notes: list[str] = []
+    with session(retries=0) as http:
+        found = fitting(
+            [f"torch==={newest}", *packages],
+            request(cuda=cuda, packages=list(packages)),
+            TARGET,
+            Kept({}, None, None),
+            notes=notes,
+            session=http,
+            scan=TorchScan(http, None),
+        )
+    return {package.name: package.version for package in found}, notes
+
+
+def test_an_older_torch_for_the_same_cuda_is_taken_and_that_is_said(family: Index) -> None:
+    family.add("serve", "1.0", requires=["torch==2.4.0"])
+    versions, notes = fitted("2.4.1", "serve", cuda="12.1")
+    assert versions["torch"] == "2.4.0"
+    assert "torch 2.4.0 is taken: 2.4.1, the newest for CUDA 12.1, does not fit the others" in notes
+
+
+def test_a_newer_torch_for_another_cuda_is_passed_over(family: Index) -> None:
+    family.add("serve", "1.0", requires=["torch!=2.4.1"])
+    family.add("torch", "2.9.1", tag=LINUX, requires=["nvidia-cuda-runtime==13.0.96"])
+    assert fitted("2.4.1", "serve", cuda="12.1")[0]["torch"] == "2.4.0"
+
+
+def test_a_torch_for_another_cuda_alone_is_named_with_its_cuda(family: Index) -> None:
+    family.add("serve", "1.0", requires=["torch==2.6.0"])
+    with pytest.raises(ResolveError) as caught:
+        fitted("2.4.1", "serve", cuda="12.1")
+    assert "torch 2.6.0, which is built for CUDA 12.4, fits the others: give --cuda 12.4" in caught.value.hint
+
+
+def test_what_has_another_cause_is_as_it_was(family: Index) -> None:
+    family.add("serve", "1.0", requires=["filelock==9"])
+    with pytest.raises(ResolveError) as caught:
+        fitted("2.4.1", "serve", cuda="12.1")
+    assert "--cuda" not in caught.value.hint
