@@ -44,7 +44,11 @@ FLOORS = (
 
 FLOOR = {part: number for number, floor in enumerate(FLOORS) for part in floor}
 FLOOR["in_image"] = len(FLOORS)  # below all
-SHARED = {PACKAGE / "in_image" / "manifest.py", PACKAGE / "in_image" / "selftest" / "names.py"}
+SHARED = {
+    PACKAGE / "in_image" / "manifest.py",
+    PACKAGE / "in_image" / "selftest" / "linkage.py",
+    PACKAGE / "in_image" / "selftest" / "names.py",
+}
 """What the host imports of in_image: one rule for both sides stands there."""
 
 PURE = {
