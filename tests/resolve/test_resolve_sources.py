@@ -186,6 +186,37 @@ def test_another_name_in_the_archive_is_refused(resolve: Resolve, index: Index) 
         resolve("tool")
 
 
+WITHOUT = """
+class Without(zipfile.ZipFile):
+    def writestr(self, path, content):
+        if not path.endswith("METADATA"):
+            super().writestr(path, content)
+zipfile.ZipFile = Without
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("NAME += '\\nVersion: of mine'", "are those of tool"),
+        ("NAME = 'x\\nName: y'", r"are those of 1\.0"),
+        (WITHOUT, "its build made a wheel without METADATA"),
+    ],
+)
+def test_metadata_without_name_and_version_are_refused(
+    resolve: Resolve, index: Index, more: str, reason: str
+) -> None:
+    serve(index, "tool", "1.0", sdist("tool", "1.0", more=more))
+    with pytest.raises(BuildError, match=rf"tool 1\.0: .*{reason}$"):
+        resolve("tool")
+
+
+def test_a_wheel_whose_name_has_no_version_is_passed_over(resolve: Resolve, index: Index) -> None:
+    file = serve(index, "tool", "1.0", sdist("tool", "1.0"))
+    index.files.append(replace(file, name="tool-of2004-py3-none-any.whl", body=b"no wheel"))
+    assert resolve("tool") == {"tool": "1.0"}
+
+
 def test_a_requirement_that_is_a_url_is_refused(resolve: Resolve, index: Index) -> None:
     body = sdist(
         "tool", "1.0", {"pyproject.toml": '[build-system]\nrequires = ["a @ https://x.example/a.whl"]'}

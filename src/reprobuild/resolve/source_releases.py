@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,7 +11,12 @@ from urllib.request import url2pathname
 
 import requests
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import InvalidSdistFilename, parse_sdist_filename
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
 from packaging.version import Version
 
 from ..errors import ResolveError
@@ -45,9 +50,9 @@ def releases_without_wheels(
         try:
             version = parse_sdist_filename(package.filename)[1]
         except InvalidSdistFilename:
-            if package.filename.endswith(".whl") and package.version:
-                with_wheel = re.sub(r"[^\w.+!]", "", package.version)
-                wheels.setdefault(Version(with_wheel), []).append(package.filename)
+            # One whose name has no version is none, for uv too.
+            with suppress(InvalidWheelFilename):
+                wheels.setdefault(parse_wheel_filename(package.filename)[1], []).append(package.filename)
             continue
         if source := _source(file):
             archives.setdefault(version, source)

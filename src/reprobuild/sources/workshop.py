@@ -291,7 +291,13 @@ def _wheel_of(file: Path) -> Wheel:
 def metadata_of(wheel: Path, title: str) -> bytes:
     """Return the file METADATA of a wheel in its one form. Raises `BuildError`."""
     with opened(wheel, title) as archive:
-        (path,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA") and n.count("/") == 1)
+        paths = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA") and n.count("/") == 1]
+        if not paths:
+            raise BuildError(
+                f"{title}: its build made a wheel without METADATA",
+                hint="ask for another version of the package, or report it to its maintainers",
+            )
+        path = paths[0]  # `normal` lets only one .dist-info pass
         if archive.getinfo(path).file_size > sandboxed.LARGEST_METADATA:
             raise BuildError(f"{title}: its metadata is larger than {sandboxed.LARGEST_METADATA >> 20} MiB")
         return archive.read(path)
