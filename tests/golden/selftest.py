@@ -81,13 +81,14 @@ import tempfile
 import threading
 import time
 import traceback
+import typing
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, TYPE_CHECKING, TextIO, TypeVar
 
@@ -143,7 +144,7 @@ def program_hash() -> str:
 # --- outcomes ---------------------------------------------------------------------------------------------
 # What a check may say: its results, or why there are none.
 
-Results = Mapping[str, object] | None
+Results = typing.Optional[typing.Mapping[str, object]]  # evaluated, by Python 3.8 too
 
 
 class Failed(Exception):  # noqa: N818 -- an outcome
@@ -478,7 +479,7 @@ def module_with_gradients(module: torch.nn.Module, *inputs: torch.Tensor) -> dic
     output = output[0] if isinstance(output, tuple) else output
     seed = numbers(*output.shape, salt=99, device=str(output.device)).to(output.dtype)
     gradients = torch.autograd.grad(output, [first, *parameters.values()], grad_outputs=seed)
-    return {"output": output, **dict(zip(("input", *parameters), gradients, strict=True))}
+    return {"output": output, **dict(zip(("input", *parameters), gradients))}
 
 
 # --- flags ------------------------------------------------------------------------------------------------
@@ -544,6 +545,14 @@ def gpu_missing() -> str:
     return "no GPU is visible here, or its driver is too old for this torch"
 
 
+def cpu_capability() -> str:
+    """Return for which processors torch has chosen its kernels: ``AVX2``, ``DEFAULT``."""
+    if hasattr(torch.backends, "cpu"):
+        return str(torch.backends.cpu.get_cpu_capability())
+    said = re.search(r"CPU capability usage: (\w+)", torch.__config__.show())  # torch 2.0
+    return "unknown" if said is None else said[1]
+
+
 def cpu_scope() -> dict[str, Any]:
     """Return what decides the bits of results on the CPU, beside the versions."""
     try:
@@ -556,7 +565,7 @@ def cpu_scope() -> dict[str, Any]:
         "model": info.get("model name", platform.machine()),
         "kind": "family {} model {} stepping {}".format(*kind),
         "machine": platform.machine(),
-        "capability": torch.backends.cpu.get_cpu_capability(),
+        "capability": cpu_capability(),
         "threads": torch.get_num_threads(),
         "cores": len(os.sched_getaffinity(0)),
         "mkl_cbwr": os.environ.get("MKL_CBWR"),
@@ -852,7 +861,7 @@ def svd_lowrank(device: str) -> Results:
 
     def approximated(a: torch.Tensor, q: int) -> dict[str, torch.Tensor]:
         torch.manual_seed(7)
-        return dict(zip("usv", torch.svd_lowrank(a, q=q), strict=True))
+        return dict(zip("usv", torch.svd_lowrank(a, q=q)))
 
     small = numbers(12, 10, device=device)
     return {**approximated(numbers(200, 100, device=device), 6), **steady(lambda: approximated(small, 2))}
@@ -941,13 +950,13 @@ def loaded(workers: int, start: str | None = None, data: Any = None, **options: 
         multiprocessing_context=start if workers else None,
         **options,
     )
-    columns = [torch.cat(column) for column in zip(*loader, strict=True)]
+    columns = [torch.cat(column) for column in zip(*loader)]
     if len(columns[1].unique()) != len(columns[1]):
         raise Failed("two items got the same random number from torch")
     must_be(
         "torch.are_deterministic_algorithms_enabled() in workers", got=bool(columns[4].all()), expected=True
     )
-    return dict(zip(("order", "torch", "numpy", "random"), columns, strict=False))
+    return dict(zip(("order", "torch", "numpy", "random"), columns))
 
 
 def loaded_both(workers: int, start: str | None = None) -> Results:
@@ -1012,7 +1021,7 @@ def distributed_sampler(_: str) -> Results:
         sampler.set_epoch(1)
         second = list(sampler)
         must_differ("DistributedSampler's order in the next epoch, after set_epoch", first, second)
-        results |= {f"rank {rank} epoch 0": first, f"rank {rank} epoch 1": second}
+        results.update({f"rank {rank} epoch 0": first, f"rank {rank} epoch 1": second})
     must_be(
         "samples of the two ranks",
         got=sorted(results["rank 0 epoch 1"] + results["rank 1 epoch 1"]),
@@ -1147,10 +1156,13 @@ def setting_tf32(_: str) -> Results:
     must_be("NVIDIA_TF32_OVERRIDE", got=os.environ.get("NVIDIA_TF32_OVERRIDE", "not set"), expected="0")
     must_be("TRITON_F32_DEFAULT", got=os.environ.get("TRITON_F32_DEFAULT", "not set"), expected="ieee")
     matmul = torch.backends.cuda.matmul
-    if hasattr(matmul, "fp32_precision"):
+    try:
+        got = matmul.fp32_precision
+    except (AttributeError, AssertionError):  # torch 2.0 asserts that it knows the name
+        got = None
+    if got is not None:
         # torch 2.9 and later: the hook leaves both sets of names alone, and reading the old ones raises where
         # a program has used the new. cuDNN's is "tf32" by default, which the variable overrules.
-        got = matmul.fp32_precision
         must_be("torch.backends.cuda.matmul.fp32_precision is tf32", got=got == "tf32", expected=False)
         return None
     for what, backend in (("cudnn", torch.backends.cudnn), ("cuda.matmul", matmul)):
@@ -1240,10 +1252,10 @@ def setting_profile(_: str) -> Results:
     for name in ("NCCL_ALGO", "NCCL_PROTO"):  # any fixed choice repeats; a run may need another than ours
         must_be(f"{name} is set", got=bool(os.environ.get(name)), expected=True)
     if os.environ.get("REPROBUILD_PROFILE") == "portable":
-        expected |= {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
-        expected |= {"OPENBLAS_CORETYPE": "Haswell"}
+        expected["MKL_CBWR"], expected["OPENBLAS_CORETYPE"] = "COMPATIBLE", "Haswell"
+        expected["ATEN_CPU_CAPABILITY"], expected["ONEDNN_MAX_CPU_ISA"] = "avx2", "AVX2"
         must_be("NumPy's kernels chosen by CPU", got=numpy_kernels(), expected=[])
-        must_be("torch's CPU capability", got=torch.backends.cpu.get_cpu_capability(), expected="AVX2")
+        must_be("torch's CPU capability", got=cpu_capability(), expected="AVX2")
     else:
         expected["MKL_CBWR"] = "AUTO"
     for name, value in expected.items():
@@ -1276,7 +1288,7 @@ def setting_kept(device: str) -> Results:
     must_be("flag, cuDNN's flags, threads, precision", got=state(), expected=before)
     # A convolution before this one may have changed them already.
     wanted = {"deterministic algorithms": True, "cudnn.deterministic": True, "cudnn.benchmark": False}
-    for (what, expected), got in zip(wanted.items(), before, strict=False):
+    for (what, expected), got in zip(wanted.items(), before):
         must_be(f"{what} after a convolution", got=got, expected=expected)
     return None
 
@@ -1324,7 +1336,10 @@ def changed_files(wanted: Callable[[str], bool]) -> Results:
         count += 1
         try:
             with open(path, "rb") as file:  # noqa: PTH123 -- faster at 10,000 files
-                got = hashlib.file_digest(file, "sha256").hexdigest()
+                digest = hashlib.sha256()
+                while chunk := file.read(1 << 18):  # hashlib.file_digest is of Python 3.11
+                    digest.update(chunk)
+                got = digest.hexdigest()
         except OSError as error:
             got = error.strerror or "cannot be read"
         if got != content:
@@ -1351,7 +1366,7 @@ def setting_files_all(_: str) -> Results:
 def loaded_files() -> list[str]:
     """Return the files that this process has mapped, by path; one that is deleted since keeps its path."""
     lines = Path("/proc/self/maps").read_text("utf-8", "replace").splitlines()
-    return sorted({line.split(None, 5)[5].removesuffix(" (deleted)") for line in lines if "/" in line})
+    return sorted({line.split(None, 5)[5].partition(" (deleted)")[0] for line in lines if "/" in line})
 
 
 # This late because libraries are loaded when they are first used.
@@ -1512,7 +1527,7 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
         losses.append(loss.detach())
     found: dict[str, Any] = {"order": order, "losses": torch.stack(losses)}
     for name, parameter in model.named_parameters():
-        found |= {f"parameter {name}": parameter, f"gradient {name}": parameter.grad}
+        found.update({f"parameter {name}": parameter, f"gradient {name}": parameter.grad})
     # As arrays, which go through a pipe without shared memory.
     sending.send({name: value.detach().cpu().numpy() for name, value in found.items()})
     # Until the parent ends it: when a process group is taken apart, its threads and the interpreter's
@@ -1534,7 +1549,8 @@ def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, A
     if start == "fork":
         # What DistributedDataParallel and the optimizer import, once here rather than once in each rank.
         importlib.import_module("torch._dynamo")
-    processes, ends, answers = [], [], list[dict[str, Any]]()
+    processes, ends = [], []
+    answers: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         for rank in range(2):
             receiving, sending = context.Pipe(duplex=False)
@@ -1545,7 +1561,7 @@ def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, A
             for process in processes:
                 process.start()
             limit = time.monotonic() + 90
-            for rank, (end, process) in enumerate(zip(ends, processes, strict=True)):
+            for rank, (end, process) in enumerate(zip(ends, processes)):
                 multiprocessing.connection.wait([end, process.sentinel], max(0, limit - time.monotonic()))
                 answer = end.recv() if end.poll() else "it ended, or gave no answer within 90 s"
                 if not isinstance(answer, dict):
@@ -1833,13 +1849,13 @@ def shared_objects(folder: str) -> Iterator[SharedObject]:
                     yield found
 
 
-@cache
+@lru_cache(maxsize=None)
 def installed_objects() -> tuple[SharedObject, ...]:
     """Return the shared objects of the environment."""
     return tuple(shared_objects(sys.prefix))
 
 
-@cache
+@lru_cache(maxsize=None)
 def library_names() -> frozenset[str]:
     """Return the names of the libraries in the environment, and where the system keeps its own."""
     names = {name for each in installed_objects() for name in (each.soname, Path(each.path).name)}
@@ -1857,10 +1873,10 @@ def missing(objects: Sequence[SharedObject]) -> list[str]:
 
 def debian_package(library: str) -> str:
     """Return the Debian package that has a library, by the rule of Debian's policy (8.1) for its name."""
-    stem, _, number = library.removeprefix("lib").partition(".so")
+    stem, _, number = re.sub("^lib", "", library).partition(".so")
     if stem in DEBIAN_EXCEPTIONS:
         return DEBIAN_EXCEPTIONS[stem]
-    number = number.removeprefix(".")
+    number = number.lstrip(".")
     dash = "-" if stem[-1:].isdigit() and number else ""
     return f"lib{stem}{dash}{number}".lower().replace("_", "-")
 
@@ -1969,7 +1985,7 @@ def requested_imports(_: str) -> Results:
     if not modules:
         raise NotRun("the request names no packages")
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        errors = dict(zip(modules, pool.map(import_error, modules), strict=True))
+        errors = dict(zip(modules, pool.map(import_error, modules)))
     lines = []
     for module, error in errors.items():
         name, each = modules[module]
@@ -2210,7 +2226,7 @@ def toolchain_missing(device: str) -> str:
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
         lacking.append(("Python's headers", f"python3.{sys.version_info.minor}-dev"))
     if lacking:
-        what, packages = (" and ".join(each) for each in zip(*lacking, strict=True))
+        what, packages = (" and ".join(each) for each in zip(*lacking))
         packages = packages.replace(" and ", '", "')
         return f'torch.compile needs {what}: add apt = ["{packages}"] to the request'
     if device == "cuda" and importlib.util.find_spec("triton") is None:
@@ -2491,7 +2507,7 @@ def prove_workers(_: str) -> Results:
         loader = torch.utils.data.DataLoader(
             items, batch_size=4, num_workers=2, multiprocessing_context="fork"
         )
-        return [torch.cat(column) for column in zip(*loader, strict=True)]
+        return [torch.cat(column) for column in zip(*loader)]
 
     prove_seed(seed, epoch, repeats=3)
     return None

@@ -58,7 +58,7 @@ def of_environment(venv: Path, *, only: Collection[str] | None = None) -> list[l
 
 
 def _distribution(record: Path) -> str:
-    return _normalised(record.parent.name.removesuffix(".dist-info").rpartition("-")[0])
+    return _normalised(record.parent.name[: -len(".dist-info")].rpartition("-")[0])
 
 
 def _normalised(name: str) -> str:

@@ -51,8 +51,8 @@ def main() -> int:
         if os.WIFSTOPPED(status):  # by Ctrl-Z: no shell is here to let it go on
             os.kill(child, signal.SIGCONT)
             continue
-        code = os.waitstatus_to_exitcode(status)
-        return code if code >= 0 else 128 - code
+        # os.waitstatus_to_exitcode is of Python 3.9.
+        return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 if __name__ == "__main__":

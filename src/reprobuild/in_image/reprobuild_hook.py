@@ -45,7 +45,9 @@ def _torch_settings(torch: Any) -> None:
         torch.use_deterministic_algorithms(mode=True)
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.benchmark = False
-    if not hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+    try:
+        torch.backends.cuda.matmul.fp32_precision  # noqa: B018 -- asks whether it is there
+    except (AttributeError, AssertionError):  # torch 2.0 asserts that it knows the name
         # TF32 keeps 10 bits of each factor's mantissa. It repeats on one GPU, but GPUs before Ampere lack it,
         # so that the same program gives other digits there, in either profile. NVIDIA_TF32_OVERRIDE=0 turns
         # it off in the libraries; these make torch say so too. From torch 2.9 on there are two sets of names

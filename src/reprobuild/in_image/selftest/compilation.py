@@ -28,7 +28,7 @@ def toolchain_missing(device: str) -> str:
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
         lacking.append(("Python's headers", f"python3.{sys.version_info.minor}-dev"))
     if lacking:
-        what, packages = (" and ".join(each) for each in zip(*lacking, strict=True))
+        what, packages = (" and ".join(each) for each in zip(*lacking))
         packages = packages.replace(" and ", '", "')
         return f'torch.compile needs {what}: add apt = ["{packages}"] to the request'
     if device == "cuda" and importlib.util.find_spec("triton") is None:

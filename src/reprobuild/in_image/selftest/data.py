@@ -49,13 +49,13 @@ def loaded(workers: int, start: str | None = None, data: Any = None, **options: 
         multiprocessing_context=start if workers else None,
         **options,
     )
-    columns = [torch.cat(column) for column in zip(*loader, strict=True)]
+    columns = [torch.cat(column) for column in zip(*loader)]
     if len(columns[1].unique()) != len(columns[1]):
         raise Failed("two items got the same random number from torch")
     must_be(
         "torch.are_deterministic_algorithms_enabled() in workers", got=bool(columns[4].all()), expected=True
     )
-    return dict(zip(("order", "torch", "numpy", "random"), columns, strict=False))
+    return dict(zip(("order", "torch", "numpy", "random"), columns))
 
 
 def loaded_both(workers: int, start: str | None = None) -> Results:
@@ -120,7 +120,7 @@ def distributed_sampler(_: str) -> Results:
         sampler.set_epoch(1)
         second = list(sampler)
         must_differ("DistributedSampler's order in the next epoch, after set_epoch", first, second)
-        results |= {f"rank {rank} epoch 0": first, f"rank {rank} epoch 1": second}
+        results.update({f"rank {rank} epoch 0": first, f"rank {rank} epoch 1": second})
     must_be(
         "samples of the two ranks",
         got=sorted(results["rank 0 epoch 1"] + results["rank 1 epoch 1"]),

@@ -33,4 +33,4 @@ def module_with_gradients(module: torch.nn.Module, *inputs: torch.Tensor) -> dic
     output = output[0] if isinstance(output, tuple) else output
     seed = numbers(*output.shape, salt=99, device=str(output.device)).to(output.dtype)
     gradients = torch.autograd.grad(output, [first, *parameters.values()], grad_outputs=seed)
-    return {"output": output, **dict(zip(("input", *parameters), gradients, strict=True))}
+    return {"output": output, **dict(zip(("input", *parameters), gradients))}

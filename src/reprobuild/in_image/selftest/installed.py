@@ -57,7 +57,10 @@ def changed_files(wanted: Callable[[str], bool]) -> Results:
         count += 1
         try:
             with open(path, "rb") as file:  # noqa: PTH123 -- faster at 10,000 files
-                got = hashlib.file_digest(file, "sha256").hexdigest()
+                digest = hashlib.sha256()
+                while chunk := file.read(1 << 18):  # hashlib.file_digest is of Python 3.11
+                    digest.update(chunk)
+                got = digest.hexdigest()
         except OSError as error:
             got = error.strerror or "cannot be read"
         if got != content:
@@ -84,7 +87,7 @@ def setting_files_all(_: str) -> Results:
 def loaded_files() -> list[str]:
     """Return the files that this process has mapped, by path; one that is deleted since keeps its path."""
     lines = Path("/proc/self/maps").read_text("utf-8", "replace").splitlines()
-    return sorted({line.split(None, 5)[5].removesuffix(" (deleted)") for line in lines if "/" in line})
+    return sorted({line.split(None, 5)[5].partition(" (deleted)")[0] for line in lines if "/" in line})
 
 
 # This late because libraries are loaded when they are first used.

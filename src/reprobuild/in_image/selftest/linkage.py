@@ -8,7 +8,7 @@ import struct
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -100,13 +100,13 @@ def shared_objects(folder: str) -> Iterator[SharedObject]:
                     yield found
 
 
-@cache
+@lru_cache(maxsize=None)
 def installed_objects() -> tuple[SharedObject, ...]:
     """Return the shared objects of the environment."""
     return tuple(shared_objects(sys.prefix))
 
 
-@cache
+@lru_cache(maxsize=None)
 def library_names() -> frozenset[str]:
     """Return the names of the libraries in the environment, and where the system keeps its own."""
     names = {name for each in installed_objects() for name in (each.soname, Path(each.path).name)}
@@ -124,9 +124,9 @@ def missing(objects: Sequence[SharedObject]) -> list[str]:
 
 def debian_package(library: str) -> str:
     """Return the Debian package that has a library, by the rule of Debian's policy (8.1) for its name."""
-    stem, _, number = library.removeprefix("lib").partition(".so")
+    stem, _, number = re.sub("^lib", "", library).partition(".so")
     if stem in DEBIAN_EXCEPTIONS:
         return DEBIAN_EXCEPTIONS[stem]
-    number = number.removeprefix(".")
+    number = number.lstrip(".")
     dash = "-" if stem[-1:].isdigit() and number else ""
     return f"lib{stem}{dash}{number}".lower().replace("_", "-")

@@ -26,6 +26,14 @@ def gpu_missing() -> str:
     return "no GPU is visible here, or its driver is too old for this torch"
 
 
+def cpu_capability() -> str:
+    """Return for which processors torch has chosen its kernels: ``AVX2``, ``DEFAULT``."""
+    if hasattr(torch.backends, "cpu"):
+        return str(torch.backends.cpu.get_cpu_capability())
+    said = re.search(r"CPU capability usage: (\w+)", torch.__config__.show())  # torch 2.0
+    return "unknown" if said is None else said[1]
+
+
 def cpu_scope() -> dict[str, Any]:
     """Return what decides the bits of results on the CPU, beside the versions."""
     try:
@@ -38,7 +46,7 @@ def cpu_scope() -> dict[str, Any]:
         "model": info.get("model name", platform.machine()),
         "kind": "family {} model {} stepping {}".format(*kind),
         "machine": platform.machine(),
-        "capability": torch.backends.cpu.get_cpu_capability(),
+        "capability": cpu_capability(),
         "threads": torch.get_num_threads(),
         "cores": len(os.sched_getaffinity(0)),
         "mkl_cbwr": os.environ.get("MKL_CBWR"),

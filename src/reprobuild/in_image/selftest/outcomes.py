@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-Results = Mapping[str, object] | None
+Results = typing.Optional[typing.Mapping[str, object]]  # evaluated, by Python 3.8 too
 
 
 class Failed(Exception):  # noqa: N818 -- an outcome

@@ -58,7 +58,7 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
         losses.append(loss.detach())
     found: dict[str, Any] = {"order": order, "losses": torch.stack(losses)}
     for name, parameter in model.named_parameters():
-        found |= {f"parameter {name}": parameter, f"gradient {name}": parameter.grad}
+        found.update({f"parameter {name}": parameter, f"gradient {name}": parameter.grad})
     # As arrays, which go through a pipe without shared memory.
     sending.send({name: value.detach().cpu().numpy() for name, value in found.items()})
     # Until the parent ends it: when a process group is taken apart, its threads and the interpreter's
@@ -80,7 +80,8 @@ def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, A
     if start == "fork":
         # What DistributedDataParallel and the optimizer import, once here rather than once in each rank.
         importlib.import_module("torch._dynamo")
-    processes, ends, answers = [], [], list[dict[str, Any]]()
+    processes, ends = [], []
+    answers: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         for rank in range(2):
             receiving, sending = context.Pipe(duplex=False)
@@ -91,7 +92,7 @@ def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, A
             for process in processes:
                 process.start()
             limit = time.monotonic() + 90
-            for rank, (end, process) in enumerate(zip(ends, processes, strict=True)):
+            for rank, (end, process) in enumerate(zip(ends, processes)):
                 multiprocessing.connection.wait([end, process.sentinel], max(0, limit - time.monotonic()))
                 answer = end.recv() if end.poll() else "it ended, or gave no answer within 90 s"
                 if not isinstance(answer, dict):

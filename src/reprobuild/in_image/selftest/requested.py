@@ -120,7 +120,7 @@ def requested_imports(_: str) -> Results:
     if not modules:
         raise NotRun("the request names no packages")
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        errors = dict(zip(modules, pool.map(import_error, modules), strict=True))
+        errors = dict(zip(modules, pool.map(import_error, modules)))
     lines = []
     for module, error in errors.items():
         name, each = modules[module]

@@ -14,6 +14,7 @@ from typing import Any
 from .exact import must_be, numbers
 from .flags import AT_START, version
 from .libraries import np, torch
+from .machine import cpu_capability
 from .names import FORBIDDEN
 from .operations import conv2d
 from .outcomes import Failed, NotRun, Results
@@ -97,10 +98,13 @@ def setting_tf32(_: str) -> Results:
     must_be("NVIDIA_TF32_OVERRIDE", got=os.environ.get("NVIDIA_TF32_OVERRIDE", "not set"), expected="0")
     must_be("TRITON_F32_DEFAULT", got=os.environ.get("TRITON_F32_DEFAULT", "not set"), expected="ieee")
     matmul = torch.backends.cuda.matmul
-    if hasattr(matmul, "fp32_precision"):
+    try:
+        got = matmul.fp32_precision
+    except (AttributeError, AssertionError):  # torch 2.0 asserts that it knows the name
+        got = None
+    if got is not None:
         # torch 2.9 and later: the hook leaves both sets of names alone, and reading the old ones raises where
         # a program has used the new. cuDNN's is "tf32" by default, which the variable overrules.
-        got = matmul.fp32_precision
         must_be("torch.backends.cuda.matmul.fp32_precision is tf32", got=got == "tf32", expected=False)
         return None
     for what, backend in (("cudnn", torch.backends.cudnn), ("cuda.matmul", matmul)):
@@ -190,10 +194,10 @@ def setting_profile(_: str) -> Results:
     for name in ("NCCL_ALGO", "NCCL_PROTO"):  # any fixed choice repeats; a run may need another than ours
         must_be(f"{name} is set", got=bool(os.environ.get(name)), expected=True)
     if os.environ.get("REPROBUILD_PROFILE") == "portable":
-        expected |= {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
-        expected |= {"OPENBLAS_CORETYPE": "Haswell"}
+        expected["MKL_CBWR"], expected["OPENBLAS_CORETYPE"] = "COMPATIBLE", "Haswell"
+        expected["ATEN_CPU_CAPABILITY"], expected["ONEDNN_MAX_CPU_ISA"] = "avx2", "AVX2"
         must_be("NumPy's kernels chosen by CPU", got=numpy_kernels(), expected=[])
-        must_be("torch's CPU capability", got=torch.backends.cpu.get_cpu_capability(), expected="AVX2")
+        must_be("torch's CPU capability", got=cpu_capability(), expected="AVX2")
     else:
         expected["MKL_CBWR"] = "AUTO"
     for name, value in expected.items():
@@ -226,6 +230,6 @@ def setting_kept(device: str) -> Results:
     must_be("flag, cuDNN's flags, threads, precision", got=state(), expected=before)
     # A convolution before this one may have changed them already.
     wanted = {"deterministic algorithms": True, "cudnn.deterministic": True, "cudnn.benchmark": False}
-    for (what, expected), got in zip(wanted.items(), before, strict=False):
+    for (what, expected), got in zip(wanted.items(), before):
         must_be(f"{what} after a convolution", got=got, expected=expected)
     return None

@@ -153,7 +153,7 @@ class Recorder:
         if buffers:
             self._group("buffers", [name for name, _ in buffers], [each for _, each in buffers])
         told, tensors, rest = [], [], []
-        for name, parameter in zip(names, parameters, strict=True):
+        for name, parameter in zip(names, parameters):
             state = optimizer.state.get(parameter, {})
             for key in sorted(state, key=str) if isinstance(state, dict) else ():
                 if isinstance(state[key], self._torch.Tensor):
