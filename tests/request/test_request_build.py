@@ -44,6 +44,18 @@ def test_a_request_without_it_is_written_without_it() -> None:
     assert not {"build", "only-wheels"} & Request.parse('cuda = "cpu"', "a").to_dict().keys()
 
 
+def test_nvcc_is_for_gpus_that_are_named() -> None:
+    own = "packages = ['x']\n[build.x]\ncuda = true\n"
+    with pytest.raises(RequestError, match=r"for CUDA 12\.8: NVIDIA's wheels have it from CUDA 13\.0 on"):
+        Request.parse('cuda = "12.8"\n' + own, "a")
+    with pytest.raises(RequestError, match="the GPUs to build for are missing") as caught:
+        Request.parse('cuda = "13.0"\n' + own, "a")
+    assert 'env = { TORCH_CUDA_ARCH_LIST = "8.0;9.0" }' in caught.value.hint
+    found = Request.parse(f'cuda = "13.0"\n{own}env = {{ TORCH_CUDA_ARCH_LIST = "8.0" }}\n', "a")
+    assert found.build.of("x").cuda
+    assert Request.parse(found.dump(), "b") == found
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -63,6 +75,7 @@ def test_a_request_without_it_is_written_without_it() -> None:
         ("[build.'/x']", r"a: build\./x: '/x' is not the name of a Python package"),
         ("[build.a_b]\n[build.a-b]", r"a: build\.a-b: is listed more than once"),
         ("[build.x]\ntorch = 1", r"a: build\.x\.torch: expected true or false"),
+        ("[build.x]\ncuda = true", r"a: build\.x\.cuda: there is no nvcc for the CPU"),
         ("only-wheels = 1", "a: only-wheels: expected true or false"),
     ],
 )

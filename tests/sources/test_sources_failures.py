@@ -30,6 +30,13 @@ COMPILER = '[build] apt = ["g++", "python3.11-dev"]'
         ("FileNotFoundError: [Errno 2] No such file or directory: 'git'", '[build] apt = ["git"]'),
         ("ModuleNotFoundError: No module named 'numpy'", '[build.thing] requires = ["numpy"]'),
         ("ModuleNotFoundError: No module named 'Cython'", '[build.thing] requires = ["cython"]'),
+        (
+            "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.",
+            "[build.thing] cuda = true",
+        ),
+        ("/bin/sh: 1: nvcc: not found", 'env = { TORCH_CUDA_ARCH_LIST = "8.0;9.0" }'),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/usr/local/cuda/bin/nvcc'", "cuda = true"),
+        ("x.cpp:1:10: fatal error: cuda_runtime.h: No such file or directory", "[build.thing] cuda = true"),
         ("ModuleNotFoundError: No module named 'torch'", "[build.thing] torch = true"),
         ("urllib.error.URLError: <urlopen error [Errno 101] Network is unreachable>", "no network"),
         ("OSError: [Errno 30] Read-only file system: '/usr/x'", "below /build alone, not to /usr/x"),
@@ -38,7 +45,7 @@ COMPILER = '[build] apt = ["g++", "python3.11-dev"]'
     ],
 )
 def test_the_line_to_add(said: str, line: str) -> None:
-    assert line in advice(f"some lines\n{said}\nmore", "thing", "3.11")
+    assert line in advice(f"some lines\n{said}\nmore", "thing", "python3.11-dev")
 
 
 def test_a_file_that_is_not_there_is_no_compiler() -> None:

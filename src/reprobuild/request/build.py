@@ -19,12 +19,18 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _MOST_CHARACTERS = 4096
 """Of a variable's value; Linux takes 128 KiB of one."""
 
-KEYS = ("apt", "env", "requires", "torch")
+KEYS = ("apt", "cuda", "env", "requires", "torch")
 """Of the table of one package."""
+
+GPUS = "TORCH_CUDA_ARCH_LIST"
+"""The variable by which extensions of PyTorch are told the GPUs that they are built for."""
+
+FIRST_CUDA = 13
+"""The first major version whose wheels have nvcc; those of CUDA 12 have only parts of it."""
 
 OWN = (
     *("PATH", "HOME", "TMPDIR", "LC_ALL", "LANG", "TZ", "PYTHONHASHSEED", "SOURCE_DATE_EPOCH", "PYTHONPATH"),
-    *("PYTHONHOME", "VIRTUAL_ENV"),
+    *("PYTHONHOME", "VIRTUAL_ENV", "CUDA_HOME"),
 )
 """Variables of a build that reprobuild sets itself, so that it repeats."""
 
@@ -43,11 +49,13 @@ class PackageBuild:
     """Requirements that are installed for the build, sorted: more of them, or narrower ones."""
     torch: bool = False
     """Whether the lock's own torch is installed for the build."""
+    cuda: bool = False
+    """Whether nvcc and CUDA's headers are installed for the build, of NVIDIA's wheels."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table; what is not set is left out."""
         table: dict[str, Any] = {"apt": list(self.apt), "env": dict(self.env)}
-        table |= {"requires": list(self.requires), "torch": self.torch}
+        table |= {"requires": list(self.requires), "torch": self.torch, "cuda": self.cuda}
         return {key: value for key, value in table.items() if value}
 
 
@@ -100,6 +108,7 @@ def build(table: Table) -> Build:
                     sorted({_requirement(inner.where("requires", i), t) for i, t in inner.texts("requires")})
                 ),
                 torch=inner.value("torch", bool, False),  # noqa: FBT003 -- as the other keys
+                cuda=_cuda(inner, table.value("cuda", str, "")),
             )
         )
     names = [each.name for each in packages]
@@ -109,6 +118,27 @@ def build(table: Table) -> Build:
         apt=_apt(Table(data, "build.", where.rpartition(": ")[0], tuple(data))),
         packages=tuple(sorted(packages, key=lambda each: each.name)),
     )
+
+
+def _cuda(table: Table, cuda: str) -> bool:
+    """Return the key cuda of a package, in a request for a CUDA."""
+    wanted: bool = table.value("cuda", bool, False)  # noqa: FBT003 -- as the other keys
+    if not wanted:
+        return False
+    where = table.where("cuda")
+    if cuda == "cpu" or int(cuda.partition(".")[0] or 0) < FIRST_CUDA:
+        raise RequestError(
+            f"{where}: there is no nvcc for {'the CPU' if cuda == 'cpu' else f'CUDA {cuda}'}: NVIDIA's "
+            f"wheels have it from CUDA {FIRST_CUDA}.0 on",
+            hint="take a newer CUDA, or a wheel that is built elsewhere: NAME @ https://..., or in a folder "
+            "that UV_FIND_LINKS names",
+        )
+    if GPUS not in table.value("env", dict, {}):
+        raise RequestError(
+            f"{where}: the GPUs to build for are missing; they are named, and never detected",
+            hint=f'add env = {{ {GPUS} = "8.0;9.0" }} to the table, with those that the image is for',
+        )
+    return True
 
 
 def _apt(table: Table) -> tuple[str, ...]:

@@ -46,6 +46,9 @@ _MOST_ROUNDS = 100
 
 _T = TypeVar("_T")
 
+_NVCC = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-cccl", "nvidia-cuda-runtime")
+"""NVIDIA's wheels, from CUDA 13 on, of what compiles and links CUDA code."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Built:
@@ -299,6 +302,7 @@ class SourcePackages:
         """Try the newest build requirements that fit, and those that the build shows it needs."""
         system = self._opened().archive(name, version, source)
         own = self._request.build.of(name)
+        nvcc = [f"{each}=={self._request.cuda}.*" for each in _NVCC] if own.cuda else []
         more: list[str] = []
         asked: tuple[str, ...] = ()
         while True:
@@ -308,9 +312,10 @@ class SourcePackages:
                 filename=source.filename,
                 sha256=source.sha256,
                 system=system,
-                wheels=self._resolved(name, [*system.requires, *own.requires, *asked, *more, "pip"]),
+                wheels=self._resolved(name, [*system.requires, *own.requires, *asked, *more, *nvcc, "pip"]),
                 asked=asked,
                 env=dict(own.env),
+                cuda=own.cuda,
                 subdirectory=source.subdirectory,
             )
             try:

@@ -16,6 +16,11 @@ _PYTHON_H = re.compile(
 )
 _HEADER = re.compile(r"fatal error: ([\w./+-]+\.h\w*): No such file")
 _MODULE = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '?([A-Za-z_]\w*)")
+_NVCC = re.compile(
+    r"CUDA_HOME environment variable is not set|nvcc['\"]?:? (?:command )?not found|nvcc was not found"
+    r"|No such file or directory: '[^'\n]*nvcc'|No CMAKE_CUDA_COMPILER|/nvcc: No such file"
+    r"|command '[^'\n]*nvcc' failed: No such file|fatal error: cuda\w*\.h\w*: No such file"
+)
 _PROGRAM = re.compile(
     r"sh: (?:\d+|line \d+): ([A-Za-z][\w.+-]*): (?:command )?not found"
     r"|\[Errno 2\] No such file or directory: '([A-Za-z][\w.+-]*)'"
@@ -73,12 +78,21 @@ def wants_old_setuptools(said: str) -> bool:
     return "No module named 'pkg_resources'" in said
 
 
-def advice(said: str, name: str, python: str) -> str:
-    """Return what to do about a failed build of a package for a Python, as ``3.11``; one thing a line."""
+def advice(said: str, name: str, headers: str) -> str:
+    """Return what to do about a failed build of a package; one thing a line.
+
+    ``headers`` is the Debian package with Python's headers; empty where they are there in any case.
+    """
     hints = []
-    if apt := _missing_packages(said, f"python{python}-dev"):
+    if apt := _missing_packages(said, headers):
         listed = ", ".join(f'"{each}"' for each in apt)
         hints.append(f"add to the request: [build] apt = [{listed}]")
+    if _NVCC.search(said):
+        hints.append(
+            f"it needs nvcc: add to the request: [build.{name}] cuda = true, with the GPUs that it is for, "
+            'as env = { TORCH_CUDA_ARCH_LIST = "8.0;9.0" }; and [build] apt = ["g++"]'
+        )
+        return _ended(hints)
     header = _HEADER.search(said)
     if header is not None and not apt:
         hints.append(
@@ -100,12 +114,16 @@ def advice(said: str, name: str, python: str) -> str:
         hints.append(f"a build can write below /build alone, not to {found[1] or 'where it tried'}")
     if _FULL.search(said):
         hints.append("a build may write 8 GiB at most, and half of the machine's memory")
-    hints.append(
+    return _ended(hints)
+
+
+def _ended(hints: list[str]) -> str:
+    last = (
         "or ask for a version that has a wheel, or publish a wheel to your own index"
         if hints
         else "ask for another version, or one that has a wheel; or publish a wheel to your own index"
     )
-    return "\n".join(hints)
+    return "\n".join([*hints, last])
 
 
 def _missing_packages(said: str, headers: str) -> list[str]:
@@ -120,4 +138,4 @@ def _missing_packages(said: str, headers: str) -> list[str]:
     for program in _PROGRAM.finditer(said):
         if (name := program[1] or program[2]) in _PROGRAMS:
             found.add(_PROGRAMS[name])
-    return sorted(found)
+    return sorted(found - {""})

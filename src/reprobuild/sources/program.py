@@ -5,6 +5,7 @@
 - ``asked``: null, or what the backend's ``get_requires_for_build_wheel`` may ask for: that is installed;
 - ``archive``: the source archive, which the host has looked through;
 - ``wheels``: what to install first, ``pip``: the wheel that installs it;
+- ``cuda``: null, or the folder that is laid out as CUDA_HOME, of NVIDIA's wheels;
 - ``backend``, ``backend_path``: by PEP 517; ``subdirectory`` of the archive, or empty;
 - ``folder``: an empty folder, all that the build may write to; ``out``: the file that gets the wheel;
 - ``metadata``: whether to make the metadata alone;
@@ -81,6 +82,8 @@ def run(task: dict[str, Any]) -> dict[str, Any]:
         install(task, folder / "env", python)
     except subprocess.CalledProcessError:
         return {"failed": "install"}
+    if task["cuda"] is not None:
+        lay_out_cuda(folder / "env", Path(task["cuda"]))
     # Asking may leave files behind, so it gets an unpacked archive of its own, which is then removed.
     last = "metadata" if task["metadata"] else "wheel"
     for hook_ in ("requires", last) if task["asked"] is not None else (last,):
@@ -129,6 +132,25 @@ def install(task: dict[str, Any], env: Path, python: Path) -> None:
     command += ["--no-compile", "--no-cache-dir", "--disable-pip-version-check", "--root-user-action=ignore"]
     if task["wheels"]:
         subprocess.run([*command, *task["wheels"]], stdin=subprocess.DEVNULL, check=True)
+
+
+def lay_out_cuda(env: Path, home: Path) -> None:
+    """Lay out what NVIDIA's wheels have installed as a CUDA toolkit: bin, include, nvvm, lib and lib64.
+
+    Libraries get the names by which a linker looks for them: libcudart.so beside libcudart.so.13.
+    """
+    home.mkdir()
+    (home / "lib").mkdir()
+    (home / "lib64").symlink_to("lib")
+    for top in sorted(env.glob("lib/python*/site-packages/nvidia/cu[0-9]*")):
+        for path in sorted(top.iterdir()):
+            if path.name not in ("lib", "lib64"):
+                (home / path.name).symlink_to(path)
+        for path in sorted((top / "lib").glob("*")):
+            (home / "lib" / path.name).symlink_to(path)
+            plain = home / "lib" / f"{path.name.partition('.so.')[0]}.so"
+            if ".so." in path.name and not plain.is_symlink():
+                plain.symlink_to(path)
 
 
 def hook(task: dict[str, Any]) -> int:
@@ -192,7 +214,7 @@ def place(folder: Path, name: str) -> Path:
         raise ValueError(f"{name!r} is outside the archive's folder")
     target = folder / path
     target.parent.mkdir(parents=True, exist_ok=True)
-    if not target.parent.resolve().is_relative_to(folder.resolve()):
+    if folder.resolve() not in (target.parent.resolve(), *target.parent.resolve().parents):
         raise ValueError(f"{name!r} is outside the archive's folder")
     target.unlink(missing_ok=True)
     return target

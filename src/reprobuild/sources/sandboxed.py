@@ -52,8 +52,9 @@ _ONE_PROCESSOR = b"0\n"
 _PROCESSORS = ("online", "possible", "present")
 """Below /sys/devices/system/cpu: what the C library, and so os.cpu_count, counts."""
 
+_PATH = "/usr/local/bin:/usr/bin:/bin"
 ENVIRONMENT = {
-    "PATH": f"{FOLDER}/env/bin:/usr/local/bin:/usr/bin:/bin",
+    "PATH": f"{FOLDER}/env/bin:{_PATH}",
     "HOME": f"{FOLDER}/home",
     "TMPDIR": f"{FOLDER}/tmp",  # noqa: S108 -- in the sandbox
     "VIRTUAL_ENV": f"{FOLDER}/env",
@@ -66,6 +67,16 @@ ENVIRONMENT = {
     "CMAKE_BUILD_PARALLEL_LEVEL": "1",
     "PIP_NO_INDEX": "1",
 }
+STANDALONE_ENVIRONMENT = {
+    "CC": "cc",
+    "CXX": "c++",
+    "AR": "ar",
+    "LDSHARED": "cc -shared",
+    "LDCXXSHARED": "c++ -shared",
+}
+"""With a standalone Python, which else asks for the compiler that it was itself built with."""
+
+CUDA_HOME = f"{FOLDER}/cuda"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,11 +97,21 @@ class Recipe:
     """Those that the backend asked for, beside what the archive names."""
     env: Mapping[str, str] = field(default_factory=dict)
     subdirectory: str = ""
+    cuda: bool = False
+    """Whether nvcc is among the wheels, and is laid out as CUDA_HOME."""
 
     @property
     def title(self) -> str:
         """The package as messages name it."""
         return self.name if self.version is None else f"{self.name} {self.version}"
+
+
+def environment(recipe: Recipe, *, is_standalone: bool) -> Mapping[str, str]:
+    """Return the variables of a build, by a standalone Python or another one."""
+    found = {**ENVIRONMENT, **(STANDALONE_ENVIRONMENT if is_standalone else {})}
+    if recipe.cuda:
+        found |= {"CUDA_HOME": CUDA_HOME, "PATH": f"{FOLDER}/env/bin:{CUDA_HOME}/bin:{_PATH}"}
+    return {**found, **recipe.env}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +122,7 @@ class BuildRoot:
     interpreter: str
     python: str
     """Its minor version, ``3.11``."""
+    is_standalone: bool = False
 
 
 class MoreRequiredError(Exception):
@@ -180,6 +202,7 @@ def _run(
         "backend": recipe.system.backend,
         "backend_path": list(recipe.system.backend_path),
         "subdirectory": recipe.subdirectory,
+        "cuda": CUDA_HOME if recipe.cuda else None,
         "folder": FOLDER,
         "out": f"{_MNT}/out",
         "metadata": metadata,
@@ -201,7 +224,7 @@ def _run(
     ]
     started = sandbox.Task(
         argv=[root.interpreter, "-I", "-S", "-B", f"{_MNT}/program.py", json.dumps(told)],
-        env={**ENVIRONMENT, **recipe.env},
+        env=environment(recipe, is_standalone=root.is_standalone),
         cwd="/",
         binds=binds,
         folders={FOLDER: FOLDER_BYTES},
@@ -259,7 +282,8 @@ def _failure(recipe: Recipe, root: BuildRoot, step: str, stderr: bytes) -> Build
     said = process.tail(stderr, 15) or "the build printed nothing"
     message = f"{recipe.title}: {_STEPS.get(step, _STEPS['backend'])}:\n{said}"
     whole = stderr.decode("utf-8", "replace")
-    return BuildFailedError(message, hint=advice(whole, recipe.name, root.python), said=whole[-_KEPT:])
+    headers = "" if root.is_standalone else f"python{root.python}-dev"
+    return BuildFailedError(message, hint=advice(whole, recipe.name, headers), said=whole[-_KEPT:])
 
 
 _KEPT = 1 << 20

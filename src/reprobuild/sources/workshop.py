@@ -22,14 +22,14 @@ from ..host.home import atomic_write, open_regular, storage_errors
 from ..host.host import Host
 from ..layers import roots
 from ..layers.builder import system_folders
-from ..layers.plan import plan
+from ..layers.plan import SYSTEM, plan
 from ..layers.wheel_zip import opened
 from ..lock.model import BuildFiles, Lock, PythonPackage, SourceArchive, Wheel
 from ..net.local_files import folders
 from . import sandboxed
 from .archive import BuildSystem, build_system, told
 from .normal import first_difference
-from .sandboxed import ENVIRONMENT, BuildRoot, Recipe
+from .sandboxed import BuildRoot, Recipe, environment
 from .static_metadata import static_metadata
 
 FORMAT = 1
@@ -165,20 +165,27 @@ class Workshop:
             fetch(self._system, self._store, self._host.console)
             layers = system_folders(self._system, self._store, self._host)
             self._stack.enter_context(roots.in_use(layers))
-            self._root = BuildRoot(layers, self._system.interpreter, self._system.request.python)
+            system = self._system
+            self._root = BuildRoot(
+                layers,
+                system.interpreter,
+                system.request.python,
+                is_standalone=system.standalone is not None,
+            )
         return self._root
 
     def _record(self, recipe: Recipe) -> Path:
-        layers = [layer.key for layer in plan(self._system) if layer.kind in ("base", "debian")]
+        layers = [layer.key for layer in plan(self._system) if layer.kind in SYSTEM]
         program = Path(sandboxed.__file__).with_name("program.py").read_bytes()
+        env = environment(recipe, is_standalone=self._system.standalone is not None)
         parts = [
-            *(FORMAT, hashlib.sha256(program).hexdigest(), layers, self._system.interpreter, ENVIRONMENT),
+            *(FORMAT, hashlib.sha256(program).hexdigest(), layers, self._system.interpreter),
             *(
                 recipe.title,
                 recipe.filename,
                 recipe.sha256,
                 recipe.subdirectory,
-                dict(sorted(recipe.env.items())),
+                dict(sorted(env.items())),
             ),
             *(recipe.system.backend, list(recipe.system.backend_path)),
             sorted((package.wheel.filename, package.wheel.sha256) for package in recipe.wheels),
@@ -254,6 +261,7 @@ def recipe_of(package: PythonPackage, lock: Lock, store: Store) -> Recipe:
         subdirectory=source.subdirectory,
         wheels=[pins[pin] for pin in source.requires],
         env=dict(lock.request.build.of(package.name).env),
+        cuda=lock.request.build.of(package.name).cuda,
     )
 
 
