@@ -33,6 +33,7 @@ SHARES = {
         "test_real_bad_days",
         "test_real_cli_pytorch",
         "test_real_twice",
+        "test_real_named_sources",
     ),
     "docker 26": (
         "test_engines_contract[docker-26.1]",

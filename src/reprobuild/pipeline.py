@@ -17,7 +17,7 @@ from .fetch.store import Store
 from .host import namespaces, process
 from .host.home import atomic_write, make_folders, storage_errors
 from .host.host import Host
-from .layers.builder import debian_records, write_conda_tar, write_debian_tar
+from .layers.builder import debian_records, write_conda_tar, write_debian_tar, write_python_tar
 from .lock.compilers import compiler_hint
 from .lock.imported_hashes import check_hashes
 from .lock.merge import agreed_pins
@@ -34,6 +34,7 @@ from .preflight.requirements import needs_of
 from .render.dockerfile import (
     CONDA_TAR,
     DEBIAN_TAR,
+    PYTHON_TAR,
     DebianRoot,
     Rendered,
     check_self_contained,
@@ -237,6 +238,8 @@ def _fill(lock: Lock, rendered: Rendered, folder: Path, host: Host) -> None:
         _place(Store(host.home).path(artifact.sha256), folder / artifact.path)
     if lock.debian:
         write_debian_tar(lock, Store(host.home), host, folder / DEBIAN_TAR)
+    if lock.standalone is not None:
+        write_python_tar(lock, Store(host.home), host, folder / PYTHON_TAR)
     if lock.conda:
         write_conda_tar(lock, Store(host.home), host, folder / CONDA_TAR)
 

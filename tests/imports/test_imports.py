@@ -490,6 +490,9 @@ def test_what_only_a_build_heeds_is_left_out(write: Write) -> None:
         (">=3.12,<3.15", "3.13"),
         ("==3.11.4", "3.11"),
         ("~=3.10", "3.11"),
+        (">=3.8,<3.11", "3.10"),
+        ("==3.12.*", "3.12"),
+        ("<3.9", "3.8"),
     ],
 )
 def test_the_python_that_a_project_allows(write: Write, requires: str, python: str) -> None:
@@ -500,7 +503,7 @@ def test_the_python_that_a_project_allows(write: Write, requires: str, python: s
 @pytest.mark.parametrize(
     ("requires", "given", "message"),
     [
-        (">=3.8,<3.11", {}, "requires-python is <3.11,>=3.8, which no Python of a Debian release fits"),
+        (">=4", {}, "requires-python is >=4, which none of 3.11, 3.13, 3.12, 3.10, 3.14, 3.9, 3.8 fits"),
         (">=3.12", {"python": "3.11"}, "requires-python is >=3.12, which Python 3.11 does not fit"),
     ],
 )
@@ -510,7 +513,21 @@ def test_a_python_that_a_project_does_not_allow(
     text = f"[project]\nname = 'a'\nrequires-python = '{requires}'\ndependencies = ['torch==2.4.1+cu121']\n"
     with pytest.raises(RequestError, match=re.escape(message)) as caught:
         table(write("pyproject.toml", text), **given)
-    assert "bookworm has 3.11, trixie has 3.13" in caught.value.hint
+    assert caught.value.hint == (
+        "name a Python that fits with --python, or leave --python out" if given else "correct the file"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "python"),
+    [("3.12.4\n", "3.12"), ("# ours\ncpython-3.10\n", "3.10"), ("3.9", "3.11"), ("pypy", "3.11")],
+)
+def test_a_python_version_beside_the_project_counts_where_it_fits(
+    write: Write, said: str, python: str
+) -> None:
+    write(".python-version", said)
+    text = "[project]\nname = 'a'\nrequires-python = '>=3.10'\ndependencies = ['torch==2.4.1+cu121']\n"
+    assert table(write("pyproject.toml", text))["python"] == python
 
 
 # --- Poetry, and dependencies in other files ---

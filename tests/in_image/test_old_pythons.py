@@ -19,7 +19,13 @@ def test_they_use_nothing_newer_than_python_3_8(tmp_path: Path) -> None:
     program = tmp_path / "selftest.py"
     program.write_bytes(selftest_program())
     paths = [PACKAGE / "in_image", PACKAGE / "sources/program.py", program]
-    command = [Path(sys.executable).with_name("vermin"), "--no-tips", "-vvv", "-t=3.8-", *map(str, paths)]
+    command = [
+        str(Path(sys.executable).with_name("vermin")),
+        "--no-tips",
+        "-vvv",
+        "-t=3.8-",
+        *map(str, paths),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     files = [file for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path])]

@@ -15,6 +15,7 @@ from reprobuild.layers import plan as module
 from reprobuild.layers.plan import MOST_WHEEL_LAYERS, LayerPlan, place, plan, with_losers
 from reprobuild.lock.base_image import BaseImage, BaseLayer
 from reprobuild.lock.model import CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
+from reprobuild.lock.standalone import StandalonePython
 from support.locks import LOCK
 from support.strategies import locks
 from support.wheels import package
@@ -161,11 +162,22 @@ CONDA = CondaPackage(
 )
 WITH_CONDA = replace(LOCK, conda=(CONDA, replace(CONDA, name="pip", sha256=sha256("conda's pip"))))
 
+WITH_STANDALONE = replace(
+    LOCK,
+    standalone=StandalonePython(
+        version="3.11.9",
+        url="https://index.example/python.tar.gz",
+        sha256=sha256("python"),
+        size=9,
+    ),
+)
+
 NONE: frozenset[str] = frozenset()
 WHEELS = frozenset({"wheels"})
 ABOVE = WHEELS | {"environment"}
 FROM_CONDA = ABOVE | {"conda"}
-FROM_DEBIAN = ABOVE | {"debian"}
+FROM_STANDALONE = ABOVE | {"python"}
+FROM_DEBIAN = FROM_STANDALONE | {"debian"}
 FROM_BASE = FROM_DEBIAN | {"base"}
 REACHES: dict[type, dict[str, frozenset[str]]] = {
     # Field → the kinds of layers whose bytes can differ with it.
@@ -179,6 +191,7 @@ REACHES: dict[type, dict[str, frozenset[str]]] = {
         "conda": FROM_CONDA,
         "gpu_targets": NONE,
         "base": FROM_BASE,
+        "standalone": FROM_STANDALONE,
         "build": NONE,  # in no layer; what comes of it is the wheel
         "own_files": NONE,
     },
@@ -192,6 +205,10 @@ REACHES: dict[type, dict[str, frozenset[str]]] = {
     CondaPackage: {
         **dict.fromkeys(("name", "version", "build", "subdir", "url", "sha256"), FROM_CONDA),
         **dict.fromkeys(("md5", "size", "depends", "uploaded", "constrains"), NONE),
+    },
+    StandalonePython: {
+        "sha256": FROM_STANDALONE,
+        **dict.fromkeys(("version", "url", "size"), NONE),
     },
     BaseLayer: {
         **dict.fromkeys(("digest", "media_type", "diff_id"), FROM_BASE),
@@ -235,6 +252,9 @@ def variants(kind: type, name: str) -> list[tuple[Lock, Lock]]:
         return [(ON_BASE, replace(ON_BASE, base=replace(base, layers=layers)))]
     if kind is CondaPackage:
         return [(WITH_CONDA, replace(WITH_CONDA, conda=(one(CONDA), WITH_CONDA.conda[1])))]
+    if kind is StandalonePython:
+        assert WITH_STANDALONE.standalone is not None
+        return [(WITH_STANDALONE, replace(WITH_STANDALONE, standalone=one(WITH_STANDALONE.standalone)))]
     if kind is DebianPackage:
         return [(LOCK, replace(LOCK, debian=[one(LOCK.debian[0]), *LOCK.debian[1:]]))]
     picked = LOCK.python[0]

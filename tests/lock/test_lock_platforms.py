@@ -20,7 +20,7 @@ from reprobuild.lock.platforms import digest_of, dump_locks, parse_locks
 from reprobuild.lock.reader import parse_lock
 from reprobuild.resolve.target import TargetPython
 from support.locks import LOCK, SMALL
-from support.strategies import FOLDERS, debs, names, pythons, requests
+from support.strategies import FOLDERS, debs, names, pythons, requests, standalones
 
 BOTH = ("linux/amd64", "linux/arm64")
 TAGS = (
@@ -59,6 +59,7 @@ def pairs(draw: st.DrawFn) -> tuple[Lock, ...]:
             if which != "none" or package.name in ("torch", "numpy", "pip"):
                 python.append(version)
         debian = [draw(debs(name)) for name in ("libc6", f"python{request.python}")]
+        debian = debian[:1] if request.is_standalone else debian
         variables = {**dict(request.environment), "NCCL_ALGO": draw(st.sampled_from(["1", "2"]))}
         lock = Lock(
             request=request,
@@ -67,6 +68,7 @@ def pairs(draw: st.DrawFn) -> tuple[Lock, ...]:
             python=python,
             debian=debian,
             variables=variables,
+            standalone=draw(standalones(request)),
         )
         made.append(lock)
     return tuple(made)

@@ -99,7 +99,7 @@ def test_debian_stays_without_apt(family: Index, apt: list[Any]) -> None:
     assert apt.pop()[1] == {"python3.11": pins["python3.11"]}
     lock(before, upgrade=Upgrade(everything=True))
     assert apt.pop()[1] == {}
-    lock(before, base={"debian": "trixie"})
+    lock(before, base={"debian": "forky"})
     assert apt.pop()[1] == {}
 
 
@@ -147,7 +147,7 @@ def test_debian_s_error_comes_before_torch_s(family: Index, apt: list[Any], monk
 
     monkeypatch.setattr("reprobuild.resolve.system.resolve_debian", refuse)
     with pytest.raises(ResolveError, match="has no Python"):
-        lock(python="3.99")
+        lock(python="3.99", base={"debian": "forky"})
 
 
 def test_as_of_and_debian(family: Index, apt: list[Any]) -> None:

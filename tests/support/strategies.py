@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from reprobuild.lock.model import DebianPackage, Lock, PythonPackage, Wheel
 from reprobuild.lock.own_files import OwnFiles
+from reprobuild.lock.standalone import StandalonePython
 from reprobuild.request.model import Request
 from reprobuild.request.profiles import variables
 
@@ -88,10 +89,23 @@ def debs(draw: st.DrawFn, name: str) -> DebianPackage:
 
 
 @st.composite
+def standalones(draw: st.DrawFn, request: Request) -> StandalonePython | None:
+    if not request.is_standalone:
+        return None
+    return StandalonePython(
+        version=f"{request.python}.{draw(st.integers(0, 99))}",
+        url="https://index.example/releases/download/20240101/cpython.tar.gz",
+        sha256=draw(hashes),
+        size=draw(st.integers(1, 2**30)),
+    )
+
+
+@st.composite
 def locks(draw: st.DrawFn) -> Lock:
     request = draw(requests)
     python = {*draw(st.sets(names, max_size=4)), "torch", "numpy", "pip"}
-    debian = {*draw(st.sets(st.sampled_from(["git", "libc6", "g++", "bash"]))), f"python{request.python}"}
+    debian = {*draw(st.sets(st.sampled_from(["git", "libc6", "g++", "bash"])))}
+    debian.add("libc6" if request.is_standalone else f"python{request.python}")
     return Lock(
         request=request,
         platform=draw(st.sampled_from(["linux/amd64", "linux/arm64"])),
@@ -103,4 +117,5 @@ def locks(draw: st.DrawFn) -> Lock:
             "NCCL_ALGO": draw(st.text(st.characters(categories=["L", "N", "P"]))),
         },
         own_files=draw(st.none() | own_files),
+        standalone=draw(standalones(request)),
     )

@@ -145,7 +145,19 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
         imported = read_image(tree, given["from_image"])
     table = request_table(imported, given)
     packages = [*table.pop("packages"), *given.get("package", ())]
-    return replace(new_env(_request({**table, **given, "package": packages})), hashes=imported.hashes)
+    request = _request({**table, **given, "package": packages})
+    if request.python != DEFAULT_PYTHON and "python" not in given:
+        host.console.step(f"Python {request.python}, which {imported.origin} asks for, {_python_of(request)}")
+    return replace(new_env(request), hashes=imported.hashes)
+
+
+def _python_of(request: Request) -> str:
+    """Say where a request's Python comes from."""
+    if request.conda is not None:
+        return "is conda's"
+    if request.base_image is not None:
+        return f"is that of {request.base_image}"
+    return f"is {'a standalone build' if request.is_standalone else f'of Debian {request.suite}'}"
 
 
 def _allow(imported: Imported, host: Host) -> None:

@@ -13,7 +13,7 @@ from ..host.host import Host
 from ..lock.conda_lock import write_conda_lock
 from ..lock.model import Lock
 from ..pipeline import lock_env, lock_to_build, warn_of_other_files, write_context, write_self_contained
-from ..render.dockerfile import CONDA_TAR, DEBIAN_TAR
+from ..render.dockerfile import CONDA_TAR, DEBIAN_TAR, PYTHON_TAR
 from ..resolve.resolver import Upgrade
 from ..sources.direct import check_folders
 from ..workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
@@ -158,6 +158,7 @@ def render(
             if no_artifacts
             else [a.path for a in rendered.artifacts]
             + [*([DEBIAN_TAR] if found.debian else []), *([CONDA_TAR] if found.conda else [])]
+            + ([PYTHON_TAR] if found.standalone is not None else [])
         ),
     ]
     if json_:

@@ -17,8 +17,10 @@ from ..host.console import Console
 from ..host.home import free_bytes, size_text
 from ..lock.base_image import BaseLayer
 from ..lock.model import Artifact, CondaPackage, DebianPackage, Lock, PythonPackage
+from ..lock.standalone import StandalonePython
 from ..net import debian_snapshot
 from ..net.debian_mirrors import package_urls
+from ..net.index_settings import PYTHON_MIRROR, mirrored_python
 from ..net.local_files import named_file
 from ..net.session import session
 from .base_layers import fetch_base
@@ -89,6 +91,9 @@ def _wanted(lock: Lock, artifact: Artifact) -> Wanted:
         case DebianPackage() as deb:
             urls, gone = _mirrors(lock, deb), _GONE
             more = functools.partial(debian_snapshot.addresses, deb, lock.request.as_of)
+        case StandalonePython(url=url):
+            urls = tuple(dict.fromkeys((mirrored_python(url), url)))
+            gone = f"`reprobuild lock --upgrade python` takes the newest; {PYTHON_MIRROR} can name a mirror"
         case CondaPackage(name=name):
             _check_file(artifact.address)
             gone = f"the channel no longer has this file: `reprobuild lock --upgrade {name}`"

@@ -21,10 +21,14 @@ from ..net.debian_mirrors import architecture
 from ..net.session import without_credentials
 from ..request import toml_reader
 from ..request.direct import Direct
-from ..request.model import DEBIAN_PYTHONS, DEFAULT_PYTHON, TorchIndex
+from ..request.model import DEFAULT_PYTHON, TorchIndex
 from ..resolve.target import TargetPython, holds
 from ..resolve.torch import cuda_of_version, is_cuda_package
 from ..workspace import FOLDER
+
+PYTHONS = (DEFAULT_PYTHON, "3.13", "3.12", "3.10", "3.14", "3.9", "3.8")
+"""What a file may get that allows several, the first that it allows: those of Debian's releases that have
+security updates, then standalone builds, then what has none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -204,23 +208,22 @@ def minor_of(requires: str | None) -> str | None:
 
 
 def fitting_python(imported: Imported, given: str | None) -> str:
-    """Return the Python for a file: the one given, that of the file, the default, or another of Debian's.
+    """Return the Python for a file: the one given, that of the file, or the first of `PYTHONS` that fits.
 
-    Raises `RequestError` where the file's ``requires-python`` does not allow it, or no release's.
+    Raises `RequestError` where the file's ``requires-python`` does not allow it, or none of them.
     """
     if imported.conda:
         return given or imported.python or DEFAULT_PYTHON
     allowed = SpecifierSet(imported.requires_python)
     wanted = given or imported.python
-    for python in (wanted,) if wanted else DEBIAN_PYTHONS:
+    for python in (wanted,) if wanted else PYTHONS:
         # The patch version is the release's own, and the project itself is not installed.
         if python == imported.python or allowed.contains(f"{python}.99"):
             return python
-    have = ", ".join(f"{release} has {python}" for python, release in DEBIAN_PYTHONS.items())
     raise RequestError(
         f"{imported.origin}: requires-python is {imported.requires_python}, "
-        f"which {f'Python {wanted} does not fit' if wanted else 'no Python of a Debian release fits'}",
-        hint=f"Debian's {have}; another comes with a base image (--base-image) or from conda",
+        f"which {f'Python {wanted} does not fit' if wanted else 'none of ' + ', '.join(PYTHONS) + ' fits'}",
+        hint="name a Python that fits with --python, or leave --python out" if given else "correct the file",
     )
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from packaging.specifiers import SpecifierSet
 
 from ..errors import RequestError
 from .common import Imported, Keys, cuda_of_local, fitting_python, read_text, wanted_of, without_pins
@@ -44,9 +47,27 @@ def read_import(
         found = read_conda(file, hosts, loosen)
         channels = [name for name in loosen if name in found.replaced]
     else:
-        found, channels = _read(file, extras, groups, hosts, python), []
+        found, channels = _with_python_version(file, _read(file, extras, groups, hosts, python)), []
     names = [name for name in loosen if name not in channels]
     return without_pins(found, names) if names else found
+
+
+_PYTHON_VERSION = re.compile(r"(?:cpython[-@]?)?(3\.\d{1,2})(?:\.\d+)?")
+
+
+def _with_python_version(file: Path, imported: Imported) -> Imported:
+    """Return what is imported with the Python of the project's ``.python-version``, where that fits it.
+
+    It is what uv, pyenv and others take (https://docs.astral.sh/uv/concepts/python-versions/).
+    """
+    beside = file.parent / ".python-version"
+    if imported.python is not None or imported.conda or not beside.is_file():
+        return imported
+    lines = (line.strip() for line in read_text(beside).splitlines())
+    form = _PYTHON_VERSION.fullmatch(next((line for line in lines if line and line[0] != "#"), ""))
+    if form is None or not SpecifierSet(imported.requires_python).contains(f"{form[1]}.99"):
+        return imported
+    return replace(imported, python=form[1])
 
 
 def _read(

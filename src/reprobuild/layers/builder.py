@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from ..errors import BuildError
 from ..fetch.store import Store
@@ -31,7 +31,8 @@ from .debian import write_debian
 from .interpreter import run_interpreter, write_environment
 from .package_files import PackageFiles
 from .paths import refuse_own_names
-from .plan import LayerPlan, place, plan, with_losers
+from .plan import SYSTEM, LayerPlan, place, plan, with_losers
+from .standalone import write_standalone
 from .wheel_layer import WheelLayer
 
 MANIFEST = "opt/reprobuild/manifest.tsv"
@@ -58,14 +59,22 @@ def build_layers(lock: Lock, store: Store, host: Host) -> tuple[BuiltLayer, ...]
 def write_debian_tar(lock: Lock, store: Store, host: Host, target: Path) -> None:
     """Write the Debian layer of a lock as a plain tar file, the whole of it or nothing."""
     with host.home.scratch("layers") as scratch:
-        cached = _Builder(lock, store, host, scratch).system()[-1]
+        cached = _Builder(lock, store, host, scratch).of_system("debian")
+    write_tar([LayerCache(host.home).blob(cached.layer.digest)], target)
+
+
+def write_python_tar(lock: Lock, store: Store, host: Host, target: Path) -> None:
+    """Write the layer of a lock's standalone Python as a plain tar file, the whole of it or nothing."""
+    with host.home.scratch("layers") as scratch:
+        cached = _Builder(lock, store, host, scratch).of_system("python")
     write_tar([LayerCache(host.home).blob(cached.layer.digest)], target)
 
 
 def system_folders(lock: Lock, store: Store, host: Host) -> list[Path]:
     """Return the unpacked layers of a lock's system, lowest first, made where they are not in the cache.
 
-    The system is Debian, or the base image with the Debian packages on top. Hold them with `roots.in_use`.
+    The system is Debian, or the base image with the Debian packages on top, and a standalone Python. Hold
+    them with `roots.in_use`.
     """
     with host.home.scratch("layers") as scratch:
         builder = _Builder(lock, store, host, scratch)
@@ -75,7 +84,7 @@ def system_folders(lock: Lock, store: Store, host: Host) -> list[Path]:
 def debian_records(lock: Lock, store: Store, host: Host) -> tuple[Record, ...]:
     """Return all paths of the Debian layer of a lock, made where it is not in the cache."""
     with host.home.scratch("layers") as scratch:
-        return _Builder(lock, store, host, scratch).system()[-1].records
+        return _Builder(lock, store, host, scratch).of_system("debian").records
 
 
 def write_conda_tar(lock: Lock, store: Store, host: Host, target: Path) -> None:
@@ -134,8 +143,8 @@ class _Builder:
         return done
 
     def system(self) -> list[Cached]:
-        """Return the layers of the system, lowest first: those of the base image, and that of Debian."""
-        layers = [layer for layer in plan(self._lock) if layer.kind in ("base", "debian")]
+        """Return the layers of the system, lowest first: of the base image, Debian, a standalone Python."""
+        layers = [layer for layer in plan(self._lock) if layer.kind in SYSTEM]
         found: list[Cached] = []
         if self._lock.base is not None:
             found += base_layers(self._lock.base, layers, self._store, self._cache)
@@ -144,7 +153,10 @@ class _Builder:
             if cached is None:
                 with self._blob(layer.key) as out:
                     writer = LayerWriter(out)
-                    if found:
+                    artifacts = [p.sha256 for p in self._lock.debian]
+                    if layer.kind == "python":
+                        artifacts = self._write_standalone(found, writer)
+                    elif found:
                         owners = {r.path: r.owner for cached in found for r in cached.records}
                         below = self.unpacked(found)
                         home = self._host.home
@@ -152,9 +164,23 @@ class _Builder:
                             write_on_top(self._lock, self._store, below, home, writer, owners=owners)
                     else:
                         write_debian(self._lock, self._store, self._host.home, writer)
-                    cached = self._put(layer.key, out, writer, [p.sha256 for p in self._lock.debian])
+                    cached = self._put(layer.key, out, writer, artifacts)
             found.append(cached)
         return found
+
+    def of_system(self, kind: Literal["debian", "python"]) -> Cached:
+        """Return the layer of a kind that the system has one of."""
+        kinds = [layer.kind for layer in plan(self._lock) if layer.kind in SYSTEM]
+        return self.system()[kinds.index(kind)]
+
+    def _write_standalone(self, found: Sequence[Cached], writer: LayerWriter) -> list[str]:
+        """Write the layer of the standalone Python above some others; return what it is made of."""
+        assert self._lock.standalone is not None
+        sha256 = self._lock.standalone.sha256
+        below = self.unpacked(found)
+        with self._host.home.scratch("python") as folder, roots.in_use(below):
+            write_standalone(self._lock, self._store.path(sha256), below, folder, writer)
+        return [sha256]
 
     def unpacked(self, below: Sequence[Cached]) -> list[Path]:
         """Return the folders of some layers."""
@@ -196,7 +222,7 @@ class _Builder:
         folders = self.unpacked(below)
         environment = next((layer for layer in missing if layer.kind == "environment"), None)
         stage = self._workshop / "stage"
-        system = sum(layer.kind in ("base", "debian") for layer in plan(self._lock))
+        system = sum(layer.kind in SYSTEM for layer in plan(self._lock))
         sent: Mapping[str, int] = {}
         with roots.in_use(folders):
             if environment is not None and self._lock.conda:

@@ -1,8 +1,8 @@
 """lock → the layers of its image, lowest first, each with the key under which it is cached. Pure.
 
-The base image's, or Debian; the environment; CUDA's libraries; triton; torch; the other packages;
-reprobuild's own files come on top, and need no key. A layer is a function of what its key names, so all
-images share it.
+The base image's, or Debian; a standalone Python; the environment; CUDA's libraries; triton; torch; the other
+packages; reprobuild's own files come on top, and need no key. A layer is a function of what its key names, so
+all images share it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,21 @@ MOST_CONDA_LAYERS = 50
 
 _LEAST_WHEEL_LAYERS = 20
 
+_STANDALONE_FORMAT = 1
+"""The number changes when another part of a standalone Python's archive gets into its layer."""
+
 P = TypeVar("P", PythonPackage, CondaPackage)
+
+
+SYSTEM = ("base", "debian", "python")
+"""The kinds of the layers that are there before the environment, in their order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LayerPlan:
     """A layer to be."""
 
-    kind: Literal["base", "debian", "conda", "environment", "wheels"]
+    kind: Literal["base", "debian", "python", "conda", "environment", "wheels"]
     title: str
     packages: tuple[PythonPackage, ...] = ()
     conda: tuple[CondaPackage, ...] = ()
@@ -54,7 +61,8 @@ def plan(lock: Lock) -> tuple[LayerPlan, ...]:
     # A program of the image makes the environment and the bytecode: all that it runs in can change them.
     compiler = hashlib.sha256(assets.in_image("bytecode.py")).hexdigest()
     python = [SITE_PREFIX, lock.platform, lock.request.python, lock.interpreter]
-    made = [python, compiler, blobs, debian, linked]
+    standalone = [lock.standalone.sha256, _STANDALONE_FORMAT] if lock.standalone is not None else []
+    made = [python, compiler, blobs, debian, linked, *standalone]
     layers = [
         LayerPlan(
             kind="base",
@@ -73,6 +81,9 @@ def plan(lock: Lock) -> tuple[LayerPlan, ...]:
                 key=_key("debian", lock.platform, blobs, debian),
             )
         )
+    if lock.standalone is not None:
+        title = f"Python {lock.standalone.version}, a standalone build"
+        layers.append(LayerPlan(kind="python", title=title, key=_key("python", made)))
     most = MOST_WHEEL_LAYERS - MOST_CONDA_LAYERS if lock.conda else MOST_WHEEL_LAYERS
     most = max(most - len(base), _LEAST_WHEEL_LAYERS)
     for conda in _groups(lock.conda, MOST_CONDA_LAYERS, lambda p: p.size):

@@ -31,8 +31,12 @@ def compiler_hint(lock: Lock) -> str:
         _CONDA_COMPILER.fullmatch(package.name) for package in lock.conda
     ):
         lacking["g++"] = "a C++ compiler"
-    # conda's Python brings its headers.
-    if headers not in debian and not any(package.name == "python" for package in lock.conda):
+    # conda's Python brings its headers, and so does a standalone build.
+    if (
+        lock.standalone is None
+        and headers not in debian
+        and not any(package.name == "python" for package in lock.conda)
+    ):
         lacking[headers] = "Python's headers"
     if not lacking:
         return ""

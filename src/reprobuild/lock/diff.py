@@ -168,7 +168,7 @@ _OWN_FILES: Mapping[str, tuple[Meaning, str]] = {
     "reprobuild_hook.py": ("numbers", "the import hook, which makes PyTorch deterministic"),
     "version": ("nothing", "the release of reprobuild; its files say what came of it"),
 }
-_REQUEST_NUMBERS = re.compile(r"cuda|torch|index|python|platform|determinism\..+|base\..+")
+_REQUEST_NUMBERS = re.compile(r"cuda|torch|index|python|platform|(determinism|base|standalone-python)\..+")
 
 
 def _python(lock: Lock) -> dict[str, _Item]:
@@ -189,6 +189,9 @@ def _request(lock: Lock) -> dict[str, str]:
     if lock.base is not None:
         flat["base.digest"] = lock.base.manifests[lock.platform]
         flat["base.layers"] = ", ".join(layer.digest for layer in lock.base.layers)
+    if lock.standalone is not None:
+        flat["standalone-python.version"] = lock.standalone.version
+        flat["standalone-python.sha256"] = lock.standalone.sha256
     # By host alone: the rest of an address follows the version.
     urls = [
         urlsplit(url)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from .. import __version__
-from .model import CondaPackage, DebianPackage, Lock, PythonPackage
+from .model import CondaPackage, DebianPackage, Lock, PythonPackage, SourceArchive
 
 Form = Literal["requirements", "explicit", "cyclonedx"]
 
@@ -44,6 +44,8 @@ def explicit(lock: Lock) -> str:
     for artifact in lock.artifacts:
         line = f"{artifact.address}#sha256:{artifact.sha256}"
         match artifact.of:
+            case PythonPackage(source=SourceArchive(kind="vcs") as source):
+                line = f"# {source.address} sha256:{source.sha256}"
             case CondaPackage():
                 continue
             case PythonPackage(name=name) if lock.conda:
@@ -63,6 +65,9 @@ def cyclonedx(lock: Lock) -> str:
         name = lock.base.name
         purl = f"pkg:oci/{name.rpartition('/')[2]}@{quote(digest)}?repository_url={quote(name)}"
         components.append(_component(purl, name, digest, digest.removeprefix("sha256:")))
+    if (python := lock.standalone) is not None:
+        purl = f"pkg:generic/cpython@{python.version}?download_url={quote(python.url, safe='')}"
+        components.append(_component(purl, "cpython", python.version, python.sha256, python.url))
     for conda in lock.conda:
         purl = f"pkg:conda/{quote(conda.name)}@{quote(conda.version)}"
         purl += f"?build={quote(conda.build)}&subdir={conda.subdir}"
@@ -107,17 +112,11 @@ def _for_builds(component: dict[str, Any]) -> dict[str, Any]:
 
 def _line(package: PythonPackage) -> str:
     source = package.source
-    if source is not None and source.kind == "vcs":
-        return f"{package.name} @ git+{source.url}@{source.commit}" + _under(source.subdirectory)
-    if source is not None and source.kind == "directory":
-        return f"{package.name} @ {source.url}" + _under(source.subdirectory)
+    if source is not None and source.kind in ("vcs", "directory"):
+        return f"{package.name} @ {source.address}"
     if source is not None and source.kind == "archive":
         return f"{package.name} @ {source.url} --hash=sha256:{source.sha256}"
     return f"{package.pin} --hash=sha256:{package.file.sha256}"
-
-
-def _under(subdirectory: str) -> str:
-    return f"#subdirectory={subdirectory}" if subdirectory else ""
 
 
 def _python(package: PythonPackage) -> dict[str, Any]:
@@ -126,7 +125,8 @@ def _python(package: PythonPackage) -> dict[str, Any]:
     table = _component(purl, package.name, package.version, wheel.sha256, wheel.url)
     if source is not None:
         hashes = [{"alg": "SHA-256", "content": source.sha256}]
-        reference = {"type": "source-distribution", "url": source.url, "hashes": hashes}
+        kind = "vcs" if source.kind == "vcs" else "source-distribution"
+        reference = {"type": kind, "url": source.address or source.url, "hashes": hashes}
         table["externalReferences"] = [reference]
     return table
 

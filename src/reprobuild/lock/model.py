@@ -19,6 +19,7 @@ from ..request.model import Request
 from ..request.profiles import SITE_PREFIX
 from .base_image import BaseImage, BaseLayer
 from .own_files import OwnFiles
+from .standalone import PREFIX, StandalonePython
 
 FORMAT = 1
 """The version of ``[tool.reprobuild]``; a lock of another is refused."""
@@ -80,6 +81,14 @@ class SourceArchive:
     requires: tuple[str, ...] = ()
     """What is installed for the build, each as ``NAME==VERSION``, sorted: the wheels are in the lock's
     `BuildFiles`, else among its own packages."""
+
+    @property
+    def address(self) -> str:
+        """How a request names it, a commit in the place of a branch; empty for ``sdist``."""
+        below = f"#subdirectory={self.subdirectory}" if self.subdirectory else ""
+        if self.kind == "sdist":
+            return ""
+        return (f"git+{self.url}@{self.commit}" if self.kind == "vcs" else self.url) + below
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -185,7 +194,7 @@ class BuildFiles:
 class Artifact:
     """One locked file."""
 
-    of: PythonPackage | CondaPackage | DebianPackage | BaseLayer
+    of: PythonPackage | CondaPackage | DebianPackage | BaseLayer | StandalonePython
     """What it is the file of."""
     filename: str
     address: str
@@ -213,6 +222,8 @@ class Lock:
     """The GPUs that torch has code for, as CUDA writes them (``sm_80``); empty where that is not known."""
     base: BaseImage | None = None
     """The image underneath, where the request names one; ``debian`` then goes on top of it."""
+    standalone: StandalonePython | None = None
+    """Python, where it is not Debian's, conda's or the base's."""
     build: BuildFiles = BuildFiles()
     """What the packages with a `SourceArchive` are built with."""
     own_files: OwnFiles | None = None
@@ -248,7 +259,8 @@ class Lock:
         """The absolute path in the image of the Python that the environment is made with."""
         if self.base is not None and self.base.python:
             return self.base.python
-        return f"{SITE_PREFIX if self.conda else '/usr'}/bin/python{self.request.python}"
+        prefix = PREFIX if self.standalone is not None else "/usr"
+        return f"{SITE_PREFIX if self.conda else prefix}/bin/python{self.request.python}"
 
     @property
     def stack(self) -> Mapping[str, str]:
@@ -263,9 +275,11 @@ class Lock:
             found |= {name: wheel.version for name, form in _STACK.items() if form.fullmatch(wheel.name)}
         if self.base is not None and self.base.python_version and not self.conda:
             found["python"] = self.base.python_version
+        if self.standalone is not None:
+            found["python"] = self.standalone.version
         interpreter = f"python{self.request.python}"
         for deb in self.debian:
-            if deb.name == interpreter and not self.conda:
+            if deb.name == interpreter and not self.conda and self.standalone is None:
                 found["python"] = deb.version.rpartition(":")[2].partition("-")[0]
         return dict(sorted(found.items()))
 
@@ -281,11 +295,13 @@ class Lock:
 
     @property
     def artifacts(self) -> Iterator[Artifact]:
-        """Every locked file: the base image's layers, lowest first, then conda packages, wheels or what they
-        are built from, Debian's; last what only builds need."""
+        """Every locked file: the base image's layers, lowest first, then a standalone Python, conda packages,
+        wheels or what they are built from, Debian's; last what only builds need."""
         for layer in () if self.base is None else self.base.layers:
             assert self.base is not None
             yield _artifact(layer, layer, f"layer {layer.digest[:19]}", f"{self.base.name}@{layer.digest}")
+        if self.standalone is not None:
+            yield _artifact(self.standalone, self.standalone, self.standalone.filename, self.standalone.url)
         for conda in self.conda:
             yield _artifact(conda, conda, conda.filename, conda.url)
         for python in self.python:
@@ -338,6 +354,7 @@ class Lock:
                     **({"architectures": list(self.gpu_targets)} if self.gpu_targets else {}),
                     **({"own-files": self.own_files.to_dict()} if self.own_files is not None else {}),
                     **({"base": self.base.to_dict()} if self.base is not None else {}),
+                    **({"standalone-python": self.standalone.to_dict()} if self.standalone else {}),
                     **({"conda": [_conda_table(p) for p in self.conda]} if self.conda else {}),
                     "debian": [_debian_table(p) for p in self.debian],
                     **({"build": build} if (build := _build_table(self.build)) else {}),
@@ -347,8 +364,8 @@ class Lock:
 
 
 def _artifact(
-    of: PythonPackage | CondaPackage | DebianPackage | BaseLayer,
-    file: Wheel | SourceArchive | CondaPackage | DebianPackage | BaseLayer,
+    of: PythonPackage | CondaPackage | DebianPackage | BaseLayer | StandalonePython,
+    file: Wheel | SourceArchive | CondaPackage | DebianPackage | BaseLayer | StandalonePython,
     filename: str,
     address: str,
 ) -> Artifact:

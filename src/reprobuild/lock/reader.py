@@ -32,6 +32,7 @@ from .model import (
     Wheel,
 )
 from .own_files import OwnFiles
+from .standalone import StandalonePython
 
 RENEW = "restore it from version control, or lock again with `reprobuild lock --upgrade`"
 """What to do about a lock that cannot be used; without ``--upgrade`` its pins would be read, to keep them."""
@@ -117,7 +118,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         own,
         place,
         "digest format platform epoch request-digest request stack variables architectures own-files base "
-        "conda debian build",
+        "standalone-python conda debian build",
     )
     _get(own, place, "digest", str)
     platform = _get(own, place, "platform", str)
@@ -131,6 +132,8 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         base = BaseImage.from_dict(_get(own, place, "base", dict), place) if "base" in own else None
         files = _get(own, place, "own-files", dict) if "own-files" in own else None
         own_files = None if files is None else OwnFiles.from_dict(files, f"{place}.own-files")
+        python = _get(own, place, "standalone-python", dict) if "standalone-python" in own else None
+        standalone = None if python is None else StandalonePython.from_dict(python, place)
     except (RequestError, LockError) as error:
         raise _BadError(error.message) from None
     variables = _variables(own, place, request)
@@ -152,6 +155,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
         ],
         gpu_targets=known,
         base=base,
+        standalone=standalone,
         build=_build(_get(own, place, "build", dict), f"{place}.build") if "build" in own else BuildFiles(),
         own_files=own_files,
     )
@@ -197,6 +201,9 @@ def _derived(lock: Lock, data: Mapping[str, Any], own: Mapping[str, Any], place:
         raise _BadError(f"{place}.conda: does not match the request in the lock")
     if (lock.base is None) != (lock.request.base_image is None):
         raise _BadError(f"{place}.base: does not match the request in the lock")
+    python = None if lock.standalone is None else lock.standalone.minor
+    if python != (lock.request.python if lock.request.is_standalone else None):
+        raise _BadError(f"{place}.standalone-python: does not match the request in the lock")
     if lock.base is not None and lock.platform not in lock.base.manifests:
         raise _BadError(f"{place}.base.manifests: {lock.platform} is missing")
     missing = {"torch", "numpy", "pip"} - lock.distributions.keys()

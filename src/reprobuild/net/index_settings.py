@@ -22,6 +22,11 @@ from ..errors import HostError
 from ..host.home import kind_of
 from ..request.toml_reader import load_toml
 
+PYTHON_MIRROR = "UV_PYTHON_INSTALL_MIRROR"
+"""uv's variable that names a mirror of python-build-standalone's releases."""
+
+_RELEASES = "/releases/download/"
+
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "PIP_CERT")
 
 
@@ -96,6 +101,16 @@ def find_links() -> tuple[str, ...]:
     uv = _uv()
     more = () if uv.default else tuple(_Pip().get("find-links").split())
     return tuple(dict.fromkeys([*uv.links, *(_link(link, Path.cwd()) for link in more)]))
+
+
+def mirrored_python(url: str) -> str:
+    """Return where a standalone build of Python is fetched: from uv's mirror of them, if one is set up."""
+    mirror = os.environ.get(PYTHON_MIRROR, "")
+    for _, table in _uv_files():
+        mirror = mirror or str(table.get("python-install-mirror", ""))
+    if not mirror.startswith(("https://", "http://")) or _RELEASES not in url:
+        return url
+    return f"{mirror.rstrip('/')}/{url.partition(_RELEASES)[2]}"
 
 
 def check_no_backend() -> None:

@@ -24,6 +24,9 @@ CONDA_TAR = "conda.tar"
 DEBIAN_TAR = "debian.tar"
 """Where in the context the Debian root belongs."""
 
+PYTHON_TAR = "python.tar"
+"""Where in the context a standalone Python belongs, when the lock has one."""
+
 FOLDER = "reprobuild"
 """The folder of the context that holds reprobuild's own files."""
 
@@ -74,7 +77,12 @@ def render(lock: Lock) -> Rendered:
     Raises `RenderError` that names the value and its place when one could break out of its line.
     """
     files = _own_files(lock)
-    files[".dockerignore"] = fill("dockerignore.j2", conda=bool(lock.conda), debian=bool(lock.debian))
+    files[".dockerignore"] = fill(
+        "dockerignore.j2",
+        conda=bool(lock.conda),
+        debian=bool(lock.debian),
+        standalone=lock.standalone is not None,
+    )
     files["Dockerfile"] = _dockerfile(lock, remote=None)
     files["apptainer.def"] = fill(
         "apptainer.def.j2",
@@ -104,8 +112,8 @@ def check_self_contained(lock: Lock, urls: Mapping[str, str]) -> None:
 def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
     """Return a Dockerfile that needs no context: it names every file by address and hash, or holds it.
 
-    Raises `RenderError` as `render` does, for a lock with conda packages, which a Dockerfile cannot link, or
-    with a base image, and for a file that is not served over HTTP.
+    Raises `RenderError` as `render` does, for a lock with conda packages, which a Dockerfile cannot link,
+    with a base image or a standalone Python, and for a file that is not served over HTTP.
     """
     if lock.conda:
         raise RenderError(
@@ -115,6 +123,11 @@ def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
     if lock.base is not None:
         raise RenderError(
             "a lock with a base image has no self-contained Dockerfile: its root is that image",
+            hint="omit --self-contained",
+        )
+    if lock.standalone is not None:
+        raise RenderError(
+            "a lock with a standalone Python has no self-contained Dockerfile: its layer is made outside it",
             hint="omit --self-contained",
         )
     if built := [p.name for p in lock.python if p.source is not None]:
@@ -171,6 +184,7 @@ def _dockerfile(lock: Lock, *, remote: Mapping[str, object] | None) -> bytes:
         suite=lock.suite,
         base=None if lock.base is None else f"{lock.base.name}@{lock.base.manifests[lock.platform]}",
         debian=bool(lock.debian),
+        standalone=lock.standalone is not None,
         python=_interpreter(lock),
         venv=SITE_PREFIX,
         own_folder=OWN_FOLDER,

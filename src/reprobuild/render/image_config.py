@@ -86,6 +86,8 @@ def _labels(lock: Lock) -> Mapping[str, str]:
     if (driver := oldest_driver(lock.request.cuda)) is not None:
         labels[LABEL + "driver"] = driver
     labels |= {LABEL + "debian": lock.suite} if lock.suite else {}
+    if named := [f"{p.name} @ {p.source.address}" for p in lock.python if p.source and p.source.address]:
+        labels[LABEL + "sources"] = ", ".join(named)
     if lock.base is not None:
         labels["org.opencontainers.image.base.name"] = lock.base.image
         labels["org.opencontainers.image.base.digest"] = lock.base.manifests[lock.platform]

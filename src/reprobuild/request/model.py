@@ -31,8 +31,9 @@ _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 
 DEFAULT_PYTHON = "3.11"
 DEFAULT_SUITE = "bookworm"
-DEBIAN_PYTHONS = {DEFAULT_PYTHON: DEFAULT_SUITE, "3.13": "trixie"}
+DEBIAN_PYTHONS = {DEFAULT_PYTHON: DEFAULT_SUITE, "3.13": "trixie", "3.9": "bullseye"}
 """The release that has a Python, which is taken where the request names none; the default first."""
+_PYTHON_OF = {suite: python for python, suite in DEBIAN_PYTHONS.items()}
 
 _NAME = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 _MINOR = re.compile(r"(?:0|[1-9][0-9]{0,3})\.(?:0|[1-9][0-9]{0,3})")
@@ -72,7 +73,7 @@ class Request:
     cuda: str
     """A CUDA minor version such as ``12.1``, or ``cpu``."""
     python: str = DEFAULT_PYTHON
-    """A Python minor version; the Debian release decides the patch version."""
+    """A Python minor version; the Debian release, or the standalone build, decides the patch version."""
     platforms: tuple[str, ...] = ()
     """As in OCI, sorted: what the lock shall hold; empty: what the machine is that locks."""
     torch: str | None = None
@@ -210,6 +211,12 @@ class Request:
     def dump(self) -> str:
         """Return the canonical TOML text."""
         return tomli_w.dumps(self.to_dict())
+
+    @property
+    def is_standalone(self) -> bool:
+        """Whether Python is a standalone build, since the Debian release is known to have another one."""
+        debian = self.conda is None and self.base_image is None
+        return debian and _PYTHON_OF.get(self.suite, self.python) != self.python
 
     @property
     def torch_specifier(self) -> str:

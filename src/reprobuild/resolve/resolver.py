@@ -29,6 +29,7 @@ from .fitting import Kept, fitting, only_wheels
 from .gpu_targets import gpu_targets
 from .index_page import linked_files
 from .sources import SourcePackages
+from .standalone import resolve_standalone
 from .system import System
 from .target import TargetPython
 from .torch import TorchScan, cuda_of_version, is_cuda_package, start_of
@@ -109,8 +110,10 @@ def resolve(
         existing = None
     moved = request.base_image in upgrade.packages
     base = resolve_base(request, machine, existing=None if moved else existing, host=host)
-    # uv would take the name for a package's.
-    upgrade = replace(upgrade, packages=tuple(p for p in upgrade.packages if p != request.base_image))
+    standalone = resolve_standalone(request, machine, existing=existing, upgrade=upgrade.names, host=host)
+    # uv would take the names for packages'.
+    others = {request.base_image, "python" if standalone is not None else None}
+    upgrade = replace(upgrade, packages=tuple(p for p in upgrade.packages if p not in others))
     under = f"Debian {request.suite}" if base is None else str(request.base_image)
     of = f" for {platform}" if len(request.platforms) > 1 else ""
     host.console.step(f"resolving {under} and the Python packages{of}")
@@ -136,6 +139,7 @@ def resolve(
                 debian=image,
                 variables={},
                 base=base,
+                standalone=standalone,
                 build=build,
             )
 
@@ -196,6 +200,7 @@ def resolve(
         conda=conda,
         gpu_targets=known,
         base=base,
+        standalone=standalone,
         build=build,
     )
 
@@ -234,6 +239,7 @@ def _check_upgrade(upgrade: Upgrade, existing: Sequence[Lock]) -> None:
     known |= {p.name for lock in existing for p in lock.debian}
     known |= {p.name for lock in existing for p in lock.conda}
     known |= {lock.request.base_image or "" for lock in existing}
+    known |= {"python" for lock in existing if lock.standalone is not None}
     unknown = [name for name in upgrade.packages if not known & {name, canonicalize_name(name)}]
     if unknown:
         raise ResolveError(

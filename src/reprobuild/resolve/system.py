@@ -99,6 +99,7 @@ class System:
     def _wanted(self, request: Request) -> DebianRequest:
         # conda brings a Python of its own, and two would only be one to mistake for the other.
         there = request.conda is not None or (self.base is not None and bool(self.base.python))
+        there = there or request.is_standalone
         return DebianRequest(
             suite=request.suite if self.base is None else self.base.suite,
             architecture=self.machine,
