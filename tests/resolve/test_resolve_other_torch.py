@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
 from reprobuild.errors import ResolveError
+from reprobuild.host.home import Home
 from reprobuild.net.session import session
 from reprobuild.resolve.fitting import Kept, fitting
 from reprobuild.resolve.target import TargetPython
 from reprobuild.resolve.torch import TorchScan
+from support.building_resolve import Resolve
 from support.index import Index
 from support.resolving import LINUX, request
+from support.sdists import sdist, serve
 
 pytest_plugins = ["support.family"]
 
@@ -58,3 +64,27 @@ def test_what_has_another_cause_is_as_it_was(family: Index) -> None:
     with pytest.raises(ResolveError) as caught:
         fitted("2.4.1", "serve", cuda="12.1")
     assert "--cuda" not in caught.value.hint
+
+
+def test_what_the_older_torch_needs_may_have_only_a_source(family: Index, tmp_path: Path) -> None:
+    """Without it nothing fits the older torch either, and the cure would not be named."""
+    family.add("serve", "1.0", requires=["torch==2.6.0", "tool"])
+    serve(family, "tool", "1.0", sdist("tool", "1.0"))
+    asked = request(cuda="12.1", packages=["serve"])
+    resolve = Resolve(Home(tmp_path / "home"))
+    with (
+        session(retries=0) as http,
+        closing(resolve.sources(asked, None, http)) as sources,
+        pytest.raises(ResolveError) as caught,
+    ):
+        fitting(
+            ["torch===2.4.1", "serve"],
+            asked,
+            TARGET,
+            Kept({}, None, None),
+            notes=[],
+            session=http,
+            sources=sources,
+            scan=TorchScan(http, None),
+        )
+    assert "torch 2.6.0, which is built for CUDA 12.4, fits the others: give --cuda 12.4" in caught.value.hint

@@ -148,6 +148,14 @@ class _Fitting:
         except ResolveError as error:
             return error
 
+    def _offered(self, some: Sequence[str]) -> Sequence[PythonPackage] | ResolveError:
+        """Resolve requirements, with what has no wheel among what uv may choose from."""
+        while True:
+            found = self._tried(of=some)
+            lacking = without_wheels(found) if isinstance(found, ResolveError) else []
+            if self._sources is None or not lacking or not self._sources.offer(lacking):
+                return found
+
     def _lacks(self, more: str) -> ResolveError | None:
         found = self._tried(more)
         return found if isinstance(found, ResolveError) else None
@@ -167,7 +175,7 @@ class _Fitting:
                 self._request,
                 self._target,
                 scan=self._scan,
-                attempt=lambda some: self._tried(of=some),
+                attempt=self._offered,
             )
             if other is not None and other.requirements is not None:
                 self._requirements, self._other_torch = other.requirements, other.said
