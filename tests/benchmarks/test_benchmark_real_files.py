@@ -34,6 +34,8 @@ MOST_LINES = 20 + 12
 """Of a message: the reasons of the resolver, and what is said around them."""
 
 _OTHER_CUDA = re.compile(r"is built for CUDA ([0-9.]+)|resolved for CUDA ([0-9.]+)|give --cuda ([0-9.]+|cpu)")
+_BUILD = re.compile(r"give ((?:--build-(?:apt|torch) [\w.+-]+ ?)+), or")
+MOST_TRIES = 6
 _UNREACHED = re.compile(r"git cannot read it|cannot be reached|channel cannot be read")
 
 
@@ -44,7 +46,8 @@ class Outcome:
     status: int | None
     """None: not within the time."""
     said: str
-    cuda: str
+    options: list[str]
+    """The CUDA, and what was given beside it."""
     seconds: float
 
     @property
@@ -75,24 +78,27 @@ def checkout(repository: str, commit: str, folder: Path) -> Path:
 
 
 def locked(project: Path, file: str) -> Outcome:
-    """Lock one file, for the CUDA that it turns out to want."""
-    tried: set[str] = set()
+    """Lock one file, with the options that the messages name: the CUDA, what builds need."""
+    tried: set[tuple[str, ...]] = set()
     cuda, start = "12.8", time.monotonic()
+    more: list[str] = []
     while True:
-        tried.add(cuda)
+        tried.add((cuda, *more))
         command = [sys.executable, "-m", "reprobuild", "lock", "--from", file, "--cuda", cuda, "--name", "x"]
+        command += more
         try:
             done = subprocess.run(
                 command, cwd=project, capture_output=True, text=True, timeout=SECONDS, check=False
             )
         except subprocess.TimeoutExpired as stopped:
             said = (stopped.stderr or b"").decode("utf-8", "replace")
-            return Outcome(None, said, cuda, time.monotonic() - start)
+            return Outcome(None, said, [cuda, *more], time.monotonic() - start)
         other = _OTHER_CUDA.search(done.stderr)
-        wanted = next(filter(None, other.groups()), None) if other is not None else None
-        if done.returncode == 0 or wanted is None or wanted in tried:
-            return Outcome(done.returncode, done.stderr, cuda, time.monotonic() - start)
-        cuda = wanted
+        wanted = next(filter(None, other.groups()), cuda) if other is not None else cuda
+        needs = [word for found in _BUILD.finditer(done.stderr) for word in found[1].split()]
+        if done.returncode == 0 or (wanted, *more, *needs) in tried or len(tried) > MOST_TRIES:
+            return Outcome(done.returncode, done.stderr, [cuda, *more], time.monotonic() - start)
+        cuda, more = wanted, [*more, *needs]
 
 
 def test_three_of_four_real_files_lock(tmp_path: Path) -> None:
@@ -115,7 +121,7 @@ def test_three_of_four_real_files_lock(tmp_path: Path) -> None:
             shutil.rmtree(project)
         state = "locked" if outcome.status == 0 else f"status {outcome.status}"
         why = outcome.reason if outcome.status else outcome.said[-300:] if outcome.status is None else ""
-        head = f"{state:9} {outcome.seconds:4.0f} s  {repository}: {file} (CUDA {outcome.cuda})"
+        head = f"{state:9} {outcome.seconds:4.0f} s  {repository}: {file} (CUDA {' '.join(outcome.options)})"
         print(f"{head}  {why}".rstrip(), flush=True)
         return outcome
 

@@ -61,7 +61,8 @@ def test_a_package_that_the_index_has_as_source_only(family: Index, apt: None, c
 def test_another_tool_s_lock_of_a_folder(family: Index, apt: None, call: Call) -> None:
     Path("pylock.toml").write_text(FOLDER_ONLY)
     said = refused(call, "lock", "--from", "pylock.toml", "--cuda", "12.1", status=RequestError.exit_code)
-    assert "pylock.toml: no wheel and no source archive of homemade" in said
+    assert "pylock.toml: packages (homemade): " in said
+    assert "no such folder" in said
 
 
 @pytest.mark.parametrize(

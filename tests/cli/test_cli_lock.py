@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import GOLDEN
+from reprobuild.cli.common import _request
 from reprobuild.errors import RenderError
 from reprobuild.lock.reader import parse_lock
 from reprobuild.request.model import Request
@@ -67,6 +68,11 @@ def test_flags_make_a_request_and_its_lock(ready: Index, call: Call) -> None:
     before = LOCK.read_bytes()
     assert call("lock", "--cuda", "12.1").out.startswith(f"{LOCK}: unchanged\n")
     assert LOCK.read_bytes() == before
+
+
+def test_flags_of_builds_are_a_table_of_the_request() -> None:
+    found = _request({"cuda": "12.1", "build_apt": ("pkg-config", "g++"), "build_torch": ("Flash_Attn",)})
+    assert found.build.to_dict() == {"apt": ["g++", "pkg-config"], "flash-attn": {"torch": True}}
 
 
 def test_what_compiles_at_run_time_is_told_once(ready: Index, call: Call) -> None:
@@ -235,6 +241,8 @@ def test_a_bad_request_is_refused_by_its_place(text: str, words: str, ready: Ind
         ),
         (["--cuda", "12.1", "--name", "A"], "--name: 'A' is not a valid name: expected lower-case letters"),
         (["--cuda", "12.1", "--apt", "a;b"], "--apt: 'a;b' is not a valid name of a Debian package"),
+        (["--cuda", "12.1", "--build-apt", "a;b"], "--build-apt: 'a;b' is not a valid name of a Debian"),
+        (["--cuda", "12.1", "--build-torch", "a b"], "--build-torch: 'a b' is not the name of a Python"),
         (["--cuda", "12.1", "--torch", "x"], "--torch: 'x' is not a valid torch"),
         (
             ["--cuda", "12.1", "--python", "3"],

@@ -45,6 +45,16 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
         "Refuse packages that exist only as source, in place of building them.",
     ),
     ("--apt", {"multiple": True, "metavar": "NAME"}, "A further Debian package; may be repeated."),
+    (
+        "--build-apt",
+        {"multiple": True, "metavar": "NAME"},
+        "A Debian package for builds of source packages alone; may be repeated.",
+    ),
+    (
+        "--build-torch",
+        {"multiple": True, "metavar": "PACKAGE"},
+        "A source package whose build gets the lock's own PyTorch; may be repeated.",
+    ),
     ("--debian", {"metavar": "RELEASE"}, "Debian release underneath. [default: bookworm]"),
     ("--base-image", {"metavar": "IMAGE"}, "Image in a registry to build on, in place of a Debian release."),
     (
@@ -201,6 +211,9 @@ def _request(given: Mapping[str, Any]) -> Request:
         "determinism": {key: given[key] for key in ("profile", "seed", "threads") if key in given},
     }
     table |= {"only-wheels": True} if given.get("only_wheels") else {}
+    build: dict[str, Any] = {name: {"torch": True} for name in given.get("build_torch", ())}
+    build |= {"apt": list(given["build_apt"])} if "build_apt" in given else {}
+    table |= {"build": build} if build else {}
     table |= {
         key: given[key] for key in ("cuda", "python", "torch", "index", "conda", "loosened") if key in given
     }
@@ -222,6 +235,8 @@ def _as_flag(message: str) -> str:
     """Name the flag where a message names a key: ``: base.debian: …`` becomes ``--debian: …``."""
     key, _, text = message.removeprefix(": ").partition(": ")
     name = re.sub(r"\[\d+\]", "", key).rpartition(".")[2]
+    if key.startswith("build."):
+        return f"--build-{'apt' if name == 'apt' else 'torch'}: {text}"
     flag = {"packages": "package", "platforms": "platform", "image": "base-image"}.get(name, name)
     return f"--{flag}: {text}"
 

@@ -165,7 +165,12 @@ def project_name(folder: Path) -> str:
     files = [file for file in known if file.is_file()]
     if not files:
         kind = "is no folder of a Python project: it has no pyproject.toml, setup.cfg or setup.py"
-        raise RequestError(f"{folder}: " + (kind if folder.is_dir() else "no such folder"))
+        if folder.is_dir():
+            raise RequestError(f"{folder}: {kind}")
+        raise RequestError(
+            f"{folder}: no such folder",
+            hint="correct the path; if the folder is a git submodule, run `git submodule update --init`",
+        )
     for file in files:
         name: object = None
         if file.name == "pyproject.toml":

@@ -8,7 +8,8 @@ _COMPILER = r"(?:[\w.-]+-linux-gnu-)?(?:gcc|cc|g\+\+|c\+\+)"
 _COMPILERS = re.compile(
     rf"command '{_COMPILER}' failed: No such file|unable to execute '{_COMPILER}': No such file"
     rf"|(?:^|[\s/]){_COMPILER}: (?:command )?not found|No such file or directory: '{_COMPILER}'"
-    r"|No CMAKE_(?:C|CXX)_COMPILER|CMAKE_(?:C|CXX)_COMPILER not set|Unknown compiler\(s\)",
+    r"|Unsupported compiler -- at least C\+\+|No CMAKE_(?:C|CXX)_COMPILER"
+    r"|CMAKE_(?:C|CXX)_COMPILER not set|Unknown compiler\(s\)",
     re.MULTILINE,
 )
 _PYTHON_H = re.compile(
@@ -25,6 +26,10 @@ _PROGRAM = re.compile(
     r"sh: (?:\d+|line \d+): ([A-Za-z][\w.+-]*): (?:command )?not found"
     r"|\[Errno 2\] No such file or directory: '([A-Za-z][\w.+-]*)'"
 )
+_LIBRARY = re.compile(
+    r"No package '([A-Za-z][\w.+-]*)' found|Package ([A-Za-z][\w.+-]*) was not found in the pkg-config"
+)
+_PKG_CONFIG = re.compile(r"pkg-config is (?:required|not installed|needed)|Did not find pkg-config")
 _NETWORK = re.compile(
     r"Temporary failure in name resolution|Name or service not known|Network is unreachable|"
     r"Could not resolve host|urlopen error|Max retries exceeded|Connection refused"
@@ -86,7 +91,8 @@ def advice(said: str, name: str, headers: str) -> str:
     hints = []
     if apt := _missing_packages(said, headers):
         listed = ", ".join(f'"{each}"' for each in apt)
-        hints.append(f"add to the request: [build] apt = [{listed}]")
+        flags = " ".join(f"--build-apt {each}" for each in apt)
+        hints.append(f"give {flags}, or add to the request: [build] apt = [{listed}]")
     if _NVCC.search(said):
         hints.append(
             f"it needs nvcc: add to the request: [build.{name}] cuda = true, with the GPUs that it is for, "
@@ -96,12 +102,15 @@ def advice(said: str, name: str, headers: str) -> str:
     header = _HEADER.search(said)
     if header is not None and not apt:
         hints.append(
-            f"{header[1]} is not there: add the Debian package that has it to the request, as "
-            '[build] apt = ["..."]'
+            f"{header[1]} is not there: give the Debian package that has it by --build-apt, or in "
+            'the request as [build] apt = ["..."]'
         )
     module = _MODULE.search(said)
     if module is not None and module[1] == "torch":
-        hints.append(f"it needs torch to be built: add to the request: [build.{name}] torch = true")
+        hints.append(
+            f"it needs torch to be built: give --build-torch {name}, or add to the request: "
+            f"[build.{name}] torch = true"
+        )
     elif module is not None:
         package = _MODULES.get(module[1], module[1].lower().replace("_", "-"))
         hints.append(
@@ -138,4 +147,10 @@ def _missing_packages(said: str, headers: str) -> list[str]:
     for program in _PROGRAM.finditer(said):
         if (name := program[1] or program[2]) in _PROGRAMS:
             found.add(_PROGRAMS[name])
+    if _PKG_CONFIG.search(said):
+        found.add("pkg-config")
+    for library in _LIBRARY.finditer(said):
+        # By the rule that most of Debian's follow: libavcodec-dev, libopenblas-dev.
+        name = (library[1] or library[2]).lower()
+        found.add(f"{name}-dev" if name.startswith("lib") else f"lib{name}-dev")
     return sorted(found - {""})
