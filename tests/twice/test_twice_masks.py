@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprobuild.twice.masks import masked
+from reprobuild.twice.masks import masked, masked_table
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,13 @@ from reprobuild.twice.masks import masked
         ("saved /tmp/tmpab12cd34/last.pt", "saved /tmp/other/last.pt"),
         ("  1%\r 50%\rdone", "  3%\rdone"),
         ("pid 17", "pid 18"),
+        ("runs/20261122-193847/last.pt", "runs/20261123-000000/last.pt"),
+        ("runs/Nov22_19-38-47_host/x", "runs/Nov23_00-00-00_host/x"),
+        ("outputs/2026-11-22/19-38-47/x", "outputs/2026-11-23/00-00-00/x"),
+        ("out_2026-11-22_19-38-47.log", "out_2026-11-23_00-00-00.log"),
+        ("{'train_runtime': 1.2345, 'epoch': 1.0}", "{'train_runtime': 2.5, 'epoch': 1.0}"),
+        ('"train_samples_per_second": 12.5,', '"train_samples_per_second": 1e+02,'),
+        ("elapsed=3.25", "elapsed=3.5"),
     ],
 )
 def test_times_and_paths_do_not_count(one: str, other: str) -> None:
@@ -28,7 +35,17 @@ def test_times_and_paths_do_not_count(one: str, other: str) -> None:
         ("step 12", "step 13"),
         ("accuracy 91.5 %", "accuracy 91.6 %"),
         ("12 samples", "13 samples"),
+        ("timesteps=12", "timesteps=13"),
+        ("{'epoch': 1.0}", "{'epoch': 2.0}"),
+        ("seed 20240131", "seed 20240132"),
     ],
 )
 def test_results_do(one: str, other: str) -> None:
     assert masked(one) != masked(other)
+
+
+def test_columns_of_times_in_a_table_do_not_count() -> None:
+    one, other = (masked_table(text.encode(), ",") for text in ("a,Time\n1,2.5\n", "a,Time\n1,3.5\n"))
+    assert one == other
+    assert one != masked_table(b"a,Time\n2,2.5\n", ",")
+    assert masked_table(b"a,b\n1,2.5\n", ",") != masked_table(b"a,b\n1,3.5\n", ",")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .checkpoints import tensors
-from .masks import masked, masked_lines
+from .masks import masked, masked_lines, masked_table
 
 MOST_FILES = 20_000
 MOST_TEXT = 1 << 20
@@ -45,6 +45,11 @@ class WrittenFile:
     tensors: Mapping[str, str]
 
 
+def is_left_out(path: str) -> bool:
+    """Whether a path in the container is not compared."""
+    return any(pattern.fullmatch(path) for _, pattern in LEFT_OUT)
+
+
 def written_files(folder: Path, destination: str) -> tuple[list[WrittenFile], bool]:
     """Return the files below a folder that was written over another, and whether these are all.
 
@@ -53,7 +58,7 @@ def written_files(folder: Path, destination: str) -> tuple[list[WrittenFile], bo
     found: list[WrittenFile] = []
     for path in _below(folder):
         inside = f"{destination.rstrip('/')}/{path.relative_to(folder)}"
-        if any(pattern.fullmatch(inside) for _, pattern in LEFT_OUT):
+        if is_left_out(inside):
             continue
         if len(found) >= MOST_FILES:
             return found, False
@@ -62,11 +67,15 @@ def written_files(folder: Path, destination: str) -> tuple[list[WrittenFile], bo
             found.append(_regular(path, inside, status.st_size))
         else:
             is_link = stat.S_ISLNK(status.st_mode)
-            target = (
-                f"a link to {path.readlink()}" if is_link else "removed" if status.st_rdev == 0 else "no file"
-            )
+            is_removed = stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
+            target = f"a link to {path.readlink()}" if is_link else "removed" if is_removed else "no file"
             found.append(WrittenFile(path=masked(inside), size=0, digest=target, lines=None, tensors={}))
     return found, True
+
+
+def _lines(path: Path, text: bytes) -> list[str]:
+    comma = {".csv": ",", ".tsv": "\t"}.get(path.suffix)
+    return masked_lines(text) if comma is None else masked_table(text, comma)
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -87,6 +96,6 @@ def _regular(path: Path, inside: str, size: int) -> WrittenFile:
         path=masked(inside),
         size=size,
         digest=found.hexdigest(),
-        lines=tuple(masked_lines(head)) if text else None,
+        lines=tuple(_lines(path, head)) if text else None,
         tensors=tensors(path),
     )
