@@ -23,6 +23,7 @@ from reprobuild.errors import (
     DifferenceError,
     EngineError,
     ImageError,
+    RepeatError,
     RequestError,
     ResolveError,
     SelfTestError,
@@ -314,8 +315,51 @@ def test_the_engine_holds_the_self_test_to_the_limits(
     assert 0 < int(done.stdout) < 20
 
 
+TRAIN = """
+import os, sys, time, torch
+torch.manual_seed(0)
+os.remove("old.txt")
+open("/opt/note.txt", "w").write("outside of what is bound")
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    inputs = torch.full((3, 4), float(step))
+    if sys.argv[1:] == ["clock"] and step == 2:
+        inputs[0, 0] = time.time() % 100
+    optimizer.zero_grad()
+    model(inputs).pow(2).sum().backward()
+    optimizer.step()
+os.makedirs("out/deep")
+torch.save(model.state_dict(), "out/deep/last.pt")
+"""
+
+
+def test_a_program_is_run_twice_in_a_team_s_image(
+    bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path
+) -> None:
+    """Its entry point is left out; the bound folder stays as it is, and what each run wrote is compared."""
+    derive(site, tmp_path, "team/twice:1", 'ENTRYPOINT ["false"]\nWORKDIR /opt\n')
+    # The other Docker sees nothing else of this machine.
+    hidden = site.kind == "docker" and site.keeps_time
+    work = (Path(site.env["DOCKER_CONFIG"]).parent / "shared" if hidden else tmp_path) / "work, of mine"
+    work.mkdir()
+    (work / "train.py").write_text(TRAIN)
+    (work / "old.txt").write_text("old")
+    where = ("twice", "--json", "--no-network", "-v", f"{work}:/code", "-w", "/code")
+    image = f"{site.kind}:team/twice:1"
+    same = json.loads(bench.run(*where, image, "--", "python3", "train.py", env=site.env)[0])
+    # last.pt, note.txt, and that old.txt is gone
+    assert same["line"] == "repeats bit for bit (2 runs, 4 steps, 0 lines of output, 3 files)"
+    assert {path.name: path.is_file() for path in work.iterdir()} == {"old.txt": True, "train.py": True}
+    argv = (*where, image, "--", "python3", "train.py", "clock")
+    parts = json.loads(bench.run(*argv, status=RepeatError.exit_code, env=site.env)[0])
+    assert parts["cause"]["text"] == "inputs[0, 0] = time.time() % 100"
+    assert [end["what"] for end in parts["ends"]] == ["file /code/out/deep/last.pt"]
+    assert site.call("volume", "ls", "--quiet") == ""
+
+
 def test_nothing_is_left_behind(site: Site, built: dict[str, Any]) -> None:
-    for label in ("selftest", "read"):
+    for label in ("selftest", "read", "twice"):
         found = site.call("ps", "--all", "--quiet", "--filter", f"label=dev.reprobuild.{label}")
         assert found.split() == []
     if site.kind == "podman":

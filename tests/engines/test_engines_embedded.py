@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from conftest import needs
-from reprobuild.engines.embedded import OciEngine, RunOptions
+from reprobuild.engines.embedded import OciEngine
+from reprobuild.engines.protocols import RunOptions
 from reprobuild.errors import HostError, ImageError
 from reprobuild.host import process, sandbox
 from reprobuild.host.console import Console

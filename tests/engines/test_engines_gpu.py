@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from conftest import needs
 from reprobuild.engines import embedded
 from reprobuild.engines import gpu as gpu_module
-from reprobuild.engines.embedded import OciEngine, RunOptions
+from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.gpu import GpuAccess, gpu_access
+from reprobuild.engines.protocols import RunOptions
 from reprobuild.errors import HostError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home

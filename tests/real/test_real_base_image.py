@@ -16,7 +16,8 @@ import pytest
 
 from conftest import needs
 from reprobuild.engines.choice import choose
-from reprobuild.engines.embedded import OciEngine, RunOptions
+from reprobuild.engines.embedded import OciEngine
+from reprobuild.engines.protocols import RunOptions
 from reprobuild.fetch.scheduler import fetch
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from ..engines.embedded import OciEngine, RunOptions
+from ..engines.embedded import OciEngine
 from ..engines.gpu import gpu_access
+from ..engines.protocols import RunOptions
 from ..errors import HostError
 from ..host.console import Console
 from ..host.home import kind_of

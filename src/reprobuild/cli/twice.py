@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from ..engines.embedded import OciEngine
 from ..host.home import atomic_write
 from ..host.host import Host
 from ..twice.baseline import against as compare_with
@@ -16,6 +15,7 @@ from ..twice.baseline import read_baseline, write_baseline
 from ..twice.page import twice_page
 from ..twice.resume import compare_resumed, resume_command
 from ..twice.runs import HowToRun, RecordedRun, compare_runs, one_run
+from ..verify.find import find_image
 from . import completing
 from .output import as_json
 from .repeating import show, show_agreed, show_resumed
@@ -111,6 +111,8 @@ def twice(
     are. Compared are the steps of every optimizer, exit status, output and files, bit for bit. Where the
     runs part, two more with a trace look for the first operation. Exit status 16 unless it repeats.
 
+    An image is a name or digest; docker:NAME and podman:NAME run in these engines. Options come before it.
+
     \b
     reprobuild twice -v $PWD:/work -w /work reprobuild/torch:2.4.1-cu121-py311 -- python3 train.py
     """
@@ -124,10 +126,10 @@ def twice(
             "-o is the page of two runs; it excludes --against, --resume and --interrupt-at"
         )
     how = HowToRun(times=times, together=together, every=every, seconds=time_limit, trace=not no_trace)
-    engine, chosen = OciEngine(host), settings(host.console, **options)
+    kept, chosen = find_image(image, host), settings(host.console, **options)
 
     def recorded(argv: tuple[str, ...]) -> RecordedRun:
-        return engine.recorded(image, argv, chosen)
+        return kept.engine.recorded(kept.image.digest, argv, chosen)
 
     def scratch() -> AbstractContextManager[Path]:
         return host.home.scratch("twice")

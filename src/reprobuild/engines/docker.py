@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from ..oci.store import Image, image_name, lowest_below
 from ..oci.stream import CHUNK, from_chunks, tar_of_folder
 from ..oci.tar_fields import LayerRefused
 from ..render.labels import LABEL
+from ..twice.runs import RecordedRun
 from . import failures
 from .docker_client import (
     Builder,
@@ -40,8 +41,9 @@ from .docker_client import (
     layers_on_disk,
     raise_if_gone,
 )
+from .docker_recorded import recorded
 from .docker_runner import DockerRunner
-from .protocols import EngineName, WriteContext, require_gpu
+from .protocols import EngineName, RunOptions, WriteContext, require_gpu
 from .root_tar import stacked
 
 if TYPE_CHECKING:
@@ -162,6 +164,11 @@ class DockerEngine:
     def runner(self, digest: str) -> DockerRunner:
         """Return what runs programs in an image for the self-test."""
         return DockerRunner(self._client, self._info, digest)
+
+    def recorded(self, reference: str, argv: Sequence[str], how: RunOptions) -> RecordedRun:
+        """Return what runs a command under the recorder of ``twice``; see `protocols.Engine`."""
+        image = self.images.find(reference)
+        return recorded(self.runner(image.digest), image, argv, how)
 
     def load(self, archive: Iterator[bytes]) -> None:
         """Load an image archive."""

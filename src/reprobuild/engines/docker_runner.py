@@ -29,7 +29,7 @@ _KILLED = 128
 _SLOW = (requests.exceptions.ReadTimeout, requests.exceptions.ConnectTimeout)
 
 
-class _Output:
+class Output:
     """Reads what a container writes, from its start to its end; stops it above `process.OUTPUT_LIMIT`."""
 
     def __init__(self, container: Container) -> None:
@@ -39,10 +39,12 @@ class _Output:
         self._thread = threading.Thread(target=self._read, daemon=True)
 
     def __enter__(self) -> Self:
+        """Begin to read."""
         self._thread.start()
         return self
 
     def __exit__(self, *failed: object) -> None:
+        """Read to the end, and let go of the connection."""
         self._thread.join(_LAST_SECONDS if failed[0] is None else 0)
         # Now nothing keeps the daemon from removing the container: it waits for who is to take the output.
         with suppress(OSError, DockerException):
@@ -85,7 +87,7 @@ class DockerRunner:
 
     def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
         """Run to the end; see `selftest.run.Runner`."""
-        requests_ = self._device_requests() if gpu else None
+        requests_ = self.device_requests() if gpu else None
         with docker_errors("run the self-test"):
             container = self._client.containers.create(
                 self.digest,
@@ -105,9 +107,9 @@ class DockerRunner:
                 log_config=LogConfig(type=LogConfig.types.NONE),
             )
             try:
-                with _Output(container) as output:
+                with Output(container) as output:
                     container.start()
-                    status = self._wait(container, argv, timeout)
+                    status = self.wait(container, argv, timeout)
                 return process.Completed(status, *output.written())
             finally:
                 with suppress(NotFound):
@@ -125,15 +127,16 @@ class DockerRunner:
             found["pids_limit"] = limits.processes
         return found
 
-    def _wait(self, container: Container, argv: Sequence[str], timeout: float) -> int:
+    def wait(self, container: Container, argv: Sequence[str], timeout: float | None) -> int:
+        """Return the exit status of a container once it has ended. Raises `process.ProcessTimeout`."""
         try:
             status = int(container.wait(timeout=timeout)["StatusCode"])
         except _SLOW:
-            raise process.ProcessTimeout(argv, timeout) from None
+            raise process.ProcessTimeout(argv, timeout or 0) from None
         except requests.exceptions.ConnectionError as error:
             # Some versions of requests call a read that timed out in the middle a broken connection.
             if "timed out" in str(error).lower():
-                raise process.ProcessTimeout(argv, timeout) from None
+                raise process.ProcessTimeout(argv, timeout or 0) from None
             raise
         if status >= _KILLED:
             raise_if_gone("run the self-test", f"it ended with status {status}")
@@ -141,12 +144,12 @@ class DockerRunner:
 
     def gpu_missing(self) -> str | None:
         """Return why no GPU can be passed in, or None."""
-        if self._device_requests():
+        if self.device_requests():
             return None
         return f"this Docker has no nvidia runtime, and no CDI file for {KIND}"
 
-    def _device_requests(self) -> list[DeviceRequest]:
-        """All GPUs: through NVIDIA's runtime, as ``--gpus all`` does, else by CDI."""
+    def device_requests(self) -> list[DeviceRequest]:
+        """Return what passes all GPUs in: through NVIDIA's runtime, as ``--gpus all`` does, else by CDI."""
         if "nvidia" in (self._info.get("Runtimes") or {}):
             return [DeviceRequest(count=-1, capabilities=[["gpu"]])]
         folders = [Path(folder) for folder in self._info.get("CDISpecDirs") or ()]

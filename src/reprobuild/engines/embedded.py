@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from .. import assets
@@ -27,27 +27,9 @@ from ..render.image_config import image_config
 from ..request.profiles import SITE_PREFIX
 from ..twice.runs import RanProgram, RecordedRun
 from .gpu import GpuAccess, gpu_access, gpu_missing
-from .protocols import EngineName, WriteContext, require_gpu
+from .protocols import EngineName, RunOptions, WriteContext, require_gpu
 from .recording import IN_CONTAINER, recorder_binds
 from .users import user_of
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunOptions:
-    """What a command in an image gets of this machine: by default no folder, no network, no GPU."""
-
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Beside the image's own, which they override."""
-    binds: Sequence[sandbox.Bind] = ()
-    network: bool = False
-    """Whether it has the host's network."""
-    gpu: GpuAccess | None = None
-    workdir: str | None = None
-    """In place of the image's own."""
-    user: str = "0:0"
-    """UID[:GID] or the names that the image has for them; HOME is that user's, where nothing sets it."""
-    limits: Limits | None = None
-    """By default the machine's memory, and as many processes as `default_processes` says."""
 
 
 class OciEngine:

@@ -21,10 +21,12 @@ from ..oci.one_file import file_of_tar
 from ..oci.store import Image, image_name, lowest_below
 from ..oci.tar_fields import LayerRefused
 from ..render.labels import LABEL
+from ..twice.runs import RecordedRun
 from . import failures
-from .gpu import KIND, gpu_access, gpu_missing, has_cdi
+from .gpu import gpu_missing
+from .podman_recorded import gpu_options, recorded
 from .podman_root import opened_file, opened_root
-from .protocols import EngineName, WriteContext, require_gpu
+from .protocols import EngineName, RunOptions, WriteContext, require_gpu
 
 _NO_IMAGE = re.compile(
     r"no such (image|object)|image not known|unable to find|failed to find image|invalid reference format|"
@@ -100,6 +102,11 @@ class PodmanEngine:
     def runner(self, digest: str) -> PodmanRunner:
         """Return what runs programs in an image for the self-test."""
         return PodmanRunner(self._program, self._host, self._facts, digest)
+
+    def recorded(self, reference: str, argv: Sequence[str], how: RunOptions) -> RecordedRun:
+        """Return what runs a command under the recorder of ``twice``; see `protocols.Engine`."""
+        image = self.images.find(reference)
+        return recorded(self._program, image, argv, how)
 
     def load(self, archive: Iterator[bytes]) -> None:
         """Load an image archive."""
@@ -238,7 +245,7 @@ class PodmanRunner:
                 # Podman ends it also when this process was killed and cannot.
                 f"--timeout={int(timeout) + 30}",
                 *limits,
-                *(_gpu_options() if gpu else ()),
+                *(gpu_options() if gpu else ()),
                 # Its own entry point, if a derived image has one, would run in the program's place.
                 f"--entrypoint={argv[0]}",
                 *(self.digest.removeprefix("sha256:"), *argv[1:]),
@@ -262,17 +269,3 @@ class PodmanRunner:
     def gpu_missing(self) -> str | None:
         """Return why no GPU can be passed in, or None."""
         return gpu_missing()
-
-
-def _gpu_options() -> list[str]:
-    """By CDI if there is a file for it, else the device nodes and the driver's libraries."""
-    if has_cdi():
-        return [f"--device={KIND}=all"]
-    access = gpu_access()
-    if isinstance(access, str):
-        return []
-    return [
-        *(f"--device={device.source}:{device.path}" for device in access.devices),
-        *(f"--volume={bind.source}:{bind.destination}:ro" for bind in access.binds),
-        *(f"--env={name}={value}" for name, value in access.env.items()),
-    ]

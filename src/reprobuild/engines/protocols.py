@@ -5,21 +5,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 from ..errors import HostError
+from ..host.limits import Limits
+from ..host.sandbox import Bind
 from ..lock.model import Lock
 from ..oci.file_tree import ImageTree
 from ..oci.layer_files import Keep
 from ..oci.store import Image
 from ..selftest.run import Runner
+from ..twice.runs import RecordedRun
+from .gpu import GpuAccess
 
 EngineName = Literal["oci", "docker", "podman"]
 
 WriteContext = Callable[[Path], None]
 """Writes the Dockerfile and everything that it copies into an empty folder."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunOptions:
+    """What a command in an image gets of this machine: by default no folder, no network, no GPU."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Beside the image's own, which they override."""
+    binds: Sequence[Bind] = ()
+    network: bool = False
+    """Whether it has the host's network."""
+    gpu: GpuAccess | None = None
+    workdir: str | None = None
+    """In place of the image's own."""
+    user: str = "0:0"
+    """UID[:GID] or the names that the image has for them; HOME is that user's, where nothing sets it."""
+    limits: Limits | None = None
+    """By default the machine's memory, and as many processes as `default_processes` says."""
 
 
 def require_gpu(missing: str | None) -> None:
@@ -75,6 +98,12 @@ class Engine(Protocol):
 
     def runner(self, digest: str) -> Runner:
         """Return what runs programs in an image for the self-test."""
+
+    def recorded(self, reference: str, argv: Sequence[str], options: RunOptions) -> RecordedRun:
+        """Return what runs a command in an image under the recorder of ``twice``, its output kept.
+
+        Each run writes into a view of its own of the folders that ``options`` lets it write to.
+        """
 
 
 class Taker(Protocol):

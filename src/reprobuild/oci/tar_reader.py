@@ -115,6 +115,11 @@ class Reader:
             self._left -= len(chunk)
             yield chunk
 
+    def device(self, block: bytes, path: str) -> str:
+        """Return the numbers of a device node, by its header; of a layer only those that each container
+        has."""
+        return default_device(block, path)
+
     def _next(self) -> Entry | None:
         long: dict[bytes, str] = {}
         pax: dict[str, str] | None = None
@@ -201,7 +206,7 @@ class Reader:
             else clamped(number(block[136:148], "mtime")),
             size=size if kind == "file" else 0,
             target=clean_path(target) if kind == "hardlink" else target if kind == "link" else "",
-            device=default_device(block, path) if kind == "device" else "0:0",
+            device=self.device(block, path) if kind == "device" else "0:0",
             attributes=attributes(pax) if pax else "",
         )
 
