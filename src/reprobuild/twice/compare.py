@@ -11,6 +11,8 @@ from .distance import of_values
 from .records import Moment, MomentPart, Stream
 from .written import WrittenFile
 
+DATA = ("batch", "inputs", "named inputs")
+"""Parts that come before anything is computed from them."""
 ITEM = 8
 """Bytes of the digest of a tensor or an item of a batch."""
 

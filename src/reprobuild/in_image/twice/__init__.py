@@ -5,6 +5,9 @@ A run of ``twice`` binds this folder into the environment's site-packages, under
 in an image. It starts when ``REPROBUILD_TWICE`` names the folder for the records; the program itself is not
 changed.
 
+It repeats some of reprobuild_hook.py, such as watching for an import, since it has to work in images of any
+release: their hook is that of the day on which they were made, or none.
+
 A program never fails because of the recorder: what goes wrong here is a warning on standard error, and a
 mark in the records, which the outside reads as "not compared".
 """

@@ -9,7 +9,10 @@ import os
 import random
 import sys
 import threading
+from collections.abc import Mapping
 from typing import Any
+
+from . import device_hash
 
 SHORT = 8
 """Bytes of a tensor's own digest in a record; that of a group is whole."""
@@ -18,6 +21,8 @@ DEPTH = 8
 _THREADED = 4 << 20
 """Bytes from which a group is worth several threads; hashlib lets go of the interpreter's lock."""
 
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 unread: set[str] = set()
 """Types of tensors whose bytes could not be read, which therefore counted as equal."""
@@ -29,6 +34,15 @@ class Unreadable(Exception):  # noqa: N818 -- says what, not that something fail
 
 def plain(torch: Any, value: Any) -> Any:
     """Return a tensor as a dense one in the processor's memory. Raises `Unreadable`."""
+    value = dense(torch, value)
+    try:
+        return value if value.device.type == "cpu" else value.cpu()
+    except Exception as error:
+        raise Unreadable(type(value).__name__) from error
+
+
+def dense(torch: Any, value: Any) -> Any:
+    """Return a tensor as a dense, contiguous one where it is. Raises `Unreadable`."""
     try:
         value = value.detach()
         if hasattr(value, "to_local"):
@@ -42,8 +56,6 @@ def plain(torch: Any, value: Any) -> Any:
             value = value.int_repr()
         if value.is_conj() or value.is_neg():
             value = value.resolve_conj().resolve_neg()
-        if value.device.type != "cpu":
-            value = value.cpu()
         return value.contiguous()
     except Exception as error:
         raise Unreadable(type(value).__name__) from error
@@ -59,23 +71,34 @@ def of_tensor(torch: Any, value: Any) -> bytes:
     """Return the digest of a tensor; of one that cannot be read, a mark that equals itself."""
     found = hashlib.sha256(f"{value.dtype}{tuple(value.shape)}".encode())
     try:
-        dense = plain(torch, value)
-        found.update(raw(dense))
+        whole = dense(torch, value)
+        if whole.device.type != "cpu":
+            return _on_device(torch, [whole])[0]
+        found.update(raw(whole))
     except Unreadable as error:
         unread.add(str(error)[:100])
         found.update(f"unreadable {error}".encode())
     return found.digest()
 
 
+def _on_device(torch: Any, tensors: list[Any]) -> list[bytes]:
+    """Return the digests of dense tensors of one device. Raises `Unreadable`."""
+    try:
+        return device_hash.of_tensors(torch, tensors)
+    except Exception as error:
+        raise Unreadable(f"{type(tensors[0]).__name__} on {tensors[0].device}") from error
+
+
 def of_group(torch: Any, tensors: list[Any]) -> tuple[str, str]:
     """Return the digest of all, in hex, and the short ones of each, in base64; None: no tensor."""
-    found = [b"\0" * 32] * len(tensors)
-    sizes = [0 if t is None else t.numel() * t.element_size() for t in tensors]
+    found = _of_devices(torch, tensors)
+    here = [None if index in found else tensor for index, tensor in enumerate(tensors)]
+    sizes = [0 if t is None else t.numel() * t.element_size() for t in here]
     workers = min(len(os.sched_getaffinity(0)), 8) if sum(sizes) >= _THREADED else 1
     shares: list[list[int]] = [[] for _ in range(workers)]
     filled = [0] * workers
-    for index in sorted(range(len(tensors)), key=lambda i: -sizes[i]):
-        if tensors[index] is not None:
+    for index in sorted(range(len(here)), key=lambda i: -sizes[i]):
+        if here[index] is not None:
             least = filled.index(min(filled))
             filled[least] += sizes[index]
             shares[least].append(index)
@@ -90,10 +113,27 @@ def of_group(torch: Any, tensors: list[Any]) -> tuple[str, str]:
     work(shares[0])
     for thread in threads:
         thread.join()
+    each = [found.get(index, b"\0" * 32) for index in range(len(tensors))]
     return (
-        hashlib.sha256(b"".join(found)).hexdigest(),
-        base64.b64encode(b"".join(one[:SHORT] for one in found)).decode(),
+        hashlib.sha256(b"".join(each)).hexdigest(),
+        base64.b64encode(b"".join(one[:SHORT] for one in each)).decode(),
     )
+
+
+def _of_devices(torch: Any, tensors: list[Any]) -> dict[int, bytes]:
+    """Return the digests of those tensors that are not in the processor's memory, by their index."""
+    found: dict[int, bytes] = {}
+    devices: dict[str, list[int]] = {}
+    for index, tensor in enumerate(tensors):
+        if tensor is not None and tensor.device.type not in ("cpu", "meta"):
+            devices.setdefault(str(tensor.device), []).append(index)
+    for indices in devices.values():
+        try:
+            given = [dense(torch, tensors[index]) for index in indices]
+            found.update(zip(indices, _on_device(torch, given)))  # noqa: B905 -- strict is new in Python 3.10
+        except Unreadable:  # one of them; of_tensor says which
+            found.update((index, of_tensor(torch, tensors[index])) for index in indices)
+    return found
 
 
 def of_value(torch: Any, value: Any, depth: int = 0) -> bytes:
@@ -102,7 +142,7 @@ def of_value(torch: Any, value: Any, depth: int = 0) -> bytes:
     tensor = torch.Tensor if torch is not None else ()
     if isinstance(value, tensor):
         return of_tensor(torch, value)
-    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+    if isinstance(value, _PLAIN):
         found.update(f"{type(value).__name__} {value!r}".encode("utf-8", "surrogatepass"))
     elif depth < DEPTH and isinstance(value, dict):
         for key, each in value.items():
@@ -118,27 +158,63 @@ def of_value(torch: Any, value: Any, depth: int = 0) -> bytes:
         kind = getattr(value, "dtype", "")
         found.update(f"{kind}{getattr(value, 'shape', ())}".encode())
         found.update(value.tobytes() if str(kind) != "object" else b"objects")
-    elif str(type(value)) in ("<class 'torch.dtype'>", "<class 'torch.device'>", "<class 'torch.layout'>"):
-        found.update(str(value).encode())
     else:
-        found.update(f"{type(value).__module__}.{type(value).__qualname__}".encode())
+        _add_object(torch, value, depth, found)
     return found.digest()
 
 
-def tensors_in(torch: Any, value: Any, depth: int = 0) -> list[Any]:
-    """Return the tensors of a nested value, in its order."""
+def _add_object(torch: Any, value: Any, depth: int, found: Any) -> None:
+    if str(type(value)) in ("<class 'torch.dtype'>", "<class 'torch.device'>", "<class 'torch.layout'>"):
+        found.update(str(value).encode())
+        return
+    found.update(f"{type(value).__module__}.{type(value).__qualname__}".encode())
+    for name, each in _held(torch, value) if depth < DEPTH else ():
+        found.update(name.encode("utf-8", "surrogatepass") + of_value(torch, each, depth + 1))
+
+
+def _held(torch: Any, value: Any) -> list[tuple[str, Any]]:
+    """Return what of an object of a user's or a library's own is data, by name, in the order of its making.
+
+    Of mappings and dataclasses everything; of any other object the tensors and arrays, alone or in lists:
+    what else it has may be of the day or the process.
+    """
+    try:
+        if isinstance(value, Mapping):
+            return [(str(key), each) for key, each in value.items()]
+        fields = getattr(type(value), "__dataclass_fields__", None)
+        if fields is not None:
+            return [(name, getattr(value, name, None)) for name in fields]
+        return [(str(name), each) for name, each in vars(value).items() if _is_data(torch, each)]
+    except Exception:  # noqa: BLE001 -- a user's own code
+        return []
+
+
+def _is_data(torch: Any, value: Any, depth: int = 0) -> bool:
+    if isinstance(value, (list, tuple)) and depth < DEPTH:
+        return bool(value) and all(_is_data(torch, each, depth + 1) for each in value[:64])
+    return (torch is not None and isinstance(value, torch.Tensor)) or (
+        type(value).__module__ == "numpy" and hasattr(value, "tobytes")
+    )
+
+
+def tensors_in(torch: Any, value: Any, depth: int = 0, *, objects: bool = False) -> list[Any]:
+    """Return the tensors of a nested value, in its order; with ``objects`` also those that objects hold."""
     if isinstance(value, torch.Tensor):
         return [value]
     if depth < DEPTH and isinstance(value, dict):
-        return [t for each in value.values() for t in tensors_in(torch, each, depth + 1)]
+        return [t for each in value.values() for t in tensors_in(torch, each, depth + 1, objects=objects)]
     if depth < DEPTH and isinstance(value, (list, tuple)):
-        return [t for each in value for t in tensors_in(torch, each, depth + 1)]
+        return [t for each in value for t in tensors_in(torch, each, depth + 1, objects=objects)]
+    if depth < DEPTH and objects and not isinstance(value, _PLAIN):
+        return [
+            t for _, each in _held(torch, value) for t in tensors_in(torch, each, depth + 1, objects=True)
+        ]
     return []
 
 
 def rows(torch: Any, value: Any, most: int) -> str:
     """Return short digests of the items of a batch, in base64: by the first tensor that has more than one."""
-    for tensor in tensors_in(torch, value):
+    for tensor in tensors_in(torch, value, objects=True):
         if tensor.dim() and 1 < tensor.shape[0] <= most and tensor.numel() * tensor.element_size() <= 1 << 26:
             try:
                 dense = plain(torch, tensor)

@@ -15,6 +15,7 @@ import struct
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,9 @@ STOPPED = 75
 """The exit status of a process that is stopped after a step, to see whether it can go on."""
 SAMPLED = 16
 """Parameters of which one value is kept, for distances between machines."""
+
+_SCALER = ("_scale", "_growth_tracker")
+"""What a scaler of gradients changes by; it has none of them before its first use."""
 
 
 class Recorder:
@@ -52,6 +56,8 @@ class Recorder:
         self._told: dict[str, list[str]] = {}
         self._parameters: dict[int, tuple[tuple[int, ...], list[str]]] = {}
         self._unread: set[str] = set()
+        self._schedulers: list[weakref.ref[Any]] = []
+        self._scalers: list[weakref.ref[Any]] = []
         self._spent = 0.0
         self._last = time.perf_counter()
         self.between: list[Callable[[int], object]] = []
@@ -70,18 +76,22 @@ class Recorder:
         self._depth += 1
         if self._depth == 1:
             self.names.add(module)
-            digest = digests.of_value(self._torch, arguments).hex()
-            self._part("inputs", digest, digests.rows(self._torch, arguments, MOST_ROWS))
+            self._inputs("inputs", arguments)
 
-    def after_module(self, module: Any, result: Any, gradients: bool) -> None:  # noqa: FBT001 -- a hook
+    def after_module(self, module: Any, named: Any, result: Any, gradients: bool) -> None:  # noqa: FBT001 -- a hook
         """A module has returned, or raised; ``gradients``: whether they were turned on."""
         self._depth = max(0, self._depth - 1)
         if self._modules and self._depth:
             self._part(f"output of {self.names.module(module)}"[:300], self._digest(result), "")
         elif not self._depth:
+            if named:  # torch shows arguments with a name at the end of a call alone
+                self._inputs("named inputs", named)
             self._part("outputs", self._digest(result), "")
             if not gradients:
                 self._record("call", {"of": type(module).__name__[:200]})
+
+    def _inputs(self, name: str, value: Any) -> None:
+        self._part(name, self._digest(value), digests.rows(self._torch, value, MOST_ROWS))
 
     def loss(self, tensors: Any) -> None:
         """A backward pass starts."""
@@ -121,10 +131,6 @@ class Recorder:
     # --- parts and records ---
 
     def _digest(self, value: Any) -> str:
-        if hasattr(value, "__dataclass_fields__") or (hasattr(value, "keys") and not isinstance(value, dict)):
-            value = {
-                str(key): each for key, each in vars(value).items()
-            }  # such as the outputs of transformers
         return digests.of_value(self._torch, value).hex()
 
     def _which(self, optimizer: Any) -> int:
@@ -149,7 +155,8 @@ class Recorder:
         which = self._which(optimizer)
         mark = f" of optimizer {which + 1}" if which else ""
         self._group("parameters" + mark, names, parameters)
-        buffers = self.names.buffers()
+        # The forward pass before a first step has changed them already.
+        buffers = [] if start else self.names.buffers()
         if buffers:
             self._group("buffers", [name for name, _ in buffers], [each for _, each in buffers])
         told, tensors, rest = [], [], []
@@ -164,10 +171,37 @@ class Recorder:
         self._group("optimizer state" + mark, told, tensors)
         settings = [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
         self._part("optimizer settings", digests.of_value(self._torch, [settings, rest]).hex(), "")
+        self._beside(optimizer)
         if not start:
             self._sample = self._sampled(parameters)
         for generator, digest in digests.of_generators(self._torch).items():
             self._part(f"random {generator}", digest, "")
+
+    def _beside(self, optimizer: Any) -> None:
+        """What stands beside an optimizer: its schedulers, and the scalers of gradients."""
+        schedulers = [each for ref in self._schedulers if (each := ref()) is not None]
+        states = [
+            {name: value for name, value in vars(each).items() if name != "optimizer" and not callable(value)}
+            for each in schedulers
+            if getattr(each, "optimizer", None) is optimizer
+        ]
+        if states:
+            self._part("scheduler", digests.of_value(self._torch, states).hex(), "")
+        scalers = [each for ref in self._scalers if (each := ref()) is not None]
+        if scalers:
+            states = [
+                {name: value for name in _SCALER if (value := getattr(each, name, None)) is not None}
+                for each in scalers
+            ]
+            self._part("gradient scaler", digests.of_value(self._torch, states).hex(), "")
+
+    def scheduler(self, made: Any) -> None:
+        """A scheduler of the learning rate is made."""
+        self._schedulers.append(weakref.ref(made))
+
+    def scaler(self, made: Any) -> None:
+        """A scaler of gradients is made."""
+        self._scalers.append(weakref.ref(made))
 
     def _sampled(self, parameters: list[Any]) -> str:
         step = max(1, len(parameters) // SAMPLED)
@@ -280,16 +314,27 @@ def install(torch: Any) -> None:
         if not compiling() and mine():
             before(module, arguments)
 
-    def after_module(module: Any, _: Any, result: Any) -> None:
+    def after_module(module: Any, _: Any, *rest: Any) -> None:
         if not compiling() and mine():
-            after(module, result, torch.is_grad_enabled())
+            after(module, rest[0] if len(rest) > 1 else None, rest[-1], torch.is_grad_enabled())
 
     modules.register_module_forward_pre_hook(before_module)
-    modules.register_module_forward_hook(after_module, always_call=True)
+    try:
+        modules.register_module_forward_hook(after_module, with_kwargs=True, always_call=True)
+    except TypeError:  # before torch 2.1
+        modules.register_module_forward_hook(after_module, always_call=True)
     step, stepped = recorder.timed(recorder.before_step), recorder.timed(recorder.after_step)
     first = optimizers.register_optimizer_step_pre_hook(lambda optimizer, *_: step(optimizer))
     second = optimizers.register_optimizer_step_post_hook(lambda optimizer, *_: stepped(optimizer))
     _before_call(torch.autograd, "backward", recorder.timed(recorder.loss))
+    from torch.optim import lr_scheduler  # noqa: PLC0415 -- there only now
+
+    base = getattr(lr_scheduler, "LRScheduler", None) or lr_scheduler._LRScheduler
+    _after_init(base, recorder.timed(recorder.scheduler))
+    if "__init__" in vars(lr_scheduler.ReduceLROnPlateau):  # it does not call its base's
+        _after_init(lr_scheduler.ReduceLROnPlateau, recorder.timed(recorder.scheduler))
+    scaler = getattr(torch.amp, "GradScaler", None) or torch.cuda.amp.GradScaler
+    _after_init(scaler, recorder.timed(recorder.scaler))
     # There is no public hook for what a loader gives; this one method is what all its iterators share.
     _after_call(dataloader._BaseDataLoaderIter, "__next__", recorder.timed(recorder.batch))
     at_exit(
@@ -329,6 +374,17 @@ def _before_call(owner: Any, name: str, act: Callable[..., None]) -> None:
         return inner(*arguments, **keywords)
 
     setattr(owner, name, wrapper)
+
+
+def _after_init(owner: Any, act: Callable[..., None]) -> None:
+    inner = owner.__init__
+
+    @functools.wraps(inner)
+    def wrapper(self: Any, *arguments: Any, **keywords: Any) -> None:
+        inner(self, *arguments, **keywords)
+        act(self)
+
+    owner.__init__ = wrapper
 
 
 def _after_call(owner: Any, name: str, act: Callable[..., None]) -> None:

@@ -1,0 +1,71 @@
+"""The hash that runs on a GPU, here on the processor, against the definition in its docstring."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from torch_python import need_torch, torch_python
+
+from reprobuild import in_image
+
+pytestmark = [pytest.mark.slow, pytest.mark.torch]
+
+PROGRAM = """
+import json, sys, torch
+sys.path.insert(0, sys.argv[1])
+from twice import device_hash
+device_hash._AT_ONCE = 40_000
+given = json.load(sys.stdin)
+tensors = [torch.frombuffer(bytearray.fromhex(text), dtype=getattr(torch, kind)) for kind, text in given]
+print(json.dumps([digest.hex() for digest in device_hash.of_tensors(torch, tensors)]))
+"""
+WORD = (1 << 64) - 1
+WIDTHS = {"float32": 4, "int64": 8, "uint8": 1, "bfloat16": 2, "complex64": 8}
+
+
+def mix(z: int) -> int:
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & WORD
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & WORD
+    return z ^ z >> 31
+
+
+def expected(kind: str, data: bytes) -> str:
+    found = hashlib.sha256(f"device torch.{kind}({len(data) // WIDTHS[kind]},)".encode())
+    padded = data + bytes(-len(data) % 8192)
+    for start in range(0, len(padded), 8192):
+        first = second = 0
+        for i, word in enumerate(struct.unpack("<1024Q", padded[start : start + 8192])):
+            key = mix((i + 1) * 0x9E3779B97F4A7C15 & WORD)
+            mixed = mix(word ^ key)
+            first, second = first + mixed & WORD, second + mixed * (key | 1) & WORD
+        found.update(struct.pack("<QQ", first, second))
+    return found.hexdigest()
+
+
+def test_it_is_as_it_is_defined_and_blind_to_nothing(tmp_path: Path) -> None:
+    need_torch()
+    data = random.Random(1).randbytes(24_000)
+    swapped = data[8:16] + data[:8] + data[16:]
+    rows = data[8192:16384] + data[:8192] + data[16384:]
+    negative = data[:3] + bytes([data[3] ^ 128]) + data[4:]
+    given = [
+        *(("float32", each) for each in (data, swapped, rows, negative, data[:4], data[:-4], bytes(64))),
+        *(("float32", bytes(8192)), ("float32", bytes(8196)), ("float32", struct.pack("<f", 2.0) * 100)),
+        *(("int64", data), ("uint8", data[:13]), ("bfloat16", data[:98]), ("complex64", data[:80])),
+    ]
+    done = subprocess.run(
+        [torch_python(), "-c", PROGRAM, str(Path(in_image.__file__).parent)],
+        input=json.dumps([(kind, content.hex()) for kind, content in given]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    digests = json.loads(done.stdout)
+    assert digests == [expected(kind, content) for kind, content in given]
+    assert len(set(digests)) == len(given)
