@@ -41,12 +41,19 @@ def resume_command(
     steps, and it is started once more.
     """
     if resume:
-        return ("sh", "-c", "\n".join(resume))
+        return ("sh", "-e", "-c", "\n".join(resume))  # a first command that fails is the end
     words = shlex.join(command)
     return ("sh", "-c", f"REPROBUILD_TWICE_STOP={interrupt_at} {words}\n{words}")
 
 
-_STATE = ("parameters", "buffers", "optimizer state", "optimizer settings")
+_STATE = ("parameters", "optimizer state", "optimizer settings")
+"""What is as it was saved until the first step after the stop has been taken."""
+_LATER = {
+    "scheduler": "the scheduler",
+    "gradient scaler": "the gradient scaler",
+    "batch": "the place in the data",
+}
+"""What is compared at that step, and its name for a reader."""
 
 
 def compare_resumed(whole: Sequence[Stream], stopped: Sequence[Stream]) -> Resumed:
@@ -58,7 +65,7 @@ def compare_resumed(whole: Sequence[Stream], stopped: Sequence[Stream]) -> Resum
         return _nothing("after the stop no step was taken: the program did not go on")
     complete, before, after = _steps(mains[0][-1]), _steps(mains[1][0]), _steps(mains[1][-1])
     for number, (one, other) in enumerate(zip(complete, before, strict=False)):
-        if any(_part(one, name) != _part(other, name) for name in _STATE):
+        if any(_part(one, name) != _part(other, name) for name in (*_STATE, "buffers")):
             return _nothing(f"it differs at step {number}, before the stop: see first whether it repeats")
     at = len(complete) - len(after)
     if at < 0:
@@ -94,14 +101,15 @@ def _lost(after: Stream, complete: Sequence[Moment], at: int, unseeded: Containe
         then, "optimizer settings"
     ):
         lost.remove("optimizer settings")  # a scheduler sets the rate between two steps
-    if _part(first, "batch") != _part(then, "batch"):
-        lost.append("the place in the data")
+    lost += [told for name, told in _LATER.items() if _part(first, name) != _part(then, name)]
     generators = [part.name for part in then.parts if part.name.startswith("random ")]
     lost += [
         f"the random generator of {name[7:]}"
         for name in generators
         if name not in unseeded and _part(first, name) != _part(then, name)
     ]
+    if not lost and _part(first, "buffers") != _part(then, "buffers"):
+        lost.append("buffers")  # else another batch, or another draw, may have changed them since
     return lost
 
 
