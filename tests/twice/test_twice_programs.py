@@ -43,6 +43,50 @@ def test_a_planted_cause_is_named_by_its_line(name: str, line: int, tmp_path: Pa
     assert line in (found.cause.place.line, first), told
 
 
+PROJECTS = {
+    "jitter": ("vision/train.py", "--jitter", "--workers", "2"),
+    "budget": ("vision/train.py", "--schedule", "budget", "--compile"),
+    "masking": ("language/run.py", "--masking", "dynamic"),
+    "layer_drop": ("language/run.py", "--layer_drop", "0.4", "--checkpointing", "--max_steps", "10"),
+    "langevin": ("language/run.py", "--optim", "langevin"),
+    "prepare": ("language/run.py", "--prepare", "noisy"),
+    "rank_seed": ("parallel/launch.py", "--seeds", "drawn"),
+}
+"""Programs of several modules, and the arguments that plant the cause of that name."""
+
+
+@pytest.mark.parametrize("cause", PROJECTS)
+def test_a_cause_far_from_the_training_loop_is_named(cause: str, tmp_path: Path) -> None:
+    folder = PROGRAMS / "projects"
+    program, *argv = PROJECTS[cause]
+    lines = {
+        (str(path), number)
+        for path in folder.glob("*/*.py")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if line.endswith(f"# cause: {cause}")
+    }
+    found = compared(python(), [str(folder / program), *argv], tmp_path)
+    told = [verdict_line(found), *rows(found)]
+    assert verdict(found) == "parts", told
+    assert found.cause is not None, told
+    places = [found.cause.place, *(each.place for each in found.cause.candidates[:1])]
+    assert lines & {(place.file, place.line) for place in places}, told
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("vision/train.py", "--compile", "--workers", "2"),
+        ("language/run.py", "--checkpointing", "--optim", "lion"),
+        ("parallel/launch.py",),
+    ],
+    ids=lambda argv: argv[0],
+)
+def test_a_project_that_repeats_is_not_called_guilty(argv: tuple[str, ...], tmp_path: Path) -> None:
+    found = compared(python(), [str(PROGRAMS / "projects" / argv[0]), *argv[1:]], tmp_path)
+    assert verdict(found) == "repeats", verdict_line(found)
+
+
 REPEAT = (
     *("classifier", "transformer", "ranking", "accumulation", "two_optimizers", "lbfgs", "checkpointing"),
     *("mixed_precision", "not_numbers", "inference", "children", "binary_output"),

@@ -67,6 +67,18 @@ RANDOM = Remedy(
     "seed it at the start: torch.manual_seed(SEED), or REPROBUILD_SEED in the image's request",
     "PyTorch's notes on reproducibility",
 )
+SHARED = Remedy(
+    "threads draw from one generator in the order in which they come to it",
+    "give each thread, and each DataLoader that a thread reads, a generator of its own",
+    "the trace of both runs",
+)
+ARRIVAL = Remedy(
+    "it takes the message that comes first, from whichever rank",
+    "name the rank to receive from, in a fixed order, or use a collective",
+    "PyTorch's documentation of torch.distributed.recv",
+)
+UNSEEDED_HINT = "a generator that the system seeds"
+"""What the recorder calls a line that may do so."""
 ORDER = Remedy(
     "the data came in another order",
     "give the DataLoader a seeded generator (torch.Generator().manual_seed(SEED)), and sort names and sets",
@@ -138,6 +150,8 @@ SOURCES: dict[str, Remedy] = {
 def of_operation(name: str) -> Remedy:
     """Return what is known about an operation of torch whose inputs were equal and whose output was not."""
     base = name.partition(".")[0]
-    if base.startswith(("allreduce", "all_reduce", "reduce_scatter", "_allreduce", "reduce_")):
+    if base == "recv_any_source_":
+        return ARRIVAL
+    if base.startswith(("allreduce", "all_reduce", "reduce_scatter", "_allreduce", "reduce_", "_reduce")):
         return COLLECTIVE
     return OPERATIONS.get(base) or OPERATIONS.get(base.rstrip("_")) or UNKNOWN

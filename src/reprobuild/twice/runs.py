@@ -14,7 +14,8 @@ from ..errors import RepeatError
 from ..host import process
 from . import compare
 from .causes import Cause, find_cause
-from .compare import EndDifference, Parting
+from .compare import DATA, EndDifference, Parting
+from .drift import Drift, drift
 from .masks import masked_lines
 from .records import Stream, read_records
 from .written import WrittenFile, written_files
@@ -23,6 +24,8 @@ RECORDS = "records"
 """The folder below a run's own that the recorder writes into."""
 ATTEMPTS = 3
 """Pairs of runs with a trace, before a parting counts as seen once."""
+WIDER = 10
+"""Moments by which the window of the next trace is longer, where runs parted outside of it."""
 EARLY = 30
 """Moments that are all traced; the trace of a later parting begins at that moment first."""
 
@@ -152,6 +155,24 @@ def one_run(run: RecordedRun, how: HowToRun, scratch: Scratch) -> ProgramRun:
     return _one(run, _settings(how), how, scratch)
 
 
+def measure_drift(runs: tuple[RecordedRun, RecordedRun], how: HowToRun, scratch: Scratch, say: Say) -> Drift:
+    """Run once with each and compare their operations, up to moment `EARLY`. Raises as `compare_runs`, and
+    `RepeatError` where one does nothing that could be compared."""
+    settings = {**_settings(how), "REPROBUILD_TWICE_TRACE": f"0-{EARLY}"}
+    with ExitStack() as stack:
+        found = []
+        for name, run in zip(("old", "new"), runs, strict=True):
+            say(f"running with the {name} lock's image")
+            one = _read(run, settings, how, stack.enter_context(scratch()))
+            if not any(stream.operations for stream in one.streams):
+                raise RepeatError(
+                    f"with the {name} lock's image the program did no operation of torch and"
+                    f" {status_text(one.status)}: {one.last or 'it said nothing'}"
+                )
+            found.append(one.streams)
+        return drift(found[0], found[1])
+
+
 def _settings(how: HowToRun) -> dict[str, str]:
     return {"REPROBUILD_TWICE_EVERY": "1" if how.every == "step" else how.every}
 
@@ -190,7 +211,7 @@ def _trace(
 ) -> tuple[Cause | None, int]:
     """Return the cause and how many pairs of runs were traced; None where it did not show again."""
     at = parting.moment if parting is not None else -1
-    data = parting is not None and parting.part in ("batch", "inputs")
+    data = parting is not None and parting.part in DATA
     first = 0 if data or at <= EARLY else at
     for attempt in range(1, ATTEMPTS + 1):
         window = f"{first}-{at}" if at >= 0 else "sources"
@@ -208,6 +229,7 @@ def _trace(
             if cause is not None:
                 return cause, attempt
             if again is not None:
-                at = max(at, again.moment)
+                # Where it parts varies: the next window is wider.
+                at = max(at, again.moment) + WIDER
                 first = 0
     return None, ATTEMPTS

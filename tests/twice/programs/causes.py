@@ -4,17 +4,14 @@
 so many outcomes that two runs are not equal by chance: a dozen threads and not four, a split of thousands.
 """
 
-import datetime
 import hashlib
 import os
 import random
-import secrets
 import shutil
 import sys
 import tempfile
 import threading
 import time
-import uuid
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import numpy as np
@@ -51,12 +48,6 @@ def clock_feature():
     train(network(), [(inputs, labels)] * 3)
 
 
-def datetime_feature():
-    inputs, labels = data()
-    inputs[0, 0] = datetime.datetime.now(tz=datetime.UTC).microsecond  # cause
-    train(network(), [(inputs, labels)] * 3)
-
-
 def mtime_feature():
     with open("new.txt", "w") as file:
         file.write("the same")
@@ -65,12 +56,16 @@ def mtime_feature():
     train(network(), [(inputs, labels)] * 3)
 
 
-def time_limit():
+def time_schedule():
     model = network()
-    train(model, fixed(1))
-    started = time.monotonic()  # cause
-    while time.monotonic() - started < 0.3:
-        train(model, fixed(1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    started = time.monotonic()
+    for inputs, labels in fixed():
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+        used = (time.monotonic() - started) / 60  # cause
+        optimizer.param_groups[0]["lr"] = 0.1 * (1 - used)
 
 
 def no_seed():
@@ -98,18 +93,6 @@ def urandom_weights():
     train(model, fixed())
 
 
-def uuid_split():
-    inputs, labels = data(2**16)
-    first = uuid.uuid4().int % (2**16 - 16)  # cause
-    train(network(), [(inputs[first : first + 16], labels[first : first + 16])] * 3)
-
-
-def secret_label():
-    inputs, labels = data()
-    labels[:8] = torch.tensor([secrets.randbelow(4) for _ in range(8)])  # cause
-    train(network(), [(inputs, labels)] * 3)
-
-
 class Item:
     def __init__(self, number):
         self.number = number
@@ -120,13 +103,6 @@ def id_key():
     order = sorted(range(32), key=lambda at: id(items[at]) ** 3 % 1_000_003)  # cause
     inputs, labels = data()
     train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
-
-
-def hash_key():
-    buckets = [hash(Item(number)) % 1_000_003 / 1_000_003 for number in range(8)]  # cause
-    inputs, labels = data(8)
-    inputs[:, 0] = torch.tensor(buckets)
-    train(network(), [(inputs, labels)] * 2)
 
 
 def set_order():
@@ -163,10 +139,6 @@ def transform_random():
     train(network(), DataLoader(Noisy(lambda: random.random()), batch_size=8))  # cause
 
 
-def transform_numpy():
-    train(network(), DataLoader(Noisy(lambda: np.random.rand()), batch_size=8))  # cause
-
-
 def worker_numpy():
     noisy = Noisy(lambda: float(np.random.default_rng().random()))  # cause
     train(network(), DataLoader(noisy, batch_size=8, num_workers=2))
@@ -184,23 +156,10 @@ def python_shuffle():
     train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
 
 
-def numpy_permutation():
-    order = np.random.permutation(32)  # cause
-    inputs, labels = data()
-    train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
-
-
 def torch_seed():
     model = network(dropout=0.5)
     torch.seed()  # cause
     train(model, fixed())
-
-
-def python_seed():
-    random.seed()  # cause
-    inputs, labels = data()
-    inputs[0] *= random.random()
-    train(network(), [(inputs, labels)] * 2)
 
 
 def loader_generator():

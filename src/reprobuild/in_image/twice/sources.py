@@ -90,13 +90,57 @@ class Sources:
             if is_users(sys._getframe(1).f_code.co_filename):
                 given = result
                 if kind == "seed" or label.endswith((".seed", ".default_rng", ".manual_seed")):
-                    given = arguments or tuple(keywords.values()) or ("none given", os.urandom(8))
+                    given = _given(*arguments, *keywords.values())
                 elif in_place and arguments:
                     given = list(arguments[0][:64])
                 self.note(kind, label, given)
             return result
 
         return wrapper
+
+
+def _given(*values: Any) -> tuple[Any, ...]:
+    """Return what a generator is seeded with; without a seed another value in each run, as the system's."""
+    chosen = tuple(value for value in values if value is not None)
+    return chosen or ("none given", os.urandom(8))
+
+
+def _python_generators(sources: Sources, module: Any) -> None:
+    """Watch the draws of Python's generators, and those that a program makes itself."""
+    sources.watch(module, DRAWS, "draw")
+    made, seeded = module.Random.__init__, module.Random.seed
+
+    @functools.wraps(made)
+    def init(self: Any, *seed: Any) -> None:
+        made(self, *seed)
+        if is_users(sys._getframe(1).f_code.co_filename) and not isinstance(self, module.SystemRandom):
+            sources.note("seed", "random.Random", _given(*seed))
+
+    @functools.wraps(seeded)
+    def reseed(self: Any, *seed: Any, **named: Any) -> None:
+        seeded(self, *seed, **named)
+        if is_users(sys._getframe(1).f_code.co_filename):
+            sources.note("seed", "random.Random.seed", _given(*seed[:1], *named.values()))
+
+    module.Random.__init__, module.Random.seed = init, reseed
+    for name in ("random", "getrandbits", "randbytes"):
+        inner = vars(module.SystemRandom).get(name)
+        if inner is not None:
+            setattr(module.SystemRandom, name, _of_system(sources, name, inner, module.__file__))
+
+
+def _of_system(sources: Sources, name: str, inner: Callable[..., Any], own: str) -> Callable[..., Any]:
+    @functools.wraps(inner)
+    def wrapper(*arguments: Any) -> Any:
+        result = inner(*arguments)
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename == own:
+            frame = frame.f_back
+        if is_users(frame.f_code.co_filename):
+            sources.note("entropy", f"random.SystemRandom.{name}", result)
+        return result
+
+    return wrapper
 
 
 def install(watcher: Watcher) -> None:
@@ -107,7 +151,7 @@ def install(watcher: Watcher) -> None:
     sources.watch(os, ("urandom",), "entropy")
     _listings(sources)
     _addresses(sources)
-    watcher.after("random", lambda module: sources.watch(module, DRAWS, "draw"))
+    watcher.after("random", functools.partial(_python_generators, sources))
     watcher.after("numpy.random", lambda module: sources.watch(module, NUMPY_DRAWS, "draw", "numpy.random"))
     watcher.after("uuid", lambda module: sources.watch(module, ("uuid1", "uuid4"), "entropy"))
     watcher.after(

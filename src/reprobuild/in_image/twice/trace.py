@@ -7,18 +7,29 @@ the path of the module. Outputs' values are kept beside, for their distance, as 
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
+import sys
 import threading
 from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import digests, hints
-from .places import here, text
+from .places import here, is_users, text
 from .watching import warn
 from .writing import Writer
 
+RECEIVING = frozenset(
+    (
+        *("broadcast_", "recv_", "recv_any_source_", "allgather_", "_allgather_base_", "scatter_"),
+        *("allgather_into_tensor_coalesced_", "allgather_coalesced_", "reduce_scatter_", "gather_"),
+        *("_reduce_scatter_base_", "reduce_scatter_tensor_coalesced_", "alltoall_", "alltoall_base_"),
+    )
+)
+"""Collectives that use nothing of what the tensors that they write held before."""
+MOST_MODULES = 100
 MOST = 300_000
 """Operations of one process."""
 VALUES = 256 << 20
@@ -55,6 +66,7 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         self._lock = threading.RLock()
         self.modules: list[Any] = []
         self.hidden = 0
+        self._hinted = False
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
@@ -83,7 +95,7 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         name = func._schema.name.rpartition("::")[2]
         overwritten = (
             {id(each) for each in self._written(func, args, kwargs)}
-            if self._overwrites(func, name)
+            if self._overwrites(func, name, args)
             else set()
         )
         inputs, plain = [], hashlib.sha256()
@@ -131,7 +143,8 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
 
     def _after(self, func: Any, record: dict[str, Any], args: Any, kwargs: Any, result: Any) -> None:
         name = func._schema.name.rpartition("::")[2]
-        empty = name in EMPTY
+        # What others send may come at any time until the program waits for it.
+        empty = name in EMPTY or func.namespace == "c10d"
         outputs = digests.tensors_in(self._torch, result)
         view = any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns)
         written = [t for t in self._written(func, args, kwargs) if not any(t is each for each in outputs)]
@@ -155,8 +168,11 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         if self._count == MOST:
             self._writer.write({"k": "full"})
 
-    def _overwrites(self, func: Any, name: str) -> bool:
+    def _overwrites(self, func: Any, name: str, args: Any) -> bool:
         overload = func._overloadname
+        if func.namespace == "c10d":
+            sends = name == "broadcast_" and len(args) > 2 and args[2] == self._torch.distributed.get_rank()
+            return name in RECEIVING and not sends
         return name in OVERWRITING or overload == "out" or overload.endswith("_out")
 
     def _written(self, func: Any, args: Any, kwargs: Any) -> list[Any]:
@@ -192,6 +208,18 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
             if place[0] and not any(place[0] == other[0] for other in list(self._places)[:-1]):
                 self._hint(place[0])
         return self._places[place]
+
+    def hints(self) -> None:
+        """Read the program's other modules for what could explain a difference; once."""
+        if self._hinted:
+            return
+        self._hinted = True
+        read = {place[0] for place in self._places}
+        files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+        own = [each for each in dict.fromkeys(files) if isinstance(each, str) and is_users(each)]
+        for path in own[:MOST_MODULES]:
+            if path not in read:
+                self._hint(path)
 
     def _hint(self, path: str) -> None:
         for line, what in hints.of_file(path)[:200]:
@@ -256,6 +284,8 @@ def install(torch: Any, recorder: Any, writer: Writer, window: str) -> None:
             trace.__exit__(None, None, None)
         state["on"] = on
         if ordinal == int(last) + 1:
+            with recorder.unseen():
+                trace.hints()
             writer.write({"k": "traced"})
 
     inner = threading.Thread.run
@@ -268,5 +298,6 @@ def install(torch: Any, recorder: Any, writer: Writer, window: str) -> None:
             inner(thread)
 
     setattr(threading.Thread, "run", run)  # noqa: B010 -- its type is that of a method
+    atexit.register(trace.hints)
     recorder.between.append(turn)
     turn(0)
