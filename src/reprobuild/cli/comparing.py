@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import click
 
 from ..host.home import atomic_write, size_text
+from ..host.host import Host
 from ..lock.conda_lock import write_conda_lock
 from ..lock.diff import MEANINGS, Change, diff_all
 from ..lock.exports import Form, export
@@ -18,26 +19,56 @@ from ..lock.platforms import digest_of
 from ..workspace import is_lock, lock_for, read_env, read_locks
 from . import completing
 from .common import one_platform
+from .measuring import show_drift
 from .output import as_json, columns, emit
+from .running import in_image
 
 
 @click.command(name="diff")
 @click.argument("old", metavar="OLD", shell_complete=completing.locks)
 @click.argument("new", metavar="NEW", shell_complete=completing.locks)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @click.option("--markdown", is_flag=True, help="Write the result as Markdown, for a pull request.")
+@click.option(
+    "--measure",
+    is_flag=True,
+    help="Run a program, or else the self-test's checks, in both images and show which operations moved.",
+)
+@in_image
 @as_json
-def diff_(old: str, new: str, *, markdown: bool, json_: bool) -> None:
+@click.pass_obj
+def diff_(
+    host: Host,
+    /,
+    old: str,
+    new: str,
+    command: tuple[str, ...],
+    *,
+    markdown: bool,
+    measure: bool,
+    json_: bool,
+    **options: Any,
+) -> None:
     """Show what differs between two locks, and what it can do.
+
     OLD and NEW are lock files, or requests, which stand for their locks. Each change can move numbers, can
-    move behaviour, or cannot.
+    move behaviour, or cannot. With --measure, which operations of torch gave other numbers in the images of
+    the two locks, at which line, and how far.
 
     \b
     git show main:envs/pylock.frames.toml > old.toml
     reprobuild diff old.toml envs/pylock.frames.toml
+    reprobuild diff --measure -v $PWD:/work -w /work old.toml frames -- python3 train.py --steps 5
     """
-    if markdown and json_:
-        raise click.UsageError("pass --markdown or --json, not both")
+    if markdown and (json_ or measure):
+        raise click.UsageError("--markdown excludes --json and --measure")
     before, after = _locks(old), _locks(new)
+    if measure:
+        locks = [lock_for(found, one_platform(()), name) for found, name in ((before, old), (after, new))]
+        show_drift(host, locks, command, options, json_=json_)
+        return
+    if command or any(options[name] for name in ("env", "volume", "workdir", "user", "memory")):
+        raise click.UsageError("a command and its options are for --measure")
     changes = diff_all(before, after)
     if json_:
         emit({"old": digest_of(before), "new": digest_of(after), "changes": [c.to_dict() for c in changes]})

@@ -44,12 +44,15 @@ class Drift:
     """Operations that both did."""
     only: tuple[int, int]
     """Operations that only the old image did, and only the new one."""
+    restless: int
+    """Operations at a line that are left out, since they do not repeat in the old image itself."""
     cut: bool
     """Whether a run did more than is traced."""
 
 
-def drift(old: Sequence[Stream], new: Sequence[Stream]) -> Drift:
-    """Compare the traces of two runs."""
+def drift(old: Sequence[Stream], new: Sequence[Stream], *, without: Sequence[Moved] = ()) -> Drift:
+    """Compare the traces of two runs, ``without`` what differs between two runs in one image."""
+    restless = {(each.stream, each.operation, each.place, each.module, each.backward) for each in without}
     found: dict[tuple[str, Place], list[tuple[bool, int | None]]] = {}
     compared, only = 0, [0, 0]
     for a, b in pairs(old, new):
@@ -83,11 +86,13 @@ def drift(old: Sequence[Stream], new: Sequence[Stream]) -> Drift:
             ulp=max((far for _, far in each if far is not None), default=None),
         )
         for (label, place), each in found.items()
+        if (label, *place) not in restless
     )
     return Drift(
         moved=moved,
         compared=compared,
         only=(only[0], only[1]),
+        restless=len(restless),
         cut=any(stream.cut for stream in (*old, *new)),
     )
 

@@ -156,13 +156,16 @@ def one_run(run: RecordedRun, how: HowToRun, scratch: Scratch) -> ProgramRun:
 
 
 def measure_drift(runs: tuple[RecordedRun, RecordedRun], how: HowToRun, scratch: Scratch, say: Say) -> Drift:
-    """Run once with each and compare their operations, up to moment `EARLY`. Raises as `compare_runs`, and
-    `RepeatError` where one does nothing that could be compared."""
+    """Run with the old image twice, with the new one once, and compare operations up to moment `EARLY`.
+
+    What differs between the first two has not moved: it does not repeat. Raises as `compare_runs`, and
+    `RepeatError` where a run does nothing that could be compared.
+    """
     settings = {**_settings(how), "REPROBUILD_TWICE_TRACE": f"0-{EARLY}"}
     with ExitStack() as stack:
-        found = []
-        for name, run in zip(("old", "new"), runs, strict=True):
-            say(f"running with the {name} lock's image")
+        found: list[Sequence[Stream]] = []
+        for name, run in (("old", runs[0]), ("old", runs[0]), ("new", runs[1])):
+            say(f"running with the {name} lock's image" + (", again" if len(found) == 1 else ""))
             one = _read(run, settings, how, stack.enter_context(scratch()))
             if not any(stream.operations for stream in one.streams):
                 raise RepeatError(
@@ -170,7 +173,7 @@ def measure_drift(runs: tuple[RecordedRun, RecordedRun], how: HowToRun, scratch:
                     f" {status_text(one.status)}: {one.last or 'it said nothing'}"
                 )
             found.append(one.streams)
-        return drift(found[0], found[1])
+        return drift(found[0], found[2], without=drift(found[0], found[1]).moved)
 
 
 def _settings(how: HowToRun) -> dict[str, str]:

@@ -35,7 +35,7 @@ def of_tensors(torch: Any, tensors: list[Any]) -> list[bytes]:
         # Not by NumPy, which need not be there.
         data = b"" if here is None else ctypes.string_at(here.data_ptr(), 8 * here.numel())
         at = 0
-        for tensor, row in zip(part, rows):  # noqa: B905 -- strict is new in Python 3.10
+        for tensor, row in zip(part, rows):
             size = row.numel() // _ROW * 16
             digest = hashlib.sha256(f"device {tensor.dtype}{tuple(tensor.shape)}".encode())
             digest.update(data[at : at + size])

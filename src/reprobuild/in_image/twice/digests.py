@@ -130,7 +130,7 @@ def _of_devices(torch: Any, tensors: list[Any]) -> dict[int, bytes]:
     for indices in devices.values():
         try:
             given = [dense(torch, tensors[index]) for index in indices]
-            found.update(zip(indices, _on_device(torch, given)))  # noqa: B905 -- strict is new in Python 3.10
+            found.update(zip(indices, _on_device(torch, given)))
         except Unreadable:  # one of them; of_tensor says which
             found.update((index, of_tensor(torch, tensors[index])) for index in indices)
     return found
