@@ -109,7 +109,9 @@ def test_a_build_sees_the_same_machine_wherever_it_runs(bench: Bench) -> None:
 
 
 def test_two_states_give_one_wheel_and_one_that_stamps_the_time_two(bench: Bench) -> None:
-    body = sdist("thing", "1.0", {"a.txt": "a", "b.txt": "b"}, more="print('what a backend says')")
+    lists = "    return {'thing/set.py': f'{list({*\"abcdef\"})} {os.cpu_count()} {os.listdir()}'}"
+    more = f"print('what a backend says')\ndef files():\n{lists}"
+    body = sdist("thing", "1.0", {"a.txt": "a", "b.txt": "b"}, more=more)
     assert bench.build(body).read_bytes() == bench.build(body, second=True).read_bytes()
     stamp = "def files():\n    return {'thing/__init__.py': 'x', 'thing/when.py': str(time.time_ns())}"
     body = sdist("thing", "1.0", more=stamp)
@@ -155,6 +157,12 @@ def test_a_build_that_forks_for_ever(bench: Bench, monkeypatch: pytest.MonkeyPat
     # One after the other: where no control group counts, a burst would starve the tests beside this one.
     error = bench.fails("while True:\n    if os.fork() == 0:\n        time.sleep(600)\n    time.sleep(0.005)")
     assert "its build was stopped: it started more than 60 processes" in error.message
+
+
+def test_a_build_that_wants_more_memory_than_it_may(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPROBUILD_MEMORY", "256M")
+    error = bench.fails("x = [bytearray(1 << 20) for _ in range(1024)]")
+    assert "its build was stopped: it took more than 256 MiB of memory" in error.message
 
 
 def test_a_build_that_prints_without_end(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
