@@ -79,6 +79,21 @@ def test_a_torch_with_two_sets_of_names_for_tf32_keeps_both(tmp_path: Path) -> N
     assert shown(python, "-c", SHOW) == [*ON[:3], True, True]
 
 
+def test_torch_2_0_asserts_the_names_that_it_knows_and_is_set_up(tmp_path: Path) -> None:
+    old = (
+        FAKE_TORCH
+        + """
+class Matmul:
+    allow_tf32 = True
+    def __getattr__(self, name):
+        assert name == "allow_tf32", "Unknown attribute " + name
+backends.cuda.matmul = Matmul()
+"""
+    )
+    python = make_venv(tmp_path / "venv", torch=False, files={"torch/__init__.py": old})
+    assert shown(python, "-c", SHOW) == ON
+
+
 def test_nothing_is_imported_for_a_program_that_imports_nothing(python: Path) -> None:
     code = (
         "import sys; print(sorted({'torch', 'numpy', 'random', 'typing', 'importlib.util'} & {*sys.modules}))"

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from torch_python import image_environment, make_venv, program_of, run, write_program
 
 import reprobuild.in_image.selftest.command_line  # noqa: F401 -- the checks are registered
-from reprobuild.in_image.selftest import power, subnormals
+from reprobuild.in_image.selftest import machine, power, subnormals
 from reprobuild.in_image.selftest.names import CUDA_LIBRARY
 from reprobuild.in_image.selftest.outcomes import Failed, Outcome
 from reprobuild.in_image.selftest.parent import judge
@@ -249,6 +250,15 @@ def test_a_control_that_sees_nothing_on_two_processors_fails_the_image() -> None
     assert judge(CONTROLLED, UNSURE, ONE, processors=2).status == "passed"
     proof = replace(CONTROLLED, part="prove")
     assert judge(proof, UNSURE, UNSURE, processors=2).status == "inconclusive"
+
+
+def test_the_kernels_of_torch_2_0_are_known_by_its_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = SimpleNamespace(
+        backends=SimpleNamespace(),
+        __config__=SimpleNamespace(show=lambda: "PyTorch built with:\n  - CPU capability usage: AVX2\n"),
+    )
+    monkeypatch.setattr(machine, "torch", old)
+    assert machine.cpu_capability() == "AVX2"
 
 
 def test_what_differs_between_processes_is_named() -> None:
