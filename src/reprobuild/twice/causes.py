@@ -231,7 +231,9 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
     near = [] if computed else _nearest(_before(candidates, stream, operation), operation.place, finding.kind)
     hints = [] if computed else _hints(stream, operation.place, drawn=finding.kind == "random")
     if finding.kind == "random":  # its state comes from the seed, and from no clock
-        near = [each for each in near if each.kind == "seed"]
+        # A generator of the program's own is seeded unseen; the line says so.
+        own = [each for each in near if each.kind != "seed" and "seed" in each.place.text.lower()]
+        near = [each for each in near if each.kind == "seed"] or own
         near = [*(origin for each in near[:1] for origin in _seeded_by(each, candidates)), *near]
     near += hints[:MOST_HINTS]
     remedy = finding.remedy

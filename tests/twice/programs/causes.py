@@ -203,7 +203,8 @@ def thread_race():
 def empty_read():
     inputs, labels = data()
     for _ in range(4):
-        old = torch.full((4096,), time.time_ns() % 1000 / 1000)  # leaves its values in memory, and no more
+        value = 1 + int.from_bytes(os.urandom(3), "little") / 2**23
+        old = torch.full((4096,), value)  # leaves its values in memory, and no more
         del old
     inputs = inputs + torch.empty(4096)[:8]  # cause
     train(network(), [(inputs, labels)] * 2)
