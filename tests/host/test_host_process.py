@@ -168,6 +168,17 @@ def test_feed_fills_the_input_and_raises_on_a_bad_status() -> None:
         process.feed(python("raise SystemExit('told why')"), write)
 
 
+def test_feed_tells_why_a_process_ended_before_it_had_read_all() -> None:
+    """Also when some of it is still in the buffer."""
+
+    def write(out: Callable[[bytes], object]) -> None:
+        while True:
+            out(bytes(100))
+
+    with pytest.raises(process.ProcessFailed, match="told why"):
+        process.feed(python("raise SystemExit('told why')"), write)
+
+
 def test_feed_kills_the_process_when_the_writer_fails(tmp_path: Path) -> None:
     def broken(_: object) -> None:
         raise ZeroDivisionError

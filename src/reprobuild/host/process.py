@@ -30,6 +30,7 @@ PACKAGES = {
     "apt-cache": "apt",
     "apt-ftparchive": "apt-utils",
     "ldconfig": "libc-bin",
+    "mksquashfs": "squashfs-tools",
     "newgidmap": "uidmap",
     "newuidmap": "uidmap",
     "pivot_root": "util-linux",
@@ -249,7 +250,9 @@ def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]
             write(process.stdin.write)
             process.stdin.close()
         except BrokenPipeError:
-            pass  # it ended early: its status and its last words tell why
+            # It ended early: its status and its last words tell why. What is left in the buffer is lost.
+            with suppress(BrokenPipeError):
+                process.stdin.close()
         except BaseException:
             _kill_session(process)
             raise
