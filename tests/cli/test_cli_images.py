@@ -162,6 +162,9 @@ def test_export_writes_an_archive_or_nothing(digest: str, call: Call, folder: Pa
     first = Path("torch.tar").read_bytes()
     call("export", digest, "again.tar")
     assert Path("again.tar").read_bytes() == first
+    said = call("export", NAME, "torch.tar", "--format", "squashfs", "--compression", "gzip")
+    assert (said.status, said.out) == (2, "")
+    assert "--compression is of the layers of an OCI archive" in said.err
     said = call("export", NAME, "no/such/folder.tar")
     assert (said.status, said.out) == (11, "")
     assert sorted(path.name for path in folder.iterdir()) == ["again.tar", "torch.tar"]

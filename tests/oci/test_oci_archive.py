@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -20,8 +21,10 @@ from reprobuild.host import process
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.oci.archive import export
+from reprobuild.oci.archive import Compression, export
+from reprobuild.oci.file_tree import read_tree
 from reprobuild.oci.store import ImageStore
+from reprobuild.oci.stream import archive_members
 from support.disk import remove_folder, tiny_disk
 from support.small_root import small_image
 
@@ -39,8 +42,13 @@ def digest(tmp_path: Path) -> str:
     return small_image(Home(tmp_path / "home"))
 
 
-def write(store: ImageStore, digest: str, file: Path, name: str = NAME) -> Path:
-    export(store, store.find(digest), name, file)
+def write(
+    store: ImageStore, digest: str, file: Path, name: str = NAME, compression: Compression = "zstd"
+) -> Path:
+    home = Home(store.folder.parent)
+    found = export(store, store.find(digest), name, file, home=home, compression=compression)
+    assert (found == digest) == (compression == "zstd")
+    assert [*home.folder("tmp").iterdir()] == []
     return file
 
 
@@ -75,8 +83,30 @@ def test_an_older_file_is_replaced_as_a_whole(store: ImageStore, digest: str, tm
     assert {path.name for path in tmp_path.iterdir()} == {"a.tar", "home"}
 
 
+def test_layers_in_gzip(store: ImageStore, digest: str, tmp_path: Path) -> None:
+    """The same files and the same configuration, for readers without zstd."""
+    file = write(store, digest, tmp_path / "a.tar", compression="gzip")
+    with tarfile.open(file, "r:") as tar:
+        members = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+    [entry] = json.loads(members["index.json"])["manifests"]
+    manifest = json.loads(members[f"blobs/sha256/{entry['digest'][7:]}"])
+    assert manifest["config"] == store.manifest(digest)["config"]
+    assert manifest["annotations"] == store.manifest(digest)["annotations"]
+    for described in manifest["layers"]:
+        data = members[f"blobs/sha256/{described['digest'][7:]}"]
+        assert described["mediaType"] == "application/vnd.oci.image.layer.v1.tar+gzip"
+        assert (described["size"], data[:2], data[4:8]) == (len(data), b"\x1f\x8b", bytes(4))
+    with file.open("rb") as archive:
+        found = read_tree(archive_members(archive), "it")
+    assert found.digest == store.tree(digest, "it", lambda *_: False).digest
+    assert write(store, digest, tmp_path / "b.tar", compression="gzip").read_bytes() == file.read_bytes()
+
+
+@pytest.mark.parametrize("compression", get_args(Compression))
 @pytest.mark.parametrize("harm", ["gone", "changed", "cut", "grown"])
-def test_a_damaged_layer_is_not_handed_on(store: ImageStore, digest: str, tmp_path: Path, harm: str) -> None:
+def test_a_damaged_layer_is_not_handed_on(
+    store: ImageStore, digest: str, tmp_path: Path, harm: str, compression: Compression
+) -> None:
     blob, _ = store.layers(digest)[-1]
     data = bytearray(blob.read_bytes())
     blob.unlink()
@@ -87,7 +117,7 @@ def test_a_damaged_layer_is_not_handed_on(store: ImageStore, digest: str, tmp_pa
     file = tmp_path / "a.tar"
     file.write_text("older")
     with pytest.raises(ImageError, match=f"the image store is damaged: sha256:{blob.name}") as caught:
-        write(store, digest, file)
+        write(store, digest, file, compression=compression)
     assert "clean --all" in caught.value.hint
     assert file.read_text() == "older"
     assert {path.name for path in tmp_path.iterdir()} == {"a.tar", "home"}
@@ -105,16 +135,18 @@ def test_a_full_disk(store: ImageStore, digest: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.engines
-def test_skopeo_reads_it(store: ImageStore, digest: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("compression", get_args(Compression))
+def test_skopeo_reads_it(store: ImageStore, digest: str, tmp_path: Path, compression: Compression) -> None:
     needs("skopeo")
-    file = write(store, digest, tmp_path / "a.tar")
+    file = write(store, digest, tmp_path / "a.tar", compression=compression)
     facts = json.loads(process.run(["skopeo", "inspect", f"oci-archive:{file}"]).stdout)
-    assert facts["Digest"] == digest
+    if compression == "zstd":
+        assert facts["Digest"] == digest
     assert facts["Labels"]["dev.reprobuild.cuda"] == "12.1.105"
     # A copy checks every blob against its digest, and every layer against its diff_id.
     copy = tmp_path / "copy"
     process.run(["skopeo", "copy", "--quiet", f"oci-archive:{file}", f"dir:{copy}"])
-    assert hashlib.sha256((copy / "manifest.json").read_bytes()).hexdigest() == digest[7:]
+    assert f"sha256:{hashlib.sha256((copy / 'manifest.json').read_bytes()).hexdigest()}" == facts["Digest"]
 
 
 Podman = Callable[..., str]

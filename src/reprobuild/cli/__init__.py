@@ -34,7 +34,7 @@ COMMANDS = {
     "convert": ("comparing", "Write a lock in a form that other tools read."),
     "diff": ("comparing", "Show what differs between two locks, and what it can do."),
     "doctor": ("diagnosis", "Examine whether this machine can build and run images."),
-    "export": ("stored", "Write an image as an OCI archive."),
+    "export": ("stored", "Write an image to a file."),
     "image": ("images", "Make an image: lock, fetch, build, self-test, name."),
     "images": ("stored", "List the images."),
     "load": ("handing_on", "Copy an image of the embedded store into Docker or Podman."),

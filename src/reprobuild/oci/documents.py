@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -66,6 +66,12 @@ def documents(lock: Lock, config: ImageConfig, layers: Sequence[tuple[str, Layer
         "schemaVersion": 2,
     }
     return ImageDocuments(_json(manifest), config_bytes)
+
+
+def repacked(manifest: Mapping[str, Any], layers: Sequence[Layer]) -> bytes:
+    """Return the manifest of the same image whose layers are compressed in another way."""
+    found = [{"digest": y.digest, "mediaType": y.media_type, "size": y.size} for y in layers]
+    return _json({**manifest, "layers": found})
 
 
 def file_manifest(records: Iterable[Record]) -> bytes:

@@ -29,15 +29,19 @@ def header(
     target: str = "",
     uid: int = 0,
     gid: int = 0,
+    attributes: Mapping[str, bytes] | None = None,
 ) -> bytes:
     """Return the blocks before an entry's content.
 
     ``kind`` is one of tarfile's types, ``target`` where a link leads. A folder's name ends with a slash.
+    ``attributes`` are extended ones, by name.
     """
     texts = (("path", name), ("linkpath", target))
     numbers = (("uid", uid, _ID_LIMIT), ("gid", gid, _ID_LIMIT), ("size", size, _SIZE_LIMIT))
     records = {key: text for key, text in texts if len(text) > _NAME_SIZE or not text.isascii()}
     records |= {key: str(number) for key, number, limit in numbers if number >= limit}
+    for key, value in (attributes or {}).items():
+        records[f"SCHILY.xattr.{key}"] = value.decode("utf-8", "surrogateescape")
     return _pax(records) + _block(
         _short(name),
         kind,

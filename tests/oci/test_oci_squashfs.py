@@ -1,0 +1,190 @@
+"""A squashfs file in enroot's layout: the image's files, the same bytes each time, whole or not there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from conftest import needs
+from reprobuild.errors import ImageError, StorageError
+from reprobuild.host import process
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.host.host import Host
+from reprobuild.oci.documents import sha256
+from reprobuild.oci.file_tree import ImageTree, read_overlay, read_root
+from reprobuild.oci.flat import write_root
+from reprobuild.oci.squashfs import enroot_files, export_squashfs
+from reprobuild.oci.store import ImageStore
+from reprobuild.oci.stream import piped
+from reprobuild.oci.tar_fields import LayerRefused
+from support.disk import tiny_disk
+from support.engines import needs_root
+from support.images import Entry, layer
+from support.small_root import small_image
+
+CONSOLE = Console(quiet=True)
+LINKED = "0" * 150
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ImageStore:
+    return ImageStore(Host(Home(tmp_path / "home"), CONSOLE))
+
+
+def blobs(folder: Path, *layers: bytes) -> list[tuple[Path, str]]:
+    found = []
+    for tar in layers:
+        path = folder / sha256(tar)[7:]
+        path.write_bytes(tar)
+        found.append((path, sha256(tar)))
+    return found
+
+
+def flat(layers: list[tuple[Path, str]], instead: Mapping[str, tuple[int, bytes]] | None = None) -> ImageTree:
+    with piped(lambda out: write_root(layers, out.write, instead or {})) as tar:
+        return read_root(tar, "it", {})
+
+
+BELOW = layer(
+    "etc/",
+    Entry(path="etc/stays", content=b"it", mode=0o4755, uid=70000),
+    "etc/goes",
+    Entry(path="first", content=b"one"),
+    Entry(path="second", kind=b"1", target="first"),
+    Entry(path="third", kind=b"1", target="first"),
+    "folder/",
+    "folder/inside",
+    Entry(path="link", kind=b"2", target=LINKED),
+    Entry(path="fifo", kind=b"6"),
+)
+ABOVE = layer(
+    "etc/.wh.goes",
+    Entry(path="first", content=b"another"),
+    Entry(path="folder", content=b"a file now"),
+    Entry(path="ping", content=b"it", attributes={"user.note": "kept"}),
+    Entry(path="deep/er/new", content=bytes(1 << 21)),
+)
+
+
+def test_the_root_is_what_a_container_sees(tmp_path: Path) -> None:
+    found = flat(blobs(tmp_path, BELOW, ABOVE))
+    kinds = {path: record.kind for path, record in found.files.items()}
+    folders = dict.fromkeys(("etc", "deep", "deep/er"), "dir")
+    files = dict.fromkeys(("etc/stays", "first", "second", "third", "folder", "ping", "deep/er/new"), "file")
+    assert kinds == folders | files | {"link": "link", "fifo": "other"}
+    assert (found.files["etc/stays"].mode, found.files["etc/stays"].owner) == (0o4755, "70000:0")
+    # Second names of a file that the layer above has replaced keep what they had.
+    assert found.files["second"].content == found.files["third"].content == sha256(b"one")[7:]
+    assert found.files["first"].content == sha256(b"another")[7:]
+    assert found.files["link"].content == LINKED
+    assert found.files["ping"].attributes == f"user.note={b'kept'.hex()}"
+
+
+def test_files_that_count_for_more(tmp_path: Path) -> None:
+    instead = {"etc/stays": (0o600, b"mine"), "new/one": (0o755, b"")}
+    found = flat(blobs(tmp_path, BELOW, ABOVE), instead)
+    assert (found.files["etc/stays"].mode, found.files["etc/stays"].content) == (0o600, sha256(b"mine")[7:])
+    assert found.files["new"].kind == "dir"
+    for path, why in (("etc", "is a folder"), ("first/one", "is no folder")):
+        with pytest.raises(LayerRefused, match=why):
+            flat(blobs(tmp_path, BELOW, ABOVE), {path: (0o644, b"")})
+
+
+def test_a_layer_that_is_damaged_or_gone(tmp_path: Path) -> None:
+    (path, diff_id), *_ = blobs(tmp_path, BELOW)
+    for harm in (BELOW[:-1024] + b"\0" * 512, BELOW.replace(b"one", b"two"), b"x"):
+        path.write_bytes(harm)
+        with pytest.raises(ImageError, match="the image store is damaged"):
+            flat([(path, diff_id)])
+    path.unlink()
+    with pytest.raises(ImageError, match="it is missing"):
+        flat([(path, diff_id)])
+
+
+def test_enroot_s_files() -> None:
+    found = enroot_files({"Cmd": ["python3", "-c", "a b"], "Env": ["A=1", "B=x y"], "WorkingDir": "/it is"})
+    assert found["etc/environment"] == (0o644, b"A=1\nB=x y\n")
+    assert found["etc/fstab"] == (0o644, b"")
+    mode, rc = found["etc/rc"]
+    assert mode == 0o755
+    assert rc.startswith(b"mkdir -p '/it is' 2> /dev/null\ncd '/it is' &&")
+    assert b"    exec python3 -c 'a b'\n" in rc
+
+
+@pytest.mark.parametrize(("argv", "said"), [((), "none\n"), (("printf", "%s.", "a b", "c"), "a b.c.")])
+def test_its_rc_starts_what_it_is_given(tmp_path: Path, argv: tuple[str, ...], said: str) -> None:
+    config = {"Cmd": ["echo", "none"], "Env": [], "WorkingDir": str(tmp_path / "work")}
+    (tmp_path / "rc").write_bytes(enroot_files(config)["etc/rc"][1])
+    done = subprocess.run(["sh", str(tmp_path / "rc"), *argv], capture_output=True, text=True, check=True)
+    assert done.stdout == said
+    assert (tmp_path / "work").is_dir()
+
+
+# --- with squashfs-tools ---
+
+
+@pytest.fixture
+def digest(tmp_path: Path) -> str:
+    return small_image(Home(tmp_path / "home"))
+
+
+@pytest.fixture
+def squashfs(store: ImageStore, digest: str, tmp_path: Path) -> Iterator[Path]:
+    needs("mksquashfs")
+    file = tmp_path / "small.sqsh"
+    export_squashfs(store, store.find(digest), file)
+    yield file
+    assert {path.name for path in tmp_path.iterdir() if path.suffix == ".partial"} == set()
+
+
+@pytest.mark.engines
+def test_it_has_the_image_s_files(store: ImageStore, digest: str, squashfs: Path, tmp_path: Path) -> None:
+    needs_root()
+    process.run(["unsquashfs", "-no-progress", "-dest", str(tmp_path / "root"), str(squashfs)])
+    found = read_overlay([tmp_path / "root"], {}).files
+    wanted = store.tree(digest, "it", lambda *_: False).files
+    own = {f"etc/{name}" for name in ("rc", "fstab", "environment")}
+    assert own <= found.keys()
+    assert {path: found[path] for path in found if path not in own} == wanted
+    argv = ["chroot", str(tmp_path / "root"), "sh", "/etc/rc"]
+    assert subprocess.run(argv, capture_output=True, check=True).stdout == b"above\n"
+
+
+@pytest.mark.engines
+def test_twice_the_same_bytes(squashfs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another home, on one processor, at another hour."""
+    home = Home(tmp_path / "other")
+    os.utime(squashfs, (0, 0))
+    store = ImageStore(Host(home, CONSOLE))
+    mine = os.sched_getaffinity(0)
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    try:
+        os.sched_setaffinity(0, {min(mine)})
+        export_squashfs(store, store.find(small_image(home)), tmp_path / "again.sqsh")
+    finally:
+        os.sched_setaffinity(0, mine)
+    assert squashfs.read_bytes() == (tmp_path / "again.sqsh").read_bytes()
+
+
+@pytest.mark.engines
+def test_whole_or_not_there(store: ImageStore, digest: str, tmp_path: Path) -> None:
+    needs("mksquashfs")
+    needs_root()
+    with tiny_disk(tmp_path / "tiny", 1 << 20) as small:
+        with pytest.raises(StorageError, match="No space left on device"):
+            export_squashfs(store, store.find(digest), small / "a.sqsh")
+        assert [*small.iterdir()] == []
+    blob, _ = store.layers(digest)[-1]
+    blob.chmod(0o644)
+    blob.write_bytes(blob.read_bytes()[:-9])
+    file = tmp_path / "a.sqsh"
+    file.write_text("older")
+    with pytest.raises(ImageError, match="the image store is damaged"):
+        export_squashfs(store, store.find(digest), file)
+    assert file.read_text() == "older"
+    assert not [*tmp_path.glob(".*")]
