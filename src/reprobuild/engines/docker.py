@@ -23,9 +23,10 @@ from ..errors import BuildError, EngineError, HostError, ImageError
 from ..host import process
 from ..host.host import Host
 from ..lock.model import Lock
-from ..oci.file_tree import ImageTree, read_root
+from ..oci.file_tree import ImageTree, read_overlay, read_root
 from ..oci.layer_files import Keep
 from ..oci.one_file import file_of_tar
+from ..oci.overlay_layer import sees_overlay_notes
 from ..oci.store import Image, image_name, lowest_below
 from ..oci.stream import CHUNK, from_chunks, tar_of_folder
 from ..oci.tar_fields import LayerRefused
@@ -38,13 +39,12 @@ from .docker_client import (
     docker_errors,
     find_builder,
     has_buildx,
-    layers_on_disk,
     raise_if_gone,
 )
+from .docker_layers import are_readable, listed_layers, mounted_layers
 from .docker_recorded import recorded
 from .docker_runner import DockerRunner
 from .protocols import EngineName, RunOptions, WriteContext, require_gpu
-from .root_tar import stacked
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -64,6 +64,7 @@ class DockerEngine:
     """Builds, keeps and runs images in a Docker daemon. Raises `HostError` if none answers."""
 
     kind: EngineName = "docker"
+    built_by: EngineName = "docker"
 
     def __init__(self, host: Host, builder: str | None = None) -> None:
         self._host, self._builder = host, builder
@@ -209,14 +210,16 @@ class DockerImages:
 
     def parent_of(self, image: Image) -> Image | None:
         """Return the image that one starts from, recognised by its layers; see `protocols.Images`."""
-        label = f"{LABEL}lock={image.labels.get(LABEL + 'lock', '')}"
+        found = self.stacks(f"{LABEL}lock={image.labels.get(LABEL + 'lock', '')}")
         with docker_errors("look for an image"):
-            found = {
-                str(each.id): _layers(each) for each in self._client.images.list(filters={"label": label})
-            }
             mine = _layers(self._client.images.get(image.digest))
         below = lowest_below(mine, found)
         return self.find(below) if below is not None else None
+
+    def stacks(self, label: str) -> Mapping[str, Sequence[str]]:
+        """Return the layers of the images with a label; see `protocols.Keeper`."""
+        with docker_errors("look for an image"):
+            return {str(y.id): _layers(y) for y in self._client.images.list(filters={"label": label})}
 
     def tree(self, digest: str, where: str, keep: Keep) -> ImageTree:
         """Return the files of an image; see `protocols.Images`.
@@ -226,15 +229,23 @@ class DockerImages:
         """
         with docker_errors("read an image"):
             facts = self._client.images.get(digest).attrs
-            layers = layers_on_disk(self._client.info(), facts)
-        if not layers:
-            return self._exported(digest, where, facts["Config"], keep)
-        with self._host.home.scratch("docker") as folder:
-            try:
-                with stacked(layers, folder) as tar:
-                    return read_root(tar, where, facts["Config"], keep=keep)
-            except process.ProcessFailed as failed:
-                raise failures.refused("Docker", "read an image", failed.tail) from None
+        # What cannot be read from there, or has just been taken away, is for the daemon to say.
+        with suppress(LayerRefused, OSError, ValueError, TypeError):
+            if layers := self._folders(digest, facts):
+                return read_overlay(layers, facts["Config"], keep=keep)
+        return self._exported(digest, where, facts["Config"], keep)
+
+    def _folders(self, digest: str, facts: Mapping[str, Any]) -> list[Path]:
+        """Return the folders of an image's layers on this disk; none where they may not be read."""
+        with docker_errors("read an image"):
+            info = self._client.info()
+            if not are_readable(info) or not sees_overlay_notes(self._host.home.folder("tmp")):
+                return []
+            if layers := listed_layers(facts):
+                return layers
+            count = len(facts["RootFS"].get("Layers") or ())
+            with self._container(digest) as container:
+                return mounted_layers(self._client, str(container.id), count)
 
     def _exported(self, digest: str, where: str, config: Any, keep: Keep) -> ImageTree:
         with docker_errors("read an image"), self._container(digest) as container:

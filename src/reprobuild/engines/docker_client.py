@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import docker
 import requests
@@ -22,6 +21,7 @@ from ..host import process
 from . import failures
 
 _SOCKET = "unix:///var/run/docker.sock"
+_LOCAL = ("unix://", "http+unix://")
 GONE = (
     requests.exceptions.ConnectionError,
     requests.exceptions.ChunkedEncodingError,
@@ -48,14 +48,20 @@ def connect() -> docker.DockerClient:
 
 def _knock() -> None:
     """Raise OSError if nobody listens on the daemon's socket: the SDK would leave its own end open."""
-    kind, _, path = _address().partition("://")
-    if kind in ("unix", "http+unix"):
-        file = f"/{path.lstrip('/')}"
-        with socket.socket(socket.AF_UNIX) as probe:
-            try:
-                probe.connect(file)
-            except OSError as error:
-                raise OSError(f"{file}: {error.strerror or error}") from None
+    if is_local():
+        _connected().close()
+
+
+def _connected() -> socket.socket:
+    """Return a connection to the daemon's socket on this machine. Raises OSError, which names it."""
+    file = f"/{_address().partition('://')[2].lstrip('/')}"
+    probe = socket.socket(socket.AF_UNIX)
+    try:
+        probe.connect(file)
+    except OSError as error:
+        probe.close()
+        raise OSError(f"{file}: {error.strerror or error}") from None
+    return probe
 
 
 def _address(context: str | None = None) -> str:
@@ -72,22 +78,20 @@ def _address(context: str | None = None) -> str:
     return str(ContextAPI.kwargs_from_context(name).get("base_url") or _SOCKET)
 
 
-def layers_on_disk(info: Mapping[str, Any], image: Mapping[str, Any]) -> list[Path]:
-    """Return the folders of an image's layers, the lowest first, that overlayfs lays over each other.
+def is_local() -> bool:
+    """Whether the daemon's socket is on this machine."""
+    return _address().startswith(_LOCAL)
 
-    ``info`` and ``image`` are what the daemon says of itself and of the image. None where they are not on
-    this disk, or not as an image's user sees them: the daemon is elsewhere, keeps them in another way
-    (containerd's store, another storage driver), shifts user ids, or they are not this user's to read.
+
+def daemon_process() -> int | None:
+    """Return the number of the process behind the daemon's socket; None where that is not root's or not seen.
+
+    The daemon itself, or what started it and listens in its place; then both see the same files.
     """
-    graph = image.get("GraphDriver") or {}
-    data = graph.get("Data") or {}
-    shifted = any("name=userns" in each or "name=rootless" in each for each in info["SecurityOptions"] or ())
-    local = _address().startswith(("unix:", "http+unix:"))
-    if os.geteuid() != 0 or shifted or not local or graph.get("Name") != "overlay2":
-        return []
-    above = [data.get("UpperDir", ""), *filter(None, data.get("LowerDir", "").split(":"))]
-    folders = [Path(each) for each in reversed(above)]
-    return folders if all(each.is_absolute() and each.is_dir() for each in folders) else []
+    with suppress(OSError), _connected() as probe:
+        pid, user, _ = struct.unpack("3i", probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return pid if pid > 0 and user == 0 else None
+    return None
 
 
 def raise_if_gone(what: str, text: str) -> None:

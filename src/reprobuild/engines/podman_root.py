@@ -13,9 +13,14 @@ from typing import IO
 
 from ..host import process
 from ..render.labels import LABEL
-from .root_tar import tar_command
 
 _READ = LABEL + "read"
+_TAR = (
+    *("--create", "--file=-", "--blocking-factor=2048", "--format=posix", "--numeric-owner"),
+    *("--xattrs", "--xattrs-include=*"),
+    # Times do not count, and those below a second would take a header for each file.
+    *("--mtime=@0", "--pax-option=delete=atime,delete=ctime"),
+)
 
 
 @contextmanager
@@ -30,7 +35,8 @@ def opened_root(podman: str, image: str) -> Iterator[IO[bytes]]:
     with process.at_the_end([*inside, podman, "image", "unmount", image]):
         found = process.run([*inside, podman, "image", "mount", image]).stdout
         root = found.decode("utf-8", "surrogateescape").strip()
-        with process.stream([*inside, *tar_command(root)]) as tar:
+        tar_program = process.require("tar", "to read an image of an engine")
+        with process.stream([*inside, tar_program, *_TAR, "--directory", root, "."]) as tar:
             yield tar
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import BufferedReader, RawIOBase
 from pathlib import Path
@@ -20,6 +20,7 @@ from ..errors import ImageError
 from .described import Archive, Part, config_section
 from .documents import DOCUMENT_LIMIT
 from .layer_files import Keep, KeptContents, LayerFiles, laid_over, read_layer
+from .overlay_layer import read_folders
 from .stream import CHUNK, Member
 from .tar_fields import LayerRefused
 from .tar_reader import Readable
@@ -172,6 +173,17 @@ def read_root(
             if found.kind != "dir" or (found.mode == 0o755 and not _has_more(path, files)):
                 del files[path]
     return _kept_tree(files, section, keep, contents, replaced=replaced)
+
+
+def read_overlay(folders: Sequence[Path], config: Any, *, keep: Keep = nothing) -> ImageTree:
+    """Return the tree of layers that lie on this disk as overlayfs keeps them, the lowest first.
+
+    ``config`` is what the engine says of how programs are run. Raises `LayerRefused`, ValueError, TypeError
+    and OSError for what cannot be read in this way, and perhaps can in another.
+    """
+    contents = KeptContents()
+    section = config_section(config)
+    return _kept_tree(laid_over(read_folders(folders, keep, contents)), section, keep, contents)
 
 
 def _check_new(name: str, known: Collection[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 MOST_FOLDERS = 256
 """Parts of an entry's path."""
@@ -61,10 +61,11 @@ def clean_path(name: str) -> str:
     return "/".join(parts)
 
 
-def default_device(block: bytes, path: str) -> str:
-    """Return the numbers of a device node, as ``1:3``. Raises `LayerRefused` for any but the default ones."""
-    major, minor = number(block[329:337], "device number"), number(block[337:345], "device number")
-    kind = "c" if block[156:157] == b"3" else "b"
+def default_device(path: str, kind: str, major: int, minor: int) -> str:
+    """Return the numbers of a device node, as ``1:3``; ``kind`` is ``c`` for a character device.
+
+    Raises `LayerRefused` for any but the default ones.
+    """
     if kind != "c" or _DEVICES.get(path) != (major, minor):
         raise LayerRefused(
             f"{path!r} is a device node ({kind} {major}:{minor}), which would reach the host's hardware"
@@ -117,12 +118,17 @@ def attributes(pax: Mapping[str, str]) -> str:
 
     Without those that a host sets on every file of its own accord.
     """
-    found = sorted(
-        (key.removeprefix(_ATTRIBUTE), value)
+    return attribute_lines(
+        (key.removeprefix(_ATTRIBUTE), value.encode("utf-8", "surrogateescape"))
         for key, value in pax.items()
-        if key.startswith(_ATTRIBUTE) and not _OF_THE_HOST.match(key, len(_ATTRIBUTE))
+        if key.startswith(_ATTRIBUTE)
     )
-    return "\n".join(f"{name}={value.encode('utf-8', 'surrogateescape').hex()}" for name, value in found)
+
+
+def attribute_lines(found: Iterable[tuple[str, bytes]]) -> str:
+    """Return extended attributes by name and value as `attributes` does."""
+    kept = sorted((name, value) for name, value in found if not _OF_THE_HOST.match(name))
+    return "\n".join(f"{name}={value.hex()}" for name, value in kept)
 
 
 def pax_time(value: str, shown: str) -> int:

@@ -118,7 +118,8 @@ class Reader:
     def device(self, block: bytes, path: str) -> str:
         """Return the numbers of a device node, by its header; of a layer only those that each container
         has."""
-        return default_device(block, path)
+        major, minor = number(block[329:337], "device number"), number(block[337:345], "device number")
+        return default_device(path, "c" if block[156:157] == b"3" else "b", major, minor)
 
     def _next(self) -> Entry | None:
         long: dict[bytes, str] = {}
