@@ -145,7 +145,7 @@ def make_image(lock: Lock, name: str | None, gpu: Gpu, host: Host, *, engine: En
     engine = engine or OciEngine(host)
     lock = lock_to_build(lock, host)
     check_host(lock)
-    check_platform(lock.platform, engine.kind)
+    check_platform(lock.platform, engine.built_by)
     engine.check(gpu=gpu == "require")
     _check_gpus(lock, gpu, host)
     name = image_name(name or default_image_name(lock))

@@ -70,14 +70,22 @@ def test_an_engine_beside_pip_and_uv(
     stack.image()
     say = Printer(capsys, f"{name}, CUDA 12.1")
     with _start(name, tmp_path / "site", request) as site:
-        done = stack.image("--engine", site.kind, "--json", env=site.env)
+        stack.forget(debian=False)
+        done = stack.image("--engine", site.kind, env=site.env)
         for phase in done.phases:
             say(f"  {phase.seconds:6.1f} s  {phase.title}")
-        say(f"  {done.seconds:6.1f} s  reprobuild image, on a Debian root that is there")
+        say(f"  {done.seconds:6.1f} s  reprobuild image --engine, on a Debian root that is there")
+        site.call("rmi", "--force", NAME)
+        _prune(site)
+        done = stack.image("--engine", site.kind, "--independent", "--json", env=site.env)
+        for phase in done.phases:
+            say(f"  {phase.seconds:6.1f} s  {phase.title}")
+        say(f"  {done.seconds:6.1f} s  the same with --independent, from the Dockerfile")
         say(f"  digest {json.loads(done.stdout)['digest']}")
         found = json.loads(
             stack.run("compare", f"oci:{NAME}", f"{site.kind}:{NAME}", "--json", env=site.env).stdout
         )
+        say(f"  {timed(lambda: stack.run('check', f'{site.kind}:{NAME}', env=site.env)):6.1f} s  check of it")
         say(f"  tree {' '.join(sorted({image['tree'] for image in found['images']}))} (both engines)")
         site.call("rmi", "--force", NAME)
         _prune(site)

@@ -38,7 +38,8 @@ def test_the_daemon_is_gone_in_a_build(
 ) -> None:
     """When the first layer is there, and when a step runs."""
     with old_docker(tmp_path / "site") as site:
-        gone_at(event, bench, site, "image", bench.lock, "--engine", "docker", "--tag", "team/x:1")
+        argv = ("image", bench.lock, "--engine", "docker", "--independent", "--tag", "team/x:1")
+        gone_at(event, bench, site, *argv)
     assert bench.leftovers() == []
 
 
@@ -94,10 +95,11 @@ def test_no_daemon_at_all(bench: Bench, tmp_path: Path) -> None:
     assert "no Docker daemon answers" in err
 
 
-def test_an_engine_without_space(bench: Bench, digest: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--independent",)], ids=["handed over", "independent"])
+def test_an_engine_without_space(bench: Bench, digest: str, tmp_path: Path, options: tuple[str, ...]) -> None:
     (tmp_path / "site").mkdir()
     with tiny_disk(tmp_path / "site/data", 500 << 20), old_docker(tmp_path / "site") as site:
-        argv = ("image", bench.lock, "--engine", "docker", "--tag", "team/x:1")
+        argv = ("image", bench.lock, "--engine", "docker", *options, "--tag", "team/x:1")
         _, err = bench.run(*argv, status=EngineError.exit_code, env=site.env)
         assert "Docker has no space left" in err
         assert "docker system prune" in err

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.engines.choice import choose
+from reprobuild.engines.choice import choose, maker
 from reprobuild.errors import HostError
 from reprobuild.host import process
 from reprobuild.host.console import Console
@@ -82,3 +82,16 @@ def test_a_builder_is_docker_s(
     with_podman(tmp_path, monkeypatch, 0)
     with pytest.raises(HostError, match="only Docker has builders"):
         choose("oci" if kind == "oci" else "podman", Host(home, CONSOLE), "remote")
+
+
+def test_who_makes_the_image(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_podman(tmp_path, monkeypatch, 0)
+    host = Host(home, CONSOLE)
+    oci, podman = choose("oci", host), choose("podman", host)
+    assert maker(oci, host, independent=False) is oci
+    assert maker(podman, host, independent=True) is podman
+    handed = maker(podman, host, independent=False)
+    assert (handed.kind, handed.built_by) == ("podman", "oci")
+    assert handed.images is podman.images
+    with pytest.raises(HostError, match="--independent: the engine is oci"):
+        maker(oci, host, independent=True)

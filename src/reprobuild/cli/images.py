@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import click
 
-from ..engines.choice import Choice, choose
+from ..engines.choice import Choice, choose, maker
 from ..host.home import size_text
 from ..host.host import Host
 from ..layers.clean import clean_home
@@ -30,9 +30,14 @@ from .output import STACK, as_json, emit, gpu, image_facts, table
     type=click.Choice(get_args(Choice)),
     default="oci",
     show_default=True,
-    help="What builds, tests and keeps it; auto: the first that answers of Docker, Podman and oci.",
+    help="What tests and keeps it; auto: the first that answers of Docker, Podman and oci.",
 )
-@click.option("--builder", metavar="NAME", help="Builder of docker buildx to build with.")
+@click.option(
+    "--independent",
+    is_flag=True,
+    help="Docker or Podman builds it, from the Dockerfile. [default: it takes the embedded engine's layers]",
+)
+@click.option("--builder", metavar="NAME", help="Builder of docker buildx; with it, --independent is meant.")
 @gpu
 @request_flags
 @as_json
@@ -44,6 +49,7 @@ def image(
     *,
     tag: str | None,
     engine: Choice,
+    independent: bool,
     builder: str | None,
     gpu: Gpu,
     json_: bool,
@@ -58,19 +64,22 @@ def image(
     reprobuild image --cuda 12.1
     reprobuild image envs/frames.toml --tag team/frames:1
     reprobuild image --cuda 12.1 --engine docker
+    reprobuild image --cuda 12.1 --engine podman --independent
     """
     name = None if tag is None else image_name(tag)
     found = chosen_lock(source, flags, host)
-    chosen = choose(engine, host, builder)
+    independent = independent or builder is not None
+    chosen = maker(choose(engine, host, builder), host, independent=independent)
     made = make_image(found, name, gpu, host, engine=chosen)
     shown = chosen.images.find(made.digest)
     if json_:
-        emit(
-            {**image_facts(shown), "engine": chosen.kind, "name": made.name, "report": made.report.to_dict()}
-        )
+        engines = {"engine": chosen.kind, "built_by": chosen.built_by}
+        emit({**image_facts(shown), **engines, "name": made.name, "report": made.report.to_dict()})
         return
     rows = [("image", made.name), ("digest", made.digest), ("size", size_text(shown.size)), *_stack(shown)]
-    rows += [("engine", chosen.kind)] if chosen.kind != "oci" else []
+    if chosen.kind != "oci":
+        how = "from the Dockerfile, by itself" if independent else "by the embedded engine, and handed over"
+        rows += [("engine", chosen.kind), ("built", how)]
     table("", [*rows, *summary(made.report)])
 
 

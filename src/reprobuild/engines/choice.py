@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Literal, assert_never
 from ..errors import HostError
 from ..host.host import Host
 from .embedded import OciEngine
+from .handed_over import HandedOver
 from .podman import PodmanEngine
 from .protocols import Engine, EngineName, Taker
 
 if TYPE_CHECKING:
     from .docker import DockerEngine
 
+    AnyEngine = OciEngine | DockerEngine | PodmanEngine
+
 Choice = Literal["auto", "oci", "docker", "podman"]
 
 
-def choose(choice: Choice, host: Host, builder: str | None = None) -> Engine:
+def choose(choice: Choice, host: Host, builder: str | None = None) -> AnyEngine:
     """Return an engine. ``auto`` is Docker if a daemon answers, else Podman, else oci; the choice is printed.
 
     Raises `HostError` if the named one does not answer.
@@ -33,12 +36,28 @@ def choose(choice: Choice, host: Host, builder: str | None = None) -> Engine:
     return _engine("oci", host, builder)
 
 
+def maker(engine: AnyEngine, host: Host, *, independent: bool) -> Engine:
+    """Return what makes images for an engine: the embedded one, whose layers it takes, or itself.
+
+    ``independent``: it builds the rendered Dockerfile, and shares no code with the embedded engine. Raises
+    `HostError` if it is the embedded engine itself.
+    """
+    if not isinstance(engine, OciEngine):
+        return engine if independent else HandedOver(engine, host)
+    if independent:
+        raise HostError(
+            "--independent: the engine is oci, and nothing else is here to build the Dockerfile",
+            hint="add --engine docker or --engine podman",
+        )
+    return engine
+
+
 def taker(name: Literal["docker", "podman"], host: Host) -> Taker:
     """Return an engine that images can be loaded into. Raises `HostError` if it does not answer."""
     return _docker(host) if name == "docker" else PodmanEngine(host)
 
 
-def _engine(name: EngineName, host: Host, builder: str | None) -> Engine:
+def _engine(name: EngineName, host: Host, builder: str | None) -> AnyEngine:
     if builder is not None and name != "docker":
         raise HostError(
             f"--builder {builder}: only Docker has builders, but the engine is {name}",

@@ -36,6 +36,7 @@ class OciEngine:
     """Builds, keeps and runs images below a `Home`."""
 
     kind: EngineName = "oci"
+    built_by: EngineName = "oci"
 
     def __init__(self, host: Host) -> None:
         self._host = host

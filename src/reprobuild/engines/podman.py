@@ -43,6 +43,7 @@ class PodmanEngine:
     """Builds, keeps and runs images with Podman. Raises `HostError` if it is missing or broken."""
 
     kind: EngineName = "podman"
+    built_by: EngineName = "podman"
     keeps_manifests = False
     takes_oci = True
 
@@ -153,17 +154,21 @@ class PodmanImages:
 
     def parent_of(self, image: Image) -> Image | None:
         """Return the image that one starts from, recognised by its layers; see `protocols.Images`."""
-        label = f"label={LABEL}lock={image.labels.get(LABEL + 'lock', '')}"
-        command = [self._program, "images", "--quiet", "--no-trunc", "--filter", label]
-        listed = self._asked(command).decode().split()
-        found = {digest: self._layers(digest) for digest in sorted({*listed})}
-        below = lowest_below(self._layers(image.digest), found)
+        found = self.stacks(f"{LABEL}lock={image.labels.get(LABEL + 'lock', '')}")
+        below = lowest_below(self._stacks([image.digest])[image.digest], found)
         return self.find(below) if below is not None else None
 
-    def _layers(self, digest: str) -> list[str]:
-        command = [self._program, "image", "inspect", "--", digest.removeprefix("sha256:")]
-        [facts] = json.loads(self._asked(command))
-        return list(facts["RootFS"]["Layers"])
+    def stacks(self, label: str) -> Mapping[str, Sequence[str]]:
+        """Return the layers of the images with a label; see `protocols.Keeper`."""
+        command = [self._program, "images", "--quiet", "--no-trunc", "--filter", f"label={label}"]
+        return self._stacks(sorted({*self._asked(command).decode().split()}))
+
+    def _stacks(self, digests: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        if not digests:
+            return {}
+        command = [self._program, "image", "inspect", "--", *(y.removeprefix("sha256:") for y in digests)]
+        facts = json.loads(self._asked(command))
+        return {f"sha256:{each['Id']}": each["RootFS"]["Layers"] for each in facts}
 
     def _asked(self, command: list[str]) -> bytes:
         try:

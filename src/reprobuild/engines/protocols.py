@@ -1,6 +1,7 @@
 """What every engine offers: build the image of a lock, run programs in it, keep names, take and give images.
 
-`oci` makes layers itself; `docker` and `podman` build the rendered Dockerfile. All three give the same files.
+`oci` makes layers itself; `docker` and `podman` take those, or build the rendered Dockerfile independently.
+All give the same files.
 """
 
 from __future__ import annotations
@@ -73,12 +74,26 @@ class Images(Protocol):
         """
 
 
+class Keeper(Images, Protocol):
+    """The images of an engine that images can be loaded into."""
+
+    def stacks(self, label: str) -> Mapping[str, Sequence[str]]:
+        """Return the layers (``diff_id``, the lowest first) of the images with a label, by their digest.
+
+        ``label`` is a label's name, or ``NAME=VALUE``. Raises `EngineError`.
+        """
+
+
 class Engine(Protocol):
     """One of the three. Each raises `HostError` and `BuildError`, docker and podman also `EngineError`."""
 
     @property
     def kind(self) -> EngineName:
         """Its name on the command line."""
+
+    @property
+    def built_by(self) -> EngineName:
+        """Which engine makes what it builds: itself, or the one that hands its layers over."""
 
     @property
     def images(self) -> Images:
@@ -114,7 +129,7 @@ class Taker(Protocol):
         """Its name on the command line."""
 
     @property
-    def images(self) -> Images:
+    def images(self) -> Keeper:
         """Its images."""
 
     @property

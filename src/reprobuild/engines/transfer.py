@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import takewhile
 from typing import IO
 
 from ..errors import EngineError, ImageError
 from ..oci.archive import write_docker, write_oci
 from ..oci.store import Image, ImageStore, image_name, refuse_candidate
 from ..oci.stream import piped
+from ..render.labels import LABEL
 from .protocols import Taker
 
 
@@ -20,30 +23,60 @@ def load(images: ImageStore, image: Image, name: str, engine: Taker, *, force: b
     if what arrived is not what was sent; then nothing is named.
     """
     refuse_candidate(image)
-    wanted = image.digest if engine.keeps_manifests else images.manifest(image.digest)["config"]["digest"]
     with suppress(ImageError):
         there = engine.images.find(image_name(name))
-        if there.digest == wanted:
+        if there.digest == _digest_there(images, image, engine):
             return there.digest
         if not force:
             raise EngineError(
                 f"{engine.kind} has another image called {name} ({there.digest[:19]})",
                 hint="--force moves the name",
             )
+    digest = send(images, image, engine)
+    engine.images.name(digest, name)
+    return digest
+
+
+def send(images: ImageStore, image: Image, engine: Taker) -> str:
+    """Copy an image of the store into an engine, without a name; return the digest that it has there.
+
+    What the engine already has is not sent. Raises `EngineError` if what arrived is not what was sent.
+    """
+    wanted = _digest_there(images, image, engine)
+    with suppress(ImageError):
+        return engine.images.find(wanted).digest
+
+    others = engine.images.stacks(f"{LABEL}lock")
 
     def write(out: IO[bytes]) -> None:
         if engine.takes_oci:
-            write_oci(images, image, None, out)
+            write_oci(images, image, None, out, without=_blobs_there(images, others, engine))
         else:
-            write_docker(images, image, out)
+            below = [diff_id for _, diff_id in images.layers(image.digest)]
+            write_docker(
+                images, image, out, without=max((_shared(below, y) for y in others.values()), default=0)
+            )
 
     with piped(write) as archive:
         engine.load(iter(partial(archive.read, 1 << 20), b""))
     try:
-        found = engine.images.find(wanted)
+        return engine.images.find(wanted).digest
     except ImageError:
         raise EngineError(
             f"{engine.kind} loaded the image, but does not list {wanted}", hint="see its log"
         ) from None
-    engine.images.name(found.digest, name)
-    return found.digest
+
+
+def _digest_there(images: ImageStore, image: Image, engine: Taker) -> str:
+    return image.digest if engine.keeps_manifests else str(images.manifest(image.digest)["config"]["digest"])
+
+
+def _blobs_there(images: ImageStore, others: Mapping[str, Sequence[str]], engine: Taker) -> set[str]:
+    """Return the layers that an engine has as the blobs of our own: those of the images that both have."""
+    both = (y for y in images.images() if _digest_there(images, y, engine) in others)
+    return {layer["digest"] for each in both for layer in images.manifest(each.digest)["layers"]}
+
+
+def _shared(layers: Sequence[str], others: Sequence[str]) -> int:
+    """Return how many of the lowest layers are the same."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(layers, others, strict=False))))

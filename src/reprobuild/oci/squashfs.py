@@ -56,7 +56,9 @@ def export_squashfs(images: ImageStore, image: Image, file: Path) -> None:
             partial.unlink(missing_ok=True)
             partial.touch()  # a folder that cannot be written to is told of by name
             partial.unlink()
-            process.feed([program, "-", str(partial), *_OPTIONS], lambda write: write_root(layers, write, instead))
+            process.feed(
+                [program, "-", str(partial), *_OPTIONS], lambda write: write_root(layers, write, instead)
+            )
             partial.chmod(0o644)
             partial.replace(file)
         except process.ProcessFailed as failed:

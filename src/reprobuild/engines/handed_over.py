@@ -1,0 +1,59 @@
+"""Docker or Podman with the layers of the embedded engine, which makes them faster than a builder does.
+
+The image has the digest of the embedded engine's; Docker or Podman tests it inside itself, and names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..host.host import Host
+from ..lock.model import Lock
+from .embedded import OciEngine
+from .protocols import EngineName, Images, RunOptions, WriteContext
+from .transfer import send
+
+if TYPE_CHECKING:  # the SDK takes longer to import than all else
+    from ..selftest.run import Runner
+    from ..twice.runs import RecordedRun
+    from .docker import DockerEngine
+    from .podman import PodmanEngine
+
+
+class HandedOver:
+    """An engine that keeps and tests what the embedded one builds."""
+
+    built_by: EngineName = "oci"
+
+    def __init__(self, keeper: DockerEngine | PodmanEngine, host: Host) -> None:
+        self._keeper, self._own, self._host = keeper, OciEngine(host), host
+
+    @property
+    def kind(self) -> EngineName:
+        """The name of the engine that keeps the image."""
+        return self._keeper.kind
+
+    @property
+    def images(self) -> Images:
+        """The images of the engine that keeps it."""
+        return self._keeper.images
+
+    def check(self, *, gpu: bool) -> None:
+        """Raise for what either engine needs and lacks; see `protocols.Engine`."""
+        self._own.check(gpu=False)
+        self._keeper.check(gpu=gpu)
+
+    def build(self, lock: Lock, context: WriteContext) -> str:
+        """Build the image in the embedded store, where it stays a candidate, and copy it into the engine."""
+        image = self._own.images.find(self._own.build(lock, context))
+        self._host.console.step(f"handing {image.digest[:19]} over to {self.kind}")
+        return send(self._own.images, image, self._keeper)
+
+    def runner(self, digest: str) -> Runner:
+        """Return what runs programs in an image for the self-test."""
+        return self._keeper.runner(digest)
+
+    def recorded(self, reference: str, argv: Sequence[str], options: RunOptions) -> RecordedRun:
+        """Return what runs a command under the recorder of ``twice``; see `protocols.Engine`."""
+        return self._keeper.recorded(reference, argv, options)
