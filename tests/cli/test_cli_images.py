@@ -15,6 +15,7 @@ from reprobuild import pipeline
 from reprobuild.cli import images, running, stored
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.gpu import GpuAccess
+from reprobuild.engines.protocols import RunOptions
 from reprobuild.host.home import Home
 from reprobuild.host.limits import Limits
 from reprobuild.host.sandbox import Bind
@@ -196,7 +197,7 @@ def ran(digest: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What the engine was told to run; it ends with status 5."""
     calls: list[Any] = []
 
-    def run(engine: OciEngine, reference: str, argv: tuple[str, ...], **settings: Any) -> int:
+    def run(engine: OciEngine, reference: str, argv: tuple[str, ...], settings: RunOptions) -> int:
         calls.append((reference, argv, settings))
         return 5
 
@@ -231,18 +232,18 @@ def test_run_hands_on_what_it_is_told_and_the_status(
     assert call("run", *options, NAME, "--", "python3", "train.py", "-v", "--lr", "1").status == 5
     [(reference, argv, settings)] = ran
     assert (reference, argv) == (NAME, ("python3", "train.py", "-v", "--lr", "1"))
-    assert settings == {
-        "env": {"A": "b=c", "HERE": "yes"},
-        "binds": [
+    assert settings == RunOptions(
+        env={"A": "b=c", "HERE": "yes"},
+        binds=[
             Bind(source=folder, destination="/work", writable=False),
             Bind(source=folder, destination="/out", writable=True),
         ],
-        "network": False,
-        "gpu": None,
-        "workdir": "/work",
-        "user": "0:0",
-        "limits": Limits(memory=8 << 30, processes=500),
-    }
+        network=False,
+        gpu=None,
+        workdir="/work",
+        user="0:0",
+        limits=Limits(memory=8 << 30, processes=500),
+    )
 
 
 @pytest.mark.parametrize("argv", [["--", "sh", "-c", "--"], ["sh", "-c", "--"]])
@@ -283,4 +284,4 @@ def test_gpus_are_handed_in_as_asked(ran: list[Any], call: Call, monkeypatch: py
     monkeypatch.setattr(running, "gpu_access", lambda: access)
     for choice in ("auto", "require", "off"):
         call("run", "--gpu", choice, NAME)
-    assert [settings["gpu"] for _, _, settings in ran] == [access, access, None]
+    assert [settings.gpu for _, _, settings in ran] == [access, access, None]
