@@ -44,6 +44,7 @@ SHARES = {
     "older engines": (
         "test_engines_contract",
         "test_engines_bad_days",
+        "test_selftest_slurm",
     ),
 }
 

@@ -10,19 +10,22 @@ import click
 
 from ..engines.embedded import OciEngine
 from ..errors import SelfTestError
-from ..host.home import atomic_write, kind_of, open_regular
+from ..host.home import atomic_write, kind_of
 from ..host.host import Host
 from ..pipeline import selftest_image
 from ..render.own_files import selftest_files
 from ..selftest.agreement import Agreement, compare
 from ..selftest.cost import CostReport
-from ..selftest.fleet import Fleet, Machine, fleet
-from ..selftest.pages import cost_plot, fleet_page
-from ..selftest.report import LARGEST, Mode, SelfTestReport
+from ..selftest.pages import cost_plot
+from ..selftest.report import Mode, SelfTestReport
 from ..selftest.run import Gpu, run_cost
+from ..selftest.slurm import Cluster
 from ..selftest.summary import summary
 from . import completing
+from .fleets import compare_fleet, read_report, run_on_slurm
 from .output import as_json, columns, emit, gpu, table
+
+_PAGE = Path("fleet.html")
 
 
 @click.command()
@@ -34,10 +37,25 @@ from .output import as_json, columns, emit, gpu, table
 @click.option("--against", type=click.Path(path_type=Path), metavar="REPORT", help="Compare with a report.")
 @click.option("--fleet", "fleet_", is_flag=True, help="Compare the reports of many machines.")
 @click.option(
+    "--slurm",
+    is_flag=False,
+    flag_value="",
+    metavar="[=PARTITION]",
+    help="Run it on each node of a Slurm partition, by default the cluster's, and compare them.",
+)
+@click.option(
+    "--within",
+    type=click.IntRange(min=1),
+    default=60,
+    show_default=True,
+    metavar="MINUTES",
+    help="With --slurm: cancel what has not ended after so long.",
+)
+@click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Page of --fleet [default: fleet.html], or plot of --cost (SVG).",
+    help="Page of --fleet or --slurm [default: fleet.html], or plot of --cost (SVG).",
 )
 @as_json
 @click.pass_obj
@@ -49,6 +67,8 @@ def selftest(
     mode: str | None,
     against: Path | None,
     fleet_: bool,
+    slurm: str | None,
+    within: int,
     output: Path | None,
     json_: bool,
 ) -> None:
@@ -64,16 +84,47 @@ def selftest(
     reprobuild selftest reprobuild/torch:2.4.1-cu121-py311 --gpu require
     reprobuild selftest reprobuild/torch:2.4.1-cu121-py311 --against a100.json
     reprobuild selftest --fleet a100.json h100.json -o fleet.html
+    reprobuild selftest reprobuild/torch:2.4.1-cu121-py311 --slurm=gpu
     """
-    if fleet_ and (mode or against):
+    _refuse(fleet=fleet_, slurm=slurm is not None, mode=mode, against=against, output=output)
+    if fleet_:
+        compare_fleet(targets, output or _PAGE, json_=json_)
+    elif slurm is None:
+        _test(host, targets, mode, against, gpu=gpu, output=output, json_=json_)
+    elif len(targets) == 1:
+        run_on_slurm(host, targets[0], Cluster(slurm, within), output or _PAGE, gpu=gpu, json_=json_)
+    else:
+        raise click.UsageError("--slurm tests one image; its partition is named as in --slurm=PARTITION")
+
+
+COMMANDS: tuple[click.Command, ...] = (selftest,)
+
+
+def _refuse(*, fleet: bool, slurm: bool, mode: str | None, against: Path | None, output: Path | None) -> None:
+    """Raise UsageError for options that do not go together."""
+    if fleet and (mode or against or slurm):
         raise click.UsageError("--fleet only compares existing reports; it cannot be combined with a test")
+    if slurm and (mode or against):
+        raise click.UsageError(
+            "--slurm runs the battery on many machines; it cannot be combined with another test"
+        )
     if against and mode in ("prove", "cost"):
         raise click.UsageError(f"--against compares results, and --{mode} gives none")
-    if output and not (fleet_ or mode == "cost"):
-        raise click.UsageError("-o needs --fleet or --cost")
-    if fleet_:
-        _fleet(targets, output or Path("fleet.html"), json_=json_)
-        return
+    if output and not (fleet or slurm or mode == "cost"):
+        raise click.UsageError("-o needs --fleet, --slurm or --cost")
+
+
+def _test(
+    host: Host,
+    targets: tuple[str, ...],
+    mode: str | None,
+    against: Path | None,
+    *,
+    gpu: Gpu,
+    output: Path | None,
+    json_: bool,
+) -> None:
+    """Test one image here, or compare two reports."""
     if len(targets) > 1 or (not targets and against is None):
         raise click.UsageError("pass one image, or reports with --fleet")
     earlier = read_report(against) if against else None
@@ -96,21 +147,6 @@ def selftest(
         else:
             _show(report, target, json_=json_)
         raise_failures(target, report)
-
-
-COMMANDS: tuple[click.Command, ...] = (selftest,)
-
-
-def read_report(path: Path) -> SelfTestReport:
-    """Read a report from a file. Raises UsageError, which names the file: no image has failed."""
-    try:
-        with open_regular(path) as file:
-            return SelfTestReport.parse_kept(file.read(LARGEST + 1))
-    except OSError as error:
-        why = error.strerror
-    except SelfTestError as error:
-        why = error.message
-    raise click.UsageError(f"{path}: {why}; `reprobuild selftest IMAGE --json` writes a report")
 
 
 def raise_failures(image: str, report: SelfTestReport) -> None:
@@ -191,49 +227,6 @@ def _distance(ulp: int | None) -> str:
 
 def _label(each: Agreement) -> str:
     return each.name if each.device == "cpu" else f"{each.name} ({each.device})"
-
-
-def _fleet(paths: tuple[str, ...], output: Path, *, json_: bool) -> None:
-    if len(paths) < 2:
-        raise click.UsageError("--fleet needs two reports or more")
-    if len(set(paths)) < len(paths):
-        raise click.UsageError("--fleet: a report is listed more than once")
-    stems = [Path(path).stem for path in paths]
-    names = stems if len(set(stems)) == len(stems) else paths
-    found = fleet(
-        [Machine(name=name, report=read_report(Path(path))) for name, path in zip(names, paths, strict=True)]
-    )
-    atomic_write(output, fleet_page(found))
-    if json_:
-        emit(found.to_dict())
-    else:
-        columns(
-            ("CHECK", "DEVICE", *names),
-            [
-                (
-                    row.name,
-                    row.device,
-                    *(cell.bits + ("!" if cell.state == "deviates" else "") or "-" for cell in row.cells),
-                )
-                for row in found.rows
-            ],
-        )
-        click.echo(f"\nsame letter: same bits; with !: other bits than its own kind\npage: {output}")
-    if len(found.programs) > 1:
-        groups = "; ".join(f"{', '.join(names)}: {hash_[:12]}" for hash_, names in found.programs.items())
-        host_note = f"these reports are of different self-test programs, so compared apart ({groups})"
-        click.echo(host_note, err=True)
-    _raise_deviations(found)
-
-
-def _raise_deviations(found: Fleet) -> None:
-    lines = [
-        f"{each.machine}: {each.check} on {each.device} has other bits than on {', '.join(each.others)}"
-        for each in found.deviations
-    ]
-    if lines:
-        machines = ", ".join(dict.fromkeys(each.machine for each in found.deviations))
-        raise SelfTestError(f"within one kind of machine, these deviate: {machines}\n" + "\n".join(lines))
 
 
 def _cost(host: Host, image: str, gpu: Gpu, output: Path | None, *, json_: bool) -> None:

@@ -34,7 +34,12 @@ PACKAGES = {
     "newgidmap": "uidmap",
     "newuidmap": "uidmap",
     "pivot_root": "util-linux",
+    "sbatch": "slurm-client",
+    "scancel": "slurm-client",
+    "scontrol": "slurm-client",
     "setpriv": "util-linux",
+    "sinfo": "slurm-client",
+    "squeue": "slurm-client",
     "umount": "mount",
     "unshare": "util-linux",
 }
