@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,22 +166,31 @@ def podman(folder: Path) -> Iterator[Site]:
 
 @contextmanager
 def _daemon(command: list[str], env: Mapping[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    own = _mounts_below(folder)
     process = _started(command, env, folder / "log")
     try:
         yield process
     finally:
         _stop(process)
-        _unmount_below(folder)
+        _unmount_below(folder, but=own)
         for name in ("data", "exec", "run"):
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def _unmount_below(folder: Path) -> None:
-    """Unmount what an engine that was killed left: pytest could not remove the folder in a later run."""
+def _unmount_below(folder: Path, *, but: Collection[str] = ()) -> None:
+    """Unmount what an engine that was killed left: pytest could not remove the folder in a later run.
+
+    ``but``: mounts of the test's own.
+    """
+    for point in reversed(_mounts_below(folder)):
+        if point not in but:
+            subprocess.run(["umount", "-l", point], check=True)
+
+
+def _mounts_below(folder: Path) -> list[str]:
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     points = [line.split(" ")[4] for line in lines]
-    for point in reversed([each for each in points if Path(each).is_relative_to(folder)]):
-        subprocess.run(["umount", "-l", point], check=True)
+    return [each for each in points if Path(each).is_relative_to(folder)]
 
 
 def _started(command: list[str], env: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
