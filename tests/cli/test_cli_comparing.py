@@ -82,7 +82,7 @@ def test_a_request_means_its_lock(two: tuple[str, str], folder: Path, call: Call
         (["old.toml", "pylock.none.toml"], 4, "pylock.none.toml: no such file"),
         (["old.toml", "nothing"], 3, "envs/nothing.toml: no such file"),
         (["old.toml"], 2, "Missing argument 'NEW'"),
-        (["old.toml", "old.toml", "--json", "--markdown"], 2, "not both"),
+        (["old.toml", "old.toml", "--json", "--markdown"], 2, "excludes"),
     ],
 )
 def test_bad_arguments(
