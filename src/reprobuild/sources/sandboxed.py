@@ -110,6 +110,8 @@ def environment(recipe: Recipe, *, is_standalone: bool) -> Mapping[str, str]:
     """Return the variables of a build, by a standalone Python or another one."""
     found = {**ENVIRONMENT, **(STANDALONE_ENVIRONMENT if is_standalone else {})}
     if recipe.cuda:
+        # Else nvcc names its intermediate files by its process number, and with them symbols of the result.
+        found["NVCC_APPEND_FLAGS"] = "--objdir-as-tempdir"
         found |= {"CUDA_HOME": CUDA_HOME, "PATH": f"{FOLDER}/env/bin:{CUDA_HOME}/bin:{_PATH}"}
     return {**found, **recipe.env}
 
