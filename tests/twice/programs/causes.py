@@ -8,8 +8,8 @@ import hashlib
 import os
 import random
 import shutil
+import subprocess
 import sys
-import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -112,15 +112,15 @@ def set_order():
 
 
 def listing():
-    folder = tempfile.mkdtemp(dir="/dev/shm")  # which lists the newest first
-    names = [str(number) for number in range(24)]
-    random.SystemRandom().shuffle(names)
-    for name in names:
-        open(f"{folder}/{name}", "w").close()
+    folder = "/dev/shm/reprobuild-listing"  # which lists the newest first
+    shutil.rmtree(folder, ignore_errors=True)
+    os.mkdir(folder)
+    # Another program draws the order: what this one draws would be a cause too.
+    subprocess.run(["sh", "-c", "seq 0 23 | shuf | xargs touch"], cwd=folder, check=True)
     order = [int(name) for name in os.listdir(folder)]  # cause
-    shutil.rmtree(folder)
     inputs, labels = data()
     train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
+    shutil.rmtree(folder)
 
 
 class Noisy(Dataset):
@@ -167,9 +167,7 @@ def loader_generator():
     train(network(), DataLoader(TensorDataset(*data()), batch_size=8, shuffle=True, generator=generator))
 
 
-def slow(at):
-    time.sleep(random.SystemRandom().random() / 32)
-    return at
+SLEEP = "sleep 0.0$(shuf -i 10-99 -n 1)"  # drawn by another program, as above
 
 
 def pool_order():
@@ -177,7 +175,7 @@ def pool_order():
     model = network()
     with ThreadPoolExecutor(4) as pool:
         waiting = [
-            pool.submit(lambda at: (time.sleep(random.SystemRandom().random() / 32), at)[1], at)
+            pool.submit(lambda at: (subprocess.run(["sh", "-c", SLEEP], check=True), at)[1], at)
             for at in range(8)
         ]
         order = [done.result() for done in as_completed(waiting)]  # cause
