@@ -34,6 +34,8 @@ SHARES = {
         "test_real_cli_pytorch",
         "test_real_twice",
         "test_real_named_sources",
+        "test_real_torch_extensions",
+        "test_real_layers_from",
     ),
     "docker 26": (
         "test_engines_contract[docker-26.1]",

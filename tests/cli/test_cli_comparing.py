@@ -83,6 +83,10 @@ def test_a_request_means_its_lock(two: tuple[str, str], folder: Path, call: Call
         (["old.toml", "nothing"], 3, "envs/nothing.toml: no such file"),
         (["old.toml"], 2, "Missing argument 'NEW'"),
         (["old.toml", "old.toml", "--json", "--markdown"], 2, "excludes"),
+        (["old.toml", "old.toml", "--", "true"], 2, "for --measure"),
+        (["old.toml", "old.toml", "--no-network"], 2, "for --measure"),
+        (["old.toml", "old.toml", "--gpu", "off"], 2, "for --measure"),
+        (["old.toml", "old.toml", "--pids-limit", "10"], 2, "for --measure"),
     ],
 )
 def test_bad_arguments(

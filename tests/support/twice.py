@@ -3,22 +3,46 @@ container."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from pathlib import Path
 
 from reprobuild import in_image
 from reprobuild.twice.runs import RECORDS, Comparison, HowToRun, RanProgram, RecordedRun, compare_runs
 
+from .warm import WarmPython
+
 PROGRAMS = Path(__file__).parents[1] / "twice" / "programs"
+CLEAN = (
+    *("classifier", "transformer", "ranking", "accumulation", "two_optimizers", "lbfgs", "checkpointing"),
+    *("mixed_precision", "not_numbers", "inference", "children", "binary_output"),
+)
+"""What ``clean.py`` has that repeats."""
+SETTINGS = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "2"}
+"""Variables of every run that Python or torch reads as it starts."""
 
 
-def recorded(python: Path | str, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> RecordedRun:
-    """Return what runs a Python program in an empty folder of its own."""
+@cache
+def server(python: str) -> WarmPython:
+    """Return the one server of a Python."""
+    found = WarmPython(python, {"PATH": os.environ["PATH"], **SETTINGS})
+    atexit.register(found.close)
+    return found
+
+
+def recorded(
+    python: Path | str, argv: Sequence[str], *, env: Mapping[str, str] | None = None, warm: bool = False
+) -> RecordedRun:
+    """Return what runs a Python program in an empty folder of its own.
+
+    ``warm``: in a fork of a process that has torch already (`WarmPython`), where no time limit is set.
+    """
 
     def run(folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:
         site = folder / "site"
@@ -29,14 +53,19 @@ def recorded(python: Path | str, argv: Sequence[str], *, env: Mapping[str, str] 
         (folder / "out").mkdir()
         variables = {
             "PATH": os.environ["PATH"],
+            **SETTINGS,
             "PYTHONPATH": str(site),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONHASHSEED": "0",
-            "OMP_NUM_THREADS": "2",
             "REPROBUILD_TWICE": str(folder / RECORDS),
             **settings,
             **(env or {}),
         }
+        written = [(folder / "out", "/out")]
+        if warm and seconds is None:
+            out, err = folder / "stdout", folder / "stderr"
+            status = server(str(python)).run(argv, folder / "out", variables, out, err)
+            return RanProgram(
+                status=status, stdout=out.read_bytes(), stderr=err.read_bytes(), written=written
+            )
         try:
             done = subprocess.run(
                 [str(python), *argv],
@@ -48,9 +77,7 @@ def recorded(python: Path | str, argv: Sequence[str], *, env: Mapping[str, str] 
             )
         except subprocess.TimeoutExpired:
             return RanProgram(status=None, stdout=b"", stderr=b"", written=[])
-        return RanProgram(
-            status=done.returncode, stdout=done.stdout, stderr=done.stderr, written=[(folder / "out", "/out")]
-        )
+        return RanProgram(status=done.returncode, stdout=done.stdout, stderr=done.stderr, written=written)
 
     return run
 
@@ -62,11 +89,12 @@ def compared(
     *,
     how: HowToRun | None = None,
     env: Mapping[str, str] | None = None,
+    warm: bool = False,
 ) -> Comparison:
     """Run a program as ``reprobuild twice`` does and return what came of it."""
 
     return compare_runs(
-        recorded(python, argv, env=env), how or HowToRun(), scratch_below(folder), lambda _: None
+        recorded(python, argv, env=env, warm=warm), how or HowToRun(), scratch_below(folder), lambda _: None
     )
 
 

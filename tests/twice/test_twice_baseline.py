@@ -13,6 +13,7 @@ from reprobuild.errors import RepeatError
 from reprobuild.twice.baseline import against, read_baseline, write_baseline
 from reprobuild.twice.records import Moment, MomentPart, Stream
 from reprobuild.twice.runs import ProgramRun
+from reprobuild.twice.written import WrittenFile
 
 
 def moment(number: int, loss: float) -> Moment:
@@ -97,3 +98,31 @@ def test_streams_of_another_program_do_not_agree(kept: Path) -> None:
     other = run(1.0, 0.5)
     stream = replace(other.streams[0], argv=("other.py",))
     assert not against(read_baseline(kept), replace(other, streams=[stream])).holds
+
+
+def test_files_agree_by_what_is_compared_of_them(tmp_path: Path) -> None:
+    def wrote(*lines: str) -> WrittenFile:
+        digest = hashlib.sha256(repr(lines).encode()).hexdigest()
+        return WrittenFile(
+            path="/code/log", size=9, digest=digest, lines=("<time> loss 1", *lines[1:]), tensors={}
+        )
+
+    first = replace(run(1.0), files=[wrote("12:01"), wrote("12:02")])
+    write_baseline(tmp_path / "golden.repeat", first)
+    kept = read_baseline(tmp_path / "golden.repeat")
+    assert against(kept, replace(run(1.0), files=[wrote("12:03"), wrote("12:04")])).holds
+    assert against(kept, replace(run(1.0), files=[wrote("12:03")])).output == ("/code/log",)
+    assert against(kept, replace(run(1.0), files=[wrote("12:03", "x"), wrote("12:04")])).output == (
+        "/code/log",
+    )
+
+
+def test_of_several_processes_the_order_of_lines_does_not_count(tmp_path: Path) -> None:
+    def two(*lines: str) -> ProgramRun:
+        one = run(1.0, stdout=lines)
+        return replace(one, streams=[replace(one.streams[0], rank=str(rank)) for rank in (0, 1)])
+
+    write_baseline(tmp_path / "golden.repeat", two("a", "b"))
+    kept = read_baseline(tmp_path / "golden.repeat")
+    assert against(kept, two("b", "a")).holds
+    assert not against(kept, two("b", "b")).holds

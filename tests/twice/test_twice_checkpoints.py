@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from reprobuild.twice.checkpoints import storage_names, tensors
+from reprobuild.twice.checkpoints import pickle_digest, storage_names, tensors
 
 REST = "everything but the tensors"
 
@@ -149,3 +149,70 @@ def test_safetensors_with_their_notes(tmp_path: Path) -> None:
     noted = tensors(written("noted.safetensors", "y", b"aaaabbbb"))
     assert [each for each in one if one[each] != other[each]] == ["b"]
     assert [each for each in one if one[each] != noted[each]] == [REST]
+    assert tensors(written("noon.safetensors", "2031-01-31 12:00", b"aaaabbbb")) == tensors(
+        written("evening.safetensors", "2031-01-31 19:30", b"aaaabbbb")
+    )
+
+
+def test_tensors_that_share_bytes_are_not_read_again_and_again(tmp_path: Path) -> None:
+    entry = {"dtype": "U8", "shape": [4096], "data_offsets": [0, 4096]}
+    text = json.dumps({"a": entry, "b": entry}).encode()
+    path = tmp_path / "shared.safetensors"
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"x" * 4096)
+    assert tensors(path) == {}
+
+
+@pytest.mark.parametrize("protocol", [2, 5])
+def test_times_in_a_pickle_do_not_count_and_everything_else_does(protocol: int) -> None:
+    def digest(**held: Any) -> str:
+        values = {
+            "epoch": 3,
+            "saved_at": 1795391339.8,
+            "train_time": 12.5,
+            "when": "2031-01-31 12:00",
+            **held,
+        }
+        return pickle_digest(pickle.dumps(values, protocol))
+
+    later = digest(saved_at=1795391341.25, train_time=14.25, when="2031-01-31 12:01")
+    assert later == digest()
+    changed = [digest(epoch=4), digest(rate=0.1), digest(rate=0.2), digest(note="a"), digest(note="b")]
+    assert len({digest(), *changed}) == 6
+
+
+@pytest.mark.parametrize("protocol", [2, 5])
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        # A name that was there before is only referred to.
+        (
+            [{"loss": 1.0, "time": 2.0}, {"loss": 1.5, "time": 2.5}],
+            [{"loss": 1.0, "time": 3.0}, {"loss": 1.5, "time": 4.0}],
+            True,
+        ),
+        (
+            [{"loss": 1.0, "time": 2.0}, {"loss": 1.5, "time": 2.5}],
+            [{"loss": 1.0, "time": 2.0}, {"loss": 1.6, "time": 2.5}],
+            False,
+        ),
+        ({"step_time": [1.0, 2.0], "seed": 1}, {"step_time": [3.0, 4.0], "seed": 1}, True),
+        ({"time": [1.0, 2.0], "losses": [1.0]}, {"time": [1.0, 2.0], "losses": [2.0]}, False),
+        ({"time": 1.0, 3: 0.5}, {"time": 1.0, 3: 0.6}, False),
+        ({"time": 1.0, "pair": (0.5, 0.5)}, {"time": 1.0, "pair": (0.5, 0.6)}, False),
+        ({"time": 1, "seed": 1712345678}, {"time": 2, "seed": 1712345678}, True),
+        ({"seed": 1712345678}, {"seed": 1712345679}, False),
+        ({"text": "one\r\ntwo"}, {"text": "other\r\ntwo"}, False),
+    ],
+)
+def test_which_numbers_of_a_pickle_are_times(protocol: int, one: Any, other: Any, equal: bool) -> None:
+    digests = [pickle_digest(pickle.dumps(each, protocol)) for each in (one, other)]
+    assert (digests[0] == digests[1]) is equal
+
+
+@pytest.mark.parametrize(
+    "header", ["[]", "1", '{"__metadata__": 1}', '{"a": []}', '{"a": {}}', "{", '{"a": 1}']
+)
+def test_safetensors_that_make_no_sense_are_compared_by_their_bytes(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "odd.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header.encode())
+    assert tensors(path) == {}

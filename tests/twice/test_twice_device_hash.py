@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import random
@@ -69,3 +70,42 @@ def test_it_is_as_it_is_defined_and_blind_to_nothing(tmp_path: Path) -> None:
     digests = json.loads(done.stdout)
     assert digests == [expected(kind, content) for kind, content in given]
     assert len(set(digests)) == len(given)
+
+
+ELSEWHERE = """
+import json, sys, torch
+sys.path.insert(0, sys.argv[1])
+from twice import device_hash, digests
+
+class Elsewhere(torch.Tensor):
+    @property
+    def device(self):
+        return torch.device("cuda", 1)
+
+here = torch.arange(2_000.0)
+there, other = here.clone().as_subclass(Elsewhere), (here + 1).as_subclass(Elsewhere)
+hashed = device_hash.of_tensors(torch, [here, here + 1])
+device_hash._keys["cuda:1"] = device_hash._keys["cpu"]
+whole, each = digests.of_group(torch, [here, there, None, other])
+torch.cuda.is_initialized = lambda: True
+torch.cuda.get_rng_state_all = lambda: [torch.zeros(16, dtype=torch.uint8), torch.ones(16, dtype=torch.uint8)]
+print(json.dumps([
+    each,
+    [one.hex() for one in hashed],
+    digests.of_tensor(torch, here).hex(), digests.of_tensor(torch, there).hex(),
+    digests.of_generators(torch), sorted(digests.unread),
+]))
+"""
+
+
+def test_tensors_and_generators_of_a_gpu_take_its_way(tmp_path: Path) -> None:
+    """Here they only say that they are elsewhere."""
+    need_torch()
+    command = [torch_python(), "-c", ELSEWHERE, str(Path(in_image.__file__).parent)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    each, hashed, here, there, generators, unread = json.loads(done.stdout)
+    digests = [base64.b64decode(each)[at : at + 8].hex() for at in range(0, 32, 8)]
+    assert digests == [here[:16], hashed[0][:16], "00" * 8, hashed[1][:16]]
+    assert (there, unread) == (hashed[0], [])
+    assert here != there
+    assert generators["cuda:0"] != generators["cuda:1"]

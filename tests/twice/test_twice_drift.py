@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from reprobuild.twice.drift import drift
@@ -38,6 +39,11 @@ def test_what_moved_itself_and_what_got_other_inputs() -> None:
     new = run(operation("mm", "a", "B"), operation("relu", "B", "C"), operation("neg", "x", "y"))
     found = drift(old, new)
     assert [(each.operation, each.by_itself) for each in found.moved] == [("mm", 1), ("relu", 0)]
+    late = drift(
+        run(operation("relu", "b", "c"), operation("mm", "a", "b")),
+        run(operation("relu", "B", "C"), operation("mm", "a", "B")),
+    )
+    assert [each.operation for each in late.moved] == ["mm", "relu"]
     assert (found.compared, found.only, found.cut) == (3, (0, 0), False)
 
 
@@ -47,7 +53,28 @@ def test_what_does_not_repeat_in_one_image_has_not_moved() -> None:
     assert (found.moved, found.restless) == ((), 1)
 
 
+def test_memory_as_it_is_has_not_moved_and_other_numbers_are_other_inputs() -> None:
+    empty = [replace(operation("empty", "a", each), empty=True) for each in "bc"]
+    assert drift(run(empty[0]), run(empty[1])).moved == ()
+    [moved] = drift(
+        run(operation("mul", "a", "b")), run(replace(operation("mul", "a", "c"), plain="x"))
+    ).moved
+    assert (moved.times, moved.by_itself) == (1, 0)
+
+
+def test_more_operations_than_are_traced_are_told() -> None:
+    old, new = run(operation("mm", "a", "b")), run(operation("mm", "a", "b"))
+    new[0].cut = True
+    assert drift(old, new).cut
+
+
 def test_operations_that_one_alone_did_are_counted() -> None:
     old = run(operation("mm", "a", "b"), operation("mm", "a", "b"))
     new = run(operation("mm", "a", "b"), operation("addmm", "a", "b"))
     assert drift(old, new).only == (1, 1)
+
+
+def test_other_threads_and_versions_are_told() -> None:
+    old, new = run(operation("mm", "a", "b")), run(operation("mm", "a", "b"))
+    old[0].torch, new[0].torch = {"threads": "1", "torch": "2.13.0"}, {"threads": "2", "torch": "2.13.0"}
+    assert drift(old, new).kinds == ("threads 1, now 2",)

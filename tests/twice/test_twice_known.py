@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprobuild.twice.known import COLLECTIVE, UNKNOWN, of_operation
+from reprobuild.twice.known import ARRIVAL, COLLECTIVE, UNKNOWN, of_operation
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,11 @@ from reprobuild.twice.known import COLLECTIVE, UNKNOWN, of_operation
         ("cumsum.default", "another operation"),
         ("put_.default", "another operation"),
         ("nll_loss2d_forward.default", "another operation"),
+        ("convolution_backward.default", "cudnn.benchmark = False"),
+        ("cudnn_convolution.default", "cudnn.benchmark = False"),
         ("allreduce_.default", COLLECTIVE.remedy),
+        ("_reduce_scatter_base_.default", COLLECTIVE.remedy),
+        ("recv_any_source_.default", ARRIVAL.remedy),
         ("mm.default", UNKNOWN.remedy),
     ],
 )

@@ -15,6 +15,8 @@ from reprobuild.twice.masks import masked, masked_table
         ("saved /tmp/tmpab12cd34/last.pt", "saved /tmp/other/last.pt"),
         ("  1%\r 50%\rdone", "  3%\rdone"),
         ("pid 17", "pid 18"),
+        ("2026-11-22 15:03:07,123 17 INFO x", "2026-11-23 01:00:00,000 1800 INFO x"),
+        ("[2026-11-22 15:03:07][17][WARNING] x", "[2026-11-23 01:00:00][18][WARNING] x"),
         ("runs/20261122-193847/last.pt", "runs/20261123-000000/last.pt"),
         ("runs/Nov22_19-38-47_host/x", "runs/Nov23_00-00-00_host/x"),
         ("outputs/2026-11-22/19-38-47/x", "outputs/2026-11-23/00-00-00/x"),
@@ -22,6 +24,7 @@ from reprobuild.twice.masks import masked, masked_table
         ("{'train_runtime': 1.2345, 'epoch': 1.0}", "{'train_runtime': 2.5, 'epoch': 1.0}"),
         ('"train_samples_per_second": 12.5,', '"train_samples_per_second": 1e+02,'),
         ("elapsed=3.25", "elapsed=3.5"),
+        ("cache-tmpab12cd34/x", "cache-tmp_z99yy88/x"),
     ],
 )
 def test_times_and_paths_do_not_count(one: str, other: str) -> None:
@@ -33,11 +36,13 @@ def test_times_and_paths_do_not_count(one: str, other: str) -> None:
     [
         ("loss 0.51234", "loss 0.51235"),
         ("step 12", "step 13"),
+        ("2026-11-22 15:03:07 12 steps", "2026-11-22 15:03:07 13 steps"),
         ("accuracy 91.5 %", "accuracy 91.6 %"),
         ("12 samples", "13 samples"),
         ("timesteps=12", "timesteps=13"),
         ("{'epoch': 1.0}", "{'epoch': 2.0}"),
         ("seed 20240131", "seed 20240132"),
+        ("train_time=1.5", "eval_time=1.5"),
     ],
 )
 def test_results_do(one: str, other: str) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from reprobuild.twice.report import notes, to_dict, verdict, verdict_line
+import pytest
+
+from reprobuild.twice.report import cost, notes, rows, to_dict, verdict, verdict_line
 from reprobuild.twice.runs import HowToRun
 from support.twice import PROGRAMS, compared
 
@@ -30,3 +32,34 @@ def test_a_program_that_hangs_is_stopped(tmp_path: Path) -> None:
     found = compared(sys.executable, [PROGRAM, "hang"], tmp_path, how=HowToRun(seconds=1.0))
     assert verdict(found) == "unfinished"
     assert verdict_line(found).startswith("did not end within the time limit in each run")
+
+
+@pytest.mark.parametrize(
+    ("how", "what"),
+    [
+        ("status", "exit status: run 1 ended with status 0, run 2 ended with status 3"),
+        ("stderr", "line 1 of standard error: run 1 wrote '', run 2 'otherwise'"),
+        ("stdout", "line 1 of standard output: run 1 wrote '', run 2 'otherwise'"),
+    ],
+)
+def test_each_end_is_compared(how: str, what: str, tmp_path: Path) -> None:
+    argv = [PROGRAM, "counts", str(tmp_path / "runs"), how, "2"]
+    found = compared(sys.executable, argv, tmp_path, how=HowToRun(trace=False))
+    assert verdict_line(found).startswith(f"parts at its end: {what}")
+
+
+def test_the_one_run_of_four_that_parts_is_the_one_that_is_told(tmp_path: Path) -> None:
+    argv = [PROGRAM, "counts", str(tmp_path / "runs"), "stdout", "3"]
+    found = compared(sys.executable, argv, tmp_path, how=HowToRun(times=4))
+    assert (verdict(found), found.other, found.cause) == ("parts", 3, None)
+    assert ("cause", "seen once, not caught again") in [(name, text[:27]) for name, text in rows(found)]
+
+
+def test_the_run_without_the_recorder_has_to_end_as_the_others_did(tmp_path: Path) -> None:
+    argv = [PROGRAM, "counts", str(tmp_path / "runs"), "stdout", "3"]
+    found = compared(sys.executable, argv, tmp_path, how=HowToRun(cost=True, trace=False))
+    told = "run 1 wrote '', the run without the recorder 'otherwise'"
+    assert verdict_line(found).startswith(f"parts at its end: line 1 of standard output: {told}")
+    same = compared(sys.executable, [PROGRAM, "same"], tmp_path, how=HowToRun(cost=True))
+    assert verdict(same) == "repeats"
+    assert cost(same) == "not measured: a process has to take 2 steps both with the recorder and without"

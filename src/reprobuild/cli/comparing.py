@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import click
+from click.core import ParameterSource
 
 from ..host.home import atomic_write, size_text
 from ..host.host import Host
@@ -67,7 +68,8 @@ def diff_(
         locks = [lock_for(found, one_platform(()), name) for found, name in ((before, old), (after, new))]
         show_drift(host, locks, command, options, json_=json_)
         return
-    if command or any(options[name] for name in ("env", "volume", "workdir", "user", "memory")):
+    source = click.get_current_context().get_parameter_source
+    if command or any(source(name) == ParameterSource.COMMANDLINE for name in options):
         raise click.UsageError("a command and its options are for --measure")
     changes = diff_all(before, after)
     if json_:

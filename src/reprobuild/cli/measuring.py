@@ -49,6 +49,8 @@ def show_drift(
         emit({"line": _line(found), **asdict(found)})
         return
     click.echo(_line(found))
+    for kind in found.kinds:
+        click.echo(f"also differs: {kind}")
     if found.moved:
         columns(("OPERATION", "WHERE", "TIMES", "ULP", ""), [_row(each) for each in found.moved[:MOST_ROWS]])
     if len(found.moved) > MOST_ROWS:

@@ -60,7 +60,11 @@ def show_agreed(found: Agreed, path: str, *, json_: bool) -> None:
         if lines:
             table("", lines)
     if not found.holds:
-        raise RepeatError(line if not found.kinds else f"{line}; and it took other steps")
+        raise RepeatError(
+            line if not found.kinds else f"{line}; and it took other steps",
+            hint="the same command without --against says whether the program itself repeats, and if not, on"
+            " which line; if the change is meant, keep the new digests with --record",
+        )
 
 
 def show_resumed(found: Resumed, stopped: ProgramRun, *, json_: bool) -> None:

@@ -50,6 +50,7 @@ def _every(_: click.Context, __: click.Parameter, value: str) -> str:
     help="Compare each module's output, each step, or gradients and parameters at every N-th step.",
 )
 @click.option("--no-trace", is_flag=True, help="Do not look for the first operation if the runs part.")
+@click.option("--cost", is_flag=True, help="Run once more without the recorder, and say what that costs.")
 @click.option(
     "--time-limit", type=click.FloatRange(min=1), metavar="SECONDS", help="Stop a run after that long."
 )
@@ -96,6 +97,7 @@ def twice(
     together: bool,
     every: str,
     no_trace: bool,
+    cost: bool,
     time_limit: float | None,
     output: Path | None,
     record: Path | None,
@@ -125,7 +127,14 @@ def twice(
         raise click.UsageError(
             "-o is the page of two runs; it excludes --against, --resume and --interrupt-at"
         )
-    how = HowToRun(times=times, together=together, every=every, seconds=time_limit, trace=not no_trace)
+    if cost and (together or against or resume or interrupt_at):
+        raise click.UsageError(
+            "--cost is of runs one after the other; it excludes --together, --against, --resume and"
+            " --interrupt-at"
+        )
+    how = HowToRun(
+        times=times, together=together, every=every, seconds=time_limit, trace=not no_trace, cost=cost
+    )
     kept, chosen = find_image(image, host), settings(host.console, **options)
 
     def recorded(argv: tuple[str, ...]) -> RecordedRun:

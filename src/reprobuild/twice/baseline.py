@@ -11,7 +11,16 @@ from typing import Any
 
 from ..errors import RepeatError
 from ..host.home import atomic_write, open_regular
-from .compare import Parting, TimelineRow, first_parting, pairs, timeline
+from .compare import (
+    Parting,
+    TimelineRow,
+    first_parting,
+    kinds_apart,
+    lines_apart,
+    machine_of,
+    pairs,
+    timeline,
+)
 from .records import Moment, MomentPart, Stream
 from .runs import ProgramRun
 
@@ -52,17 +61,11 @@ class Agreed:
         return same_steps if self.kinds else self.parting is None and not self.output
 
 
-def machine_of(run: ProgramRun) -> dict[str, str]:
-    """Return the kind of machine that a run says it was on."""
-    found = next((stream.torch for stream in run.streams if stream.torch), {})
-    return {key: found[key] for key in ("torch", "python", "cpu", "threads", "deterministic") if key in found}
-
-
 def write_baseline(path: Path, run: ProgramRun) -> None:
     """Write a run's digests. The same run gives the same bytes."""
     table = {
         "format": FORMAT,
-        "machine": machine_of(run),
+        "machine": machine_of(run.streams),
         "streams": [
             {
                 "rank": stream.rank,
@@ -75,10 +78,18 @@ def write_baseline(path: Path, run: ProgramRun) -> None:
             if stream.moments
         ],
         "stdout": list(run.stdout),
-        "files": {file.path: file.digest for file in run.files},
+        "files": _meanings(run),
     }
     text = json.dumps(table, sort_keys=True, separators=(",", ":"))
     atomic_write(path, zlib.compress(text.encode(), 9))
+
+
+def _meanings(run: ProgramRun) -> dict[str, str]:
+    """Return what the files mean by their paths; of several with one masked path, all."""
+    found: dict[str, str] = {}
+    for file in run.files:
+        found[file.path] = " ".join(filter(None, (found.get(file.path), file.meaning)))
+    return found
 
 
 def _moment_json(moment: Moment) -> list[Any]:
@@ -144,20 +155,18 @@ def _str(value: Any) -> str:
 def against(baseline: Baseline, run: ProgramRun) -> Agreed:
     """Compare a run with a baseline."""
     streams = [_shortened(stream) for stream in run.streams if stream.moments]
-    machine = machine_of(run)
-    kinds = tuple(
-        f"{name} {baseline.machine.get(name, 'unknown')}, here {machine.get(name, 'unknown')}"
-        for name in sorted(baseline.machine.keys() | machine.keys())
-        if baseline.machine.get(name) != machine.get(name)
-    )
+    machine = machine_of(run.streams)
+    kinds = kinds_apart(baseline.machine, machine, "here")
     rows = [
         row
         for one, other in pairs(baseline.streams, streams)
         if one is not None and other is not None
         for row in timeline(one, other)
     ]
-    output = [] if list(baseline.stdout) == list(run.stdout) else ["standard output"]
-    files = {file.path: file.digest for file in run.files}
+    many = max(len(baseline.streams), len(streams)) > 1
+    apart = lines_apart(baseline.stdout, run.stdout, "standard output", many=many)
+    output = [] if apart is None else ["standard output"]
+    files = _meanings(run)
     names = sorted(baseline.files.keys() | files.keys())
     output += [name for name in names if baseline.files.get(name) != files.get(name)]
     return Agreed(

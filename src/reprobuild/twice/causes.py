@@ -6,10 +6,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
@@ -17,37 +15,32 @@ from ..host.home import open_regular
 from . import known
 from .compare import DATA, Parting, pairs
 from .distance import largest_ulp
+from .internal import internal_outputs, without_internal
 from .known import Remedy
-from .masks import masked
-from .records import Operation, ProgramLine, Source, Stream
+from .outside import (
+    Candidate,
+    differing,
+    hints_near,
+    names_listed,
+    nearest,
+    seeded_by,
+    taken_before,
+    taken_inside,
+)
+from .records import Operation, ProgramLine, Stream
 
-Kind = Literal["operation", "uninitialised", "random", "outside", "flow", "source"]
+Kind = Literal["operation", "uninitialised", "random", "race", "outside", "flow", "source"]
 _SHAPE = re.compile(r"([a-z0-9]+)\[([0-9, ]*)\] \S+")
 _WIDTHS = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 MOST_VALUES = 8 << 20
 MOST_CANDIDATES = 8
 MOST_HINTS = 3
-SHORTLY = 8
-"""Values from outside between one that makes a seed and the seeding: seeds of other generators, and so on."""
 ATTACHES = ("set_.",)
 """Operations that give a tensor memory which something else has filled."""
+LEAVES = ("_local_scalar_dense.",)
+"""Operations that give a number to Python, as ``item`` does."""
 ALLOCATES = ("empty", "new_empty", "resize_")
 """Operations that give memory as it is. What else gives outputs that are not known yet is a collective."""
-_ORDER = ("seed", "draw", "entropy", "process", "listing", "address", "file", "clock")
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A value from outside that was another one in each run."""
-
-    kind: str
-    name: str
-    place: ProgramLine
-    values: tuple[str, str]
-    at: int
-    """How many values its process had taken before."""
-    stream: int
-    """Which process; -1: it was read from the program's text."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,23 +79,32 @@ class _Finding:
 
 def find_cause(one: Sequence[Stream], other: Sequence[Stream], parting: Parting | None) -> Cause | None:
     """Return the first cause that the traces of two runs show, or None where they show none."""
-    streams = [(a, b) for a, b in pairs(one, other) if a is not None and b is not None]
-    candidates = _candidates(streams)
+    streams = [_compared(a, b) for a, b in pairs(one, other) if a is not None and b is not None]
+    candidates = differing(streams)
     of_data = parting is not None and parting.part in DATA
-    found: list[tuple[tuple[int, bool, int], Stream, _Finding]] = []
+    found: list[tuple[tuple[int, bool, bool, bool, int], Stream, _Finding]] = []
     for a, b in streams:
         if a.worker and not of_data:
             continue  # what it gave was equal
         root = _first(a, b)
         if root is not None:
             # The workers of a loader give what the main process computes with, and ranks what others receive.
-            found.append(((0 if a.worker else 1, root.received, root.at), a, root))
+            # A value from outside may be another process's; where it parted first it is not that one's echo.
+            elsewhere = parting is not None and a.label != parting.stream
+            came = root.kind == "outside"
+            found.append(((0 if a.worker else 1, root.received, came, elsewhere, root.at), a, root))
     if not found:
         return _by_source(candidates, parting.stream if parting is not None else "") if candidates else None
     _, stream, finding = min(found, key=lambda each: each[0])
     cause = _cause(stream, candidates, finding)
     general = cause.remedy in (known.OUTSIDE, known.RANDOM)
     return replace(cause, remedy=known.ORDER) if general and parting and parting.reordered else cause
+
+
+def _compared(a: Stream, b: Stream) -> tuple[Stream, Stream]:
+    internal = internal_outputs((a.operations, b.operations))
+    one, other = (replace(s, operations=without_internal(s.operations, internal)) for s in (a, b))
+    return one, other
 
 
 def _first(a: Stream, b: Stream) -> _Finding | None:
@@ -139,7 +141,8 @@ def _first(a: Stream, b: Stream) -> _Finding | None:
         inherited = frozenset[int]().union(
             *(made_by.get(x[1], ()) for x, y in pairs_of_inputs if x[0] != y[0])
         )
-        used |= inherited
+        if not operation.name.startswith(LEAVES):
+            used |= inherited
         if not inherited:
             ulp = ulp_apart(operation, other, (a, b)) if found.kind == "operation" else None
             roots[number] = replace(found, ulp=ulp)
@@ -193,15 +196,33 @@ def _differs(
 
 def _of_inputs(
     number: int, operation: Operation, unequal: Sequence[tuple[str, int]], stream: Stream
-) -> _Finding:
+) -> _Finding | None:
     if any(made == -2 for _, made in unequal):
         return _drawn(number, operation, stream)
     made = unequal[0][1]
     maker = stream.operations[made] if 0 <= made < len(stream.operations) else None
     if maker is not None and maker.empty:
+        if operation.empty:
+            return None  # a view, which reads nothing
+        while (viewed := _viewed(maker, stream)) >= 0:
+            made, maker = viewed, stream.operations[viewed]
         return _unwritten(made, maker, operation)
+    if maker is not None and maker.thread != operation.thread:
+        if operation.thread:
+            told = f"it read what {maker.name} at {maker.place} writes in another thread meanwhile"
+            return _Finding("race", known.THREADS, told, number)
+        told = f"{operation.name} at {operation.place} read what it writes in another thread meanwhile"
+        return _Finding("race", known.THREADS, told, made)
     told = "an input differs that no recorded operation had made different"
     return _Finding("outside", known.THREADS if operation.thread else known.OUTSIDE, told, number)
+
+
+def _viewed(maker: Operation, stream: Stream) -> int:
+    """Return the operation that gave the memory of which ``maker`` gives a view; -1: it gives its own."""
+    if maker.name.startswith(ALLOCATES) or len(maker.inputs) != 1:
+        return -1
+    made = maker.inputs[0][1]
+    return made if 0 <= made < len(stream.operations) and stream.operations[made].empty else -1
 
 
 def _drawn(number: int, operation: Operation, stream: Stream) -> _Finding:
@@ -227,17 +248,34 @@ def _unwritten(made: int, maker: Operation, reader: Operation) -> _Finding:
 
 def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -> Cause:
     operation = stream.operations[finding.at]
-    computed = finding.kind in ("operation", "uninitialised")
-    near = [] if computed else _nearest(_before(candidates, stream, operation), operation.place, finding.kind)
-    hints = [] if computed else _hints(stream, operation.place, drawn=finding.kind == "random")
+    computed = finding.kind in ("operation", "uninitialised", "race")
+    hints = [] if computed else hints_near(stream, operation.place)
+    order = False
+    taken = taken_before(candidates, stream, operation)
+    if computed:  # what is not torch's own may have taken something while it ran
+        custom = finding.kind == "operation" and "::" in operation.name
+        taken = taken_inside(candidates, stream, finding.at) if custom else []
+    near = nearest(taken, operation.place, finding.kind)
+    drawn = names_listed(near, taken)
+    near = [*drawn, *(each for each in near if each not in drawn)]
     if finding.kind == "random":  # its state comes from the seed, and from no clock
         # A generator of the program's own is seeded unseen; the line says so.
         own = [each for each in near if each.kind != "seed" and "seed" in each.place.text.lower()]
-        near = [each for each in near if each.kind == "seed"] or own
-        near = [*(origin for each in near[:1] for origin in _seeded_by(each, candidates)), *near]
-    near += hints[:MOST_HINTS]
+        given = [each for each in near if "generator" in operation.name]  # a library may have seeded it
+        near = [each for each in near if each.kind == "seed"] or own or given
+        near = [*(origin for each in near[:1] for origin in seeded_by(each, candidates)), *near]
+        order = bool(near) and near[0].reordered
+        if order:  # the seeds are what they should be: what matters is who comes first
+            seeds = f"{near[0].name} was called with the same values in another order"
+            finding = replace(finding, remedy=known.FLOW, told=f"{finding.told}: {seeds}")
+            near = [*hints[:MOST_HINTS], *near]
+        else:
+            hints = [hint for hint in hints if hint.name == known.UNSEEDED_HINT]
+    told = {(each.place.file, each.place.line) for each in near}
+    near += [hint for hint in hints if (hint.place.file, hint.place.line) not in told][:MOST_HINTS]
     remedy = finding.remedy
-    if near and (near[0].place == operation.place or len(near) == 1 or finding.kind == "random"):
+    direct = near and (near[0].place == operation.place or len(near) == 1 or finding.kind == "random")
+    if near and (direct or computed) and not order:
         remedy = known.SOURCES.get(near[0].kind, remedy)
     return Cause(
         kind=finding.kind,
@@ -256,41 +294,9 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
     )
 
 
-def _before(candidates: Sequence[Candidate], stream: Stream, operation: Operation) -> list[Candidate]:
-    """Return the candidates that may have been there for an operation: what came after it is none."""
-    here = id(stream)
-    return [each for each in candidates if each.stream != here or each.at < operation.sources]
-
-
-def _seeded_by(seed: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the value that a generator was seeded with, where it came from outside shortly before."""
-    earlier = [
-        each for each in candidates if each.stream == seed.stream and each.at < seed.at and not _is_seed(each)
-    ]
-    latest = max(earlier, key=lambda each: each.at, default=None)
-    if latest is None or latest.kind not in ("clock", "process", "entropy", "draw", "address"):
-        return []
-    same = all(value in shown for value, shown in zip(latest.values, seed.values, strict=True))
-    return [latest] if same or seed.at - latest.at <= SHORTLY else []
-
-
-def _is_seed(candidate: Candidate) -> bool:
-    return candidate.kind == "seed" or candidate.name.endswith((".seed", ".manual_seed", ".default_rng"))
-
-
-def _hints(stream: Stream, place: ProgramLine, *, drawn: bool) -> list[Candidate]:
-    found = [
-        Candidate("hint", what, at, ("", ""), 0, -1)
-        for what, at in stream.hints
-        if not drawn or what == known.UNSEEDED_HINT
-    ]
-    found.sort(key=lambda hint: (hint.place.file != place.file, abs(hint.place.line - place.line)))
-    return found
-
-
 def _by_source(candidates: Sequence[Candidate], stream: str) -> Cause:
     """Return a cause without an operation: what came from outside is all that differed."""
-    best = _nearest(candidates, None, "source")
+    best = nearest(candidates, None, "source")
     return Cause(
         kind="source",
         operation="",
@@ -306,71 +312,6 @@ def _by_source(candidates: Sequence[Candidate], stream: str) -> Cause:
         candidates=tuple(best[:MOST_CANDIDATES]),
         told="no operation of torch differed" + ("" if len(best) == 1 else "; one of these may be the cause"),
     )
-
-
-def _nearest(candidates: Sequence[Candidate], place: ProgramLine | None, kind: str) -> list[Candidate]:
-    def rank(candidate: Candidate) -> tuple[int, int, int]:
-        there, here = candidate.place, place
-        if kind == "random" and candidate.kind == "seed":
-            near = 0
-        elif here is None or there.file != here.file:
-            near = 3
-        elif there.line == here.line:
-            near = 1
-        else:
-            near = 2 if there.function == here.function else 3
-        return near, _ORDER.index(candidate.kind) if candidate.kind in _ORDER else len(_ORDER), -candidate.at
-
-    ranked = sorted(candidates, key=rank)
-    # Where a generator was seeded with another value, all its draws differ.
-    for seed in [each for each in ranked if _is_seed(each)]:
-        module = seed.name.rpartition(".")[0]
-        if ranked[0].kind in ("draw", "seed") and ranked[0].name.rpartition(".")[0] == module:
-            origin = _seeded_by(seed, candidates)
-            ranked = [*origin, seed, *(each for each in ranked if each is not seed and each not in origin)]
-    return ranked
-
-
-def _candidates(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:
-    found: dict[tuple[str, ProgramLine], Candidate] = {}
-    for a, b in streams:
-        for candidate in _out_of_turn(a, b):
-            found.setdefault((candidate.name, candidate.place), candidate)
-        sides: list[Mapping[tuple[str, ProgramLine], list[tuple[int, Source]]]] = []
-        for stream in (a, b):
-            calls: dict[tuple[str, ProgramLine], list[tuple[int, Source]]] = defaultdict(list)
-            for at, source in enumerate(stream.sources):
-                calls[source.name, source.place].append((at, source))
-            sides.append(calls)
-        for key, first in sides[0].items():
-            for (at, x), (_, y) in zip(first, sides[1].get(key, []), strict=False):
-                # The name of a folder may have a time in it.
-                if x.value != y.value and (x.kind != "file" or masked(x.shown) != masked(y.shown)):
-                    found.setdefault(key, Candidate(x.kind, x.name, x.place, (x.shown, y.shown), at, id(a)))
-                    break
-    return list(found.values())
-
-
-def _out_of_turn(a: Stream, b: Stream) -> list[Candidate]:
-    """Return the first draw from each random generator of Python's or NumPy's that only one run made."""
-    found = []
-    for module in ("random", "numpy.random"):
-        draws = [
-            [
-                (at, s)
-                for at, s in enumerate(stream.sources)
-                if s.kind == "draw" and s.name.rpartition(".")[0] == module
-            ]
-            for stream in (a, b)
-        ]
-        for x, y in zip_longest(*draws):
-            if x is None or y is None or (x[1].name, x[1].place) != (y[1].name, y[1].place):
-                at, extra = x or y
-                there = tuple(f"a draw at {each[1].place}" if each else "no draw" for each in (x, y))
-                values = (there[0], there[1])
-                found.append(Candidate("draw", extra.name, extra.place, values, at, id(a)))
-                break
-    return found
 
 
 def ulp_apart(a: Operation, b: Operation, streams: tuple[Stream, Stream]) -> int | None:

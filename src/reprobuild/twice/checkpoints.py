@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import pickletools
 import struct
 import zipfile
@@ -17,6 +18,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+
+from .masks import is_timed, masked
+from .sparse import sparse_digest
 
 KINDS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".npy", ".npz")
 MOST_HEADER = 64 << 20
@@ -35,7 +39,8 @@ def tensors(path: Path) -> Mapping[str, str]:
             if path.suffix == ".safetensors":
                 return _safetensors(file)
             if path.suffix == ".npy":
-                return {"array": _digest(file, MOST_INFLATED)}
+                size = os.fstat(file.fileno()).st_size
+                return {"array": sparse_digest(file.fileno(), 0, size)[:32]}
             with zipfile.ZipFile(file) as archive:
                 return _zip(archive, pickled=path.suffix != ".npz")
     except (
@@ -44,6 +49,7 @@ def tensors(path: Path) -> Mapping[str, str]:
             ValueError,
             KeyError,
             TypeError,
+            AttributeError,
             EOFError,
             struct.error,
             RecursionError,
@@ -60,16 +66,17 @@ def _safetensors(file: IO[bytes]) -> dict[str, str]:
         raise ValueError("too long")
     text = file.read(length)
     header = json.loads(text)
-    found = {_REST: hashlib.sha256(text).hexdigest()[:32]}
+    left = os.fstat(file.fileno()).st_size
+    notes = header.pop("__metadata__", {})
+    told = {key: masked(f"{key}={value}") for key, value in notes.items()}
+    found = {_REST: hashlib.sha256(json.dumps([told, header]).encode()).hexdigest()[:32]}
     for name, entry in sorted(header.items()):
-        if name == "__metadata__":
-            continue
         start, end = entry["data_offsets"]
-        if not 0 <= start <= end:
+        left -= end - start
+        if not 0 <= start <= end or left < 0:  # no two may share bytes, which could be read again and again
             raise ValueError("no offsets")
-        file.seek(8 + length + start)
         kind = f"{entry['dtype']}{entry['shape']}".encode()
-        _add(found, name, _digest(file, end - start, kind))
+        _add(found, name, sparse_digest(file.fileno(), 8 + length + start, end - start, kind)[:32])
     return found
 
 
@@ -77,19 +84,21 @@ def _zip(archive: zipfile.ZipFile, *, pickled: bool) -> dict[str, str]:
     members = archive.infolist()
     if sum(member.file_size for member in members) > MOST_INFLATED:
         raise ValueError("too large")
-    names: dict[str, str] = {}
+    names, pickle = dict[str, str](), b""
     if pickled:
         index = next(member for member in members if member.filename.rpartition("/")[2] == "data.pkl")
         if index.file_size > MOST_HEADER:
             raise ValueError("too large")
-        names = storage_names(archive.read(index))
+        pickle = archive.read(index)
+        names = storage_names(pickle)
     found: dict[str, str] = {}
     for member in members:
         folder, _, last = member.filename.rpartition("/")
         if not pickled:
             name = member.filename.removesuffix(".npy")
         elif last == "data.pkl":
-            name = _REST
+            _add(found, _REST, pickle_digest(pickle))
+            continue
         elif folder.endswith("/data"):
             name = names.get(last) or f"storage {last}"
         else:
@@ -132,6 +141,57 @@ def storage_names(pickle: bytes) -> dict[str, str]:
     return names
 
 
+def pickle_digest(pickle: bytes) -> str:
+    """Return a digest of what a pickle holds but for the tensors, without times, as of a text.
+
+    A number, and each of a list, has the text right before it as its name: ``'saved_at': 1795391339.8``. A
+    whole number is a time by its name alone: a seed may be as large. Raises `ValueError`.
+    """
+    found, names = hashlib.sha256(), _Names()
+    for number, (opcode, argument, _) in enumerate(pickletools.genops(pickle)):
+        if number > _MOST_OPCODES:
+            raise ValueError("too long")
+        if opcode.name == "FRAME":  # how long the texts are
+            continue
+        shown, name = f"{argument!r}", names.before(opcode.name, argument)
+        if isinstance(argument, str):
+            shown = repr([masked(line) for line in argument.splitlines()])
+        elif isinstance(argument, float):
+            shown = masked(f"{name}={argument!r}")
+        elif opcode.name in _NUMBERS and is_timed(name):
+            shown = "<time>"
+        found.update(f"{opcode.name} {shown}\n".encode("utf-8", "surrogatepass"))
+    return found.hexdigest()[:32]
+
+
+_NUMBERS = ("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT")
+_PUTS = ("MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT")
+_GETS = ("GET", "BINGET", "LONG_BINGET")
+
+
+class _Names:
+    """Of the numbers of a pickle, as its opcodes come."""
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._listed = False
+        self._memo: dict[int, str] = {}
+
+    def before(self, opcode: str, argument: Any) -> str:
+        """Take an opcode, and return the text that names it."""
+        name = self._last
+        if opcode in _PUTS:
+            self._memo[len(self._memo) if argument is None else int(argument)] = "" if self._listed else name
+        elif isinstance(argument, str) or opcode in _GETS:
+            text = argument if isinstance(argument, str) else self._memo.get(int(str(argument)), "")
+            self._last, self._listed = text[-_LONGEST:], False
+        elif opcode == "EMPTY_LIST":
+            self._listed = True
+        elif opcode != "MARK" and not (self._listed and opcode in _NUMBERS):
+            self._last, self._listed = "", False
+        return name
+
+
 def _outline(pickle: bytes) -> Any:
     """Return what a pickle holds, as dictionaries, lists, texts, numbers and storages; None for all else.
 
@@ -145,10 +205,10 @@ def _outline(pickle: bytes) -> Any:
         name = opcode.name
         if name == "STOP":
             break
-        if name in ("MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT"):
+        if name in _PUTS:
             memo[len(memo) if argument is None else int(argument)] = stack[-1]
             continue
-        if name in ("GET", "BINGET", "LONG_BINGET"):
+        if name in _GETS:
             stack.append(memo[int(str(argument))])
             continue
         if name == "DUP":
@@ -223,8 +283,8 @@ _MARK = object()
 _MOST_OPCODES = 20_000_000
 
 
-def _digest(file: IO[bytes], size: int, start: bytes = b"") -> str:
-    found = hashlib.sha256(start)
+def _digest(file: IO[bytes], size: int) -> str:
+    found = hashlib.sha256()
     while size > 0 and (chunk := file.read(min(_CHUNK, size))):
         found.update(chunk)
         size -= len(chunk)

@@ -64,6 +64,21 @@ class EndDifference:
     told: str
 
 
+def machine_of(streams: Sequence[Stream]) -> dict[str, str]:
+    """Return the kind of machine that a run says it was on."""
+    found = next((stream.torch for stream in streams if stream.torch), {})
+    return {key: found[key] for key in ("torch", "python", "cpu", "threads", "deterministic") if key in found}
+
+
+def kinds_apart(one: Mapping[str, str], other: Mapping[str, str], word: str) -> tuple[str, ...]:
+    """Return what differs between two kinds: ``threads 1, here 2``, with ``word`` before the other."""
+    return tuple(
+        f"{name} {one.get(name, 'unknown')}, {word} {other.get(name, 'unknown')}"
+        for name in sorted(one.keys() | other.keys())
+        if one.get(name) != other.get(name)
+    )
+
+
 def pairs(one: Sequence[Stream], other: Sequence[Stream]) -> list[tuple[Stream | None, Stream | None]]:
     """Return the processes of two runs side by side: by rank, worker, name and program, then by order."""
     rows: dict[tuple[tuple[str, ...], int], list[Stream | None]] = {}
@@ -154,7 +169,7 @@ def _in_moment(a: Moment, b: Moment, number: int, stream: str) -> Parting | None
     if len(first) != len(second):
         return Parting(
             kind="flow", stream=stream, moment=number, label=a.label, part="", equal=tuple(equal),
-            told=f"run 1 did {len(first)} things there, run 2 {len(second)}",
+            told=f"things done there: {len(first)} in run 1, {len(second)} in run 2",
         )  # fmt: skip
     return None
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .causes import ulp_apart
-from .compare import pairs
+from .compare import kinds_apart, machine_of, pairs
 from .records import Operation, ProgramLine, Stream
 
 Place = tuple[str, ProgramLine, str, bool]
@@ -39,7 +39,8 @@ class Drift:
     """What became of a program's operations."""
 
     moved: tuple[Moved, ...]
-    """In the order of the program; one entry a line, operation and module."""
+    """One entry a line, operation and module: those that moved by themselves first, each in the program's
+    order."""
     compared: int
     """Operations that both did."""
     only: tuple[int, int]
@@ -48,6 +49,8 @@ class Drift:
     """Operations at a line that are left out, since they do not repeat in the old image itself."""
     cut: bool
     """Whether a run did more than is traced."""
+    kinds: tuple[str, ...]
+    """What else is not the same in the two images, as the number of threads."""
 
 
 def drift(old: Sequence[Stream], new: Sequence[Stream], *, without: Sequence[Moved] = ()) -> Drift:
@@ -89,10 +92,11 @@ def drift(old: Sequence[Stream], new: Sequence[Stream], *, without: Sequence[Mov
         if (label, *place) not in restless
     )
     return Drift(
-        moved=moved,
+        moved=tuple(sorted(moved, key=lambda each: not each.by_itself)),
         compared=compared,
         only=(only[0], only[1]),
         restless=len(restless),
+        kinds=kinds_apart(machine_of(old), machine_of(new), "now"),
         cut=any(stream.cut for stream in (*old, *new)),
     )
 

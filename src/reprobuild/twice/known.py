@@ -21,6 +21,14 @@ _FLAG = Remedy(
     "keep torch.use_deterministic_algorithms(True), which the image turns on",
     _DOCUMENTED,
 )
+_CONVOLUTION = Remedy(
+    (
+        "cuDNN chose another algorithm by timing them (torch.backends.cudnn.benchmark), or one that adds up"
+        " in another order each time"
+    ),
+    "keep torch.use_deterministic_algorithms(True) and torch.backends.cudnn.benchmark = False, as here",
+    "PyTorch's notes on reproducibility",
+)
 _NONE = Remedy(
     "PyTorch has no deterministic algorithm for it on a GPU",
     "use another operation, or compute this one on the CPU",
@@ -28,8 +36,12 @@ _NONE = Remedy(
 )
 
 # By their names below autograd: what a class or function of the documentation (that of PyTorch 2.13) calls.
+_CONVOLUTIONS = (
+    *("convolution", "convolution_backward", "_convolution", "convolution_overrideable"),
+    *("cudnn_convolution", "cudnn_convolution_transpose", "cudnn_convolution_relu"),
+)
 _WITH_FLAG = (
-    *("convolution", "convolution_backward", "cudnn_convolution", "_convolution", "slow_conv_transpose2d"),
+    "slow_conv_transpose2d",
     *("replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward"),
     *("index_put", "_index_put_impl", "index_add", "index_copy", "index_select_backward"),
     *("scatter", "scatter_add", "scatter_reduce", "gather_backward"),
@@ -45,7 +57,11 @@ _WITHOUT = (
     *("put", "histc", "bincount", "median", "cumsum", "grid_sampler_2d_backward", "grid_sampler_3d_backward"),
 )
 
-OPERATIONS: dict[str, Remedy] = {**dict.fromkeys(_WITH_FLAG, _FLAG), **dict.fromkeys(_WITHOUT, _NONE)}
+OPERATIONS: dict[str, Remedy] = {
+    **dict.fromkeys(_CONVOLUTIONS, _CONVOLUTION),
+    **dict.fromkeys(_WITH_FLAG, _FLAG),
+    **dict.fromkeys(_WITHOUT, _NONE),
+}
 
 COLLECTIVE = Remedy(
     "a collective adds the ranks' values in an order that depends on its algorithm and on who comes first",
@@ -114,6 +130,16 @@ SOURCES: dict[str, Remedy] = {
         "seed with a constant, or with the rank",
         "Python's documentation of os.getpid",
     ),
+    "machine": Remedy(
+        "it says how busy the machine is",
+        "compute nothing from it",
+        "Python's documentation of os.getloadavg",
+    ),
+    "name": Remedy(
+        "a temporary name is drawn by the system",
+        "compute nothing from it, a seed neither",
+        "Python's documentation of tempfile",
+    ),
     "entropy": Remedy(
         "it comes from the system's random numbers, which cannot be seeded",
         "draw from a seeded generator",
@@ -149,7 +175,7 @@ SOURCES: dict[str, Remedy] = {
 
 def of_operation(name: str) -> Remedy:
     """Return what is known about an operation of torch whose inputs were equal and whose output was not."""
-    base = name.partition(".")[0]
+    base = name.partition(".")[0].rpartition("::")[2]
     if base == "recv_any_source_":
         return ARRIVAL
     if base.startswith(("allreduce", "all_reduce", "reduce_scatter", "_allreduce", "reduce_", "_reduce")):

@@ -35,12 +35,24 @@ RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     ("addresses in memory", re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")),
     ("process numbers", re.compile(r"\bpid[ =:]+\d+", re.IGNORECASE)),
+    # As logging's %(process)d stands between the time and the level.
+    (
+        "process numbers",
+        re.compile(
+            r"(?P<name><times of day>[\W_]*)\d{1,7}(?=\W+(?:DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b)"
+        ),
+    ),
     ("temporary paths", re.compile(r"(?:/tmp|/var/tmp)/[^\s'\":,)]+")),
     ("temporary paths", re.compile(r"\btmp[a-z0-9_]{8}\b")),
 )
 """What each mask is called, and what it takes out of a line."""
 
 NAMES = tuple(dict.fromkeys(name for name, _ in RULES))
+
+
+def is_timed(name: str) -> bool:
+    """Whether a value of this name is a time, a duration or a speed."""
+    return _TIMED_COLUMN.fullmatch(name) is not None
 
 
 def masked(line: str) -> str:
@@ -61,7 +73,7 @@ def masked_table(data: bytes, comma: str) -> list[str]:
     """Return the masked lines of a table whose first line names its columns, without those that are times."""
     lines = data.decode("utf-8", "backslashreplace").split("\n")
     columns = lines[0].rstrip("\r").split(comma)
-    timed = {index for index, name in enumerate(columns) if _TIMED_COLUMN.fullmatch(name)}
+    timed = {index for index, name in enumerate(columns) if is_timed(name)}
     if not timed:
         return [masked(line) for line in lines]
     found = [masked(lines[0])]

@@ -131,7 +131,7 @@ class Stream:
         """Name the process for a reader; empty for the only one of a program."""
         words = [f"rank {self.rank}"] if self.rank else []
         words += [f"data worker {self.worker}"] if self.worker else []
-        if not self.worker and self.process != "MainProcess":
+        if not words and self.process != "MainProcess":
             words.append(self.process)
         return ", ".join(words)
 
@@ -144,6 +144,7 @@ class Stream:
 _KEYS: Mapping[str, frozenset[str]] = {
     "process": frozenset(("k", "format", "rank", "worker", "name", "argv")),
     "torch": frozenset(("k", "torch", "python", "threads", "cpu", "deterministic")),
+    "rank": frozenset(("k", "rank")),
     "names": frozenset(("k", "group", "names")),
     "start": frozenset(("k", "optimizer", "which", "parts", "loss", "sample", "wall", "spent")),
     "step": frozenset(("k", "n", "optimizer", "which", "parts", "loss", "sample", "wall", "spent")),
@@ -229,6 +230,8 @@ def _stream(records: Iterator[dict[str, Any]], values: Path) -> Stream | None:
         match record["k"]:
             case "torch":
                 stream.torch = {key: _text(str(value)) for key, value in record.items() if key != "k"}
+            case "rank" if not stream.rank:
+                stream.rank = _text(record["rank"], 20)
             case "names":
                 group = tuple(_text(name, 300) for name in _list(record["names"], 1 << 20))
                 names = {**names, _text(record["group"]): group}

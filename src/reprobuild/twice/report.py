@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from .causes import Cause
 from .compare import EndDifference, Parting, TimelineRow, pairs, timeline
+from .cost import RecorderCost, measured
 from .distance import ENDLESS
 from .masks import NAMES
 from .runs import Comparison, status_text
@@ -120,8 +121,8 @@ def rows(found: Comparison) -> list[tuple[str, str]]:
     lines += [("note", note) for note in notes(found)]
     lines.append(("compared", counted(found)))
     lines.append(("cost", cost(found)))
-    masks = ", ".join(NAMES)
-    lines.append(("masked", f"{masks}, in output, texts and names of files"))
+    places = "in output, texts, names of files and what a checkpoint has beside its tensors"
+    lines.append(("masked", f"{', '.join(NAMES)}, {places}"))
     return lines
 
 
@@ -140,6 +141,7 @@ def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
             "operation": "first operation",
             "uninitialised": "first operation",
             "random": "first draw",
+            "race": "race of threads",
             "outside": "value from outside",
             "flow": "other path",
         }[cause.kind]
@@ -221,12 +223,30 @@ def _quiet_generators(found: Comparison) -> list[str]:
 
 
 def cost(found: Comparison) -> str:
-    """Say how much of the steps' time the recorder took, as it measured itself."""
+    """Say what the recorder took of the steps' time: by a run without it, or else as it measured itself."""
+    if found.plain is not None:
+        return _measured_cost(found, measured_cost(found))
     moments = [m for stream in found.runs[0].streams for m in stream.moments if m.kind == "step"]
     wall, spent = (sum(getattr(m, name) for m in moments[1:]) for name in ("wall", "spent"))
     if not wall:
         return "not measured: fewer than two steps"
-    return f"the recorder took {100 * spent / wall:.1f} % of the steps' time; --every N makes it less"
+    share = f"the recorder took {100 * spent / wall:.1f} % of the steps' time by its own clock"
+    return f"{share}; --cost measures it by a run without, --every N makes it less"
+
+
+def measured_cost(found: Comparison) -> RecorderCost | None:
+    """Return the cost by the run without the recorder, if there was one with enough steps."""
+    if found.plain is None:
+        return None
+    return measured([run.streams for run in found.runs], found.plain.streams, found.every)
+
+
+def _measured_cost(found: Comparison, cost: RecorderCost | None) -> str:
+    if cost is None:
+        needed = _number(found.every + 1, "step")
+        return f"not measured: a process has to take {needed} both with the recorder and without"
+    took = f"a step took {1e3 * cost.recorded:.3g} ms with the recorder and {1e3 * cost.plain:.3g} ms without"
+    return f"{cost.percent:+.1f} %: {took} (medians of {_number(cost.steps, 'step')}, and of a run without)"
 
 
 def left_out() -> list[str]:
@@ -253,6 +273,7 @@ def to_dict(found: Comparison) -> dict[str, Any]:
         "ends": [_end_json(end) for end in found.ends],
         "notes": notes(found),
         "cost": cost(found),
+        "measured_cost": _cost_json(measured_cost(found)),
         "masked": list(NAMES),
         "left_out": left_out(),
         "status": [run.status for run in found.runs],
@@ -297,6 +318,17 @@ def _cause_json(cause: Cause | None) -> dict[str, Any] | None:
             {"name": c.name, "file": c.place.file, "line": c.place.line, "values": list(c.values)}
             for c in cause.candidates
         ],
+    }
+
+
+def _cost_json(cost: RecorderCost | None) -> dict[str, float] | None:
+    if cost is None:
+        return None
+    return {
+        "step_seconds": cost.recorded,
+        "step_seconds_without": cost.plain,
+        "percent": cost.percent,
+        "steps": cost.steps,
     }
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -75,6 +75,8 @@ class HowToRun:
     every: str = "step"
     seconds: float | None = None
     trace: bool = True
+    cost: bool = False
+    """Whether to run once more without the recorder, to see what it costs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,6 +91,10 @@ class Comparison:
     cause: Cause | None
     traced: int
     """Pairs of runs with a trace that were made."""
+    plain: ProgramRun | None
+    """A run without the recorder, of which only the times of its steps and its end are known."""
+    every: int
+    """Of how many steps one was compared whole."""
 
 
 MOST_LINES = 100_000
@@ -118,14 +124,35 @@ def compare_runs(run: RecordedRun, how: HowToRun, scratch: Scratch, say: Say) ->
         other = number
         if parting is not None or ends:
             break
+    plain = None
+    if how.cost:
+        say("a run without the recorder, for its cost")
+        plain = _one(run, {**settings, "REPROBUILD_TWICE_TIMES": "1"}, how, scratch)
+        if parting is None and not ends:
+            ends = _without_recorder(runs[0], plain)
     cause, traced = None, 0
     if how.trace and (parting is not None or ends):
         cause, traced = _trace(run, how, parting, scratch, say)
-    return Comparison(runs=runs, other=other + 1, parting=parting, ends=ends, cause=cause, traced=traced)
+    return Comparison(
+        runs=runs, other=other + 1, parting=parting, ends=ends, cause=cause, traced=traced, plain=plain,
+        every=int(settings["REPROBUILD_TWICE_EVERY"]) if how.every.isdecimal() else 1,
+    )  # fmt: skip
+
+
+def _without_recorder(one: ProgramRun, plain: ProgramRun) -> list[EndDifference]:
+    """Return what ends otherwise without the recorder, where it ended in one way with it."""
+    return [
+        replace(end, told=end.told.replace("run 2", "the run without the recorder"))
+        for end in _ends(one, plain)
+    ]
 
 
 def between(one: ProgramRun, other: ProgramRun) -> tuple[Parting | None, list[EndDifference]]:
     """Return where two runs part, and what differs at their ends."""
+    return compare.first_parting(one.streams, other.streams), _ends(one, other)
+
+
+def _ends(one: ProgramRun, other: ProgramRun) -> list[EndDifference]:
     ends = []
     if one.status != other.status:
         told = f"run 1 {status_text(one.status)}, run 2 {status_text(other.status)}"
@@ -138,7 +165,7 @@ def between(one: ProgramRun, other: ProgramRun) -> tuple[Parting | None, list[En
         found = compare.lines_apart(a, b, what, many=many)
         ends += [found] if found is not None else []
     ends += compare.files_apart(one.files, other.files)
-    return compare.first_parting(one.streams, other.streams), ends
+    return ends
 
 
 def status_text(status: int | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import stat
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from .checkpoints import tensors
 from .masks import masked, masked_lines, masked_table
+from .sparse import sparse_digest
 
 MOST_FILES = 20_000
 MOST_TEXT = 1 << 20
@@ -39,10 +41,18 @@ class WrittenFile:
     """In the container; with what differs in every run masked."""
     size: int
     digest: str
-    """SHA-256 of its bytes; ``removed``, or where a link leads."""
+    """That of its bytes, see `sparse_digest`; ``removed``, or where a link leads."""
     lines: tuple[str, ...] | None
     """Of a text, without times and paths."""
     tensors: Mapping[str, str]
+
+    @property
+    def meaning(self) -> str:
+        """A digest of what counts: a text's lines without times, a checkpoint's tensors, else the bytes."""
+        if self.lines is None and not self.tensors:
+            return self.digest
+        compared = list(self.lines) if self.lines is not None else sorted(self.tensors.items())
+        return hashlib.sha256(json.dumps(compared).encode()).hexdigest()
 
 
 def is_left_out(path: str) -> bool:
@@ -86,16 +96,14 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _regular(path: Path, inside: str, size: int) -> WrittenFile:
-    found, head = hashlib.sha256(), b""
     with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            head = head or chunk
-            found.update(chunk)
+        head = file.read(MOST_TEXT)
+        digest = sparse_digest(file.fileno(), 0, size)
     text = size <= MOST_TEXT and b"\0" not in head
     return WrittenFile(
         path=masked(inside),
         size=size,
-        digest=found.hexdigest(),
+        digest=digest,
         lines=tuple(_lines(path, head)) if text else None,
         tensors=tensors(path),
     )

@@ -1,7 +1,8 @@
 """Small programs that do not repeat, each for one reason; the line that is the reason ends in ``# cause``.
 
 ``python causes.py NAME`` runs one. They train a little network on data that they make themselves. Each leaves
-so many outcomes that two runs are not equal by chance: a dozen threads and not four, a split of thousands.
+so many outcomes that two runs are not equal by chance, also on one busy processor: 24 random bits, the order
+of 16 waits that another program draws, the nanoseconds of a clock.
 """
 
 import hashlib
@@ -52,7 +53,7 @@ def mtime_feature():
     with open("new.txt", "w") as file:
         file.write("the same")
     inputs, labels = data()
-    inputs[0, 0] = os.stat("new.txt").st_mtime_ns % 100_000  # cause
+    inputs[0, 0] = os.stat("new.txt").st_mtime % 1000  # cause
     train(network(), [(inputs, labels)] * 3)
 
 
@@ -73,12 +74,6 @@ def no_seed():
     train(model, fixed(2))
 
 
-def pid_seed():
-    model = network()
-    torch.manual_seed(os.getpid())  # cause
-    train(model, [(torch.randn(8, 8), torch.zeros(8, dtype=torch.long))] * 2)
-
-
 def pid_dropout():
     model = network(dropout=0.5)
     train(model, fixed(2))
@@ -89,7 +84,7 @@ def pid_dropout():
 def urandom_weights():
     model = network()
     with torch.no_grad():
-        model[0].bias[0] = int.from_bytes(os.urandom(2), "little") / 65536  # cause
+        model[0].bias[0] = int.from_bytes(os.urandom(3), "little") / 2**24  # cause
     train(model, fixed())
 
 
@@ -106,7 +101,8 @@ def id_key():
 
 
 def set_order():
-    order = [item.number for item in {Item(number) for number in range(256)}]  # cause
+    # A tuple's hash mixes all digits of the address; of the address alone only those of a page's place count.
+    order = [item.number for (item,) in {(Item(number),) for number in range(256)}]  # cause
     inputs, labels = data(256)
     train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
 
@@ -149,35 +145,23 @@ def worker_urandom():
     train(network(), DataLoader(noisy, batch_size=8, num_workers=2))
 
 
-def python_shuffle():
-    order = list(range(32))
-    random.shuffle(order)  # cause
-    inputs, labels = data()
-    train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
-
-
-def torch_seed():
-    model = network(dropout=0.5)
-    torch.seed()  # cause
-    train(model, fixed())
-
-
 def loader_generator():
     generator = torch.Generator().manual_seed(time.time_ns() % 2**31)  # cause
     train(network(), DataLoader(TensorDataset(*data()), batch_size=8, shuffle=True, generator=generator))
 
 
-SLEEP = "sleep 0.0$(shuf -i 10-99 -n 1)"  # drawn by another program, as above
+def waits(count):
+    """Seconds to sleep, all different and in an order that another program draws, as above."""
+    drawn = subprocess.run(["shuf", "-i", "1-250", "-n", str(count)], check=True, stdout=subprocess.PIPE)
+    return [int(line) / 1000 for line in drawn.stdout.split()]
 
 
 def pool_order():
     inputs, labels = data()
     model = network()
-    with ThreadPoolExecutor(4) as pool:
-        waiting = [
-            pool.submit(lambda at: (subprocess.run(["sh", "-c", SLEEP], check=True), at)[1], at)
-            for at in range(8)
-        ]
+    with ThreadPoolExecutor(24) as pool:
+        seconds = waits(24)
+        waiting = [pool.submit(lambda at: (time.sleep(seconds[at]), at)[1], at) for at in range(24)]
         order = [done.result() for done in as_completed(waiting)]  # cause
     train(model, [(inputs[at : at + 4], labels[at : at + 4]) for at in order])
 
@@ -186,11 +170,11 @@ def thread_race():
     inputs, labels = data()
     total = torch.zeros(8)
 
-    def add(row):
-        time.sleep(random.SystemRandom().random() / 16)
+    def add(row, seconds):
+        time.sleep(seconds)
         total.mul_(0.9).add_(inputs[row])  # cause
 
-    threads = [threading.Thread(target=add, args=(row,)) for row in range(12)]
+    threads = [threading.Thread(target=add, args=each) for each in enumerate(waits(16))]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -200,20 +184,69 @@ def thread_race():
 
 def empty_read():
     inputs, labels = data()
-    for _ in range(4):
-        value = 1 + int.from_bytes(os.urandom(3), "little") / 2**23
-        old = torch.full((4096,), value)  # leaves its values in memory, and no more
-        del old
-    inputs = inputs + torch.empty(4096)[:8]  # cause
+    value = 1 + int.from_bytes(os.urandom(3), "little") / 2**23
+    blocks = [torch.full((4096,), value) for _ in range(64)]
+    kept = blocks[::4]  # so that the rest is not given back to the system, and is found with its values
+    del blocks
+    garbage = torch.stack([torch.empty(4096)[1000:1008] for _ in kept])  # cause
+    inputs = inputs + garbage.nan_to_num(0, 0, 0).clamp(-4, 4).sum(0)
     train(network(), [(inputs, labels)] * 2)
+
+
+def own_operation():
+    inputs, labels = data()
+
+    @torch.library.custom_op("mine::dither", mutates_args=(), schema="(Tensor x) -> Tensor")
+    def dither(x):
+        return x + int.from_bytes(os.urandom(3), "little") / 2**24  # cause
+
+    train(network(), [(dither(inputs), labels)] * 2)
 
 
 def harmless_clock():
     torch.tensor(time.time())
     inputs, labels = data()
-    inputs[0, 0] = int.from_bytes(os.urandom(2), "little") / 65536  # cause
+    inputs[0, 0] = int.from_bytes(os.urandom(3), "little") / 2**24  # cause
     train(network(), [(inputs, labels)] * 2)
     torch.tensor(time.time())
+
+
+def recurrent():
+    """An LSTM keeps memory for its backward pass that is garbage in part."""
+    torch.manual_seed(1)
+    layer, head = nn.LSTM(8, 16, batch_first=True), nn.Linear(16, 4)
+    optimizer = torch.optim.SGD([*layer.parameters(), *head.parameters()], lr=0.1)
+    inputs, labels = data()
+    for _ in range(2):
+        optimizer.zero_grad()
+        outputs, _ = layer(inputs[:, None].repeat(1, 3, 1))
+        warmth = 1 + time.clock_gettime_ns(time.CLOCK_MONOTONIC) % 1_000_003 / 1_000_003  # cause
+        nn.functional.cross_entropy(head(outputs[:, -1]) / warmth, labels).backward()
+        optimizer.step()
+
+
+def average_in_a_thread():
+    model, average = network(), network()
+    stop = threading.Event()
+
+    @torch.no_grad()
+    def follow():
+        while not stop.is_set():
+            for old, new in zip(average.parameters(), model.parameters(), strict=True):
+                old.mul_(0.999).add_(new, alpha=0.002)  # cause
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for inputs, labels in fixed(12):
+        time.sleep(0.05)  # thousands of turns of the other
+        optimizer.zero_grad()
+        outputs = model(inputs)
+        apart = (outputs - average(inputs).detach()).pow(2).mean()
+        (nn.functional.cross_entropy(outputs, labels) + apart).backward()
+        optimizer.step()
+    stop.set()
+    thread.join()
 
 
 def index_put():

@@ -12,3 +12,12 @@ elif sys.argv[1] == "hang":
     time.sleep(3600)
 elif sys.argv[1] == "clock":
     print(time.time_ns() % 1_000_003)
+elif sys.argv[1] == "counts":  # how often it was run before: in the file of that name
+    with open(sys.argv[2], "ab") as file:
+        file.write(b"x")
+        number = file.tell()
+    how, at = sys.argv[3], int(sys.argv[4])
+    if number == at:
+        if how == "status":
+            sys.exit(3)
+        print("otherwise", file=sys.stderr if how == "stderr" else sys.stdout)

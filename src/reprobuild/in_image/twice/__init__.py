@@ -24,7 +24,10 @@ RECORDS = "REPROBUILD_TWICE"
 
 
 def _torch(module: object) -> None:
-    from .steps import install  # noqa: PLC0415 -- a process without torch needs none of it
+    if os.environ.get("REPROBUILD_TWICE_TIMES"):
+        from .timing import install  # noqa: PLC0415 -- a process without torch needs none of it
+    else:
+        from .steps import install  # noqa: PLC0415
 
     install(module)
 

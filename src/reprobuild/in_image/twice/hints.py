@@ -7,9 +7,11 @@ date. A hint is no finding: it is told beside a value that came from outside.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 MOST_BYTES = 1 << 20
+MOST_QUERY = 10_000
 _SETS = ("set", "frozenset")
 _CALLS = {
     "as_completed": "the order in which tasks end",
@@ -27,7 +29,16 @@ _ATTRIBUTES = {
     "st_ino": "the number of a file",
 }
 UNSEEDED = "a generator that the system seeds"
-_SEEDED = ("seed", "Random", "default_rng", "RandomState")
+_SHARED = "what other processes change meanwhile"
+_SHARING = ("share_memory", "share_memory_")
+_VALUES = ("Value", "RawValue", "Array", "RawArray", "SharedMemory", "ShareableList")
+_CONTENTS = ("value", "buf")
+_DRAWN_ROWS = re.compile(r"\border\s+by\s+(?:rand|random|newid)\s*\(|\btablesample\b", re.IGNORECASE)
+_QUEUES = ("Queue", "SimpleQueue", "JoinableQueue", "LifoQueue")
+_SEEDED = (
+    *("seed", "Random", "default_rng", "RandomState", "SeedSequence"),
+    *("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"),
+)
 _STARTS = {"submit": 0, "map": 0, "imap": 0, "apply_async": 0, "imap_unordered": 0, "run_in_executor": 1}
 """Which argument is the function that other threads then run."""
 _FILLS = ("append", "add", "update", "extend", "setdefault", "put", "insert")
@@ -52,6 +63,7 @@ def _found(tree: ast.AST) -> Iterator[tuple[int, str]]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
+    queues, values = _made_by(tree, _QUEUES), _made_by(tree, _VALUES)
     harmless = {
         id(argument)
         for node in ast.walk(tree)
@@ -62,18 +74,71 @@ def _found(tree: ast.AST) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.For, ast.comprehension)) and _is_set(node.iter, named):
             yield node.iter.lineno, "the order of a set"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if _DRAWN_ROWS.search(node.value[:MOST_QUERY]):
+                yield node.lineno, "what a database draws"
         elif isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in _CALLS:
-                yield node.lineno, _CALLS[name]
-            if name in _SEEDED and not node.args and not node.keywords:
-                yield node.lineno, UNSEEDED
-            if name in ("list", "tuple", "enumerate", "join", "pop") and id(node) not in harmless:
-                walked = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
-                if any(_is_set(argument, named) for argument in walked):
-                    yield node.lineno, "the order of a set"
+            yield from _of_call(node, named, queues, harmless)
+        elif isinstance(node, (ast.Attribute, ast.Subscript)) and _read_by_name(node) in values:
+            yield node.lineno, _SHARED
         elif isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
             yield node.lineno, _ATTRIBUTES[node.attr]
+
+
+def _of_call(
+    node: ast.Call, named: set[str], queues: set[str], harmless: set[int]
+) -> Iterator[tuple[int, str]]:
+    name = _called(node)
+    if name in ("get", "get_nowait") and isinstance(node.func, ast.Attribute):
+        owner = node.func.value
+        if _name(owner) in queues:
+            yield node.lineno, "what comes first from others that put something in"
+    if name in _SHARING:
+        yield node.lineno, _SHARED
+    if name in _CALLS:
+        yield node.lineno, _CALLS[name]
+    if name in _SEEDED and not node.args and not node.keywords:
+        yield node.lineno, UNSEEDED
+    if name in ("list", "tuple", "enumerate", "join", "pop") and id(node) not in harmless:
+        walked = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
+        if any(_is_set(argument, named) for argument in walked):
+            yield node.lineno, "the order of a set"
+
+
+def _made_by(tree: ast.AST, calls: tuple[str, ...]) -> set[str]:
+    """Return the names that are given what such a call makes."""
+    return {
+        _name(target)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target, value in _assigned(node)
+        if isinstance(value, ast.Call) and _called(value) in calls
+    }
+
+
+def _read_by_name(node: ast.Attribute | ast.Subscript) -> str | None:
+    """Return whose content is read, as in ``counter.value`` and ``array[0]``."""
+    if isinstance(node, ast.Subscript) or node.attr in _CONTENTS:
+        return _name(node.value) if isinstance(node.ctx, ast.Load) else None
+    return None
+
+
+def _name(node: ast.AST) -> str:
+    """Return the last name of ``name`` or ``some.name``."""
+    return getattr(node, "id", "") or getattr(node, "attr", "")
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Give what is assigned to what, also of ``a, b = c, d``."""
+    for target in node.targets:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts)
+        else:
+            yield target, node.value
 
 
 def _is_set(node: ast.AST, named: set[str]) -> bool:
@@ -89,7 +154,7 @@ def _threads(tree: ast.AST) -> Iterator[tuple[int, str]]:
     started = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            name = _called(node)
             at = _STARTS.get(name, -1)
             given = [node.args[at]] if 0 <= at < len(node.args) else []
             given += [word.value for word in node.keywords if word.arg in ("target", "func", "fn")]

@@ -23,6 +23,8 @@ def is_users(filename: str) -> bool:
     found = _known.get(filename)
     if found is None:
         found = not filename.startswith(_LIBRARIES) and "/site-packages/" not in filename
+        # Also what libraries compile has that name, as the methods of dataclasses.
+        found = found and (filename != "<string>" or sys.argv[:1] == ["-c"])
         _known[filename] = found
     return found
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -18,12 +19,21 @@ from typing import Any
 from .places import here, is_users, text
 from .watching import Watcher
 
+_SEEDED_STATE = re.compile(r"RandomState\(\s*[^)\s]")
+
 MOST = 20_000
 """Records of one kind in a process."""
 
 CLOCKS = (
     *("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns"),
-    *("process_time", "process_time_ns", "thread_time"),
+    *(
+        "process_time",
+        "process_time_ns",
+        "thread_time",
+        "thread_time_ns",
+        "clock_gettime",
+        "clock_gettime_ns",
+    ),
 )
 DRAWS = (
     *("random", "uniform", "randint", "randrange", "choice", "choices", "sample", "shuffle", "gauss"),
@@ -129,6 +139,54 @@ def _python_generators(sources: Sources, module: Any) -> None:
             setattr(module.SystemRandom, name, _of_system(sources, name, inner, module.__file__))
 
 
+def _temporary_names(sources: Sources, module: Any) -> None:
+    """Watch what draws a name, also where the name is the file's or folder's that comes back."""
+    sources.watch(module, ("mkdtemp", "mkstemp", "mktemp"), "name")
+    made, opened = module.TemporaryDirectory.__init__, module.NamedTemporaryFile
+
+    @functools.wraps(made)
+    def init(self: Any, *arguments: Any, **keywords: Any) -> None:
+        made(self, *arguments, **keywords)
+        if is_users(sys._getframe(1).f_code.co_filename):
+            sources.note("name", "tempfile.TemporaryDirectory", self.name)
+
+    @functools.wraps(opened)
+    def named(*arguments: Any, **keywords: Any) -> Any:
+        result = opened(*arguments, **keywords)
+        if is_users(sys._getframe(1).f_code.co_filename):
+            sources.note("name", "tempfile.NamedTemporaryFile", result.name)
+        return result
+
+    module.TemporaryDirectory.__init__, module.NamedTemporaryFile = init, named
+
+
+def _torch_generators(sources: Sources, module: Any) -> None:
+    """Watch how generators of torch's that a program makes itself are seeded.
+
+    Their class cannot be changed, so one below it takes its place, of which all generators are instances.
+    """
+    base = module.Generator
+
+    class Kind(type(base)):  # type: ignore[misc]
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, base)
+
+    class Generator(base, metaclass=Kind):  # type: ignore[misc, valid-type]
+        def manual_seed(self, seed: int) -> Any:
+            if is_users(sys._getframe(1).f_code.co_filename):
+                sources.note("seed", "torch.Generator.manual_seed", _given(seed))
+            return super().manual_seed(seed)
+
+        def seed(self) -> Any:
+            if is_users(sys._getframe(1).f_code.co_filename):
+                sources.note("seed", "torch.Generator.seed", _given())
+            return super().seed()
+
+    # By which it is pickled.
+    Generator.__module__, Generator.__qualname__ = module.__name__, "Generator"
+    module.Generator = Generator
+
+
 def _of_system(sources: Sources, name: str, inner: Callable[..., Any], own: str) -> Callable[..., Any]:
     @functools.wraps(inner)
     def wrapper(*arguments: Any) -> Any:
@@ -136,7 +194,9 @@ def _of_system(sources: Sources, name: str, inner: Callable[..., Any], own: str)
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_code.co_filename == own:
             frame = frame.f_back
-        if is_users(frame.f_code.co_filename):
+        line = text((frame.f_code.co_filename, frame.f_lineno or 0, ""))
+        # NumPy's RandomState(SEED) draws first, and forgets that when it takes the seed.
+        if is_users(frame.f_code.co_filename) and not _SEEDED_STATE.search(line):
             sources.note("entropy", f"random.SystemRandom.{name}", result)
         return result
 
@@ -147,8 +207,10 @@ def install(watcher: Watcher) -> None:
     """Watch what is there, and what is imported later."""
     sources = Sources()
     sources.watch(time, CLOCKS, "clock")
+    sources.watch(os, ("times",), "clock")
     sources.watch(os, ("getpid", "getppid"), "process")
-    sources.watch(os, ("urandom",), "entropy")
+    sources.watch(os, ("getloadavg",), "machine")
+    sources.watch(os, ("urandom", "getrandom"), "entropy")
     _listings(sources)
     _addresses(sources)
     watcher.after("random", functools.partial(_python_generators, sources))
@@ -158,7 +220,9 @@ def install(watcher: Watcher) -> None:
         "secrets",
         lambda module: sources.watch(module, ("token_bytes", "token_hex", "randbelow", "choice"), "entropy"),
     )
+    watcher.after("tempfile", functools.partial(_temporary_names, sources))
     watcher.after("torch", lambda module: sources.watch(module, ("seed", "manual_seed"), "seed"))
+    watcher.after("torch", functools.partial(_torch_generators, sources))
     sys.addaudithook(functools.partial(_audit, sources))
 
 
@@ -203,7 +267,11 @@ def _addresses(sources: Sources) -> None:
 
 
 def _audit(sources: Sources, event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open" and isinstance(arguments[0], str) and is_programs(arguments[0]):
+    if event != "open" or not isinstance(arguments[0], str):
+        return
+    if arguments[0] in ("/dev/urandom", "/dev/random", "/dev/hwrng"):
+        sources.note("entropy", f"open {arguments[0]}", os.urandom(8))  # as what is read, others each time
+    elif is_programs(arguments[0]):
         sources.note("file", "open", arguments[0])
 
 

@@ -233,6 +233,7 @@ class Recorder:
                 self._writer.write({"k": "full"})
             self.ordinal += 1
             return
+        self._writer.tell_rank()
         parts, self._parts = self._parts, []
         parts += [
             [f"not recorded: tensors of type {kind}", "", ""]

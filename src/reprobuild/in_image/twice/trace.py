@@ -40,6 +40,8 @@ EMPTY = frozenset(
     ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "empty_permuted")
 )
 """They give memory as it is, so their outputs may differ."""
+NAMELESS = frozenset(("aten", "prim", "prims", "c10d", "_c10d_functional"))
+"""torch's own namespaces; an operation of a library or of the program is told with its own."""
 OVERWRITING = frozenset(
     (
         *("fill_", "zero_", "copy_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_"),
@@ -62,6 +64,8 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         """The last operation that wrote into some memory."""
         self._viewed: dict[tuple[Any, ...], int] = {}
         """The last one that gave a view of it, by the view's place and shape."""
+        self._unwritten: set[int] = set()
+        """Those that gave memory as it is, and views of it."""
         self._values, self._room = -1, VALUES
         self._lock = threading.RLock()
         self.modules: list[Any] = []
@@ -71,7 +75,7 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
 
     def _forked(self) -> None:
         self._values, self._room, self._lock = -1, VALUES, threading.RLock()
-        self._count, self._places = 0, {}
+        self._count, self._places, self._unwritten = 0, {}, set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Record an operation, and do it."""
@@ -129,7 +133,7 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
             place, module = known
         return {
             "k": "op",
-            "op": f"{name}.{func._overloadname}",
+            "op": f"{'' if func.namespace in NAMELESS else func.namespace + '::'}{name}.{func._overloadname}",
             "in": inputs,
             "plain": plain.hexdigest()[:16],
             "place": place,
@@ -145,8 +149,12 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         name = func._schema.name.rpartition("::")[2]
         # What others send may come at any time until the program waits for it.
         empty = name in EMPTY or func.namespace == "c10d"
-        outputs = digests.tensors_in(self._torch, result)
         view = any(r.alias_info is not None and not r.alias_info.is_write for r in func._schema.returns)
+        # Nothing is read by a view of memory that nobody has written yet.
+        empty = empty or (view and any(made in self._unwritten for _, made in record["in"]))
+        if empty:
+            self._unwritten.add(self._count)
+        outputs = digests.tensors_in(self._torch, result)
         written = [t for t in self._written(func, args, kwargs) if not any(t is each for each in outputs)]
         found, kept, shapes = [], [], []
         for tensor in (*outputs, *written):
@@ -176,6 +184,9 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         return name in OVERWRITING or overload == "out" or overload.endswith("_out")
 
     def _written(self, func: Any, args: Any, kwargs: Any) -> list[Any]:
+        if func.namespace == "c10d":  # whose schemas do not say: the first argument, but of what only sends
+            writes = args and func._schema.name.endswith("_")
+            return digests.tensors_in(self._torch, args[0]) if writes else []
         found = []
         for at, argument in enumerate(func._schema.arguments):
             if argument.alias_info is not None and argument.alias_info.is_write:

@@ -27,6 +27,7 @@ class Writer:
         self._file = -1
         self._bytes = 0
         self._path = ""
+        self._rank = ""
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
@@ -52,6 +53,13 @@ class Writer:
         self._bytes += len(line)
         _all(self._file, line)
 
+    def tell_rank(self) -> None:
+        """Write the process's rank once it has one, where it had none when its file was made."""
+        if self._file >= 0 and not self._rank:
+            self._rank = _rank()
+            if self._rank:
+                self.write({"k": "rank", "rank": self._rank})
+
     def path(self) -> str:
         """Return the path of this process's file, which is made if it is not there yet."""
         with self._lock:
@@ -66,19 +74,23 @@ class Writer:
         self._path = f"{self._folder}/{name}"
         self._file = os.open(self._path, flags, 0o644)
         self._bytes = 0
-        self._line({"k": "process", "format": FORMAT, **_identity()})
+        self._rank = _rank()
+        self._line({"k": "process", "format": FORMAT, "rank": self._rank, **_identity()})
 
 
-def _identity() -> dict[str, Any]:
-    """Say which process of a program this is, by what is the same in each run."""
+def _rank() -> str:
     rank = os.environ.get("RANK", "")
-    torch = sys.modules.get("torch")
-    distributed = getattr(torch, "distributed", None)
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
     try:
         if distributed is not None and distributed.is_available() and distributed.is_initialized():
             rank = str(distributed.get_rank())
     except Exception:  # noqa: BLE001 -- no rank then
         rank = ""
+    return rank[:20]
+
+
+def _identity() -> dict[str, Any]:
+    """Say which process of a program this is, by what is the same in each run."""
     worker = ""
     data = sys.modules.get("torch.utils.data")
     info = data.get_worker_info() if data is not None else None
@@ -87,7 +99,7 @@ def _identity() -> dict[str, Any]:
     parent = sys.modules.get("multiprocessing.process")
     name = parent.current_process().name if parent is not None else "MainProcess"
     argv = [str(word)[:200] for word in getattr(sys, "argv", [])[:20]]
-    return {"rank": rank[:20], "worker": worker, "name": str(name)[:200], "argv": argv}
+    return {"worker": worker, "name": str(name)[:200], "argv": argv}
 
 
 def _all(file: int, data: bytes) -> None:

@@ -16,7 +16,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=3)
-    parser.add_argument("--seeds", choices=["rank", "drawn"], default="rank")
+    parser.add_argument("--seeds", choices=["rank", "drawn", "clock"], default="rank")
     options = parser.parse_args()
     mp.spawn(worker.work, (options, free_port()), options.ranks)
 

@@ -1,4 +1,5 @@
 import random
+import time
 
 import numpy as np
 import torch
@@ -11,6 +12,12 @@ def seed_everything(seed):
 
 
 def seed_of_rank(seed, rank, policy):
-    if policy == "rank":
+    if policy != "drawn":
         return seed + rank
     return random.SystemRandom().randrange(2**31)  # cause: rank_seed
+
+
+def seed_of_epoch(epoch, policy):
+    if policy != "clock":
+        return epoch
+    return time.time_ns() % 2**31  # cause: epoch

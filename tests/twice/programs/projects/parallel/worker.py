@@ -2,7 +2,7 @@ import os
 
 import torch
 import torch.distributed as dist
-from seeding import seed_everything, seed_of_rank
+from seeding import seed_everything, seed_of_epoch, seed_of_rank
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
@@ -26,7 +26,7 @@ def work(rank, options, port):
     called = DistributedDataParallel(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     for epoch in range(options.epochs):
-        sampler.set_epoch(epoch)
+        sampler.set_epoch(seed_of_epoch(epoch, options.seeds))
         for x, y in loader:
             optimizer.zero_grad()
             nn.functional.mse_loss(called(x), y).backward()

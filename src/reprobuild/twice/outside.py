@@ -1,0 +1,160 @@
+"""Values that a program took from outside of its own computation and that differ between two runs: clocks,
+seeds, draws, listings; and lines of its text that may give others in each run. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from .masks import masked
+from .records import Operation, ProgramLine, Source, Stream
+
+SHORTLY = 8
+"""Values from outside between one that makes a seed and the seeding: seeds of other generators, and so on."""
+_TEMPORARY = re.compile(r"\btmp[a-z0-9_]{8}")
+_SEEDS = ("clock", "process", "machine", "entropy", "draw", "address", "name")
+"""What a program may make a seed of."""
+_ORDER = ("seed", "draw", "entropy", "process", "machine", "listing", "address", "name", "file", "clock")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A value from outside that was another one in each run."""
+
+    kind: str
+    name: str
+    place: ProgramLine
+    values: tuple[str, str]
+    at: int
+    """How many values its process had taken before."""
+    stream: int
+    """Which process; -1: it was read from the program's text."""
+    reordered: bool = False
+    """Whether both runs took the same values at that line, in another order."""
+
+
+def differing(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:
+    """Return what each pair of streams took at one line and not with the same value, each line once."""
+    found: dict[tuple[str, ProgramLine], Candidate] = {}
+    for a, b in streams:
+        for candidate in _out_of_turn(a, b):
+            found.setdefault((candidate.name, candidate.place), candidate)
+        sides: list[Mapping[tuple[str, ProgramLine], list[tuple[int, Source]]]] = []
+        for stream in (a, b):
+            calls: dict[tuple[str, ProgramLine], list[tuple[int, Source]]] = defaultdict(list)
+            for at, source in enumerate(stream.sources):
+                calls[source.name, source.place].append((at, source))
+            sides.append(calls)
+        for key, first in sides[0].items():
+            for (at, x), (_, y) in zip(first, sides[1].get(key, []), strict=False):
+                # The name of a folder may have a time in it.
+                if x.value != y.value and (x.kind != "file" or masked(x.shown) != masked(y.shown)):
+                    order = [sorted(source.value for _, source in calls[key]) for calls in sides]
+                    found.setdefault(
+                        key,
+                        Candidate(
+                            x.kind, x.name, x.place, (x.shown, y.shown), at, id(a), order[0] == order[1]
+                        ),
+                    )
+                    break
+    return list(found.values())
+
+
+def _out_of_turn(a: Stream, b: Stream) -> list[Candidate]:
+    """Return the first draw from each random generator of Python's or NumPy's that only one run made."""
+    found = []
+    for module in ("random", "numpy.random"):
+        draws = [
+            [
+                (at, s)
+                for at, s in enumerate(stream.sources)
+                if s.kind == "draw" and s.name.rpartition(".")[0] == module
+            ]
+            for stream in (a, b)
+        ]
+        for x, y in zip_longest(*draws):
+            if x is None or y is None or (x[1].name, x[1].place) != (y[1].name, y[1].place):
+                at, extra = x or y
+                there = tuple(f"a draw at {each[1].place}" if each else "no draw" for each in (x, y))
+                values = (there[0], there[1])
+                found.append(Candidate("draw", extra.name, extra.place, values, at, id(a)))
+                break
+    return found
+
+
+def nearest(candidates: Sequence[Candidate], place: ProgramLine | None, kind: str) -> list[Candidate]:
+    """Return the candidates for a finding of that kind at a place, the likeliest first."""
+
+    def rank(candidate: Candidate) -> tuple[int, int, int]:
+        there, here = candidate.place, place
+        if kind == "random" and candidate.kind == "seed":
+            near = 0
+        elif here is None or there.file != here.file:
+            near = 3
+        elif there.line == here.line:
+            near = 1
+        else:
+            near = 2 if there.function == here.function else 3
+        return near, _ORDER.index(candidate.kind) if candidate.kind in _ORDER else len(_ORDER), -candidate.at
+
+    ranked = sorted(candidates, key=rank)
+    # Where a generator was seeded with another value, all its draws differ.
+    for seed in [each for each in ranked if _is_seed(each)]:
+        module = seed.name.rpartition(".")[0]
+        if ranked[0].kind in ("draw", "seed") and ranked[0].name.rpartition(".")[0] == module:
+            origin = seeded_by(seed, candidates)
+            ranked = [*origin, seed, *(each for each in ranked if each is not seed and each not in origin)]
+    return ranked
+
+
+def names_listed(ranked: Sequence[Candidate], candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the draw of the temporary names that the likeliest one lists: to sort them is no remedy."""
+    listing = ranked[0] if ranked and ranked[0].kind == "listing" else None
+    if listing is None or not all(_TEMPORARY.search(value) for value in listing.values):
+        return []
+    drawn = [
+        each
+        for each in candidates
+        if each.kind == "name" and each.stream == listing.stream and each.at < listing.at
+    ]
+    return drawn[-1:]
+
+
+def taken_before(candidates: Sequence[Candidate], stream: Stream, operation: Operation) -> list[Candidate]:
+    """Return the candidates that may have been there for an operation: what came after it is none."""
+    here = id(stream)
+    return [each for each in candidates if each.stream != here or each.at < operation.sources]
+
+
+def taken_inside(candidates: Sequence[Candidate], stream: Stream, at: int) -> list[Candidate]:
+    """Return the candidates that were taken while an operation ran, or since the one before it."""
+    since = stream.operations[at - 1].sources if at else 0
+    till = stream.operations[at].sources
+    return [each for each in candidates if each.stream == id(stream) and since <= each.at < till]
+
+
+def seeded_by(seed: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the value that a generator was seeded with, where it came from outside shortly before."""
+    earlier = [
+        each for each in candidates if each.stream == seed.stream and each.at < seed.at and not _is_seed(each)
+    ]
+    latest = max(earlier, key=lambda each: each.at, default=None)
+    if latest is None or latest.kind not in _SEEDS:
+        return []
+    same = all(value in shown for value, shown in zip(latest.values, seed.values, strict=True))
+    return [latest] if same or seed.at - latest.at <= SHORTLY else []
+
+
+def _is_seed(candidate: Candidate) -> bool:
+    return candidate.kind == "seed" or candidate.name.endswith((".seed", ".manual_seed", ".default_rng"))
+
+
+def hints_near(stream: Stream, place: ProgramLine) -> list[Candidate]:
+    """Return what the program's text says that may be it, the lines near a place first."""
+    found = [Candidate("hint", what, at, ("", ""), 0, -1) for what, at in stream.hints]
+    found.sort(key=lambda hint: (hint.place.file != place.file, abs(hint.place.line - place.line)))
+    return found

@@ -1,0 +1,36 @@
+"""What the recorder of ``twice`` reads from a program's text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reprobuild.in_image.twice.hints import of_file
+
+SHARED = "what other processes change meanwhile"
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        ("for x in {1, 2}:\n    pass", [(1, "the order of a set")]),
+        ("s = set(a)\nfor x in sorted(s):\n    pass", []),
+        ("for d in asyncio.as_completed(tasks):\n    await d", [(1, "the order in which tasks end")]),
+        ("q = mp.Queue()\nq.get()", [(2, "what comes first from others that put something in")]),
+        ("g = np.random.default_rng()", [(1, "a generator that the system seeds")]),
+        ("model.share_memory()", [(1, SHARED)]),
+        ("n = mp.Value('i', 0)\nwith n.get_lock():\n    at = n.value\n    n.value += 1", [(3, SHARED)]),
+        ("self.a = mp.Array('d', 4)\nself.a[0] = 1\nprint(self.a[0])", [(3, SHARED)]),
+        ("config = Config()\nprint(config.value)", []),
+        ("os.stat(path).st_mtime", [(1, "the time of a file")]),
+        ("db.execute('select * from t ORDER BY\\n random() limit 5')", [(1, "what a database draws")]),
+        ("db.execute('select * from t order by random_id')", []),
+        ("for x in", []),
+    ],
+)
+def test_lines_that_may_give_another_order_or_value(
+    program: str, expected: list[tuple[int, str]], tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(program)
+    assert of_file(str(tmp_path / "train.py")) == expected

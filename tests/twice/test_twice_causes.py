@@ -1,0 +1,329 @@
+"""Which operation is the first that differs, from the streams of two runs as a trace has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from reprobuild.twice import known
+from reprobuild.twice.causes import Cause, find_cause
+from reprobuild.twice.compare import Parting
+from reprobuild.twice.records import Operation, ProgramLine, Source, Stream
+
+PARTING = Parting(kind="value", stream="", moment=0, label="step 0 (SGD)", part="loss")
+
+
+def at(line: int, text: str = "") -> ProgramLine:
+    return ProgramLine("/code/train.py", line, "train", text)
+
+
+def op(line: int, out: str, *inputs: tuple[str, int], name: str = "mul.Tensor", **more: Any) -> Operation:
+    """Return an operation at a line: the digests of its output and inputs, and what made these."""
+    made = Operation(
+        name=name, inputs=inputs, outputs=(out,), place=at(line), plain="", kept=(-1,),
+        shapes=("float32[4] cpu",), module="", backward=False, deterministic=True, thread="", empty=False,
+        moment=0, sources=99,
+    )  # fmt: skip
+    return replace(made, **more)
+
+
+def stream(
+    *operations: Operation, rank: str = "", worker: str = "", sources: Sequence[Source] = ()
+) -> Stream:
+    return Stream(
+        rank=rank, worker=worker, process="MainProcess", argv=("train.py",), values=Path("none"),
+        operations=list(operations), sources=list(sources),
+    )  # fmt: skip
+
+
+def cause(one: Stream | list[Stream], other: Stream | list[Stream], parting: Parting = PARTING) -> Cause:
+    sides = [each if isinstance(each, list) else [each] for each in (one, other)]
+    found = find_cause(sides[0], sides[1], parting)
+    assert found is not None
+    return found
+
+
+def backward(out: str, *inputs: tuple[str, int]) -> Operation:
+    return op(9, out, *inputs, name="mul_backward.default", backward=True)
+
+
+def test_the_first_with_equal_inputs_and_another_output_is_it_and_no_later_one() -> None:
+    def run(x: str) -> Stream:
+        return stream(
+            op(1, "aa", name="ones.default"),
+            op(2, f"b{x}", ("aa", 0), name="index_put.default"),
+            op(3, f"c{x}", (f"b{x}", 1)),
+            backward(f"d{x}", (f"c{x}", 2)),
+        )
+
+    found = cause(run("0"), run("1"))
+    assert (found.kind, found.operation, found.place.line) == ("operation", "index_put.default", 2)
+    assert found.told == "its inputs were equal and its output was not"
+
+
+def test_what_no_backward_pass_comes_from_is_passed_over() -> None:
+    def run(x: str) -> Stream:
+        return stream(
+            op(1, f"f{x}", name="printed.default"),
+            op(2, f"a{x}", name="learned.default"),
+            backward(f"b{x}", (f"a{x}", 1)),
+        )
+
+    assert cause(run("0"), run("1")).place.line == 2
+
+
+def test_of_two_that_reach_the_backward_pass_the_earlier_is_it() -> None:
+    def run(x: str) -> Stream:
+        return stream(
+            op(1, f"a{x}"),
+            op(2, f"b{x}"),
+            op(3, f"c{x}", (f"a{x}", 0), (f"b{x}", 1)),
+            backward(f"d{x}", (f"c{x}", 2)),
+        )
+
+    assert cause(run("0"), run("1")).place.line == 1
+
+
+def test_other_inputs_with_the_same_output_are_no_difference() -> None:
+    def run(x: str) -> Stream:
+        return stream(op(1, "a0", (f"{x}{x}", -1)), op(2, f"b{x}"), backward(f"c{x}", (f"b{x}", 1)))
+
+    assert cause(run("0"), run("1")).place.line == 2
+
+
+def test_memory_that_was_read_before_it_was_written() -> None:
+    def run(x: str) -> Stream:
+        return stream(
+            op(1, "", name="empty.memory_format", empty=True),
+            op(2, f"b{x}", (f"a{x}", 0)),
+            backward(f"c{x}", (f"b{x}", 1)),
+        )
+
+    found = cause(run("0"), run("1"))
+    assert (found.kind, found.place.line, found.remedy) == ("uninitialised", 1, known.UNINITIALISED)
+
+
+def test_a_draw_from_a_generator_in_another_state_is_led_back_to_its_seed() -> None:
+    def run(x: str) -> Stream:
+        seeds = [
+            Source("clock", "time.time_ns", x, f"17{x}", at(4)),
+            Source("seed", "torch.manual_seed", x, f"(17{x},)", at(5)),
+        ]
+        drawn = op(6, f"a{x}", (f"{x}{x}", -2), name="randn.default", sources=2)
+        return stream(drawn, backward(f"b{x}", (f"a{x}", 0)), sources=seeds)
+
+    found = cause(run("0"), run("1"))
+    assert (found.kind, found.place.line) == ("random", 6)
+    assert [each.place.line for each in found.candidates] == [4, 5]
+    assert found.remedy == known.SOURCES["clock"]
+
+
+def test_what_was_taken_after_the_operation_is_no_candidate() -> None:
+    def run(x: str) -> Stream:
+        calls = [Source("clock", "time.time", x, x, at(2)), Source("clock", "time.time", x, x, at(8))]
+        taken = op(3, f"a{x}", (f"{x}{x}", -1), name="lift_fresh.default", sources=1)
+        return stream(taken, backward(f"b{x}", (f"a{x}", 0)), sources=calls)
+
+    found = cause(run("0"), run("1"))
+    assert (found.kind, [each.place.line for each in found.candidates]) == ("outside", [2])
+
+
+def test_another_path_is_told_with_the_last_common_point() -> None:
+    one = stream(op(1, "aa"), op(2, "bb"), op(3, "cc"))
+    other = stream(op(1, "aa"), op(2, "bb"), op(4, "cc"))
+    found = cause(one, other)
+    assert found.kind == "flow"
+    assert found.told.endswith("the last common point is mul.Tensor at /code/train.py:2")
+    assert cause(stream(op(1, "aa"), op(2, "bb")), stream(op(1, "aa"))).told.endswith("run 2 ended before")
+
+
+def test_a_thread_that_writes_what_another_reads_is_named_by_its_line() -> None:
+    def run(x: str) -> Stream:
+        return stream(
+            op(1, "a0", name="lerp_.Scalar", thread="Thread-1"),
+            op(2, f"b{x}", (f"a{x}", 0)),
+            backward(f"c{x}", (f"b{x}", 1)),
+        )
+
+    found = cause(run("0"), run("1"))
+    assert (found.kind, found.place.line, found.thread, found.remedy) == (
+        "race",
+        1,
+        "Thread-1",
+        known.THREADS,
+    )
+
+
+def test_a_thread_that_reads_what_another_writes_is_named_too() -> None:
+    def run(x: str) -> Stream:
+        return stream(op(1, "a0", name="add_.Tensor"), op(2, f"b{x}", (f"a{x}", 0), thread="Thread-1"))
+
+    found = cause(run("0"), run("1"))
+    assert (found.kind, found.place.line) == ("race", 2)
+
+
+def test_the_rank_that_made_it_comes_before_those_that_received_it() -> None:
+    def rank(number: int, x: str) -> Stream:
+        if number == 0:
+            received = op(1, "", ("aa", -1), name="allreduce_.default", empty=True)
+            return stream(received, op(2, f"b{x}", (f"a{x}", 0)), backward(f"c{x}", (f"b{x}", 1)), rank="0")
+        made = [op(3, "aa"), op(4, "bb"), op(5, f"d{x}", ("bb", 1), name="index_add.default")]
+        return stream(*made, backward(f"e{x}", (f"d{x}", 2)), rank="1")
+
+    found = cause([rank(0, "0"), rank(1, "0")], [rank(0, "1"), rank(1, "1")])
+    assert (found.stream, found.operation) == ("rank 1", "index_add.default")
+    alone = cause([rank(0, "0")], [rank(0, "1")])
+    assert (alone.kind, alone.operation, alone.remedy) == (
+        "operation",
+        "allreduce_.default",
+        known.COLLECTIVE,
+    )
+
+
+def test_a_worker_of_a_loader_is_looked_at_only_where_the_batch_parted() -> None:
+    def runs(x: str) -> list[Stream]:
+        main = stream(op(1, f"a{x}"), backward(f"b{x}", (f"a{x}", 0)))
+        return [main, stream(op(2, f"c{x}"), worker="0")]
+
+    assert cause(runs("0"), runs("1")).place.line == 1
+    batch = Parting(kind="value", stream="", moment=0, label="step 0 (SGD)", part="batch")
+    assert cause(runs("0"), runs("1"), batch).place.line == 2
+
+
+def test_without_an_operation_that_differs_it_is_what_came_from_outside_or_nothing() -> None:
+    def run(x: str) -> Stream:
+        return stream(op(1, "aa"), sources=[Source("clock", "time.time", x, x, at(2))])
+
+    found = cause(run("0"), run("1"))
+    assert (found.kind, found.place.line) == ("source", 2)
+    assert find_cause([run("0")], [run("0")], PARTING) is None
+
+
+def test_a_view_of_memory_that_nobody_wrote_does_not_read_it() -> None:
+    def run(x: str) -> Stream:
+        return stream(
+            op(1, "", name="empty.memory_format", empty=True),
+            op(2, "", (f"a{x}", 0), name="as_strided.default", empty=True),
+            op(3, f"c{x}", name="index_put.default"),
+            op(4, f"d{x}", (f"b{x}", 1), (f"c{x}", 2)),
+            backward(f"e{x}", (f"d{x}", 3)),
+        )
+
+    assert cause(run("0"), run("1")).place.line == 3
+
+    def read(x: str) -> Stream:
+        first, view, *_ = run(x).operations
+        return stream(first, view, op(3, f"c{x}", (f"b{x}", 1)), backward(f"d{x}", (f"c{x}", 2)))
+
+    found = cause(read("0"), read("1"))
+    assert (found.kind, found.place.line) == ("uninitialised", 1)
+
+
+def test_a_generator_that_a_library_seeds_is_told_with_what_came_before() -> None:
+    def run(x: str, name: str) -> Stream:
+        drawn = op(6, f"a{x}", (f"{x}{x}", -2), name=name)
+        calls = [Source("clock", "time.time_ns", x, x, at(4))]
+        return stream(drawn, backward(f"b{x}", (f"a{x}", 0)), sources=calls)
+
+    given = cause(run("0", "randperm.generator"), run("1", "randperm.generator"))
+    assert [each.place.line for each in given.candidates] == [4]
+    shared = cause(run("0", "randn.default"), run("1", "randn.default"))
+    assert (shared.candidates, shared.remedy) == ((), known.RANDOM)
+
+
+def test_a_number_that_left_torch_by_item_is_led_back_to_where_it_was_made() -> None:
+    def run(x: str, reader: str) -> Stream:
+        return stream(
+            op(1, f"a{x}", (f"{x}{x}", -2), name="randint.low"),
+            op(2, f"b{x}", (f"a{x}", 0), name=reader),
+            op(3, f"c{x}", plain=x, name="select.int"),
+            backward(f"d{x}", (f"c{x}", 2)),
+        )
+
+    item = "_local_scalar_dense.default"
+    assert cause(run("0", item), run("1", item)).place.line == 1
+    assert cause(run("0", "mul.Tensor"), run("1", "mul.Tensor")).place.line == 3
+
+
+def test_what_inherits_a_difference_is_no_cause_of_another() -> None:
+    def run(x: str) -> Stream:
+        return stream(
+            op(1, f"a{x}", (f"{x}{x}", -2), name="randn.default"),
+            op(2, f"b{x}", (f"a{x}", 0), (f"{x}e", -2), name="native_dropout.default"),
+            op(3, f"c{x}", plain=x, name="select.int"),
+            backward(f"d{x}", (f"c{x}", 2)),
+        )
+
+    assert cause(run("0"), run("1")).place.line == 3
+
+
+def test_a_batch_in_another_order_has_the_remedy_of_an_order() -> None:
+    def run(x: str) -> Stream:
+        return stream(op(1, f"a{x}", (f"{x}{x}", -1)), backward(f"b{x}", (f"a{x}", 0)))
+
+    assert cause(run("0"), run("1"), replace(PARTING, reordered=True)).remedy == known.ORDER
+    assert cause(run("0"), run("1")).remedy == known.OUTSIDE
+
+
+def test_seeds_in_another_order_are_led_back_to_what_orders_them() -> None:
+    tasks = ("the order in which tasks end", at(8))
+
+    def run(seeds: str) -> Stream:
+        calls = [Source("seed", "torch.Generator.manual_seed", seed, seed, at(2)) for seed in seeds]
+        drawn = op(3, f"a{seeds}", (f"{seeds}{seeds}", -2), name="randn.generator", sources=len(seeds))
+        return replace(stream(drawn, backward(f"b{seeds}", (f"a{seeds}", 0)), sources=calls), hints=[tasks])
+
+    found = cause(run("12"), run("21"))
+    assert (found.kind, [each.place.line for each in found.candidates]) == ("random", [8, 2])
+    assert found.remedy == known.FLOW
+    assert found.told.endswith("torch.Generator.manual_seed was called with the same values in another order")
+    assert [each.place.line for each in cause(run("12"), run("13")).candidates] == [2]
+
+
+def test_what_an_operation_of_the_programs_own_takes_from_outside_while_it_runs_is_told() -> None:
+    def run(x: str, name: str) -> Stream:
+        calls = [Source("clock", "time.time", f"{x}{line}", x, at(line)) for line in (1, 4, 9)]
+        return stream(
+            op(2, "aa", sources=1),
+            op(3, f"b{x}", ("aa", 0), name=name, sources=2),
+            backward(f"c{x}", (f"b{x}", 1)),
+            sources=calls,
+        )
+
+    own = cause(run("0", "mine::dither.default"), run("1", "mine::dither.default"))
+    assert (own.kind, [each.place.line for each in own.candidates]) == ("operation", [4])
+    assert own.remedy == known.SOURCES["clock"]
+    torchs = cause(run("0", "index_put.default"), run("1", "index_put.default"))
+    assert (torchs.candidates, torchs.remedy) == ((), known.of_operation("index_put.default"))
+
+
+def test_what_a_process_reads_of_others_is_no_cause_before_what_these_do() -> None:
+    def run(x: str) -> list[Stream]:
+        main = stream(op(1, f"a{x}", (f"{x}{x}", -1)))
+        child = stream(
+            op(0, "e0"), op(5, f"b{x}", (f"{x}{x}", -1)), backward(f"c{x}", (f"b{x}", 1)), rank="1"
+        )
+        return [main, child]
+
+    parting = replace(PARTING, stream=run("0")[1].label)
+    assert cause(run("0"), run("1"), parting).place.line == 5
+    drawn = [stream(op(1, f"a{x}", (f"{x}{x}", -2))) for x in "01"]
+    assert cause([drawn[0], run("0")[1]], [drawn[1], run("1")[1]], parting).place.line == 1
+
+
+def test_listed_names_that_were_drawn_are_led_back_to_the_draw() -> None:
+    def run(x: str, name: str) -> Stream:
+        calls = [
+            Source("name", "tempfile.NamedTemporaryFile", x, f"'/d/tmp{x * 8}'", at(4)),
+            Source("listing", "os.listdir", x, f"['{name}{x * 8}']", at(7)),
+        ]
+        read = op(7, f"a{x}", (f"{x}{x}", -1), sources=2)
+        return stream(read, backward(f"b{x}", (f"a{x}", 0)), sources=calls)
+
+    def lines(name: str) -> list[int]:
+        return [each.place.line for each in cause(run("0", name), run("1", name)).candidates]
+
+    assert lines("tmp") == [4, 7]
+    assert lines("part") == [7, 4]

@@ -1,0 +1,97 @@
+"""What a run wrote: bytes with holes, texts, links, and what was removed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from reprobuild.twice import written
+from reprobuild.twice.compare import files_apart
+from reprobuild.twice.sparse import PIECE, sparse_digest
+from reprobuild.twice.written import WrittenFile, written_files
+
+
+def wrote(folder: Path) -> list[WrittenFile]:
+    found, whole = written_files(folder, "/code")
+    assert whole
+    return found
+
+
+@pytest.mark.parametrize("name", ["log.bin", "weights.npy", "model.safetensors"])
+def test_of_a_file_of_terabytes_only_what_is_there_is_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (tmp_path / name).open("wb") as file:
+        os.truncate(file.fileno(), 4 << 40)
+        os.pwrite(file.fileno(), b"x", 3 << 40)
+    reads: list[int] = []
+    pread = os.pread
+
+    def counted(file: int, size: int, at: int) -> bytes:
+        assert len(reads) < 10, "holes are read"
+        reads.append(at)
+        return pread(file, size, at)
+
+    monkeypatch.setattr(os, "pread", counted)
+    [one] = wrote(tmp_path)
+    assert one.size == 4 << 40
+    assert 3 << 40 in reads
+
+
+@pytest.mark.parametrize("start", [0, 1, 4095, PIECE + 17])
+def test_a_hole_is_zeros_and_every_other_byte_and_its_place_count(start: int, tmp_path: Path) -> None:
+    def digest(*at: int, hole: bool, size: int = 3 * PIECE) -> str:
+        path = tmp_path / "file"
+        path.write_bytes(b"" if hole else bytes(start + size))
+        with path.open("r+b") as file:
+            os.truncate(file.fileno(), start + size)
+            for place in at:
+                os.pwrite(file.fileno(), b"x", start + place)
+            return sparse_digest(file.fileno(), start, size)
+
+    assert digest(hole=True) == digest(hole=False)
+    places = [0, 5, PIECE - 1, PIECE, 2 * PIECE, 3 * PIECE - 1]
+    for at in places:
+        assert digest(at, hole=True) == digest(at, hole=False)
+    assert len({digest(at, hole=True) for at in places} | {digest(hole=True)}) == len(places) + 1
+    assert digest(hole=True) != digest(hole=True, size=3 * PIECE - 1)
+
+
+def test_texts_and_archives_mean_the_same_where_only_times_differ(tmp_path: Path) -> None:
+    sides = []
+    for time_ in ("12:00:01", "12:00:02"):
+        folder = tmp_path / time_.replace(":", "")
+        folder.mkdir()
+        (folder / "log.txt").write_text(f"2031-01-31 {time_} step 1 loss 0.5")
+        sides.append(wrote(folder))
+    assert sides[0][0].digest != sides[1][0].digest
+    assert sides[0][0].meaning == sides[1][0].meaning
+    assert files_apart(*sides) == []
+
+
+def test_links_are_not_followed_and_what_is_left_out_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to("/etc/passwd")
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "train.cpython-311.pyc").write_bytes(b"x")
+    os.mkfifo(tmp_path / "pipe")
+    assert [(f.path, f.digest) for f in wrote(tmp_path)] == [
+        ("/code/out", "a link to /etc/passwd"),
+        ("/code/pipe", "no file"),
+    ]
+
+
+def test_more_files_than_are_compared_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(written, "MOST_FILES", 2)
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_text("x")
+    found, whole = written_files(tmp_path, "/code")
+    assert (len(found), whole) == (2, False)
+
+
+def test_a_file_that_cannot_be_read_is_not_taken_for_a_hole(tmp_path: Path) -> None:
+    closed = os.open(tmp_path, os.O_RDONLY)
+    os.close(closed)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        sparse_digest(closed, 0, 1)
