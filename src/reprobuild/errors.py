@@ -31,9 +31,16 @@ class LockError(ReprobuildError):
 
 
 class ResolveError(ReprobuildError):
-    """No set of packages satisfies the request, or an index cannot be read."""
+    """No set of packages satisfies the request, or an index cannot be read.
+
+    ``cuda``: the one with which it would be satisfied, where that is known.
+    """
 
     exit_code = 5
+
+    def __init__(self, message: str, *, hint: str = "", cuda: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.cuda = cuda
 
 
 class FetchError(ReprobuildError):

@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 from .errors import LockError, RequestError
 from .host.home import atomic_write, kind_of, make_folders
 from .lock.conda_lock import Environment, read_environment
+from .lock.layer_record import LayerRecord
 from .lock.merge import sides
 from .lock.model import Lock
 from .lock.platforms import parse_locks
@@ -22,6 +23,7 @@ from .net.debian_mirrors import architecture
 from .request.model import PLATFORMS, Request, default_name
 
 FOLDER = Path("envs")
+LAYERS = FOLDER / "layers.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,10 @@ class Env:
     file: Path
     hashes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """What a file that was taken over allows: package → sha256 of its wheels. A new lock must keep to it."""
+    pythons: tuple[str, ...] = ()
+    """The minor versions of Python that such a file allows; empty: any."""
+    cuda_is_open: bool = False
+    """Whether nobody has asked for the request's CUDA: another will do where this one does not fit."""
 
     @property
     def lock_file(self) -> Path:
@@ -181,6 +187,12 @@ def new_env(request: Request) -> Env:
     return Env(request, file)
 
 
+def cuda_of_env(name: str) -> str | None:
+    """Return the CUDA of the request of that name, if one is there. Raises `RequestError`."""
+    file = FOLDER / f"{name}.toml"
+    return read_env(str(file)).request.cuda if file.exists() else None
+
+
 def env_for(cuda: str, fits: Callable[[Request], bool], fallback: Callable[[], Request]) -> Env:
     """Return the one env with this CUDA that fits, else a new one for ``fallback``'s request.
 
@@ -236,6 +248,13 @@ def lock_for(locks: Sequence[Lock], platform: str | None, where: str) -> Lock:
     raise LockError(
         f"{where} has no lock for {wanted}; it has {', '.join(lock.platform for lock in locks)}",
         hint=f'put "{wanted}" into the request\'s platforms and run `reprobuild lock`',
+    )
+
+
+def read_layers(file: Path = LAYERS) -> LayerRecord:
+    """Return the record of layers that a registry has. Raises `LockError`."""
+    return LayerRecord.parse(
+        _read(file, LockError, f"`reprobuild push --record-layers` writes {file}").encode(), str(file)
     )
 
 

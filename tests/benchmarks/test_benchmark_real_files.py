@@ -4,6 +4,9 @@ The files are not ours to copy; `real_files.txt` says where they are from: repos
 repository is fetched by git at its commit, from ``REPROBUILD_REAL_FILES_FROM`` (by default GitHub), into the
 folder that ``REPROBUILD_REAL_FILES`` names, where a checkout called ``owner+name`` is taken as it is; without
 one, into a folder of the test's. The indexes are those of the machine.
+
+``REPROBUILD_REAL_FILES_MIRROR`` names a folder of repositories, ``owner+name/repo``: git asks a server on
+loopback for those, where a file names them by their address on GitHub.
 """
 
 from __future__ import annotations
@@ -14,16 +17,20 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from support.git_server import git_server
+
 pytestmark = pytest.mark.benchmark
 
 FOLDER = os.environ.get("REPROBUILD_REAL_FILES", "")
 FROM = os.environ.get("REPROBUILD_REAL_FILES_FROM", "https://github.com")
+MIRROR = os.environ.get("REPROBUILD_REAL_FILES_MIRROR", "")
 ONLY = os.environ.get("REPROBUILD_REAL_FILES_ONLY", "")
 """A regular expression: the lines of the list that are tried."""
 LIST = Path(__file__).with_name("real_files.txt")
@@ -33,10 +40,16 @@ SECONDS = 600.0
 MOST_LINES = 20 + 12
 """Of a message: the reasons of the resolver, and what is said around them."""
 
-_OTHER_CUDA = re.compile(r"is built for CUDA ([0-9.]+)|resolved for CUDA ([0-9.]+)|give --cuda ([0-9.]+|cpu)")
-_BUILD = re.compile(r"give ((?:--build-(?:apt|torch) [\w.+-]+ ?)+), or")
-MOST_TRIES = 6
-_UNREACHED = re.compile(r"git cannot read it|cannot be reached|channel cannot be read")
+MOST_HINTS = 2
+"""Times that what a message says is followed, word for word."""
+
+_GIVEN = re.compile(r"(?:\bgive|: |^) ?((?:--[a-z][a-z-]* (?:'[^']*'|[^\s,]+) ?)+)")
+_OPTION = re.compile(r"(--[a-z][a-z-]*) ('[^']*'|[^\s,]+)")
+_ONE = {"--cuda", "--from", "--python", "--torch", "--index"}
+"""Options that a command has but once; the last one counts."""
+_UNREACHED = re.compile(
+    r"git cannot read it|cannot be reached|channel cannot be read|could not fetch a standalone build"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +60,11 @@ class Outcome:
     """None: not within the time."""
     said: str
     options: list[str]
-    """The CUDA, and what was given beside it."""
+    """What was given on the command line."""
+    followed: int
+    """How many hints were followed to get there."""
+    first: str
+    """What was said without any of them."""
     seconds: float
 
     @property
@@ -77,30 +94,74 @@ def checkout(repository: str, commit: str, folder: Path) -> Path:
     return target
 
 
+def followed(said: str, options: list[str]) -> list[str]:
+    """Return a command's options with those that a message says to give, the first of each line.
+
+    A line that begins with "or" is another way, and counts where the lines before it have none.
+    """
+    pairs = list(zip(options[::2], options[1::2], strict=True))
+    hint = said.rpartition("hint:")[2] if "hint:" in said else ""
+    given: set[str] = set()
+    for line in hint.splitlines():
+        if given and line.strip().startswith("or "):
+            continue
+        found = _GIVEN.search(line.strip())
+        for name, quoted in _OPTION.findall(found[1]) if found is not None else ():
+            value = quoted.strip("'").rstrip(";.")
+            if name in _ONE and name in given:
+                continue  # the first of several ways
+            given.add(name)
+            pairs = [each for each in pairs if each[0] != name or name not in _ONE]
+            if (name, value) not in pairs:
+                pairs.append((name, value))
+    return [word for pair in pairs for word in pair]
+
+
 def locked(project: Path, file: str) -> Outcome:
-    """Lock one file, with the options that the messages name: the CUDA, what builds need."""
-    tried: set[tuple[str, ...]] = set()
-    cuda, start = "12.8", time.monotonic()
-    more: list[str] = []
-    while True:
-        tried.add((cuda, *more))
-        command = [sys.executable, "-m", "reprobuild", "lock", "--from", file, "--cuda", cuda, "--name", "x"]
-        command += more
+    """Lock one file, with the options that the messages name."""
+    start = time.monotonic()
+    options = ["--from", file]
+    first = ""
+    for count in range(MOST_HINTS + 1):
+        command = [sys.executable, "-m", "reprobuild", "lock", *options, "--name", "x"]
         try:
             done = subprocess.run(
                 command, cwd=project, capture_output=True, text=True, timeout=SECONDS, check=False
             )
         except subprocess.TimeoutExpired as stopped:
             said = (stopped.stderr or b"").decode("utf-8", "replace")
-            return Outcome(None, said, [cuda, *more], time.monotonic() - start)
-        other = _OTHER_CUDA.search(done.stderr)
-        wanted = next(filter(None, other.groups()), cuda) if other is not None else cuda
-        needs = [word for found in _BUILD.finditer(done.stderr) for word in found[1].split()]
-        if done.returncode == 0 or (wanted, *more, *needs) in tried or len(tried) > MOST_TRIES:
-            return Outcome(done.returncode, done.stderr, [cuda, *more], time.monotonic() - start)
-        cuda, more = wanted, [*more, *needs]
+            return Outcome(None, said, options, count, first, time.monotonic() - start)
+        first = first or done.stderr
+        more = followed(done.stderr, options)
+        if done.returncode == 0 or more == options or count == MOST_HINTS:
+            break
+        options = more
+    return Outcome(done.returncode, done.stderr, options, count, first, time.monotonic() - start)
 
 
+@pytest.fixture
+def _mirrored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let git take from the mirror what it has; the rest from where it is named."""
+    if not MIRROR:
+        yield
+        return
+    with git_server(Path(MIRROR)) as server:
+        lines = ["[safe]\n\tdirectory = *\n"]
+        for folder in sorted(Path(MIRROR).glob("*+*/repo")):
+            owner, name = folder.parent.name.split("+", 1)
+            lines.append(f'[url "{server.url}/{owner}+{name}/repo"]\n')
+            lines += [f"\tinsteadOf = {FROM}/{owner}/{name}{end}\n" for end in ("", ".git")]
+        settings = tmp_path / "gitconfig"
+        settings.write_text("".join(lines))
+        monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+        # The server's own git.
+        monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+        monkeypatch.setenv("GIT_CONFIG_KEY_0", "safe.directory")
+        monkeypatch.setenv("GIT_CONFIG_VALUE_0", "*")
+        yield
+
+
+@pytest.mark.usefixtures("_mirrored")
 def test_three_of_four_real_files_lock(tmp_path: Path) -> None:
     lines = [line for line in LIST.read_text().splitlines() if not line.startswith("#")]
     entries = [line.split(" ", 2) for line in lines if re.search(ONLY, line)]
@@ -121,15 +182,20 @@ def test_three_of_four_real_files_lock(tmp_path: Path) -> None:
             shutil.rmtree(project)
         state = "locked" if outcome.status == 0 else f"status {outcome.status}"
         why = outcome.reason if outcome.status else outcome.said[-300:] if outcome.status is None else ""
-        head = f"{state:9} {outcome.seconds:4.0f} s  {repository}: {file} (CUDA {' '.join(outcome.options)})"
-        print(f"{head}  {why}".rstrip(), flush=True)
+        head = f"{state:9} {outcome.seconds:4.0f} s  {repository}: {file}, hints {outcome.followed}"
+        print(f"{head} ({' '.join(outcome.options)})  {why}".rstrip(), flush=True)
         return outcome
 
     with ThreadPoolExecutor(2) as pool:
         outcomes = list(pool.map(one, range(len(entries))))
     good = sum(outcome.status == 0 for outcome in outcomes)
+    at_once = sum(outcome.status == 0 and not outcome.followed for outcome in outcomes)
+    loosened = sum(outcome.status == 0 and "--loosen" in outcome.options for outcome in outcomes)
     judged = sum(outcome.judged for outcome in outcomes)
-    print(f"{good} of {len(outcomes)} lock; this machine reaches what {judged} of them name")
+    print(
+        f"{len(outcomes)} files, {judged} of which name only what this machine reaches: {at_once} lock at "
+        f"once, {good} after at most {MOST_HINTS} hints, {loosened} of these with --loosen"
+    )
     for outcome in outcomes:
         # What stops says why, and what to do.
         assert outcome.status in (0, 3, 5, 6, 8), outcome.said

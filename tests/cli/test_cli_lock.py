@@ -75,6 +75,27 @@ def test_flags_of_builds_are_a_table_of_the_request() -> None:
     assert found.build.to_dict() == {"apt": ["g++", "pkg-config"], "flash-attn": {"torch": True}}
 
 
+def test_every_key_of_builds_has_a_flag() -> None:
+    found = _request(
+        {
+            "cuda": "13.0",
+            "build_torch": ("Flash_Attn",),
+            "build_cuda": ("flash-attn", "other"),
+            "build_requires": ("flash-attn:packaging", "flash-attn:wheel<1"),
+            "build_env": ("flash-attn:TORCH_CUDA_ARCH_LIST=8.0;9.0", "other:TORCH_CUDA_ARCH_LIST=A=B:C"),
+        }
+    )
+    assert found.build.to_dict() == {
+        "flash-attn": {
+            "env": {"TORCH_CUDA_ARCH_LIST": "8.0;9.0"},
+            "requires": ["packaging", "wheel<1"],
+            "torch": True,
+            "cuda": True,
+        },
+        "other": {"env": {"TORCH_CUDA_ARCH_LIST": "A=B:C"}, "cuda": True},
+    }
+
+
 def test_what_compiles_at_run_time_is_told_once(ready: Index, call: Call) -> None:
     ready.add("triton", "3.0")
     write("a", 'cuda = "12.1"\npackages = ["numpy<2", "triton"]')
@@ -243,6 +264,11 @@ def test_a_bad_request_is_refused_by_its_place(text: str, words: str, ready: Ind
         (["--cuda", "12.1", "--apt", "a;b"], "--apt: 'a;b' is not a valid name of a Debian package"),
         (["--cuda", "12.1", "--build-apt", "a;b"], "--build-apt: 'a;b' is not a valid name of a Debian"),
         (["--cuda", "12.1", "--build-torch", "a b"], "--build-torch: 'a b' is not the name of a Python"),
+        (["--cuda", "12.1", "--build-env", "a"], "--build-env: 'a' does not say for which package"),
+        (["--cuda", "12.1", "--build-env", "a:b"], "--build-env: 'a:b' does not say for which package"),
+        (["--cuda", "12.1", "--build-env", "a:PATH=x"], "--build-env: reprobuild sets PATH itself"),
+        (["--cuda", "12.1", "--build-requires", "a:/b"], "--build-requires: '/b' is not a PEP 508"),
+        (["--cuda", "12.1", "--build-cuda", "a"], "--build-cuda: there is no nvcc for CUDA 12.1"),
         (["--cuda", "12.1", "--torch", "x"], "--torch: 'x' is not a valid torch"),
         (
             ["--cuda", "12.1", "--python", "3"],
@@ -471,6 +497,8 @@ def test_render_writes_the_text_of_a_lock(call: Call, folder: Path) -> None:
 def test_render_self_contained_takes_no_second_form(call: Call, folder: Path) -> None:
     lock = folder / "pylock.x.toml"
     lock.write_bytes((GOLDEN / "pylock.torch-cu121.toml").read_bytes())
+    said = call("render", str(lock), "-o", "out", "--nodes", "3")
+    assert (said.status, "--nodes is for --kubernetes" in said.err) == (2, True)
     said = call("render", str(lock), "-o", "out", "--self-contained", "--no-artifacts")
     assert said.status == 2
     assert "--self-contained writes no artifacts" in said.err

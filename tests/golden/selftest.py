@@ -1892,6 +1892,9 @@ ASIDE = re.compile(r"_.*|tests?|testing|docs?|examples?|scripts?|benchmarks?|con
 
 WANTS_GPU = re.compile(r"(?!ModuleNotFoundError).*(cuda|gpu|nvidia|driver)", re.IGNORECASE)
 
+OF_TORCH = re.compile(r"ImportError: lib(c10|torch)\w*\.so: cannot open shared object file")
+"""What an extension of PyTorch says if it is imported before torch, which loads the libraries it links."""
+
 
 def requested_names() -> list[str]:
     """Return the names of the packages that the request of the image's lock names; raises `NotRun`."""
@@ -1953,9 +1956,9 @@ def objects_of(found: importlib.metadata.Distribution) -> list[SharedObject]:
     return [each for each in installed_objects() if os.path.realpath(each.path) in paths]
 
 
-def import_error(module: str) -> str:
-    """Import a module in a process of its own; return the last line of what went wrong, or nothing."""
-    command = [sys.executable, "-c", f"import {module}"]
+def import_error(*modules: str) -> str:
+    """Import modules in a process of their own; return the last line of what went wrong, or nothing."""
+    command = [sys.executable, "-c", f"import {', '.join(modules)}"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=IMPORT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -1989,6 +1992,8 @@ def requested_imports(_: str) -> Results:
     lines = []
     for module, error in errors.items():
         name, each = modules[module]
+        if OF_TORCH.match(error) and not (error := import_error("torch", module)):
+            note(f"{module} has to be imported after torch")
         libraries = missing(objects_of(each)) if error else []
         if error and not libraries and WANTS_GPU.match(error) and gpu_missing():
             note(f"{name} cannot be imported without a GPU: {error}")
@@ -2219,12 +2224,17 @@ def raises(device: str) -> Results:
 # torch.compile.
 
 def toolchain_missing(device: str) -> str:
-    """Return what torch.compile lacks here and how to add it, or nothing. It needs no torch."""
+    """Return what torch.compile lacks here and how to add it, or nothing. It needs no torch.
+
+    Only Debian's Python has its headers in a package; any other brings them.
+    """
     lacking = []
     if not any(map(shutil.which, (os.environ.get("CXX", "g++"), "g++", "clang++"))):
         lacking.append(("a C++ compiler", "g++"))
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
         lacking.append(("Python's headers", f"python3.{sys.version_info.minor}-dev"))
+        if sys.base_prefix != "/usr":
+            return f"torch.compile needs Python's headers, which the Python in {sys.base_prefix} lacks"
     if lacking:
         what, packages = (" and ".join(each) for each in zip(*lacking))
         packages = packages.replace(" and ", '", "')

@@ -72,3 +72,20 @@ def test_a_stranger_s_text_does_nothing_to_a_terminal(
 def test_json_stays_json() -> None:
     value = {"a": "\x1b[31m\u202e\u2028", "b": ["ä"]}
     assert json.loads(printable(json.dumps(value, ensure_ascii=False))) == value
+
+
+def test_a_bar_within_the_block_of_another(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    console = Console()
+    with console.progress("fetch", 10) as outer:
+        with console.progress("layers", 20) as inner:
+            inner(20)
+        outer(10)
+    with console.progress("alone", 5) as advance:
+        advance(5)
+    said = capsys.readouterr().err
+    assert "layers" in said
+    assert "alone" in said

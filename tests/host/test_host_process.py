@@ -224,3 +224,24 @@ def test_what_is_done_at_the_end_is_done_however_it_ends(tmp_path: Path, how: st
 def test_what_cannot_be_done_at_the_end_is_given_up() -> None:
     with process.at_the_end(["false"]):
         pass
+
+
+def test_a_process_ends_with_what_it_was_for() -> None:
+    """Started by a thread, which no signal interrupts."""
+    wanted, started = threading.Event(), threading.Event()
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        process.end_with(wanted)
+        started.set()
+        try:
+            process.run(["sleep", "600"])
+        except process.LimitReached as ended:
+            raised.append(ended)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    started.wait()
+    wanted.set()
+    thread.join(60)
+    assert len(raised) == 1

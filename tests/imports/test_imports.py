@@ -92,7 +92,10 @@ def test_a_requirements_file_in_all_its_forms(write: Write) -> None:
         ("--index-url http://[x", 2, "is not an address"),
     ],
 )
-def test_a_line_that_cannot_be_taken_over_is_named(write: Write, line: str, place: int, says: str) -> None:
+def test_a_line_that_cannot_be_taken_over_is_named(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, place: int, says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     file = write("requirements.txt", f"ok==1\n{line}\n")
     with pytest.raises(RequestError, match=re.escape(says)) as caught:
         read_import(file)
@@ -142,6 +145,66 @@ def test_addresses_as_pip_takes_them(write: Write, tmp_path: Path) -> None:
         "later https://h.example/w/later-1-py3-none-any.whl",
         "old-name https://h.example/w/old_name-1.0.tar.gz#sha256=" + "a" * 64,
     ]
+
+
+POETRY = """
+[tool.poetry]
+name = "x"
+[tool.poetry.dependencies]
+python = "^3.10"
+[tool.poetry.dev-dependencies]
+pytest = "^8"
+[tool.poetry.group.train.dependencies]
+torch = "2.4.1"
+"""
+OF_TWO = (
+    "[project]\nname = 'x'\n[project.optional-dependencies]\nall = ['a']\n[dependency-groups]\ntest = ['b']\n"
+    "[tool.poetry.group.train.dependencies]\ntorch = '^2.4'\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (
+            "[tool.black]\n",
+            "write what the project needs into project.dependencies, or into a requirements.txt",
+        ),
+        (POETRY, "name a group with --group: dev, train"),
+        (OF_TWO, "name a group with --group: test, train; or name an extra with --extra: all"),
+    ],
+)
+def test_a_project_without_dependencies_says_where_there_are_some(write: Write, text: str, hint: str) -> None:
+    file = write("pyproject.toml", text)
+    with pytest.raises(RequestError, match="no dependencies") as caught:
+        read_import(file)
+    assert caught.value.hint.startswith(hint)
+    write("requirements.txt", "a\n")
+    with pytest.raises(RequestError) as caught:
+        read_import(file)
+    assert caught.value.hint.startswith(f"import a requirements file: --from {file.parent}/requirements.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "group", "found"),
+    [(POETRY, "train", "torch==2.4.1"), (POETRY, "dev", "pytest<9,>=8"), (OF_TWO, "train", "torch<3,>=2.4")],
+)
+def test_poetry_s_groups(write: Write, text: str, group: str, found: str) -> None:
+    imported = read_import(write("pyproject.toml", text), groups=[group])
+    assert [str(each) for each in imported.requirements] == [found]
+
+
+def test_a_folder_that_is_none_beside_the_file_is_one_of_the_working_directory(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pip takes it: `uv export -o requirements/all.txt` writes `-e .` for the project above."""
+    (tmp_path / "requirements").mkdir()
+    write("pyproject.toml", "[project]\nname = 'ours'\n")
+    file = write("requirements/all.txt", "-e .\n")
+    monkeypatch.chdir(tmp_path)
+    assert [str(each) for each in read_import(file).requirements] == [f"ours @ {tmp_path.resolve().as_uri()}"]
+    write("requirements/pyproject.toml", "[project]\nname = 'inner'\n")
+    assert [each.name for each in read_import(file).requirements] == ["inner"]
 
 
 def test_a_folder_is_named_from_the_request(
@@ -288,6 +351,20 @@ directory = {{path = "libs/elsewhere"}}
         f"archive @ https://x.example/a-1.tar.gz#sha256={digest}&subdirectory=py",
         f"own @ file://{tmp_path}/libs/own",
     ]
+
+
+def test_a_lock_s_hashes_are_those_of_what_it_installs_here(write: Write) -> None:
+    """A package that is taken out by a marker may come by way of another, in another version."""
+    text = 'lock-version = "1.0"\ncreated-by = "x"\n' + "".join(
+        f'[[packages]]\nname = "{name}"\nversion = "1"\nmarker = "{marker}"\n[[packages.wheels]]\n'
+        f'url = "https://x.example/{name}-1-py3-none-any.whl"\nhashes = {{sha256 = "{"0" * 64}"}}\n'
+        for name, marker in (
+            ("here", "sys_platform == 'linux'"),
+            ("new", "python_version >= '3.13'"),
+            ("gone", "sys_platform == 'never'"),
+        )
+    )
+    assert list(read_import(write("pylock.toml", text)).hashes) == ["here", "new"]
 
 
 def test_what_a_lock_names_nothing_of_is_named(write: Write) -> None:
@@ -513,9 +590,7 @@ def test_a_python_that_a_project_does_not_allow(
     text = f"[project]\nname = 'a'\nrequires-python = '{requires}'\ndependencies = ['torch==2.4.1+cu121']\n"
     with pytest.raises(RequestError, match=re.escape(message)) as caught:
         table(write("pyproject.toml", text), **given)
-    assert caught.value.hint == (
-        "name a Python that fits with --python, or leave --python out" if given else "correct the file"
-    )
+    assert caught.value.hint == ("give --python 3.13, which fits" if given else "correct the file")
 
 
 @pytest.mark.parametrize(

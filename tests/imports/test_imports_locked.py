@@ -13,7 +13,8 @@ import uv
 
 from reprobuild.imports import common
 from reprobuild.lock.reader import parse_lock
-from support.index import Index
+from reprobuild.request.model import Request
+from support.index import Index, serve_index
 
 if TYPE_CHECKING:
     from support.commands import Call
@@ -28,6 +29,10 @@ def _ready(family: Index, apt: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pins(name: str) -> dict[str, str]:
     return {p.name: p.version for p in parse_lock(Path(f"envs/pylock.{name}.toml").read_text(), "").python}
+
+
+def request(name: str) -> Request:
+    return Request.from_dict(Request.load(Path(f"envs/{name}.toml").read_text(), "") | {"name": name}, "")
 
 
 def test_what_is_pinned_stays_and_the_rest_is_resolved(family: Index, call: Call) -> None:
@@ -82,6 +87,29 @@ def test_a_uv_lock_with_its_groups(family: Index, call: Call) -> None:
     Path("uv.lock").write_text("version = 99\n")
     said = call("lock", "--from", "uv.lock")
     assert (said.status, "uv.lock: uv cannot read it" in said.err) == (3, True)
+
+
+def test_a_uv_lock_of_several_indexes(family: Index, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it takes from another index than the usual one is asked of that, once the user allows it."""
+    monkeypatch.setenv("UV_INDEX", "")  # is set by the import, and restored after the test
+    with serve_index() as other:
+        other.add("secret", "1.0")
+        Path("pyproject.toml").write_text(
+            '[project]\nname = "ours"\nversion = "1"\nrequires-python = "==3.11.*"\n'
+            'dependencies = ["filelock==1.0", "secret"]\n'
+            '[tool.uv.sources]\nsecret = { index = "other" }\n'
+            f'[[tool.uv.index]]\nname = "other"\nurl = "{other.url}"\nexplicit = true\n'
+        )
+        lock = [uv.find_uv_bin(), "lock", "--quiet", "--python", sys.executable, "--no-python-downloads"]
+        subprocess.run(lock, check=True)
+        said = call("lock", "--from", "uv.lock", "--cuda", "12.1")
+        assert said.status == 3
+        assert "uv.lock: secret: --extra-index-url: the index is a setting of the machine" in said.err
+        assert "give --index-from-file 127.0.0.1" in said.err
+        allowed = ("--index-from-file", "127.0.0.1")
+        said = call("lock", "--from", "uv.lock", "--cuda", "12.1", *allowed)
+        assert said.status == 0, said.err
+        assert (pins("ours")["secret"], pins("ours")["filelock"]) == ("1.0", "1.0")
 
 
 def test_a_uv_lock_with_forks_and_conflicts(family: Index, call: Call) -> None:
@@ -210,11 +238,29 @@ def test_pins_that_do_not_fit_are_named_with_what_does(family: Index, call: Call
     assert 'loosened = [\n    "vision==0.15",\n]' in Path("envs/work.toml").read_text()
 
 
+def test_pins_that_contradict_one_another_are_told_from_those_that_torch_contradicts(
+    family: Index, call: Call
+) -> None:
+    family.add("models", "4.31", requires=["tokens<0.14"])
+    family.add("models", "4.35", requires=["tokens>=0.14"])
+    for version in ("0.13", "0.14"):
+        family.add("tokens", version)
+    family.add("vision", "0.15", requires=["torch==2.0.1"])
+    Path("requirements.txt").write_text("models==4.31\ntokens==0.14\n")
+    said = call("lock", "--from", "requirements.txt", "--cuda", "12.1")
+    assert said.status == 5
+    assert "contradicts itself, with any PyTorch" in said.err
+    assert "cannot be kept with the others" in said.err
+    assert "correct the versions or names" not in said.err
+    Path("requirements.txt").write_text("vision==0.15\n")
+    assert "contradicts itself" not in call("lock", "--from", "requirements.txt", "--cuda", "12.1").err
+
+
 def test_a_torch_that_is_not_for_the_cuda_names_the_one_that_is(family: Index, call: Call) -> None:
     Path("requirements.txt").write_text("torch==2.0.1\n")
     said = call("lock", "--from", "requirements.txt", "--cuda", "12.1")
     assert said.status == 5
-    assert "the newest for CUDA 12.1 is torch 2.4.1" in said.err
+    assert "take torch 2.4.1, the newest for CUDA 12.1" in said.err
     assert call("lock", "--from", "requirements.txt", "--cuda", "12.1", "--loosen", "torch").status == 0
     assert pins("work")["torch"] == "2.4.1"
 
@@ -222,3 +268,66 @@ def test_a_torch_that_is_not_for_the_cuda_names_the_one_that_is(family: Index, c
 @pytest.mark.parametrize("flag", ["--loosen", "--index-from-file"])
 def test_flags_of_an_import_alone(flag: str, call: Call) -> None:
     assert call("lock", "--cuda", "cpu", flag, "x").status == 2
+
+
+def test_the_cuda_of_the_torch_that_a_file_pins(family: Index, call: Call) -> None:
+    Path("requirements.txt").write_text("torch==2.4.0\nnumpy==1.26.4\n")
+    said = call("lock", "--from", "requirements.txt")
+    assert said.status == 0, said.err
+    assert "taking CUDA 12.1: torch 2.4.0 is built for it" in said.err
+    assert (request("work").cuda, pins("work")["torch"]) == ("12.1", "2.4.0")
+    # Again, with a torch on the index that is newer: what the request has stays.
+    assert call("lock", "--from", "requirements.txt").status == 0
+    Path("setup.py").write_text(
+        "from setuptools import setup\nsetup(name='ours', install_requires=['torch>=2,<2.6'])\n"
+    )
+    assert call("lock", "--from", "setup.py").status == 0
+    assert (request("ours").cuda, pins("ours")["torch"]) == ("12.1", "2.4.1")
+    Path("any.txt").write_text("torch\n")
+    assert call("lock", "--from", "any.txt").status == 0
+    assert (request("any").cuda, pins("any")["torch"]) == ("13.0", "2.9.0")
+
+
+def test_another_cuda_where_the_newest_torch_does_not_fit_the_others(family: Index, call: Call) -> None:
+    family.add("vision", "0.21", requires=["torch==2.6.0"])
+    Path("requirements.txt").write_text("torch>=2\nvision\n")
+    for taken in (True, False):  # the second time its request is there
+        said = call("lock", "--from", "requirements.txt")
+        assert said.status == 0, said.err
+        assert ("taking CUDA" in said.err) == taken
+    assert (request("work").cuda, pins("work")["torch"]) == ("12.4", "2.6.0")
+    # Who asks for one gets that or an error.
+    said = call("lock", "--from", "requirements.txt", "--cuda", "13.0", "--name", "x")
+    assert (said.status, "give --cuda 12.4" in said.err) == (5, True)
+    # Nor is a request that is there locked for another CUDA than it says.
+    asked = Path("envs/work.toml").read_text()
+    assert asked.count('cuda = "12.4"') == 1
+    Path("envs/work.toml").write_text(asked.replace('cuda = "12.4"', 'cuda = "13.0"'))
+    assert call("lock", "--from", "requirements.txt").status == 5
+
+
+def test_a_torch_that_this_python_lacks_names_one_that_has_it(family: Index, call: Call) -> None:
+    family.add("torch", "1.9.1", tag="cp39-cp39-manylinux1_x86_64")
+    Path("requirements.txt").write_text("torch==1.9.1\n")
+    said = call("lock", "--from", "requirements.txt")
+    assert said.status == 3
+    assert "the index has no torch ==1.9.1 for Python 3.11 on x86_64" in said.err
+    assert "give --python 3.9" in said.err
+    Path("requirements.txt").write_text("torch==1.3.1\n")
+    assert "--loosen torch to take the newest" in call("lock", "--from", "requirements.txt").err
+    assert call("lock", "--from", "requirements.txt", "--loosen", "torch").status == 0
+
+
+def test_of_several_wheels_of_a_version_the_one_that_was_locked_stays(family: Index, call: Call) -> None:
+    first = family.add("again", "1.0", tag="1-py3-none-any")
+    Path("requirements.txt").write_text(f"torch==2.4.0\nagain==1.0 --hash=sha256:{first.sha256}\n")
+    assert call("lock", "--cuda", "12.1", "--package", "again", "--name", "flags").status == 0
+    family.add("again", "1.0", tag="2-py3-none-any", requires=["filelock"])
+    said = call("lock", "--from", "requirements.txt")
+    assert said.status == 0, said.err
+    assert call("lock", "flags").status == 0
+    for name in ("work", "flags"):
+        lock = parse_lock(Path(f"envs/pylock.{name}.toml").read_text(), "")
+        assert [p.wheel.filename for p in lock.python if p.name == "again"] == [first.name]
+    assert call("lock", "--upgrade", "again", "flags").status == 0
+    assert "again-1.0-2-py3" in Path("envs/pylock.flags.toml").read_text()

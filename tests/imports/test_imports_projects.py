@@ -231,3 +231,15 @@ def test_an_index_of_uv_s_is_the_user_s_to_allow(write: Write) -> None:
     assert read_import(file, hosts=["index.example"]).settings == {
         "UV_INDEX": ("https://index.example/simple",)
     }
+
+
+def test_a_submodule_that_is_not_checked_out(write: Write, tmp_path: Path) -> None:
+    write(".gitmodules", '[submodule "a"]\n\tpath = libs/a\n\turl = https://example.org/a\n')
+    file = write("sub/requirements.txt", "../libs/a\n")
+    with pytest.raises(RequestError, match=r"libs/a: is a git submodule that is not checked out") as caught:
+        read_import(file)
+    assert caught.value.hint.endswith(" submodule update --init libs/a`")
+    assert f"git -C {tmp_path}" in caught.value.hint
+    (tmp_path / "libs/a").mkdir(parents=True)  # as git leaves it
+    with pytest.raises(RequestError, match=r"libs/a: is a git submodule that is not checked out"):
+        read_import(file)

@@ -98,6 +98,17 @@ def test_an_import_that_needs_a_gpu_is_told_and_is_no_failure(
     assert NOTES[0] == "kernels cannot be imported without a GPU: RuntimeError: Found no NVIDIA driver"
 
 
+def test_an_extension_of_torch_is_imported_after_it(site: Path, install: Callable[..., None]) -> None:
+    said = "libc10.so: cannot open shared object file: No such file or directory"
+    code = f"import sys\nif 'torch' not in sys.modules: raise ImportError({said!r})"
+    install("kernels", {"kernels.py": code.encode()})
+    with pytest.raises(Failed, match="kernels"):
+        requested.requested_imports("cpu")
+    (site / "torch.py").write_bytes(b"")
+    assert requested.requested_imports("cpu") is None
+    assert NOTES == ["kernels has to be imported after torch", "1 modules"]
+
+
 def test_an_import_that_never_ends(
     site: Path, install: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -253,6 +253,7 @@ def test_the_same_package_in_two_versions(forge: Channel, call: Call) -> None:
 # --- Pins and dates ---
 
 
+@pytest.mark.slow
 def test_pins_stay_and_move(forge: Channel, call: Call) -> None:
     write(conda(["pytorch"]))
     assert call("lock", "a").status == 0
@@ -427,6 +428,7 @@ def test_an_environment_is_part_of_the_request(forge: Channel, call: Call) -> No
 TWO = '["linux/amd64", "linux/arm64"]'
 
 
+@pytest.mark.slow
 def test_two_platforms(forge: Channel, call: Call) -> None:
     write(conda(["pytorch"], platforms=TWO))
     said = call("lock", "a")
@@ -485,6 +487,7 @@ def test_a_bad_environment(forge: Channel, call: Call, old: str, new: str, says:
 # --- Out and in again ---
 
 
+@pytest.mark.slow
 def test_stock_conda_lock_reads_what_is_written(forge: Channel, call: Call) -> None:
     write(conda(["pytorch", "young"], packages='["filelock"]'))
     assert call("lock", "a", "--conda-lock", "conda-lock.yml").status == 0

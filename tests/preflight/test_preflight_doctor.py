@@ -169,7 +169,7 @@ def test_an_image_is_not_fetched_before_that_is_said(
         raise FetchError("here the download begins")
 
     monkeypatch.setattr(pipeline, "check_host", lambda _: None)
-    monkeypatch.setattr(pipeline, "fetch", stop)
+    monkeypatch.setattr(pipeline, "fetching", stop)
     Path("pylock.a.toml").write_text(replace(LOCK, gpu_targets=("sm_50",)).dump())
     said = call("image", "pylock.a.toml")
     assert said.status == FetchError.exit_code

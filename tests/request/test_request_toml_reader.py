@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import tomllib
 
 import pytest
@@ -14,26 +13,27 @@ from reprobuild.lock.reader import parse_lock
 from reprobuild.request.model import Request
 from reprobuild.request.toml_reader import load_toml
 
+_PARTS = "line 1 has a key of more than 16 parts"
 LONG = {
-    "a dotted key": ".".join("a" * 50_000) + " = 1",
-    "a table": "[" + ".".join("a" * 50_000) + "]",
-    "an inline table": "x = {" + " . ".join("a" * 50_000) + " = 1}",
-    "quoted parts": ".".join(["'a b'", '"c"'] * 20_000) + " = 1",
-    "nested lists": "x = " + "[" * 100_000,
-    "nested tables": "x = " + "{a=" * 100_000,
-    "one word": "a" * 4_000_000 + ".b" * 15,
-    "text": "#" * (9 << 20),
+    "a dotted key": (".".join("a" * 50_000) + " = 1", _PARTS),
+    "a table": ("[" + ".".join("a" * 50_000) + "]", _PARTS),
+    "an inline table": ("x = {" + " . ".join("a" * 50_000) + " = 1}", _PARTS),
+    "quoted parts": (".".join(["'a b'", '"c"'] * 20_000) + " = 1", _PARTS),
+    "nested lists": ("x = " + "[" * 100_000, "it is nested too deeply"),
+    "nested tables": ("x = " + "{a=" * 100_000, "it is nested too deeply"),
+    "one word": ("a" * 4_000_000 + ".b" * 15, "Expected '='"),
+    "text": ("#" * (9 << 20), "it has more than 8,388,608 characters"),
 }
+"""What to parse, and the reason: the bound that was met. Without it some of these take minutes."""
 
 
 @pytest.mark.parametrize("what", LONG)
 def test_what_would_take_minutes_is_refused_at_once(what: str) -> None:
-    start = time.process_time()
-    with pytest.raises(LockError, match="pylock: not valid TOML"):
-        parse_lock(LONG[what], "pylock")
-    with pytest.raises(RequestError, match="envs: not valid TOML"):
-        Request.load(LONG[what], "envs")
-    assert time.process_time() - start < 10
+    text, reason = LONG[what]
+    with pytest.raises(LockError, match=f"pylock: not valid TOML: {reason}"):
+        parse_lock(text, "pylock")
+    with pytest.raises(RequestError, match=f"envs: not valid TOML: {reason}"):
+        Request.load(text, "envs")
 
 
 def test_the_line_is_named() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from reprobuild.request.yaml_reader import MOST_LINE, MOST_TEXT, load_yaml
@@ -36,10 +34,9 @@ MERGES = "a0: &a0 {x: 1}\n" + "".join(
     ids=lambda each: each[:12],
 )
 def test_what_is_out_of_bounds(text: str, reason: str) -> None:
-    before = time.process_time()
+    # The reason is the bound that was met; without it some of these take minutes, and say another.
     with pytest.raises(ValueError, match=reason):
         load_yaml(text)
-    assert time.process_time() - before < 5
 
 
 def test_aliases_within_reason() -> None:

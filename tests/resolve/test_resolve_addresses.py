@@ -63,6 +63,7 @@ def locked(resolve: Resolve, *packages: str) -> Lock:
     return resolve.lock(request(packages=list(packages), python=PYTHON), resolve.python)
 
 
+@pytest.mark.slow
 def test_a_branch_is_locked_by_its_commit_and_stays(
     resolve: Resolve, index: Index, server: GitServer
 ) -> None:
@@ -108,6 +109,7 @@ def test_a_folder_outside_the_project_is_refused(resolve: Resolve, tmp_path: Pat
         resolve("tool @ ../../elsewhere")
 
 
+@pytest.mark.slow
 def test_an_archive_by_its_address(resolve: Resolve, index: Index) -> None:
     serve(index, "tool", "1.0", sdist("tool", "1.0"))
     index.files[-1].project = "hidden"
@@ -119,12 +121,14 @@ def test_an_archive_by_its_address(resolve: Resolve, index: Index) -> None:
         resolve(f"{text}#sha256={'0' * 64}")
 
 
+@pytest.mark.slow
 def test_another_name_than_the_project_s_own(resolve: Resolve, server: GitServer) -> None:
     repository(server.root / "other", files())
     with pytest.raises(BuildError, match="its build made a wheel of tool"):
         resolve(f"other @ git+{server.url}/other/.git")
 
 
+@pytest.mark.slow
 def test_a_lock_has_it_and_reads_it_back(resolve: Resolve, server: GitServer) -> None:
     repository(server.root / "tool", {f"py/{name}": text for name, text in files().items()})
     text = f"tool @ git+{server.url}/tool/.git#subdirectory=py"

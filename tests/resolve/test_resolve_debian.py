@@ -118,6 +118,34 @@ def test_closure_without_recommended_ones(world: World) -> None:
     assert versions(world.resolve("git")) == dict(sorted({**BASE, "git": "1:2.39.5-0+deb12u1"}.items()))
 
 
+class TestMergedUsr:
+    """usr-is-merged, without Perl's modules, takes the place of usrmerge where nobody has asked for that."""
+
+    @pytest.fixture(autouse=True)
+    def _archive(self, world: World) -> None:
+        world.main.add("init-system-helpers", "1.65", Essential="yes", Depends="usrmerge | usr-is-merged")
+        world.main.add("usrmerge", "37", Depends="perl")
+        world.main.add("usr-is-merged", "37", Conflicts="usrmerge")
+        world.main.add("perl", "5.36")
+        world.main.add("wants-usrmerge", "1", Depends="usrmerge")
+        world.publish()
+
+    def test_a_new_lock(self, world: World) -> None:
+        more = {"init-system-helpers": "1.65", "usr-is-merged": "37"}
+        assert versions(world.resolve()) == dict(sorted({**BASE, **more}.items()))
+
+    @pytest.mark.parametrize("asked", ["usrmerge", "wants-usrmerge"])
+    def test_who_needs_usrmerge_gets_it(self, asked: str, world: World) -> None:
+        found = world.resolve(asked)
+        assert "usrmerge" in found
+        assert "usr-is-merged" not in found
+
+    def test_an_earlier_lock_keeps_it(self, world: World) -> None:
+        found = world.resolve("git", keep={"usrmerge": "37", "perl": "5.36"})
+        assert "usrmerge" in found
+        assert "usr-is-merged" not in found
+
+
 def test_another_architecture_than_the_machine_s(world: World) -> None:
     here = debian_mirrors.architecture()
     other = "arm64" if here == "amd64" else "amd64"

@@ -54,8 +54,11 @@ def test_one_that_does_not_fit_the_others_is_not(index: Index) -> None:
 def test_a_pre_release_is_not_taken_for_its_wheel(index: Index) -> None:
     index.add("speed", "0.3.1.dev5")
     index.add_sdist("speed", "0.18.2")
-    with pytest.raises(ResolveError, match=r"pre-release 0\.3\.1\.dev5; .*, 0\.18\.2, has no wheel"):
+    with pytest.raises(
+        ResolveError, match=r"pre-release 0\.3\.1\.dev5; .*, 0\.18\.2, has no wheel"
+    ) as caught:
         fitted("speed")
+    assert "give --package speed==0.3.1.dev5 (packages" in caught.value.hint
     assert fitted("speed==0.3.1.dev5")[0] == {"speed": "0.3.1.dev5"}
 
 
@@ -86,6 +89,7 @@ def test_all_that_have_no_wheel_are_named_at_once(index: Index) -> None:
     [
         ("Because all versions of one have no usable wheels and you require one", ["one"]),
         ("Because encodec==0.1.1 has no usable wheels and all versions of vocos depend", ["encodec"]),
+        ("Because gruut[de]==2.2.3 has no usable wheels and you require gruut[de]==2.2.3", ["gruut"]),
         ("Because a>=0.4.0 has no usable wheels and b depends on c", ["a"]),
         (
             "And because diff>=1.2.1,<=1.2.2 has no wheels with a matching Python ABI tag (e.g., `cp311`)",

@@ -98,11 +98,21 @@ def test_what_would_do_in_its_place(
             request(python="3.12"), "amd64", existing=None, upgrade=frozenset(), host=quiet_host(home)
         )
     for way in (
-        "bookworm has 3.11, trixie has 3.13, bullseye has 3.9",
+        "give --python 3.11 (bookworm), or --python 3.13 (trixie), or --python 3.9 (bullseye)",
         '[conda] channels = ["conda-forge"], packages = ["python =3.12"]',
         "--base-image python:3.12-slim",
     ):
         assert way in caught.value.hint
+    with pytest.raises(ResolveError) as caught:
+        resolve_standalone(
+            request(python="3.12"),
+            "amd64",
+            existing=None,
+            upgrade=frozenset(),
+            fitting=("3.13", "3.12"),
+            host=quiet_host(home),
+        )
+    assert "a Python of Debian's: give --python 3.13 (trixie)\n" in caught.value.hint
 
 
 def test_a_build_of_a_later_day_does_not_count(

@@ -113,8 +113,9 @@ def test_unknown_cuda_lists_those_that_are(family: Index) -> None:
 
 def test_pinned(family: Index) -> None:
     assert choose("12.1", "2.4.0") == "2.4.0"
-    with pytest.raises(ResolveError, match=r"torch 2\.6\.0 is built for CUDA 12\.4, not for 12\.1"):
+    with pytest.raises(ResolveError, match=r"torch 2\.6\.0 is built for CUDA 12\.4, not for 12\.1") as bad:
         choose("12.1", "2.6.0")
+    assert bad.value.hint.startswith("give --cuda 12.4 (cuda in the request) to keep it, or take torch 2.4.1")
     with pytest.raises(ResolveError, match=r"no torch 9\.9"):
         choose("12.1", "9.9")
     family.add("torch", "2.5.0rc1", tag=LINUX, requires=[CU121])

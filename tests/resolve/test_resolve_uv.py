@@ -123,7 +123,7 @@ def test_where_the_index_has_no_hash_uv_makes_it(family: Index, json: bool) -> N
 def test_answers_of_uv_that_cannot_be_locked(packages: str, message: str) -> None:
     text = f"lock-version = '1.0'\ncreated-by = 'uv'\n[[packages]]\nname = 'a'\nversion = '1'\n{packages}\n"
     with session(retries=0) as http, pytest.raises(ResolveError, match=message):
-        _read(text, TARGET, "file:///x/", http)
+        _read(text, TARGET, "file:///x/", http, hashes={})
 
 
 def test_as_of_includes_the_whole_day(family: Index, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from reprobuild.sources.failures import advice, wants_old_setuptools
+from reprobuild.sources.failures import Setting, advice, last_lines, wants_old_setuptools
+from reprobuild.sources.script import Script, read_script
 
+THING = Setting(name="thing", headers="python3.11-dev", cuda="13.0")
 COMPILER = '[build] apt = ["g++", "python3.11-dev"]'
 
 
@@ -27,10 +31,25 @@ COMPILER = '[build] apt = ["g++", "python3.11-dev"]'
         ),
         ("x.c:3:10: fatal error: sndfile.h: No such file or directory", '[build] apt = ["libsndfile1-dev"]'),
         ("x.c:3:10: fatal error: own/thing.h: No such file or directory", "own/thing.h is not there"),
-        ("/bin/sh: 1: cmake: not found", '[build] apt = ["cmake"]'),
+        ("/bin/sh: 1: cmake: not found", '[build] apt = ["cmake", "g++", "make", "python3.11-dev"]'),
+        ('AssertionError: Could not find "cmake" executable!', "--build-apt cmake --build-apt g++ "),
+        ("ModuleNotFoundError: No module named 'distutils.msvccompiler'", "ask for another version, or one"),
         ("FileNotFoundError: [Errno 2] No such file or directory: 'git'", '[build] apt = ["git"]'),
-        ("pkg-config is required for building PyAV", "give --build-apt pkg-config, or add"),
-        ("Package libavdevice was not found in the pkg-config search path.", "--build-apt libavdevice-dev,"),
+        ("error: can't find Rust compiler", "give --build-apt cargo --build-apt rustc, or"),
+        (
+            "Cargo, the Rust package manager, is not installed or is not on PATH.",
+            '[build] apt = ["cargo", "rustc"]',
+        ),
+        (
+            "error: failed to get `pyo3` as a dependency of package `a`\n  Could not resolve host: a.example",
+            "a source in Rust has to bring its crates",
+        ),
+        ("pkg-config is required for building it", "give --build-apt pkg-config, or add"),
+        (
+            "Package libavdevice was not found in the pkg-config search path.",
+            "--build-apt libswscale-dev --build-apt pkg-config, or add",
+        ),
+        ("error: package directory 'thing' does not exist", "wants the folder thing, which the sources lack"),
         ("No package 'openblas' found", '[build] apt = ["libopenblas-dev"]'),
         ("ModuleNotFoundError: No module named 'numpy'", '[build.thing] requires = ["numpy"]'),
         ("ModuleNotFoundError: No module named 'Cython'", '[build.thing] requires = ["cython"]'),
@@ -52,15 +71,104 @@ COMPILER = '[build] apt = ["g++", "python3.11-dev"]'
     ],
 )
 def test_the_line_to_add(said: str, line: str) -> None:
-    assert line in advice(f"some lines\n{said}\nmore", "thing", "python3.11-dev")
+    assert line in advice(f"some lines\n{said}\nmore", THING)
 
 
 def test_a_file_that_is_not_there_is_no_compiler() -> None:
-    assert "g++" not in advice(
-        "FileNotFoundError: [Errno 2] No such file or directory: 'README.md'", "a", "3.11"
-    )
+    assert "g++" not in advice("FileNotFoundError: [Errno 2] No such file or directory: 'README.md'", THING)
 
 
 def test_old_setuptools() -> None:
     assert wants_old_setuptools("ModuleNotFoundError: No module named 'pkg_resources'")
     assert not wants_old_setuptools("ModuleNotFoundError: No module named 'numpy'")
+
+
+FLASH = b"""
+import os, ast
+from packaging.version import parse
+from setuptools import setup
+from wheel.bdist_wheel import bdist_wheel
+import torch, local
+from torch.utils.cpp_extension import CUDAExtension
+try:
+    import maybe
+except ImportError:
+    pass
+"""
+NO_TORCH = "ModuleNotFoundError: No module named 'torch'"
+
+
+def test_all_that_a_setup_py_will_ask_for_is_named_at_once() -> None:
+    bare = replace(THING, has_compiler=False, script=read_script(FLASH), modules=frozenset({"local"}))
+    hint = advice(NO_TORCH, bare)
+    assert (
+        "give --build-torch thing --build-requires thing:packaging --build-requires thing:wheel "
+        "--build-cuda thing --build-env 'thing:TORCH_CUDA_ARCH_LIST=8.0;9.0' "
+        "--build-apt g++ --build-apt python3.11-dev, or add to the request: "
+        '[build] apt = ["g++", "python3.11-dev"]; [build.thing] torch = true, '
+        'requires = ["packaging", "wheel"], cuda = true, env = { TORCH_CUDA_ARCH_LIST = "8.0;9.0" }'
+    ) in hint
+    there = replace(bare, has_compiler=True, has_nvcc=True, installed=frozenset({"packaging", "wheel"}))
+    assert "give --build-torch thing, or" in advice(NO_TORCH, there)
+
+
+@pytest.mark.parametrize(("cuda", "words"), [("12.8", "for CUDA 12.8"), ("cpu", "")])
+def test_where_there_is_no_nvcc(cuda: str, words: str) -> None:
+    """What makes CUDA extensions may do without them, where the request is for the CPU."""
+    hint = advice(NO_TORCH, replace(THING, cuda=cuda, script=read_script(FLASH)))
+    assert "--build-cuda" not in hint
+    assert ("its CUDA code cannot be compiled" in hint) == bool(words)
+    assert words in hint
+    asked = advice("OSError: CUDA_HOME environment variable is not set.", replace(THING, cuda=cuda))
+    assert "NVIDIA's wheels have nvcc from CUDA 13.0 on" in asked
+    assert "--package 'thing @ https://...'" in asked
+
+
+@pytest.mark.parametrize("text", [None, b"", b"\xff", b"print 1", b"(" * 5000, b"\0"])
+def test_a_setup_py_that_says_nothing(text: bytes | None) -> None:
+    assert read_script(text) == Script()
+
+
+def test_what_a_package_is_known_to_want_is_named_at_once() -> None:
+    said = advice("pkg-config is required for building PyAV", replace(THING, name="av"))
+    flags = " ".join(f"--build-apt lib{name}-dev" for name in ("avcodec", "avdevice", "avfilter"))
+    assert f"give --build-apt g++ {flags} " in said
+    assert "--build-apt pkg-config --build-apt python3.11-dev, or add" in said
+
+
+TRACEBACK = """\
+running egg_info
+Traceback (most recent call last):
+  File "/mnt/program.py", line 206, in <module>
+    sys.exit(main())
+             ^^^^^^
+  File "/build/env/lib/python3.11/site-packages/setuptools/build_meta.py", line 333, in run
+    exec(code, locals())
+  File "<string>", line 42, in <module>
+  File "/build/source/thing-1.0/versions.py", line 3, in <module>
+    check()
+    ^^^^^^^
+  File "<frozen importlib._bootstrap>", line 1204, in _gcd_import
+AssertionError: git is needed
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/usr/lib/python3.11/subprocess.py", line 1026, in __init__
+    self._execute_child(args, executable, preexec_fn, close_fds,
+FileNotFoundError: [Errno 2] No such file or directory: 'git'
+"""
+
+
+def test_of_a_traceback_stays_what_is_the_package_s_own() -> None:
+    assert last_lines(TRACEBACK).splitlines() == [
+        "running egg_info",
+        '  File "<string>", line 42, in <module>',
+        '  File "/build/source/thing-1.0/versions.py", line 3, in <module>',
+        "    check()",
+        "    ^^^^^^^",
+        "AssertionError: git is needed",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'git'",
+    ]
+    assert last_lines("\n".join(str(n) for n in range(20))) == "\n".join(str(n) for n in range(5, 20))
+    assert not last_lines("")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import uuid
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,7 @@ def bench(tmp_path: Path, root: BuildRoot) -> Bench:
     return Bench(tmp_path / "home", root)
 
 
+@pytest.mark.slow
 def test_a_build_sees_the_same_machine_wherever_it_runs(bench: Bench) -> None:
     told = bench.told(TELLS, {"MINE": "set"})
     assert told | {"set": None} == {
@@ -109,7 +112,8 @@ def test_a_build_sees_the_same_machine_wherever_it_runs(bench: Bench) -> None:
 
 
 def test_two_states_give_one_wheel_and_one_that_stamps_the_time_two(bench: Bench) -> None:
-    lists = "    return {'thing/set.py': f'{list({*\"abcdef\"})} {os.cpu_count()} {os.listdir()}'}"
+    listed = '{list({*"abcdef"})} {os.cpu_count()} {os.listdir()} {time.asctime()}'
+    lists = f"    return {{'thing/set.py': f'{listed}'}}"
     more = f"print('what a backend says')\ndef files():\n{lists}"
     body = sdist("thing", "1.0", {"a.txt": "a", "b.txt": "b"}, more=more)
     assert bench.build(body).read_bytes() == bench.build(body, second=True).read_bytes()
@@ -119,11 +123,66 @@ def test_two_states_give_one_wheel_and_one_that_stamps_the_time_two(bench: Bench
     assert first_difference(one, two, "thing") == "thing/when.py differs"
 
 
+def test_the_date_is_that_of_the_epoch_to_who_asks_for_none(bench: Bench) -> None:
+    more = (
+        "import logging, os\n"
+        "def files():\n"
+        "    record = logging.makeLogRecord({'created': 86400, 'msecs': 0})\n"
+        "    said = [time.asctime(), time.strftime('%Y'), time.ctime(None), str(time.gmtime().tm_year),\n"
+        "            str(time.localtime(0).tm_year), time.strftime('%Y', time.gmtime(0)),\n"
+        "            logging.Formatter().formatTime(record), str(time.time() > 1e9)]\n"
+        "    return {'thing/__init__.py': chr(10).join(said)}\n"
+    )
+    with zipfile.ZipFile(bench.build(sdist("thing", "1.0", more=more))) as wheel:
+        said = wheel.read("thing/__init__.py").decode().splitlines()
+    day = "Tue Jan  1 00:00:00 1980"
+    assert said == [day, "1980", day, "1980", "1970", "1970", "1970-01-02 00:00:00,000", "True"]
+
+
+def test_datetime_gives_that_day_too_and_stays_the_class_that_it_is(bench: Bench) -> None:
+    more = (
+        "import copy, datetime as d, pickle, _datetime\n"
+        "class Own(d.datetime): pass\n"
+        "plain = _datetime.datetime(2020, 1, 2)\n"
+        "def files():\n"
+        "    now = d.datetime.now()\n"
+        "    said = [now, d.datetime.utcnow(), d.datetime.today(), d.date.today(), Own.now(),\n"
+        "            d.datetime.now(d.timezone(d.timedelta(hours=1))), repr(now),\n"
+        "            [isinstance(plain, d.datetime), isinstance(plain, d.date), isinstance(plain, Own)],\n"
+        "            [issubclass(d.datetime, d.date), isinstance(d.date.today(), d.datetime)],\n"
+        "            [pickle.loads(pickle.dumps(now)) == now == copy.copy(now), plain > now,\n"
+        "             type(now + d.timedelta(1)) is d.datetime, d.datetime.strptime('2020', '%Y') < plain]]\n"
+        "    return {'thing/__init__.py': chr(10).join(map(str, said))}\n"
+    )
+    with zipfile.ZipFile(bench.build(sdist("thing", "1.0", more=more))) as wheel:
+        said = wheel.read("thing/__init__.py").decode().splitlines()
+    day = "1980-01-01 00:00:00"
+    assert said[:6] == [day, day, day, "1980-01-01", day, "1980-01-01 01:00:00+01:00"]
+    assert said[6] == "datetime.datetime(1980, 1, 1, 0, 0)"
+    assert said[7:] == ["[True, True, False]", "[True, False]", "[True, True, True, True]"]
+
+
+@pytest.mark.slow
 def test_a_backend_may_ask_for_more(bench: Bench) -> None:
     more = "def get_requires_for_build_wheel(settings=None):\n    return ['cython>=3']\n"
     with pytest.raises(MoreRequiredError) as caught:
         bench.build(sdist("thing", "1.0", more=more), ask=True)
     assert caught.value.requirements == ("cython>=3",)
+
+
+def test_what_the_setup_py_imports_is_named_before_the_next_build_lacks_it(bench: Bench) -> None:
+    """As flash-attn: the first failure names all that its setup.py will ask for."""
+    setup = "import packaging, local\nimport torch.utils.cpp_extension as made\nmade.CUDAExtension()\n"
+    files = {"setup.py": setup, "local.py": ""}
+    bench.root = replace(bench.root, cuda="12.8")
+    more = "def files():\n    import torch\n"
+    with pytest.raises(BuildError, match="No module named 'torch'") as caught:
+        bench.build(sdist("thing", "1.0", files, more=more))
+    assert (
+        "give --build-torch thing --build-requires thing:packaging --build-apt g++ "
+        f"--build-apt python{PYTHON}-dev, or add"
+    ) in caught.value.hint
+    assert "its CUDA code cannot be compiled for CUDA 12.8" in caught.value.hint
 
 
 def test_a_build_has_no_network(bench: Bench) -> None:
@@ -159,6 +218,7 @@ def test_a_build_that_forks_for_ever(bench: Bench, monkeypatch: pytest.MonkeyPat
     assert "its build was stopped: it started more than 60 processes" in error.message
 
 
+@pytest.mark.slow
 def test_a_build_that_wants_more_memory_than_it_may(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPROBUILD_MEMORY", "256M")
     error = bench.fails("x = [bytearray(1 << 20) for _ in range(1024)]")
@@ -172,13 +232,34 @@ def test_a_build_that_prints_without_end(bench: Bench, monkeypatch: pytest.Monke
 
 
 def test_what_a_build_leaves_running_ends_with_it(bench: Bench) -> None:
-    more = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])"
-    assert bench.build(sdist("thing", "1.0", more=more)).exists()
+    mark = f"left-by-{uuid.uuid4()}"
+    code = f"import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); {mark!r}"
+    code += "; print('here', flush=True); time.sleep(600)"
+    more = "import subprocess, sys\nstarted = subprocess.Popen("
+    more += f"[sys.executable, '-c', {code!r}], start_new_session=True, stdout=subprocess.PIPE)"
+    # By then it has its command line, which it does not have from its very start.
+    more += "\nstarted.stdout.readline()"
+    more += "\ndef files():\n    return {'thing/seen.py': str(b'left-by' in open("
+    more += "f'/proc/{started.pid}/cmdline', 'rb').read())}"
+    built = bench.build(sdist("thing", "1.0", more=more))
+    with zipfile.ZipFile(built) as wheel:
+        assert wheel.read("thing/seen.py") == b"True"
+    assert mark.encode() not in b"".join(map(_command, Path("/proc").glob("[0-9]*/cmdline")))
 
 
+def _command(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # a process that has ended since
+        return b""
+
+
+@pytest.mark.slow
 def test_a_wheel_of_another_package_is_refused(bench: Bench) -> None:
     with pytest.raises(BuildError, match=r"^thing 1\.0: its build made a wheel of other 1\.0$"):
         bench.build(sdist("thing", "1.0", claims="other"))
+    with pytest.raises(BuildError, match=r"^thing 1\.0: its build made a wheel of thing 1\.0\.post1$"):
+        bench.build(sdist("thing", "1.0", more="VERSION = '1.0.post1'"))
 
 
 def test_what_is_no_wheel_is_refused(bench: Bench) -> None:
@@ -204,6 +285,7 @@ def test_seconds_is_a_number() -> None:
         sandboxed.seconds({sandboxed.SECONDS: "soon"})
 
 
+@pytest.mark.slow
 def test_a_build_that_writes_the_answer_itself(bench: Bench) -> None:
     """It may reach what the program writes to; more than a wheel that is refused does not come of it."""
     error = bench.fails(

@@ -66,6 +66,7 @@ def test_a_lock_without_one_is_left_alone(host: Host) -> None:
     build_locked(lock, Store(host.home), host)
 
 
+@pytest.mark.slow
 def test_other_bytes_are_refused_and_leave_nothing(host: Host) -> None:
     lock, store = locked(host, sdist("thing", "1.0")), Store(host.home)
     store.remove(built(lock).sha256)
@@ -79,6 +80,7 @@ def test_other_bytes_are_refused_and_leave_nothing(host: Host) -> None:
     build_locked(lock, store, host)
 
 
+@pytest.mark.slow
 def test_a_wheel_in_a_folder_of_the_user_s_is_taken(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,6 +141,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Refuse: no test has a tunnel, only its refusal."""
         self._short(407 if self.server_object.proxy_login else 501)
 
+    def do_HEAD(self) -> None:
+        self._short(200 if urlsplit(self.path).path in self.server_object.pages else 404)
+
     def do_GET(self) -> None:
         server = self.server_object
         path = urlsplit(self.path).path

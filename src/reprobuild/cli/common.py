@@ -11,19 +11,23 @@ from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import click
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from ..host.host import Host
 from ..imports.image import is_kept, read_image
-from ..imports.reader import Imported, read_import, request_table
+from ..imports.own_cuda import cuda_of_torch
+from ..imports.reader import Imported, pythons_of, read_import, request_name, request_table
 from ..lock.model import Lock
 from ..pipeline import lock_of
 from ..request.model import DEFAULT_PYTHON, PLATFORMS, Profile, Request, default_name
 from ..request.shipped import shipped_table
 from ..verify.find import tree_of
-from ..workspace import Env, env_for, is_lock, new_env, read_env, read_lock
+from ..workspace import Env, cuda_of_env, env_for, is_lock, new_env, read_env, read_lock
 from . import completing
+from .build_flags import FLAGS as BUILD_FLAGS
+from .build_flags import build_table, flag_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,16 +49,7 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
         "Refuse packages that exist only as source, in place of building them.",
     ),
     ("--apt", {"multiple": True, "metavar": "NAME"}, "A further Debian package; may be repeated."),
-    (
-        "--build-apt",
-        {"multiple": True, "metavar": "NAME"},
-        "A Debian package for builds of source packages alone; may be repeated.",
-    ),
-    (
-        "--build-torch",
-        {"multiple": True, "metavar": "PACKAGE"},
-        "A source package whose build gets the lock's own PyTorch; may be repeated.",
-    ),
+    *BUILD_FLAGS,
     ("--debian", {"metavar": "RELEASE"}, "Debian release underneath. [default: bookworm]"),
     ("--base-image", {"metavar": "IMAGE"}, "Image in a registry to build on, in place of a Debian release."),
     (
@@ -153,12 +148,34 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
     else:
         tree = tree_of(given["from_image"], host, keep=is_kept)
         imported = read_image(tree, given["from_image"])
-    table = request_table(imported, given)
+    chosen: list[str] = []
+
+    def cuda_of(torch: SpecifierSet, python: str) -> str | None:
+        if "from_image" in given:
+            return None  # without CUDA's libraries its torch is for the CPU, or conda's
+        there = cuda_of_env(given.get("name") or request_name(imported))
+        if there is not None:
+            return there
+        found = cuda_of_torch(
+            torch, imported.origin, python, platforms=given.get("platform", ()), as_of=_as_of(given)
+        )
+        if found is None:
+            return None
+        host.console.step(
+            f"taking CUDA {found.cuda}: torch {found.torch} is built for it, the newest that "
+            f"{imported.origin} allows"
+        )
+        chosen.append(found.cuda)
+        return found.cuda
+
+    table = request_table(imported, given, cuda_of)
     packages = [*table.pop("packages"), *given.get("package", ())]
     request = _request({**table, **given, "package": packages})
     if request.python != DEFAULT_PYTHON and "python" not in given:
         host.console.step(f"Python {request.python}, which {imported.origin} asks for, {_python_of(request)}")
-    return replace(new_env(request), hashes=imported.hashes)
+    return replace(
+        new_env(request), hashes=imported.hashes, pythons=pythons_of(imported), cuda_is_open=bool(chosen)
+    )
 
 
 def _python_of(request: Request) -> str:
@@ -211,21 +228,23 @@ def _request(given: Mapping[str, Any]) -> Request:
         "determinism": {key: given[key] for key in ("profile", "seed", "threads") if key in given},
     }
     table |= {"only-wheels": True} if given.get("only_wheels") else {}
-    build: dict[str, Any] = {name: {"torch": True} for name in given.get("build_torch", ())}
-    build |= {"apt": list(given["build_apt"])} if "build_apt" in given else {}
-    table |= {"build": build} if build else {}
+    table |= {"build": build} if (build := build_table(given)) else {}
     table |= {
         key: given[key] for key in ("cuda", "python", "torch", "index", "conda", "loosened") if key in given
     }
-    try:
-        if "as_of" in given:
-            table["as-of"] = date.fromisoformat(given["as_of"])
-    except ValueError:
-        raise RequestError(f"--as-of: {given['as_of']!r} is not a day like 2024-09-15") from None
+    if (day := _as_of(given)) is not None:
+        table["as-of"] = day
     try:
         return Request.from_dict(table, "")
     except RequestError as error:
         raise RequestError(_as_flag(error.message), hint=error.hint) from None
+
+
+def _as_of(given: Mapping[str, Any]) -> date | None:
+    try:
+        return date.fromisoformat(given["as_of"]) if "as_of" in given else None
+    except ValueError:
+        raise RequestError(f"--as-of: {given['as_of']!r} is not a day like 2024-09-15") from None
 
 
 _BASE = {"debian": "debian", "base_image": "image", "allow_cuda": "allow-cuda"}
@@ -236,7 +255,7 @@ def _as_flag(message: str) -> str:
     key, _, text = message.removeprefix(": ").partition(": ")
     name = re.sub(r"\[\d+\]", "", key).rpartition(".")[2]
     if key.startswith("build."):
-        return f"--build-{'apt' if name == 'apt' else 'torch'}: {text}"
+        return f"{flag_of(key)}: {text}"
     flag = {"packages": "package", "platforms": "platform", "image": "base-image"}.get(name, name)
     return f"--{flag}: {text}"
 

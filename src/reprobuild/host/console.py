@@ -74,6 +74,7 @@ class Console:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
+        self._bars: Any = None
 
     @cached_property
     def _err(self) -> RichConsole:
@@ -105,10 +106,18 @@ class Console:
     def progress(self, title: str, total: int) -> Iterator[Callable[[int], None]]:
         """A bar over ``total`` bytes; call the function it yields with the bytes done since the last call.
 
-        It may be called from several threads. Shows nothing if standard error is not a terminal.
+        It may be called from several threads. Shows nothing if standard error is not a terminal. A bar within
+        the block of another is shown below it.
         """
         if self.quiet or not self._err.is_terminal or total <= 0:
             yield lambda _: None
+            return
+        if self._bars is not None:
+            task = self._bars.add_task(printable(title), total=total)
+            try:
+                yield lambda amount: self._bars.advance(task, amount)
+            finally:
+                self._bars.remove_task(task)
             return
         from rich.progress import (
             BarColumn,
@@ -127,5 +136,9 @@ class Console:
             TimeElapsedColumn(),
         )
         with Progress(*columns, console=self._err, transient=True) as bars:
+            self._bars = bars
             task = bars.add_task(printable(title), total=total)
-            yield lambda amount: bars.advance(task, amount)
+            try:
+                yield lambda amount: bars.advance(task, amount)
+            finally:
+                self._bars = None

@@ -52,7 +52,8 @@ def check(*, all_ids: bool = False) -> None:
         raise HostError(
             f"this machine does not let you make a mount namespace: {failed.tail}",
             hint="as an ordinary user: allow user namespaces (sysctl kernel.unprivileged_userns_clone=1 or"
-            " user.max_user_namespaces); in a container: give it CAP_SYS_ADMIN; or run as root",
+            " user.max_user_namespaces); in a container: give it CAP_SYS_ADMIN and an unmasked /proc (Docker:"
+            " --security-opt systempaths=unconfined; Kubernetes: procMount: Unmasked); or run as root",
         ) from None
 
 

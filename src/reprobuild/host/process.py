@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -108,6 +109,14 @@ def named_when_stopped(error: type[ReprobuildError], what: str, *, slow: str) ->
         raise error(f"{what} within {stopped.seconds:g} s", hint=slow) from None
     except LimitReached as stopped:
         raise error(f"{what}: {stopped.reason}", hint=stopped.hint) from None
+
+
+_ENDED_BY: ContextVar[threading.Event | None] = ContextVar("ended_by", default=None)
+
+
+def end_with(event: threading.Event) -> None:
+    """Have what `run` starts in this thread killed once an event is set; it then raises `LimitReached`."""
+    _ENDED_BY.set(event)
 
 
 class Guarding(Protocol):
@@ -394,14 +403,19 @@ def stopped_at(limit: int) -> bytes:
 def _watched(process: subprocess.Popen[bytes], guard: Guarding | None) -> Iterator[list[str]]:
     """Kill a process once it reaches a limit; the list says which, at the latest when the block has ended."""
     reasons: list[str] = []
-    if guard is None:
+    ended, unwanted = threading.Event(), _ENDED_BY.get()
+    if guard is None and unwanted is None:
         yield reasons
         return
-    ended = threading.Event()
+
+    def at_a_limit() -> str | None:
+        if unwanted is not None and unwanted.is_set():
+            return "what it was for has failed"
+        return guard.reached(process.pid) if guard is not None else None
 
     def watch() -> None:
         while not ended.wait(_WATCH_SECONDS):
-            if (reason := guard.reached(process.pid)) is not None:
+            if (reason := at_a_limit()) is not None:
                 reasons.append(reason)
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -414,7 +428,7 @@ def _watched(process: subprocess.Popen[bytes], guard: Guarding | None) -> Iterat
     finally:
         ended.set()
         thread.join()
-    if not reasons and (reason := guard.reached(process.pid)) is not None:
+    if not reasons and (reason := at_a_limit()) is not None:
         reasons.append(reason)
 
 

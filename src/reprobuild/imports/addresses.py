@@ -20,7 +20,7 @@ from packaging.utils import (
 
 from ..errors import RequestError
 from .common import checked
-from .projects import project_name
+from .projects import is_project, project_name
 
 _FILE = re.compile(r"\.(whl|tar\.gz|tgz|zip|tar\.bz2|tar\.xz)$")
 _EXTRAS = re.compile(r"(?P<path>.+?)(?P<extras>\[[A-Za-z0-9._, -]*\])?")
@@ -42,7 +42,8 @@ def is_address(text: str) -> bool:
 def requirement_at(text: str, place: str, folder: Path) -> Requirement:
     """Return the requirement ``NAME @ ADDRESS`` of a line that names an address alone.
 
-    A folder becomes a ``file:`` address; it is relative to ``folder``. Raises `RequestError`.
+    A folder becomes a ``file:`` address. It is relative to ``folder``; where no project is there, to the
+    working directory, as pip has it. Raises `RequestError`.
     """
     address, _, marker = (part.strip() for part in re.sub(r"\s+;\s*|;\s+", " ; ", text).partition(" ; "))
     if address.startswith("file:"):
@@ -90,6 +91,8 @@ def _local(text: str, marker: str, place: str, folder: Path) -> Requirement:
     form = _EXTRAS.fullmatch(text.rstrip("/") or text)
     assert form is not None
     path = folder / Path(form["path"]).expanduser()
+    if not is_project(path) and is_project(Path(form["path"])):
+        path = Path(form["path"])
     if _FILE.search(form["path"]):
         raise RequestError(
             f"{place}: {text!r} is a file of this machine, which a lock cannot name for others",

@@ -22,13 +22,10 @@ from ..net.session import without_credentials
 from ..request import toml_reader
 from ..request.direct import Direct
 from ..request.model import DEFAULT_PYTHON, TorchIndex
+from ..resolve.other_python import PYTHONS
 from ..resolve.target import TargetPython, holds
 from ..resolve.torch import cuda_of_version, is_cuda_package
 from ..workspace import FOLDER
-
-PYTHONS = (DEFAULT_PYTHON, "3.13", "3.12", "3.10", "3.14", "3.9", "3.8")
-"""What a file may get that allows several, the first that it allows: those of Debian's releases that have
-security updates, then standalone builds, then what has none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,8 +65,18 @@ class Keys:
     """The keys of a request that a file decides."""
 
     packages: tuple[str, ...]
-    torch: str | None
+    torch: SpecifierSet | None
+    """What versions of it are asked for; None: the file does not name it."""
     cuda: str | None
+
+    @property
+    def torch_key(self) -> str | None:
+        """Torch as a request has it: an exact version, or a range; None for any."""
+        if self.torch is None or not str(self.torch):
+            return None
+        first, *others = self.torch
+        exact = first.operator in ("==", "===") and not first.version.endswith(".*")
+        return first.version if exact and not others else str(self.torch)
 
 
 def without_pins(imported: Imported, names: Collection[str]) -> Imported:
@@ -148,7 +155,7 @@ def wanted_of(imported: Imported, python: str) -> Keys:
         if version is not None and is_cuda_package(name):
             cuda = cuda or cuda_of_version(version)
         packages.append(str(_without_marker(requirement)))
-    return Keys(tuple(packages), _torch_key(torch), cuda)
+    return Keys(tuple(packages), torch, cuda)
 
 
 def is_for(marker: Marker | None, markers: Mapping[str, str], place: str) -> bool:
@@ -207,6 +214,13 @@ def minor_of(requires: str | None) -> str | None:
     return None
 
 
+def pythons_of(imported: Imported) -> tuple[str, ...]:
+    """Return the minor versions of Python that a file allows, the first to take first."""
+    allowed = SpecifierSet(imported.requires_python)
+    # The patch version is the release's own, and the project itself is not installed.
+    return tuple(python for python in PYTHONS if allowed.contains(f"{python}.99"))
+
+
 def fitting_python(imported: Imported, given: str | None) -> str:
     """Return the Python for a file: the one given, that of the file, or the first of `PYTHONS` that fits.
 
@@ -216,14 +230,15 @@ def fitting_python(imported: Imported, given: str | None) -> str:
         return given or imported.python or DEFAULT_PYTHON
     allowed = SpecifierSet(imported.requires_python)
     wanted = given or imported.python
-    for python in (wanted,) if wanted else PYTHONS:
-        # The patch version is the release's own, and the project itself is not installed.
-        if python == imported.python or allowed.contains(f"{python}.99"):
-            return python
+    fits = next(iter(pythons_of(imported)), None)
+    if wanted is not None and (wanted == imported.python or allowed.contains(f"{wanted}.99")):
+        return wanted
+    if wanted is None and fits is not None:
+        return fits
     raise RequestError(
         f"{imported.origin}: requires-python is {imported.requires_python}, "
         f"which {f'Python {wanted} does not fit' if wanted else 'none of ' + ', '.join(PYTHONS) + ' fits'}",
-        hint="name a Python that fits with --python, or leave --python out" if given else "correct the file",
+        hint="correct the file" if fits is None else f"give --python {fits}, which fits",
     )
 
 
@@ -267,14 +282,6 @@ def cuda_of_flavour(text: str) -> str | None:
     return (
         f"{digits[:-1]}.{digits[-1]}" if text != digits and digits.isdecimal() and len(digits) > 1 else None
     )
-
-
-def _torch_key(specifier: SpecifierSet | None) -> str | None:
-    """Write torch's specifier as a request has it: an exact version, or a range; None for any."""
-    if specifier is None or not str(specifier):
-        return None
-    exact = [s.version for s in specifier if s.operator in ("==", "===") and not s.version.endswith(".*")]
-    return exact[0] if len(specifier) == 1 and exact else str(specifier)
 
 
 def _without_marker(requirement: Requirement) -> Requirement:

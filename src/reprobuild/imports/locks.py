@@ -4,30 +4,41 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import uv
 from packaging.markers import InvalidMarker, Marker
 from packaging.pylock import Package, Pylock, PylockValidationError
 from packaging.requirements import Requirement
 
-from ..errors import HostError, RequestError
+from ..errors import RequestError
 from ..host.process import ProcessTimeout, run
 from ..net.debian_mirrors import architecture
+from ..net.index_settings import PLAIN, uv_program
 from ..net.session import scrub
 from ..request.model import DEFAULT_PYTHON
-from ..resolve.target import TargetPython
+from ..resolve.other_python import PYTHONS
+from ..resolve.target import TargetPython, holds
 from .common import Imported, is_for, load_toml, minor_of, read_text
 from .elsewhere import located
 from .indexes import NamedIndexes, is_pytorch
 
 
-def read_pylock(text: str, where: str, name: str, folder: Path) -> Imported:
+def read_pylock(
+    text: str,
+    where: str,
+    name: str,
+    folder: Path,
+    *,
+    hosts: Collection[str] = (),
+    further: Collection[str] = (),
+) -> Imported:
     """Read a PEP 751 lock of any tool; ``name`` is for the request, paths in it are relative to ``folder``.
 
-    Raises `RequestError` that names the packages of which the lock names no file.
+    ``further`` are indexes beside the usual one: where the lock takes something from one, that has to be set
+    up, or its host to be among ``hosts``. Raises `RequestError` that names the packages of which the lock
+    names no file.
     """
     data = load_toml(text, where)
     _fill_hashes(data)
@@ -51,13 +62,20 @@ def read_pylock(text: str, where: str, name: str, folder: Path) -> Imported:
     here = [p for p in lock.packages if is_for(p.marker, markers, f"{where}: {p.name}")]
     own = {id(package) for package in here}
     hashes: dict[str, set[str]] = {}
+    pythons = [TargetPython(each, architecture(), (2, 99)).markers for each in PYTHONS]
     for package in lock.packages:
+        # One for no Python here (`sys_platform == 'never'` takes a package out) may still come another way.
+        if not any(holds(package.marker, each) for each in pythons):
+            continue
         every = [wheel.hashes for wheel in package.wheels or ()]
         every += [] if package.sdist is None else [package.sdist.hashes]
         found = {each["sha256"].lower() for each in every if "sha256" in each}
         if found:
             hashes.setdefault(package.name, set()).update(found)
-    indexes = NamedIndexes()
+    indexes = NamedIndexes(hosts)
+    for package in here:
+        if package.index is not None and package.index.rstrip("/") in further:
+            indexes.add("--extra-index-url", package.index, f"{where}: {package.name}")
     for package in lock.packages:
         urls = [wheel.url for wheel in package.wheels or () if wheel.url]
         if id(package) in own and package.name == "torch" and urls and all(is_pytorch(url) for url in urls):
@@ -77,7 +95,9 @@ def read_pylock(text: str, where: str, name: str, folder: Path) -> Imported:
     )
 
 
-def read_uv_lock(file: Path, extras: Sequence[str], groups: Sequence[str]) -> Imported:
+def read_uv_lock(
+    file: Path, extras: Sequence[str], groups: Sequence[str], hosts: Collection[str] = ()
+) -> Imported:
     """Read a ``uv.lock`` through uv's own export, which knows its forks, extras and groups. No network."""
     read_text(file)
     folder = file.absolute().parent
@@ -86,21 +106,11 @@ def read_uv_lock(file: Path, extras: Sequence[str], groups: Sequence[str]) -> Im
             f"{file}: its pyproject.toml is not in the same folder",
             hint="a uv.lock is read together with its project",
         )
-    try:
-        program = uv.find_uv_bin()
-    except FileNotFoundError:
-        raise HostError("the program uv is not installed", hint="pip install uv") from None
-    command = [program, "export", "--frozen", "--format", "pylock.toml", "--no-emit-project", "--no-header"]
-    command += ["--no-default-groups", "--quiet", "--directory", str(folder)]
+    command = [uv_program(), "export", "--frozen", "--format", "pylock.toml", "--no-emit-project"]
+    command += ["--no-header", "--no-default-groups", "--quiet", "--directory", str(folder)]
     command += [word for extra in extras for word in ("--extra", extra)]
     command += [word for group in groups for word in ("--group", group)]
-    env = {
-        **os.environ,
-        "LC_ALL": "C.UTF-8",
-        "NO_COLOR": "1",
-        "UV_OFFLINE": "1",
-        "UV_PYTHON_DOWNLOADS": "never",
-    }
+    env = {**os.environ, **PLAIN, "UV_OFFLINE": "1", "UV_PYTHON_DOWNLOADS": "never"}
     try:
         done = run(command, env=env, check=False, timeout=60)
     except ProcessTimeout as error:
@@ -111,7 +121,18 @@ def read_uv_lock(file: Path, extras: Sequence[str], groups: Sequence[str]) -> Im
         )
     project = load_toml(read_text(folder / "pyproject.toml"), str(folder / "pyproject.toml"))
     name = str(project.get("project", {}).get("name") or folder.name)
-    return read_pylock(done.stdout.decode(), str(file), name, folder)
+    return read_pylock(
+        done.stdout.decode(), str(file), name, folder, hosts=hosts, further=_further_indexes(project)
+    )
+
+
+def _further_indexes(project: Mapping[str, Any]) -> set[str]:
+    """Return the indexes that a pyproject.toml names beside the usual one."""
+    try:
+        listed = project.get("tool", {}).get("uv", {}).get("index", [])
+        return {str(each["url"]).rstrip("/") for each in listed if each.get("default") is not True}
+    except (AttributeError, LookupError, TypeError):
+        return set()  # uv, which has read it, is the judge
 
 
 def _fill_hashes(data: Mapping[str, Any]) -> None:

@@ -22,18 +22,36 @@ def poetry_requirements(
     Optional dependencies count where an extra names them. ``folder`` is the project's. Raises `RequestError`
     that names the place.
     """
-    tables = [(f"{where}: tool.poetry.dependencies", poetry.get("dependencies"))]
+    tables: list[tuple[str, object]] = [(f"{where}: tool.poetry.dependencies", poetry.get("dependencies"))]
     known = poetry.get("extras", {})
     for extra in extras:
         if extra not in known:
             raise RequestError(f"{where}: no extra {extra!r}", hint=f"it has: {', '.join(known) or 'none'}")
     wanted = {name.lower() for extra in extras for name in known[extra]}
-    listed = poetry.get("group", {})
+    listed = group_tables(poetry)
     for group in groups:
         if group not in listed:
             raise RequestError(f"{where}: no group {group!r}", hint=f"it has: {', '.join(listed) or 'none'}")
-        tables.append((f"{where}: tool.poetry.group.{group}", listed[group].get("dependencies")))
-    found, python = [], ""
+        tables.append((f"{where}: tool.poetry.group.{group}", listed[group]))
+    return _of_tables(tables, wanted, folder)
+
+
+def group_tables(poetry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the dependencies of each group, by name; those from before there were groups are ``dev``."""
+    groups = {name: table.get("dependencies") for name, table in poetry.get("group", {}).items()}
+    return {"dev": poetry["dev-dependencies"], **groups} if "dev-dependencies" in poetry else groups
+
+
+def group_requirements(table: object, place: str, folder: Path) -> list[tuple[str, str]]:
+    """Return the requirements of one group with their places. Raises `RequestError`."""
+    return _of_tables([(place, table)], set(), folder)[0]
+
+
+def _of_tables(
+    tables: Sequence[tuple[str, object]], wanted: set[str], folder: Path
+) -> tuple[list[tuple[str, str]], str]:
+    found: list[tuple[str, str]] = []
+    python = ""
     for place, table in tables:
         if not isinstance(table, dict):
             raise RequestError(f"{place}: expected a table of dependencies")

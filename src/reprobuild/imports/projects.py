@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ast
 import configparser
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ..errors import RequestError
 from .common import load_toml, read_text
 
+_SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S.*?)\s*$", re.MULTILINE)
+_ABOVE = 8
+"""Folders above a missing one that may have it as a git submodule."""
 _LARGEST = 1 << 20
 """Characters of a setup.py that is read; the longest known have 100,000."""
 
@@ -161,15 +166,22 @@ def project_name(folder: Path) -> str:
 
     Raises `RequestError` for a folder that is none of a Python project.
     """
-    known = [folder / name for name in ("pyproject.toml", "setup.cfg", "setup.py")]
-    files = [file for file in known if file.is_file()]
+    files = _files_of(folder)
     if not files:
-        kind = "is no folder of a Python project: it has no pyproject.toml, setup.cfg or setup.py"
+        if (module := _submodule(folder)) is not None:
+            raise RequestError(
+                f"{folder}: is a git submodule that is not checked out",
+                hint=f"run `git -C {quote(str(module[0]))} submodule update --init {quote(module[1])}`",
+            )
         if folder.is_dir():
-            raise RequestError(f"{folder}: {kind}")
+            raise RequestError(
+                f"{folder}: is no folder of a Python project: "
+                "it has no pyproject.toml, setup.cfg or setup.py",
+                hint="correct the path, or leave the line out",
+            )
         raise RequestError(
             f"{folder}: no such folder",
-            hint="correct the path; if the folder is a git submodule, run `git submodule update --init`",
+            hint="correct the path, or leave the line out; what another step fetches must be there first",
         )
     for file in files:
         name: object = None
@@ -187,6 +199,28 @@ def project_name(folder: Path) -> str:
         if isinstance(name, str) and name:
             return name
     return folder.resolve().name
+
+
+def is_project(folder: Path) -> bool:
+    """Whether a folder is one of a Python project."""
+    return bool(_files_of(folder))
+
+
+def _files_of(folder: Path) -> list[Path]:
+    known = [folder / name for name in ("pyproject.toml", "setup.cfg", "setup.py")]
+    return [file for file in known if file.is_file()]
+
+
+def _submodule(folder: Path) -> tuple[Path, str] | None:
+    """Return the repository above that has a folder as a submodule, and the path there."""
+    target = folder.absolute()
+    for root in list(target.parents)[:_ABOVE]:
+        listed = root / ".gitmodules"
+        if listed.is_file():
+            for path in _SUBMODULE.findall(read_text(listed)):
+                if (root / path).resolve() == target.resolve():
+                    return root, path
+    return None
 
 
 def requirements_beside(folder: Path) -> list[str]:

@@ -14,7 +14,7 @@ from ..errors import RequestError
 from .common import Imported, load_toml, merged, minor_of, read_text, requirement_of
 from .elsewhere import uv_sources
 from .indexes import NamedIndexes
-from .poetry import poetry_requirements
+from .poetry import group_requirements, group_tables, poetry_requirements
 from .projects import requirements_beside
 from .setup_files import imported_files, read_setup, same_extra, setup_file_in
 
@@ -52,19 +52,23 @@ def read_pyproject(
         found += _of_extras(optional, extras, file)
     found = _without_itself(found, str(project.get("name", "")), optional, file)
     table = {**_old_groups(uv, tool, file), **_table(data, "dependency-groups", str(file))}
+    poetrys = _poetry_groups(poetry, file)
     for group in groups:
+        if group in poetrys and group not in table:
+            found += group_requirements(poetrys[group], f"{file}: tool.poetry.group.{group}", file.parent)
+            continue
         try:
             _check_size(table, group)
             texts = resolve_dependency_groups(table, group)
         except (LookupError, ValueError, TypeError, ExceptionGroup) as error:
             raise RequestError(
                 f"{file}: dependency-groups: {group}: {_reason(error)}",
-                hint=f"it has: {', '.join(sorted(table)) or 'none'}",
+                hint=f"it has: {', '.join(sorted({*table, *poetrys})) or 'none'}",
             ) from None
         found += [(text, f"{file}: dependency-groups.{group}") for text in texts]
     requirements = uv_sources(found, uv, file, indexes)
     if not requirements and not (more and more.requirements):
-        raise _nothing(file)
+        raise _nothing(file, extras={*optional} - {*extras}, groups={*table, *poetrys} - {*groups})
     try:
         requires = str(SpecifierSet(project.get("requires-python", "")))
         python = minor_of(requires)
@@ -121,18 +125,25 @@ def _of_extras(optional: dict[str, Any], extras: Sequence[str], file: Path) -> l
     return found
 
 
-def _nothing(file: Path) -> RequestError:
+def _poetry_groups(poetry: dict[str, Any], file: Path) -> dict[str, Any]:
+    try:
+        return group_tables(poetry)
+    except AttributeError:
+        raise RequestError(f"{file}: tool.poetry.group: expected tables") from None
+
+
+def _nothing(file: Path, *, extras: Collection[str], groups: Collection[str]) -> RequestError:
     beside = requirements_beside(file.parent)
-    if not beside:
-        return RequestError(
-            f"{file}: no dependencies",
-            hint="name a group with --group, or an extra with --extra; write what is computed "
-            "into a requirements file",
-        )
-    others = f" (beside it: {', '.join(beside[1:])})" if beside[1:] else ""
+    ways = []
+    if beside:
+        others = f" (beside it: {', '.join(beside[1:])})" if beside[1:] else ""
+        ways.append(f"import a requirements file: --from {file.parent / beside[0]}{others}")
+    ways += [f"name a group with --group: {', '.join(sorted(groups))}"] if groups else []
+    ways += [f"name an extra with --extra: {', '.join(sorted(extras))}"] if extras else []
     return RequestError(
         f"{file}: no dependencies",
-        hint=f"import a requirements file: --from {file.parent / beside[0]}{others}",
+        hint="; or ".join(ways)
+        or "write what the project needs into project.dependencies, or into a requirements.txt to import",
     )
 
 
@@ -208,10 +219,14 @@ def _poetry(
                 indexes.add("--extra-index-url", str(source["url"]), f"{file}: tool.poetry.source[{number}]")
     except (AttributeError, TypeError):
         raise RequestError(f"{file}: tool.poetry: its dependencies are not in Poetry's form") from None
+    requirements = tuple(indexes.pinned(requirement_of(text, place)) for text, place in found)
+    if not requirements:
+        known = {*poetry.get("extras", {})} - {*extras}
+        raise _nothing(file, extras=known, groups={*group_tables(poetry)} - {*groups})
     return Imported(
         origin=str(file),
         name=str(poetry.get("name") or file.absolute().parent.name),
-        requirements=tuple(indexes.pinned(requirement_of(text, place)) for text, place in found),
+        requirements=requirements,
         python=minor_of(requires),
         requires_python=requires,
         **indexes.found,

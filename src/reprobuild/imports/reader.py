@@ -7,7 +7,7 @@ from it must keep.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,16 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 
 from ..errors import RequestError
-from .common import Imported, Keys, cuda_of_local, fitting_python, read_text, wanted_of, without_pins
+from .common import (
+    Imported,
+    Keys,
+    cuda_of_local,
+    fitting_python,
+    pythons_of,
+    read_text,
+    wanted_of,
+    without_pins,
+)
 from .conda import read_conda
 from .locks import read_pylock, read_uv_lock
 from .pyproject import read_pyproject
@@ -23,7 +32,7 @@ from .requirements import read_requirements
 from .setup_files import read_setup
 from .team_locks import read_pipfile_lock, read_team_lock
 
-__all__ = ["Imported", "read_import", "request_table"]
+__all__ = ["Imported", "pythons_of", "read_import", "request_name", "request_table"]
 
 
 def read_import(
@@ -82,7 +91,7 @@ def _read(
     if file.name in _WITH_EXTRAS:
         return read_setup(file, extras, hosts)
     if file.name == "uv.lock":
-        return read_uv_lock(file, extras, groups)
+        return read_uv_lock(file, extras, groups, hosts)
     if file.name in ("poetry.lock", "pdm.lock"):
         return read_team_lock(file, extras, groups, hosts, python)
     if file.name == "Pipfile.lock":
@@ -119,18 +128,26 @@ _OF_A_PROJECT = (
 )
 
 
-def request_table(imported: Imported, given: Mapping[str, Any]) -> dict[str, Any]:
+def request_table(
+    imported: Imported,
+    given: Mapping[str, Any],
+    cuda_of: Callable[[SpecifierSet, str], str | None] | None = None,
+) -> dict[str, Any]:
     """Return the request's keys that a file decides; ``given`` holds the user's own, which go before it.
 
-    Raises `RequestError` when neither says which CUDA, or the file allows none of the Pythons there are.
+    ``cuda_of`` tells the CUDA of the torch that a file asks for, by its versions and a Python; it is called
+    where nothing else says which CUDA. Raises `RequestError` where nothing does at all, or the file allows
+    none of the Pythons there are.
     """
     python = fitting_python(imported, given.get("python"))
     wanted = wanted_of(imported, python)
     cuda = given.get("cuda") or wanted.cuda
+    if cuda is None and cuda_of is not None and wanted.torch is not None and "torch" not in given:
+        cuda = cuda_of(wanted.torch, python)
     if cuda is None:
         raise RequestError(
             f"{imported.origin}: does not say which CUDA PyTorch is for",
-            hint="give --cuda 12.1, or --cuda cpu",
+            hint="give --cuda 12.8, or another that your driver supports; or --cuda cpu",
         )
     if imported.index is not None or wanted.cuda is not None:
         _check_flavour(wanted, given, imported.origin)
@@ -141,20 +158,25 @@ def request_table(imported: Imported, given: Mapping[str, Any]) -> dict[str, Any
         table["index"] = imported.index
     if imported.loosened:
         table["loosened"] = list(imported.loosened)
-    torch = given.get("torch") or wanted.torch
+    torch = given.get("torch") or wanted.torch_key
     if torch is not None:
         table["torch"] = torch
-    name = re.sub(r"[^a-z0-9]+", "-", imported.name.lower()).strip("-")
-    return table | {"name": name or "imported"}
+    return table | {"name": request_name(imported)}
+
+
+def request_name(imported: Imported) -> str:
+    """Return the name of the request for a file, where the user gives none."""
+    return re.sub(r"[^a-z0-9]+", "-", imported.name.lower()).strip("-") or "imported"
 
 
 def _check_flavour(wanted: Keys, given: Mapping[str, Any], origin: str) -> None:
     """Raise `RequestError` where the file pins a build of torch for another CUDA than the user asks for."""
-    local = cuda_of_local(wanted.torch) if wanted.torch is not None and "torch" not in given else None
+    local = cuda_of_local(wanted.torch_key) if "torch" not in given else None
     cuda = given.get("cuda")
     if local is not None and cuda is not None and local != cuda:
         raise RequestError(
-            f"{origin}: pins torch {wanted.torch}, a build for {_named(local)}; asked for is {_named(cuda)}",
+            f"{origin}: pins torch {wanted.torch_key}, a build for {_named(local)}; "
+            f"asked for is {_named(cuda)}",
             hint=f"give --cuda {local}, or --loosen torch to get the newest for {_named(cuda)}",
         )
 

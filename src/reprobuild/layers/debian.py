@@ -15,6 +15,7 @@ from ..errors import BuildError
 from ..fetch.store import Store
 from ..host import apart, leftovers, namespaces, process
 from ..host.home import Home, raise_if_full, storage_errors
+from ..lock.merged_usr import links_into_usr
 from ..lock.model import DebianPackage, Lock
 from ..oci.tar_writer import MTIME, LayerWriter
 
@@ -52,6 +53,7 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
             "--mode=root",
             "--variant=custom",
             "--format=tar",
+            *(f'--setup-hook=mkdir -p "$1/usr/{y}"; ln -s usr/{y} "$1/{y}"' for y in links_into_usr(lock)),
             "--include=" + ",".join(p.name for p in lock.debian),
             f"--architectures={lock.platform.partition('/')[2]}",
             lock.request.suite,

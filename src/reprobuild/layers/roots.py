@@ -40,7 +40,8 @@ def unpack(host: Host, blob: Path, diff_id: str, advance: Callable[[int], None])
             return final
         root = scratch / "root"
         with storage_errors(root):
-            root.mkdir(mode=0o755)
+            root.mkdir()
+            root.chmod(0o755)  # whatever the umask
             found = _extract(blob, root, advance)
             if found != diff_id:
                 raise _damaged(blob, "its bytes are not those of the image")
@@ -48,6 +49,19 @@ def unpack(host: Host, blob: Path, diff_id: str, advance: Callable[[int], None])
             root.rename(final)
             atomic_write(_size_file(final), str(size).encode(), sync=False)
     return final
+
+
+def take_over(host: Host, root: Path, diff_id: str, size: int) -> None:
+    """Take a folder with the files of a layer, on the home's disk, as what `unpack` would make of it.
+
+    ``size`` is that of its files, in bytes. Raises `StorageError`.
+    """
+    name = diff_id.removeprefix("sha256:")
+    final = host.home.folder("roots") / name
+    with host.home.lock(f"root-{name[:16]}", host.console), storage_errors(root):
+        if not final.is_dir():
+            root.rename(final)
+            atomic_write(_size_file(final), str(size).encode(), sync=False)
 
 
 @contextmanager

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
 
+from uv import find_uv_bin
+
 from ..errors import HostError
 from ..host.home import kind_of
 from ..request.toml_reader import load_toml
@@ -26,6 +28,9 @@ PYTHON_MIRROR = "UV_PYTHON_INSTALL_MIRROR"
 """uv's variable that names a mirror of python-build-standalone's releases."""
 
 _RELEASES = "/releases/download/"
+
+PLAIN = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "NO_COLOR": "1", "UV_NO_PROGRESS": "1", "COLUMNS": "200"}
+"""Variables by which uv writes the same text everywhere."""
 
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "PIP_CERT")
 
@@ -101,6 +106,14 @@ def find_links() -> tuple[str, ...]:
     uv = _uv()
     more = () if uv.default else tuple(_Pip().get("find-links").split())
     return tuple(dict.fromkeys([*uv.links, *(_link(link, Path.cwd()) for link in more)]))
+
+
+def uv_program() -> str:
+    """Return the path of uv. Raises `HostError` if it is not installed."""
+    try:
+        return find_uv_bin()
+    except FileNotFoundError:
+        raise HostError("the program uv is not installed", hint="pip install uv") from None
 
 
 def mirrored_python(url: str) -> str:

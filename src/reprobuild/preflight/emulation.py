@@ -24,13 +24,13 @@ def check_platform(platform: str, engine: str = "docker") -> None:
     if engine == "oci":
         raise HostError(
             f"the lock is for {platform}, but the embedded engine only makes images for this machine, {here}",
-            hint=f"run it on a {machine} machine, or with --engine docker or podman, --independent and an "
+            hint=f"run it on an {machine} machine, or with --engine docker or podman, --independent and an "
             f"emulator ({_emulator(machine)})",
         )
     if not _emulated(machine):
         raise HostError(
             f"the lock is for {platform}, but this machine, {here}, has no emulator for {machine} programs",
-            hint=f"run it on a {machine} machine, or install an emulator: {_emulator(machine)}",
+            hint=f"run it on an {machine} machine, or install an emulator: {_emulator(machine)}",
         )
 
 

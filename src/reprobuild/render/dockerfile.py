@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from .. import __version__, assets
 from ..errors import RenderError
+from ..lock.merged_usr import links_into_usr
 from ..lock.model import Lock
 from ..request.profiles import OWN_FOLDER, SITE_PREFIX
 from .filters import fill, image, minor, printable, sha256, word
@@ -151,6 +152,7 @@ def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
         "wheels": _grouped(wheels),
         "program": assets.in_image(ROOT_FILE).decode(),
         "digest": debian.digest.removeprefix("sha256:"),
+        "links": links_into_usr(lock),
         "files": {
             path.rpartition("/")[2]: content.decode() for path, content in sorted(_own_files(lock).items())
         },

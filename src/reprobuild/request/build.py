@@ -83,6 +83,11 @@ class Build:
         return table | {each.name: each.to_dict() for each in self.packages}
 
 
+def has_nvcc_wheels(cuda: str) -> bool:
+    """Whether NVIDIA has nvcc as a wheel for a request's CUDA."""
+    return cuda != "cpu" and int(cuda.partition(".")[0] or 0) >= FIRST_CUDA
+
+
 def build(table: Table) -> Build:
     """Return what a request's key ``build`` says. Raises `RequestError`."""
     data: Mapping[str, Any] = table.value("build", dict, {})
@@ -126,7 +131,7 @@ def _cuda(table: Table, cuda: str) -> bool:
     if not wanted:
         return False
     where = table.where("cuda")
-    if cuda == "cpu" or int(cuda.partition(".")[0] or 0) < FIRST_CUDA:
+    if not has_nvcc_wheels(cuda):
         raise RequestError(
             f"{where}: there is no nvcc for {'the CPU' if cuda == 'cpu' else f'CUDA {cuda}'}: NVIDIA's "
             f"wheels have it from CUDA {FIRST_CUDA}.0 on",

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..errors import ResolveError
 from ..host.console import Console
+from ..lock.merged_usr import CONVERTS, IS_MERGED
 from ..lock.model import DebianPackage
 from ..net.debian_mirrors import MAIN, OVERRIDES, SECURITY, mirrors
 from ..net.debian_snapshot import VARIABLE, dated_mirrors
@@ -88,7 +89,21 @@ def resolve_debian(
                 f"Debian {wanted.suite} has no set of packages that fits this request:\n{legible(result)}",
                 hint="change the request's apt packages",
             )
-        return apt.packages(result.stdout.decode(), none=bool(wanted.installed))
+        packages = apt.packages(result.stdout.decode(), none=bool(wanted.installed))
+        if system and CONVERTS not in keep:
+            packages = _without_perl(packages, targets, apt)
+        return packages
+
+
+def _without_perl(
+    packages: tuple[DebianPackage, ...], targets: Sequence[str], apt: Apt
+) -> tuple[DebianPackage, ...]:
+    """Return the packages with usr-is-merged, where it will do, for usrmerge, which brings Perl's modules."""
+    if not any(package.name == CONVERTS for package in packages):
+        return packages
+    result = apt.plan([*targets, IS_MERGED])
+    found = apt.packages(result.stdout.decode(), none=False) if result.returncode == 0 else packages
+    return packages if any(package.name == CONVERTS for package in found) else found
 
 
 def _check_date(suite: str, as_of: date, states: Mapping[str, datetime]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import requests
 from packaging.requirements import Requirement
@@ -15,11 +15,12 @@ from ..request.model import Request, flavour
 from .companions import broken_rules
 from .held_back import held_back, sources_alone, told, without_wheels
 from .nearest import nearest
+from .other_python import other_python, pin_without_abi
 from .other_torch import other_torch
 from .sources import SourcePackages, is_source
 from .target import TargetPython
 from .torch import TorchScan, end_of
-from .uv import resolve_python
+from .uv import ALWAYS, CORRECT, REASONS, resolve_python
 
 _MOST_ATTEMPTS = 50
 """Of uv's; a package that names no rule itself takes one for each release that breaks it."""
@@ -34,6 +35,8 @@ class Kept:
     existing: Lock | None
     upgrade: frozenset[str] | None
     """The packages whose versions in ``existing`` need not stay; None: all."""
+    hashes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Package → the SHA-256 of the wheels that an imported file names."""
 
 
 def fitting(
@@ -140,6 +143,7 @@ class _Fitting:
                 as_of=request.as_of,
                 existing=kept.existing,
                 upgrade=kept.upgrade,
+                hashes=kept.hashes,
                 # uv's name of PyTorch's own index for the request's CUDA, where that is asked for.
                 backend=None if request.index is None else flavour(request.cuda),
                 standins=None if self._sources is None else self._sources.standins(),
@@ -168,6 +172,7 @@ class _Fitting:
         if self._sources is not None and self._sources.offer([*names, *alone]):
             return
         hints = [f"{rule} is required: {reason}" for rule, reason in self._rules.items()]
+        cuda: str | None = None
         if self._scan is not None and not self._other_torch:
             other = other_torch(
                 error,
@@ -181,6 +186,7 @@ class _Fitting:
                 self._requirements, self._other_torch = other.requirements, other.said
                 return
             hints += [] if other is None else [other.said]
+            cuda = None if other is None else other.cuda
         message = error.message
         if alone:
             why, cure = only_wheels(self._request, self._target)
@@ -188,8 +194,27 @@ class _Fitting:
             message = "; ".join(
                 filter(None, (f"no wheel for this Python and machine of {', '.join(alone)}", why, message))
             )
+        if (pin := pin_without_abi(error)) is not None:
+            python = other_python(pin, self._requirements, self._target, self._session)
+            hints += [] if python is None else [python]
         near = nearest(error, self._requirements, self._own, lambda some: self._tried(of=some))
-        raise ResolveError(message, hint="\n".join([*hints, *near, error.hint])) from None
+        if not hints and error.message.startswith(REASONS) and not self._fits_without_ours():
+            hints.append(
+                "what is asked for contradicts itself, with any PyTorch: correct it where it is written"
+            )
+        advice = [*hints, *near]
+        raise ResolveError(
+            message,
+            hint="\n".join(advice if advice and error.hint == CORRECT else [*advice, error.hint]),
+            cuda=cuda,
+        ) from None
+
+    def _fits_without_ours(self) -> bool:
+        """Whether the user's requirements fit one another, without the torch and NumPy beside them."""
+        ours = {*self._rules, *ALWAYS, *(t for t in self._requirements if Requirement(t).name == "torch")}
+        return not isinstance(
+            self._tried(of=[text for text in self._requirements if text not in ours]), ResolveError
+        )
 
 
 def only_wheels(request: Request, target: TargetPython) -> tuple[str, str]:

@@ -51,9 +51,10 @@ _ATTEMPTS = 4
 """How often uv is asked for a reason; each takes it about half a second."""
 
 _NO_WHEEL = re.compile(
-    r"(?:all versions of )?(?<![<>=!\w.-])([A-Za-z][\w.-]*)(?:[<>=!]\S+)? ha(?:s|ve) "
+    r"(?:all versions of )?(?<![<>=!\w.-])([A-Za-z][\w.-]*)(?:\[[^\]\s]*\])?(?:[<>=!]\S+)? "
+    r"ha(?:s|ve) "
     r"no (?:usable wheels|wheels with)"
-    r"|all of: (?:\S+ )*?([A-Za-z0-9._-]+)[<>=!]\S+ have no (?:usable wheels|wheels with)"
+    r"|all of: (?:\S+ )*?([A-Za-z0-9._-]+)(?:\[[^\]\s]*\])?[<>=!]\S+ have no (?:usable wheels|wheels with)"
 )
 
 
@@ -108,8 +109,8 @@ def told(held: Collection[Held], target: TargetPython) -> list[str]:
             raise ResolveError(
                 f"{each.name}: no release can be taken for Python {target.python} on {target.machine}, only "
                 f"the pre-release {each.version}; the newest release, {each.newest}, {why}",
-                hint=f'ask for the pre-release by its version, "{each.name}=={each.version}", or publish the '
-                "missing wheel to your own index",
+                hint=f"to take the pre-release, give --package {each.name}=={each.version} (packages in the "
+                "request), or publish the missing wheel to your own index",
             )
         lines.append(f"{each.name} {each.version} is taken: {each.newest}, the newest, {why}")
     return lines
@@ -129,6 +130,11 @@ def sources_alone(
         if by_version and not any(target.best(files) for files in by_version.values()):
             found.add(name)
     return sorted(found)
+
+
+def has_wheel(files: Collection[index_page.File], wanted: Requirement, target: TargetPython) -> bool:
+    """Whether a release that a requirement allows has a wheel for a target; no pre-releases."""
+    return _newest(files, [wanted], target, None)[1]
 
 
 def _by_version(requested: Sequence[str]) -> list[Requirement]:

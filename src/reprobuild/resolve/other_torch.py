@@ -24,6 +24,7 @@ class Other:
 
     requirements: Sequence[str] | None
     said: str
+    cuda: str | None = None
 
 
 def other_torch(
@@ -67,7 +68,7 @@ def other_torch(
             return None
         if own is None:
             said = f"torch {version}, which is built for CUDA {cuda}, fits the others: give --cuda {cuda}"
-            return Other(None, said)
+            return Other(None, said, cuda)
         version = own
     newest = pinned.removeprefix(_PINNED)
     return Other(

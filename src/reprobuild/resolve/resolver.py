@@ -63,12 +63,20 @@ class Upgrade:
 
 
 def resolve_platforms(
-    request: Request, *, existing: Sequence[Lock], upgrade: Upgrade, host: Host
+    request: Request,
+    *,
+    existing: Sequence[Lock],
+    upgrade: Upgrade,
+    hashes: Mapping[str, frozenset[str]] | None = None,
+    pythons: Collection[str] = (),
+    host: Host,
 ) -> tuple[Lock, ...]:
     """Return the locks of a request, one a platform: see `resolve`.
 
-    A platform that ``existing`` lacks takes the versions of the first where they fit. Raises `ResolveError`
-    that names the platform, where there are several.
+    Where a version has several wheels, those in ``hashes``, package → SHA-256, are taken. ``pythons`` are
+    those that a refusal may name in place of the request's, by default all. A platform that ``existing``
+    lacks takes the versions of the first where they fit. Raises `ResolveError` that names the platform, where
+    there are several.
     """
     _check_upgrade(upgrade, existing)
     found: list[Lock] = []
@@ -76,7 +84,14 @@ def resolve_platforms(
         before = next((lock for lock in existing if lock.platform == platform), None)
         try:
             lock = resolve(
-                request, platform=platform, existing=before, like=found, upgrade=upgrade, host=host
+                request,
+                platform=platform,
+                existing=before,
+                like=found,
+                upgrade=upgrade,
+                hashes=hashes,
+                pythons=pythons,
+                host=host,
             )
         except ResolveError as error:
             if len(request.platforms) < 2:
@@ -84,6 +99,7 @@ def resolve_platforms(
             raise ResolveError(
                 f"{platform}: {error.message}",
                 hint=f"{error.hint}; or take {platform} out of the request's platforms",
+                cuda=error.cuda,
             ) from None
         found.append(lock)
     return tuple(found)
@@ -96,6 +112,8 @@ def resolve(
     existing: Lock | None,
     like: Sequence[Lock] = (),
     upgrade: Upgrade,
+    hashes: Mapping[str, frozenset[str]] | None = None,
+    pythons: Collection[str] = (),
     host: Host,
 ) -> Lock:
     """Return the lock of a request for a platform, by default this machine's.
@@ -110,7 +128,9 @@ def resolve(
         existing = None
     moved = request.base_image in upgrade.packages
     base = resolve_base(request, machine, existing=None if moved else existing, host=host)
-    standalone = resolve_standalone(request, machine, existing=existing, upgrade=upgrade.names, host=host)
+    standalone = resolve_standalone(
+        request, machine, existing=existing, upgrade=upgrade.names, fitting=pythons, host=host
+    )
     # uv would take the names for packages'.
     others = {request.base_image, "python" if standalone is not None else None}
     upgrade = replace(upgrade, packages=tuple(p for p in upgrade.packages if p not in others))
@@ -162,6 +182,7 @@ def resolve(
                     target,
                     sources=sources,
                     like=like,
+                    hashes=hashes or {},
                     notes=notes,
                     session=http,
                 )
@@ -257,6 +278,7 @@ def _packages(
     *,
     sources: SourcePackages | None,
     like: Sequence[Lock],
+    hashes: Mapping[str, frozenset[str]],
     notes: list[str],
     session: requests.Session,
 ) -> _Found:
@@ -280,7 +302,7 @@ def _packages(
             _wheels([_requirement(request, torch), *request.packages, *ALWAYS], provided),
             request,
             target,
-            Kept(provided, existing, None if upgrade.everything else upgrade.names),
+            Kept(provided, existing, None if upgrade.everything else upgrade.names, hashes),
             notes=notes,
             session=session,
             sources=sources,

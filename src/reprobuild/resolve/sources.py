@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import TypeVar
 
 import requests
@@ -32,6 +33,8 @@ from ..sources.failures import OLD_SETUPTOOLS, wants_old_setuptools
 from ..sources.sandboxed import BuildFailedError, MoreRequiredError, Recipe
 from ..sources.static_metadata import requirements_of
 from ..sources.workshop import Workshop, metadata_of, recipe_of, workshop
+from .other_python import other_python
+from .own_day import own_day
 from .source_releases import releases_without_wheels
 from .target import TargetPython
 from .torch import end_of
@@ -42,7 +45,7 @@ _BUILD_TAG = "0source"
 """In the name of a stand-in, so that it is told from any wheel."""
 
 _MOST_ROUNDS = 100
-"""Builds of one resolve."""
+"""Releases that are asked what they require, in one resolve."""
 
 _T = TypeVar("_T")
 
@@ -133,15 +136,9 @@ class SourcePackages:
             source = locate(name, direct, before, self._host, notes)
             wheel, recipe = self._tried(name, None, source, shop.build_twice)
             version = str(parse_wheel_filename(wheel.filename)[1])
-            if self._target.best([wheel.filename]) is None:
-                raise BuildError(f"{name}: its build made {wheel.filename}, which does not fit this Python")
-            requires = tuple(sorted(package.pin for package in recipe.wheels))
-            package = PythonPackage(
-                name=name, version=version, wheel=wheel, source=replace(source, requires=requires)
-            )
-            self._built[name, version] = _Built(package, tuple(recipe.wheels))
+            self._built[name, version] = self._taken(name, version, source, wheel, recipe)
             self._known[name, version] = self._metadata(wheel, name, version)
-            self._offered[name] = {version: package.source or source}
+            self._offered[name] = {version: source}
             extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
             self._placed[text] = f"{name}{extras} @ ./{SOURCES}/{_filename(name, version)}"
         return self._placed[text]
@@ -172,12 +169,23 @@ class SourcePackages:
                     again |= step(package.name, package.version)
                 except BuildError as error:
                     if package.name not in self._optional:
-                        raise
+                        raise self._refused(package, error) from None
                     self._withdraw(package.name, error)
                     return None
             if again:
                 return None
         return tuple(self._built[p.name, p.version].package if p in chosen else p for p in found)
+
+    def _refused(self, package: PythonPackage, error: BuildError) -> BuildError:
+        """Return the failure of a build, with the Python for which nothing has to be built."""
+        if any(package.name == placed.partition(" ")[0] for placed in self._placed.values()):
+            return error
+        python = other_python(package.pin, self._request.packages, self._target, self._session)
+        if python is None:
+            return error
+        is_explained = isinstance(error, BuildFailedError) and error.is_explained
+        hint = f"{error.hint}\nor {python}" if is_explained else f"{python}\n{error.hint}"
+        return BuildError(error.message, hint=hint)
 
     def _learn(self, name: str, version: str) -> bool:
         """Learn what a release requires, without building it where it says so; whether uv has to know."""
@@ -252,14 +260,16 @@ class SourcePackages:
     def _build(self, name: str, version: str) -> _Built:
         source, shop = self._source_of(name, version), self._opened()
         wheel, recipe = self._with_recipe(name, version, source, shop.build_twice)
+        return self._taken(name, version, source, wheel, recipe)
+
+    def _taken(self, name: str, version: str, source: SourceArchive, wheel: Wheel, recipe: Recipe) -> _Built:
+        """Return a package with the wheel that was built. Raises `BuildError` if that does not fit."""
         if self._target.best([wheel.filename]) is None:
             raise BuildError(
                 f"{name} {version}: its build made {wheel.filename}, which does not fit this Python"
             )
-        requires = tuple(sorted(package.pin for package in recipe.wheels))
-        package = PythonPackage(
-            name=name, version=version, wheel=wheel, source=replace(source, requires=requires)
-        )
+        source = replace(source, requires=tuple(sorted(package.pin for package in recipe.wheels)))
+        package = PythonPackage(name=name, version=version, wheel=wheel, source=source)
         return _Built(package, tuple(recipe.wheels))
 
     def _with_recipe(
@@ -274,7 +284,7 @@ class SourcePackages:
             try:
                 return make(recipe), recipe
             except BuildFailedError as failed:  # where its metadata could be made
-                if not wants_old_setuptools(failed.said):
+                if failed.is_explained and not wants_old_setuptools(failed.said):
                     raise
         made, recipe = self._tried(name, version, source, make)
         self._recipes[name, version] = (torch, recipe)
@@ -305,14 +315,27 @@ class SourcePackages:
         nvcc = [f"{each}=={self._request.cuda}.*" for each in _NVCC] if own.cuda else []
         more: list[str] = []
         asked: tuple[str, ...] = ()
+        until = self._request.as_of
+        today: BuildFailedError | None = None
+        wheels: tuple[PythonPackage, ...] = ()
         while True:
+            wanted = [*system.requires, *own.requires, *asked, *more, *nvcc, "pip"]
+            newest = wheels
+            try:
+                wheels = self._resolved(name, wanted, until)
+            except BuildError:
+                if today is not None:
+                    raise today from None
+                raise
+            if today is not None and wheels == newest:
+                raise today
             recipe = Recipe(
                 name=name,
                 version=version,
                 filename=source.filename,
                 sha256=source.sha256,
                 system=system,
-                wheels=self._resolved(name, [*system.requires, *own.requires, *asked, *more, *nvcc, "pip"]),
+                wheels=wheels,
                 asked=asked,
                 env=dict(own.env),
                 cuda=own.cuda,
@@ -320,15 +343,28 @@ class SourcePackages:
             )
             try:
                 return make(recipe), recipe
-            except MoreRequiredError as wanted:
-                asked = wanted.requirements
+            except MoreRequiredError as ask:
+                asked = ask.requirements
             except BuildFailedError as failed:
-                if more or not wants_old_setuptools(failed.said):
-                    raise
-                more.append(OLD_SETUPTOOLS)
+                day = own_day(source.uploaded, self._target.python)
+                if not more and wants_old_setuptools(failed.said):
+                    more.append(OLD_SETUPTOOLS)
+                elif today is None and not failed.is_explained and day is not None:
+                    today, until = failed, day if until is None else min(day, until)
+                    self._host.console.step(
+                        f"{recipe.title} cannot be built with the newest build requirements; "
+                        f"trying those of {until}"
+                    )
+                else:
+                    raise (failed if today is None or failed.is_explained else today) from None
 
-    def _resolved(self, name: str, requirements: Sequence[str]) -> tuple[PythonPackage, ...]:
-        """Return the wheels for a build; where torch is among them, it and its kin are the lock's own."""
+    def _resolved(
+        self, name: str, requirements: Sequence[str], until: date | None
+    ) -> tuple[PythonPackage, ...]:
+        """Return the wheels for a build; where torch is among them, it and its kin are the lock's own.
+
+        Nothing published after the day ``until`` is taken.
+        """
         like, backend = None, None
         try:
             wanted = [_checked(text) for text in requirements]
@@ -342,7 +378,7 @@ class SourcePackages:
             return resolve_python(
                 wanted,
                 self._target,
-                as_of=self._request.as_of,
+                as_of=until,
                 existing=like,
                 upgrade=frozenset(),
                 backend=backend,

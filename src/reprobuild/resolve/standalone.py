@@ -11,22 +11,21 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-import uv
 from packaging.version import Version
 
-from ..errors import HostError, ResolveError
+from ..errors import ResolveError
 from ..fetch.store import Store
 from ..host.home import open_regular, storage_errors
 from ..host.host import Host
 from ..host.process import Completed, ProcessTimeout, run
 from ..lock.model import Lock
 from ..lock.standalone import StandalonePython
-from ..net.index_settings import PYTHON_MIRROR, uv_environment
+from ..net.index_settings import PLAIN, PYTHON_MIRROR, uv_environment, uv_program
 from ..net.session import scrub, without_credentials
 from ..request.model import DEBIAN_PYTHONS, Request
 
@@ -37,12 +36,19 @@ _RELEASE = re.compile(r"/(\d{8})/[^/]+$")
 
 
 def resolve_standalone(
-    request: Request, machine: str, *, existing: Lock | None, upgrade: frozenset[str], host: Host
+    request: Request,
+    machine: str,
+    *,
+    existing: Lock | None,
+    upgrade: frozenset[str],
+    fitting: Collection[str] = (),
+    host: Host,
 ) -> StandalonePython | None:
     """Return the build for a request and a machine (``amd64``); None where Python comes from elsewhere.
 
     That of ``existing`` stays, unless ``upgrade`` names ``python``. Raises `ResolveError` with what would do
-    in its place where there is none, or it cannot be fetched.
+    in its place where there is none, or it cannot be fetched; ``fitting`` are the Pythons that may be named,
+    by default all.
     """
     if not request.is_standalone:
         return None
@@ -55,15 +61,18 @@ def resolve_standalone(
         with host.home.scratch("python") as folder:
             return _fetched(f"cpython-{version}-linux-{_MACHINES[machine]}-gnu", version, url, folder, host)
     except ResolveError as error:
-        raise ResolveError(error.message, hint=f"{error.hint}\n{elsewhere(request.python)}") from None
+        raise ResolveError(
+            error.message, hint=f"{error.hint}\n{elsewhere(request.python, fitting)}"
+        ) from None
 
 
-def elsewhere(python: str) -> str:
+def elsewhere(python: str, fitting: Collection[str] = ()) -> str:
     """Return where a Python minor version comes from, beside a standalone build; a line each."""
-    debian = ", ".join(f"{suite} has {minor}" for minor, suite in DEBIAN_PYTHONS.items())
+    there = {each: suite for each, suite in DEBIAN_PYTHONS.items() if not fitting or each in fitting}
+    debian = ", or ".join(f"--python {minor} ({suite})" for minor, suite in there.items())
     return (
-        f"or take a Python of Debian's ({debian}) with --python\n"
-        f'or conda\'s: [conda] channels = ["conda-forge"], packages = ["python ={python}"] in the request\n'
+        (f"or take a Python of Debian's: give {debian}\n" if debian else "")
+        + f'or conda\'s: [conda] channels = ["conda-forge"], packages = ["python ={python}"] in the request\n'
         f"or a base image that has it: --base-image python:{python}-slim"
     )
 
@@ -125,18 +134,13 @@ def _fetched(key: str, version: str, url: str, folder: Path, host: Host) -> Stan
 
 
 def _uv(arguments: Sequence[str], *, cache: Path | None = None, mirrored: bool = False) -> Completed:
-    try:
-        program = uv.find_uv_bin()
-    except FileNotFoundError:
-        raise HostError("the program uv is not installed", hint="pip install uv") from None
     # The lock has the address without a mirror, which is a setting of this machine.
     env = {key: value for key, value in os.environ.items() if mirrored or key != PYTHON_MIRROR}
-    env |= {"LC_ALL": "C.UTF-8", "TZ": "UTC", "NO_COLOR": "1", "UV_NO_PROGRESS": "1", "COLUMNS": "200"}
-    env |= uv_environment()
+    env |= PLAIN | uv_environment()
     if cache is not None:
         env["UV_PYTHON_CACHE_DIR"] = str(cache)
     try:
-        return run([program, "python", *arguments], env=env, timeout=_TIMEOUT, check=False)
+        return run([uv_program(), "python", *arguments], env=env, timeout=_TIMEOUT, check=False)
     except ProcessTimeout as error:
         raise ResolveError(str(error), hint=f"try again, or name a mirror in {PYTHON_MIRROR}") from None
 

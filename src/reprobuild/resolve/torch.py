@@ -88,6 +88,11 @@ class TorchScan:
         release = next(iter(self.releases(target, f"=={version}")), None)
         return None if release is None else self.cuda_of(release, target)
 
+    def newest_with_cuda(self, wanted: str, target: TargetPython) -> tuple[Version, str] | None:
+        """Return the newest release that fits a specifier and names a CUDA, with that; None if none does."""
+        every = self._cudas(self.releases(target, wanted), target)
+        return next(((release.version, cuda) for release, cuda in every if cuda is not None), None)
+
     def for_another_cuda(self, cuda: str, wanted: str, target: TargetPython) -> list[Version]:
         """Return the releases that fit a specifier and are not for a CUDA, newest first."""
         every = self._cudas(self.releases(target, wanted), target)
@@ -154,16 +159,14 @@ class TorchScan:
         if wanted:
             built = f"is built for CUDA {', '.join(seen)}" if seen else "names no CUDA that it is built for"
             newest = self._newest(cuda, target)
-            return ResolveError(
-                f"torch {_said(wanted)} {built}, not for {cuda}",
-                hint="change cuda or torch in the request"
-                + (
-                    f"; the newest for CUDA {cuda} is torch {newest}: it is used without torch in the "
-                    "request, and with --from by --loosen torch"
-                    if newest is not None
-                    else ""
-                ),
-            )
+            ways = [f"give --cuda {next(iter(seen))} (cuda in the request) to keep it"] if seen else []
+            if newest is not None:
+                ways.append(
+                    f"take torch {newest}, the newest for CUDA {cuda}: leave torch out of the request, or "
+                    "give --loosen torch with --from"
+                )
+            hint = ", or ".join(ways) or "change cuda or torch in the request"
+            return ResolveError(f"torch {_said(wanted)} {built}, not for {cuda}", hint=hint)
         where = self._where(target)
         if first := self._first_later(cuda, target):
             return ResolveError(

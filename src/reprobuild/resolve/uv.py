@@ -15,15 +15,14 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import requests
 import tomli_w
-import uv
 from packaging.pylock import Package, PackageWheel, Pylock, PylockValidationError
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from ..errors import HostError, ResolveError
+from ..errors import ResolveError
 from ..host.process import Completed, ProcessTimeout, run
 from ..lock.model import Lock, PythonPackage, Wheel
-from ..net.index_settings import check_no_backend
+from ..net.index_settings import PLAIN, check_no_backend, uv_program
 from ..net.session import scrub, uv_environment, without_credentials
 from ..request.direct import Direct
 from ..request.toml_reader import load_toml
@@ -65,6 +64,8 @@ _UNKNOWN = re.compile(r"([A-Za-z0-9._-]+) was not found in the package registry"
 
 REASONS = "the Python packages cannot be resolved: "
 """Before uv's reasons why nothing fits."""
+CORRECT = "correct the versions or names in the request"
+"""The hint where nothing better is known."""
 
 _MOST_LINES = 20
 """Of uv's reasons; of a large request it gives thousands."""
@@ -80,6 +81,7 @@ def resolve_python(
     backend: str | None = None,
     provided: Mapping[str, str] | None = None,
     standins: Mapping[str, bytes] | None = None,
+    hashes: Mapping[str, frozenset[str]] | None = None,
     session: requests.Session,
 ) -> tuple[PythonPackage, ...]:
     """Return the packages that uv picks for requirements, closure included.
@@ -87,8 +89,9 @@ def resolve_python(
     ``upgrade`` names the packages whose versions in ``existing`` need not stay; None: all of them.
     ``backend`` is uv's name of an index of PyTorch's, from which torch and its kin shall come; ``provided``
     are packages that conda brings, with their versions, which what is resolved has to fit. ``standins`` are
-    wheels by file name that stand for packages without one: such a package has no hash of its own yet. Raises
-    `ResolveError` with uv's reason when nothing fits, or when a package has no wheel or no SHA256.
+    wheels by file name that stand for packages without one: such a package has no hash of its own yet. Of
+    several wheels of one version those in ``hashes``, by name of the package, or in ``existing`` count.
+    Raises `ResolveError` with uv's reason when nothing fits, or when a package has no wheel or no SHA256.
     """
     if not requirements:
         return ()
@@ -120,7 +123,13 @@ def resolve_python(
         # A file: address in uv's output is relative to the folder of the file.
         text = output.read_text("utf-8")
         found = _read(
-            text, target, output.as_uri(), session, provided=provided or (), standins=standins or ()
+            text,
+            target,
+            output.as_uri(),
+            session,
+            provided=provided or (),
+            standins=standins or (),
+            hashes=_preferred(hashes or {}, existing, upgrade),
         )
     _check_named_hashes(found, requirements)
     if existing is not None and upgrade is not None:
@@ -172,14 +181,9 @@ def _given(folder: Path, provided: Mapping[str, str]) -> list[str]:
 def _compile(
     requirements: Sequence[str], target: TargetPython, arguments: list[str], output: Path
 ) -> Completed:
-    try:
-        program = uv.find_uv_bin()
-    except FileNotFoundError:
-        raise HostError("the program uv is not installed", hint="pip install uv") from None
-    env = {key: value for key, value in os.environ.items() if not _DROPPED.fullmatch(key)}
-    env |= {"LC_ALL": "C.UTF-8", "TZ": "UTC", "NO_COLOR": "1", "UV_NO_PROGRESS": "1", "COLUMNS": "200"}
-    command = [program, "pip", "compile", "--format", "pylock.toml", "--output-file", output.name, "--quiet"]
-    command += ["--python", sys.executable, "--python-version", target.python]
+    env = {key: value for key, value in os.environ.items() if not _DROPPED.fullmatch(key)} | PLAIN
+    command = [uv_program(), "pip", "compile", "--format", "pylock.toml", "--output-file", output.name]
+    command += ["--quiet", "--python", sys.executable, "--python-version", target.python]
     command += ["--python-platform", target.uv_platform, "--only-binary", ":all:", "--no-header"]
     command += ["--resolution", "highest", "--prerelease", "if-necessary-or-explicit", *arguments, "-"]
     text = "".join(f"{_for_uv(requirement)}\n" for requirement in requirements)
@@ -257,7 +261,7 @@ def _refusal(result: Completed, as_of: date | None, backend: str | None) -> Reso
             hints.append("PyTorch's own index gives no dates, so as-of cannot be combined with index")
     return ResolveError(
         REASONS + "\n".join(causes),
-        hint="\n".join(hints) or "correct the versions or names in the request",
+        hint="\n".join(hints) or CORRECT,
     )
 
 
@@ -269,6 +273,7 @@ def _read(
     *,
     provided: Collection[str] = (),
     standins: Collection[str] = (),
+    hashes: Mapping[str, frozenset[str]],
 ) -> tuple[PythonPackage, ...]:
     try:
         lock = Pylock.from_dict(load_toml(text))
@@ -276,16 +281,33 @@ def _read(
         raise ResolveError(
             f"uv's output cannot be read: {error}", hint="install another version of uv"
         ) from None
-    chosen = [_choose(package, target) for package in lock.packages if package.name not in provided]
+    chosen = [
+        _choose(package, target, hashes.get(package.name, frozenset()))
+        for package in lock.packages
+        if package.name not in provided
+    ]
     with ThreadPoolExecutor(16, "wheel-size") as pool:
         return tuple(pool.map(lambda pair: _locked(pair[0], pair[1], base, session, standins), chosen))
 
 
-def _choose(package: Package, target: TargetPython) -> tuple[Package, PackageWheel]:
+def _preferred(
+    hashes: Mapping[str, frozenset[str]], existing: Lock | None, upgrade: Collection[str] | None
+) -> Mapping[str, frozenset[str]]:
+    """Return the hashes that are wanted, with those of what stays: a version may get another wheel later."""
+    if existing is None or upgrade is None:
+        return hashes
+    locked = {p.name: frozenset({p.wheel.sha256}) for p in existing.python if p.name not in upgrade}
+    return {**locked, **hashes}
+
+
+def _choose(
+    package: Package, target: TargetPython, preferred: Collection[str]
+) -> tuple[Package, PackageWheel]:
     if package.archive is not None and (address := package.archive.url or package.archive.path) is not None:
         return _at_address(package, address, package.archive.hashes, target)
     wheels = {wheel.filename: wheel for wheel in package.wheels or ()}
-    best = target.best(sorted(wheels))
+    named = [name for name, wheel in wheels.items() if wheel.hashes.get("sha256", "").lower() in preferred]
+    best = target.best(named) or target.best(sorted(wheels))
     if best is None or package.version is None:
         raise ResolveError(
             f"{package.name} {package.version or ''} has no wheel for Python {target.python} on "

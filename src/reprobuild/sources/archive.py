@@ -1,4 +1,4 @@
-"""A source archive, looked through before anything unpacks it: its members, and its two files of metadata."""
+"""A source archive, looked through before anything unpacks it: its members, and what it says of itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_BYTES = 8 << 30
 """Of all members of an archive, unpacked; large ones, with whole libraries in them, have 0.5 GB."""
 MOST_MEMBERS = 500_000
 _LARGEST = 8 << 20
-"""Bytes of a file that is read here: pyproject.toml or PKG-INFO."""
+"""Bytes of a file that is read here: pyproject.toml, PKG-INFO or setup.py."""
 
 _UNREADABLE = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, OverflowError),
@@ -48,23 +48,31 @@ class Told:
 
     pyproject: bytes | None
     pkg_info: bytes | None
+    setup_py: bytes | None = None
+    modules: frozenset[str] = frozenset()
+    """The names of modules beside them."""
 
 
 def told(file: Path, filename: str, *, subdirectory: str = "") -> Told:
-    """Return the two files of metadata. Raises `BuildError` for an archive that must not be unpacked.
+    """Return the files that say it. Raises `BuildError` for an archive that must not be unpacked.
 
     That is one with members outside its one folder, with links that leave it, or that unpacks to more than
     `MOST_BYTES`.
     """
     try:
-        found = _read(file, filename, subdirectory, ("pyproject.toml", "PKG-INFO"))
+        found, modules = _read(file, filename, subdirectory, ("pyproject.toml", "PKG-INFO", "setup.py"))
     except _UNREADABLE as error:
         reason = str(error) or type(error).__name__
         raise BuildError(
             f"{filename}: the source archive cannot be used: {reason}",
             hint="ask for another version of the package, or report it to its maintainers",
         ) from None
-    return Told(pyproject=found.get("pyproject.toml"), pkg_info=found.get("PKG-INFO"))
+    return Told(
+        pyproject=found.get("pyproject.toml"),
+        pkg_info=found.get("PKG-INFO"),
+        setup_py=found.get("setup.py"),
+        modules=modules,
+    )
 
 
 def build_system(file: Path, filename: str, *, subdirectory: str = "") -> BuildSystem:
@@ -90,21 +98,26 @@ def build_system(file: Path, filename: str, *, subdirectory: str = "") -> BuildS
         raise BuildError(error.message) from None
 
 
-def _read(file: Path, filename: str, subdirectory: str, wanted: Sequence[str]) -> dict[str, bytes]:
+def _read(
+    file: Path, filename: str, subdirectory: str, wanted: Sequence[str]
+) -> tuple[dict[str, bytes], frozenset[str]]:
     tops: set[str] = set()
+    beside: set[str] = set()
     found: dict[str, bytes] = {}
     paths = {posixpath.join(subdirectory, name): name for name in wanted}
     with _members(file, filename) as members:
         for path, content in members:
             top, _, rest = path.partition("/")
             tops.add(top)
+            if not subdirectory or rest.startswith(f"{subdirectory}/"):
+                beside.add(rest[len(subdirectory) :].strip("/").partition("/")[0].removesuffix(".py"))
             if content is not None and (name := paths.get(rest)) is not None:
                 found[name] = content.read(_LARGEST + 1)
                 if len(found[name]) > _LARGEST:
                     raise ValueError(f"its {name} is too large")
     if len(tops) != 1:
         raise ValueError(f"expected one folder at its top, found {len(tops)}")
-    return found
+    return found, frozenset(beside)
 
 
 @contextmanager

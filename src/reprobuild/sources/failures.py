@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..request.build import FIRST_CUDA, GPUS, has_nvcc_wheels
+from .script import Script
 
 _COMPILER = r"(?:[\w.-]+-linux-gnu-)?(?:gcc|cc|g\+\+|c\+\+)"
 _COMPILERS = re.compile(
@@ -25,17 +31,28 @@ _NVCC = re.compile(
 _PROGRAM = re.compile(
     r"sh: (?:\d+|line \d+): ([A-Za-z][\w.+-]*): (?:command )?not found"
     r"|\[Errno 2\] No such file or directory: '([A-Za-z][\w.+-]*)'"
+    r"|(?i:could not find|unable to find|cannot find) (?:the )?[\"'`]?([A-Za-z][\w.+-]*)[\"'`]? executable"
 )
 _LIBRARY = re.compile(
     r"No package '([A-Za-z][\w.+-]*)' found|Package ([A-Za-z][\w.+-]*) was not found in the pkg-config"
 )
 _PKG_CONFIG = re.compile(r"pkg-config is (?:required|not installed|needed)|Did not find pkg-config")
+_RUST = re.compile(r"can't find Rust compiler|Cargo, the Rust package manager, is not installed")
+_CRATES = re.compile(
+    r"failed to (?:get|download) `[^`\n]+`|failed to fetch `https?://|failed to load source for dependency"
+)
 _NETWORK = re.compile(
     r"Temporary failure in name resolution|Name or service not known|Network is unreachable|"
     r"Could not resolve host|urlopen error|Max retries exceeded|Connection refused"
 )
 _READ_ONLY = re.compile(r"Read-only file system: '?([^'\n]*)")
 _FULL = re.compile(r"No space left on device")
+
+_NO_FOLDER = re.compile(r"package directory '([^'\n]+)' does not exist")
+_FFMPEG = tuple(
+    f"lib{name}-dev"
+    for name in ("avcodec", "avdevice", "avfilter", "avformat", "avutil", "swresample", "swscale")
+)
 
 _HEADERS = {
     "zlib.h": "zlib1g-dev",
@@ -50,7 +67,8 @@ _HEADERS = {
     "bzlib.h": "libbz2-dev",
     "lzma.h": "liblzma-dev",
     "hdf5.h": "libhdf5-dev",
-    "libavcodec/avcodec.h": "libavcodec-dev",
+    "libpq-fe.h": "libpq-dev",
+    "graphviz/cgraph.h": "libgraphviz-dev",
     "mpi.h": "libopenmpi-dev",
     "libaio.h": "libaio-dev",
     "espeak-ng/speak_lib.h": "libespeak-ng-dev",
@@ -69,10 +87,21 @@ _PROGRAMS = {
     "gfortran": "gfortran",
     "ninja": "ninja-build",
     "mpicc": "libopenmpi-dev",
+    "pg_config": "libpq-dev",
 }
+
+_OF_PACKAGES = {
+    "av": ("g++", "pkg-config", *_FFMPEG),
+    "dlib": ("cmake", "g++", "make"),
+    "mpi4py": ("g++", "libopenmpi-dev"),
+}
+"""Packages whose builds ask for several things one after the other."""
 
 _MODULES = {"Cython": "cython", "yaml": "pyyaml", "sklearn": "scikit-learn", "skbuild": "scikit-build"}
 """Modules whose package has another name."""
+
+_NO_PACKAGES = sys.stdlib_module_names | {"distutils", "imp", "asyncore", "asynchat", "smtpd"}
+"""What Python or setuptools has, or had: no package of an index brings it."""
 
 OLD_SETUPTOOLS = "setuptools<81"
 """The releases that have ``pkg_resources``, without a warning that they will not."""
@@ -83,54 +112,154 @@ def wants_old_setuptools(said: str) -> bool:
     return "No module named 'pkg_resources'" in said
 
 
-def advice(said: str, name: str, headers: str) -> str:
-    """Return what to do about a failed build of a package; one thing a line.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """What a build that failed had, and what is known of its package."""
 
-    ``headers`` is the Debian package with Python's headers; empty where they are there in any case.
+    name: str
+    """Of the package, normalised."""
+    headers: str = ""
+    """The Debian package with Python's headers; empty where they are there in any case."""
+    cuda: str = "cpu"
+    """Of the request."""
+    has_compiler: bool = True
+    has_nvcc: bool = False
+    installed: frozenset[str] = frozenset()
+    """Normalised names of the wheels that it was built with."""
+    modules: frozenset[str] = frozenset()
+    """Names at the top of its source."""
+    script: Script = field(default_factory=Script)
+
+
+@dataclass(kw_only=True, slots=True)
+class _Additions:
+    apt: set[str] = field(default_factory=set)
+    requires: set[str] = field(default_factory=set)
+    torch: bool = False
+    cuda: bool = False
+
+    def hint(self, name: str) -> str:
+        """Return the flags, and what they write into the request."""
+        apt, requires = sorted(self.apt - {""}), sorted(self.requires)
+        flags = [f"--build-torch {name}"] * self.torch
+        flags += [f"--build-requires {name}:{each}" for each in requires]
+        flags += [f"--build-cuda {name} --build-env '{name}:{GPUS}={_SOME_GPUS}'"] * self.cuda
+        flags += [f"--build-apt {each}" for each in apt]
+        keys = ["torch = true"] * self.torch
+        keys += [f"requires = [{_quoted(requires)}]"] * bool(requires)
+        keys += [f'cuda = true, env = {{ {GPUS} = "{_SOME_GPUS}" }}'] * self.cuda
+        tables = [f"[build] apt = [{_quoted(apt)}]"] * bool(apt)
+        tables += [f"[build.{name}] {', '.join(keys)}"] * bool(keys)
+        gpus = ", with the GPUs that the image is for" if self.cuda else ""
+        return f"give {' '.join(flags)}, or add to the request: {'; '.join(tables)}{gpus}"
+
+
+_SOME_GPUS = "8.0;9.0"
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f'"{each}"' for each in names)
+
+
+_FRAME = re.compile(r'  File "([^"\n]+)", line \d+(?:, in .+)?')
+_NOT_ITS_OWN = re.compile(r"/mnt/|.*/lib/python3[^/]*/|<frozen ")
+_BETWEEN = re.compile(
+    r"Traceback \(most recent call last\):|During handling of the above exception, .*"
+    r"|The above exception was the direct cause .*|"
+)
+
+
+def last_lines(said: str, most: int = 15) -> str:
+    """Return the end of what a build printed, without the calls that led there but for the package's own.
+
+    Of a traceback stay the exception and the frames of the package's files: not those of this program, of
+    Python or of the build backend.
     """
+    kept: list[str] = []
+    skipped = False
+    for line in said.strip().splitlines():
+        frame = _FRAME.fullmatch(line)
+        if frame is not None:
+            skipped = _NOT_ITS_OWN.match(frame[1]) is not None
+        elif not line.startswith("    "):
+            skipped = False
+        if not skipped and not _BETWEEN.fullmatch(line.strip()):
+            kept.append(line)
+    return "\n".join(kept[-most:])
+
+
+def advice(said: str, setting: Setting) -> str:
+    """Return what to do about a failed build of a package; one thing a line."""
+    name, script = setting.name, setting.script
+    more = _Additions(apt=set(_missing_packages(said, setting.headers)))
+    if more.apt and name in _OF_PACKAGES:
+        more.apt |= {*_OF_PACKAGES[name], setting.headers}
     hints = []
-    if apt := _missing_packages(said, headers):
-        listed = ", ".join(f'"{each}"' for each in apt)
-        flags = " ".join(f"--build-apt {each}" for each in apt)
-        hints.append(f"give {flags}, or add to the request: [build] apt = [{listed}]")
-    if _NVCC.search(said):
+    module = _MODULE.search(said)
+    nvcc = _NVCC.search(said) is not None
+    if module is not None and not nvcc:
+        # The next ones would be found by the next builds, one by one.
+        every = {module[1], *(set(script.imports) - setting.modules)}
+        names = {_MODULES.get(each, each.lower().replace("_", "-")) for each in every}
+        more.torch = "torch" in names
+        more.requires = names - {"torch", "setuptools", "pkg-resources"} - setting.installed - _NO_PACKAGES
+        nvcc = more.torch and script.cuda and not setting.has_nvcc and setting.cuda != "cpu"
+        if more.torch and script.compiles and not setting.has_compiler:
+            more.apt |= {"g++", setting.headers}
+    if nvcc and has_nvcc_wheels(setting.cuda):
+        more.cuda = True
+        if not setting.has_compiler:
+            more.apt |= {"g++", setting.headers}
+    if more != _Additions():
+        hints.append(more.hint(name))
+    if nvcc and not more.cuda:
         hints.append(
-            f"it needs nvcc: add to the request: [build.{name}] cuda = true, with the GPUs that it is for, "
-            'as env = { TORCH_CUDA_ARCH_LIST = "8.0;9.0" }; and [build] apt = ["g++"]'
+            f"its CUDA code cannot be compiled for "
+            f"{'the CPU' if setting.cuda == 'cpu' else f'CUDA {setting.cuda}'}: NVIDIA's wheels have nvcc "
+            f"from CUDA {FIRST_CUDA}.0 on, so take such a --cuda, or a wheel that is built elsewhere: by its "
+            f"address, --package '{name} @ https://...', or in a folder that UV_FIND_LINKS names"
         )
+    if nvcc:
         return _ended(hints)
     header = _HEADER.search(said)
-    if header is not None and not apt:
+    if header is not None and not more.apt:
         hints.append(
             f"{header[1]} is not there: give the Debian package that has it by --build-apt, or in "
             'the request as [build] apt = ["..."]'
         )
-    module = _MODULE.search(said)
-    if module is not None and module[1] == "torch":
+    return _ended([*hints, *_of_the_sandbox(said)])
+
+
+def _of_the_sandbox(said: str) -> list[str]:
+    """Return what a build wants and cannot have; a line each."""
+    hints = []
+    if folder := _NO_FOLDER.search(said):
         hints.append(
-            f"it needs torch to be built: give --build-torch {name}, or add to the request: "
-            f"[build.{name}] torch = true"
+            f"its own build wants the folder {folder[1]}, which the sources lack: the project makes it by a "
+            "step before; do that step and commit what it makes, or leave the package out"
         )
-    elif module is not None:
-        package = _MODULES.get(module[1], module[1].lower().replace("_", "-"))
+    if _CRATES.search(said):
         hints.append(
-            f"its build imports {module[1]} without declaring it; add to the request: "
-            f'[build.{name}] requires = ["{package}"]'
+            "a build has no network, so a source in Rust has to bring its crates (cargo vendor), as few do"
         )
-    if _NETWORK.search(said):
+    elif _NETWORK.search(said):
         hints.append("a build has no network: all that it takes must be in the archive or locked")
     if found := _READ_ONLY.search(said):
         hints.append(f"a build can write below /build alone, not to {found[1] or 'where it tried'}")
     if _FULL.search(said):
         hints.append("a build may write 8 GiB at most, and half of the machine's memory")
-    return _ended(hints)
+    return hints
+
+
+UNEXPLAINED = "ask for another version, or one that has a wheel; or publish a wheel to your own index"
+"""What to do about a failure whose cause is not known."""
 
 
 def _ended(hints: list[str]) -> str:
     last = (
         "or ask for a version that has a wheel, or publish a wheel to your own index"
         if hints
-        else "ask for another version, or one that has a wheel; or publish a wheel to your own index"
+        else UNEXPLAINED
     )
     return "\n".join([*hints, last])
 
@@ -145,12 +274,18 @@ def _missing_packages(said: str, headers: str) -> list[str]:
         if header[1] in _HEADERS:
             found.add(_HEADERS[header[1]])
     for program in _PROGRAM.finditer(said):
-        if (name := program[1] or program[2]) in _PROGRAMS:
+        if (name := program[1] or program[2] or program[3].lower()) in _PROGRAMS:
             found.add(_PROGRAMS[name])
+    if found & {"cmake", "ninja-build"}:
+        found |= {"g++", "make", headers}  # what it asks for next
+    if _RUST.search(said):
+        found |= {"cargo", "rustc"}
     if _PKG_CONFIG.search(said):
         found.add("pkg-config")
     for library in _LIBRARY.finditer(said):
         # By the rule that most of Debian's follow: libavcodec-dev, libopenblas-dev.
         name = (library[1] or library[2]).lower()
         found.add(f"{name}-dev" if name.startswith("lib") else f"lib{name}-dev")
+    if found & set(_FFMPEG) or "libavcodec/" in said:
+        found |= {"pkg-config", *_FFMPEG}  # whoever asks for one asks for more
     return sorted(found - {""})

@@ -31,8 +31,10 @@ import zipfile
 from pathlib import Path
 from typing import IO, Any
 
-SORTED = """
+SETTLED = """
+import datetime as _datetime
 import os
+import time
 _listdir, _scandir = os.listdir, os.scandir
 def listdir(path="."):
     return sorted(_listdir(path))
@@ -51,9 +53,52 @@ class scandir:
     def close(self):
         self._entries = iter(())
 os.listdir, os.scandir = listdir, scandir
+class dated:  # no function, which would become a method in a class, as in logging's
+    def __init__(self, call, place, now):
+        self._call, self._place, self._now = call, place, now
+    def __call__(self, *args):
+        if len(args) <= self._place or args[self._place] is None:
+            args = (*args[:self._place], self._now)
+        return self._call(*args)
+_epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
+_day = time.gmtime(_epoch)
+time.gmtime, time.localtime = dated(time.gmtime, 0, _epoch), dated(time.localtime, 0, _epoch)
+time.ctime, time.asctime = dated(time.ctime, 0, _epoch), dated(time.asctime, 0, _day)
+time.strftime = dated(time.strftime, 1, _day)
+_plain = {"date": _datetime.date, "datetime": _datetime.datetime}
+class _like_plain(type):  # what C code makes is of the plain class
+    def __instancecheck__(cls, value):
+        plain = _plain[cls.__name__] if cls in _settled else None
+        return type.__instancecheck__(cls, value) if plain is None else isinstance(value, plain)
+    def __subclasscheck__(cls, other):
+        plain = _plain[cls.__name__] if cls in _settled else None
+        return type.__subclasscheck__(cls, other) if plain is None else issubclass(other, plain)
+class date(_datetime.date, metaclass=_like_plain):
+    def __repr__(self):
+        return ("datetime." if type(self) in _settled else "") + super().__repr__()
+    @classmethod
+    def today(cls):
+        return cls.fromtimestamp(_epoch)
+class datetime(_datetime.datetime, metaclass=_like_plain):
+    def __repr__(self):
+        return ("datetime." if type(self) in _settled else "") + super().__repr__()
+    @classmethod
+    def today(cls):
+        return cls.fromtimestamp(_epoch)
+    @classmethod
+    def now(cls, tz=None):
+        return cls.fromtimestamp(_epoch, tz)
+    @classmethod
+    def utcnow(cls):
+        return cls(1970, 1, 1) + _datetime.timedelta(seconds=_epoch)
+_settled = (date, datetime)
+for _each in _settled:
+    _each.__module__ = "datetime"
+    setattr(_datetime, _each.__name__, _each)
 """
 """Loaded by every Python of the build: the order of a folder's entries is the file system's, and changes with
-the kernel."""
+the kernel; and what time it is, as a date, is SOURCE_DATE_EPOCH to whoever asks the module ``time``, for a
+stamp, or the classes of ``datetime``. Counters (``time.time()``) go on: builds measure and wait with them."""
 
 
 def main() -> int:
@@ -126,8 +171,8 @@ def install(task: dict[str, Any], env: Path, python: Path) -> None:
     """Make an environment with the build requirements; nothing is fetched."""
     subprocess.run([sys.executable, "-I", "-m", "venv", "--without-pip", env], check=True)
     site = next(env.glob("lib/python*/site-packages"))
-    (site / "_reprobuild_sorted.py").write_text(SORTED, "utf-8")
-    (site / "_reprobuild_sorted.pth").write_text("import _reprobuild_sorted\n", "utf-8")
+    (site / "_reprobuild_settled.py").write_text(SETTLED, "utf-8")
+    (site / "_reprobuild_settled.pth").write_text("import _reprobuild_settled\n", "utf-8")
     command = [str(python), "-I", f"{task['pip']}/pip", "install", "--quiet", "--no-index", "--no-deps"]
     command += ["--no-compile", "--no-cache-dir", "--disable-pip-version-check", "--root-user-action=ignore"]
     if task["wheels"]:

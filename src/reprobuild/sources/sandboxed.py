@@ -23,9 +23,10 @@ from ..fetch.store import Store
 from ..host import leftovers, process, sandbox
 from ..host.home import storage_errors
 from ..lock.model import PythonPackage
-from .archive import BuildSystem
-from .failures import advice
+from .archive import BuildSystem, told
+from .failures import UNEXPLAINED, Setting, advice, last_lines
 from .normal import normalise
+from .script import read_script
 
 SECONDS = "REPROBUILD_BUILD_SECONDS"
 """The variable that sets how long one build of a source package may take."""
@@ -125,6 +126,10 @@ class BuildRoot:
     python: str
     """Its minor version, ``3.11``."""
     is_standalone: bool = False
+    cuda: str = "cpu"
+    """Of the request."""
+    has_compiler: bool = False
+    """Whether Debian's C++ compiler is among its packages."""
 
 
 class MoreRequiredError(Exception):
@@ -256,7 +261,7 @@ def _run(
         outcome = None
     if done.returncode != 0 or not isinstance(outcome, dict) or "failed" in outcome:
         failed = str(outcome.get("failed")) if isinstance(outcome, dict) else "backend"
-        raise _failure(recipe, root, failed, done.stderr)
+        raise _failure(recipe, root, store.path(recipe.sha256), failed, done.stderr)
     if "requires" in outcome:
         found = outcome["requires"]
         if not ask or not isinstance(found, list) or not all(isinstance(each, str) for each in found):
@@ -267,6 +272,11 @@ def _run(
 
 class BuildFailedError(BuildError):
     """A build of a source package ended badly; ``said`` is the end of its output."""
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether the hint says what the build lacks."""
+        return self.hint != UNEXPLAINED
 
     def __init__(self, message: str, *, hint: str, said: str) -> None:
         super().__init__(message, hint=hint)
@@ -280,12 +290,22 @@ _STEPS = {
 }
 
 
-def _failure(recipe: Recipe, root: BuildRoot, step: str, stderr: bytes) -> BuildFailedError:
-    said = process.tail(stderr, 15) or "the build printed nothing"
-    message = f"{recipe.title}: {_STEPS.get(step, _STEPS['backend'])}:\n{said}"
+def _failure(recipe: Recipe, root: BuildRoot, archive: Path, step: str, stderr: bytes) -> BuildFailedError:
     whole = stderr.decode("utf-8", "replace")
-    headers = "" if root.is_standalone else f"python{root.python}-dev"
-    return BuildFailedError(message, hint=advice(whole, recipe.name, headers), said=whole[-_KEPT:])
+    said = last_lines(whole) or "the build printed nothing"
+    message = f"{recipe.title}: {_STEPS.get(step, _STEPS['backend'])}:\n{said}"
+    source = told(archive, recipe.filename, subdirectory=recipe.subdirectory)
+    setting = Setting(
+        name=recipe.name,
+        headers="" if root.is_standalone else f"python{root.python}-dev",
+        cuda=root.cuda,
+        has_compiler=root.has_compiler,
+        has_nvcc=recipe.cuda,
+        installed=frozenset(each.name for each in recipe.wheels),
+        modules=source.modules,
+        script=read_script(source.setup_py),
+    )
+    return BuildFailedError(message, hint=advice(whole, setting), said=whole[-_KEPT:])
 
 
 _KEPT = 1 << 20

@@ -171,6 +171,8 @@ class Workshop:
                 system.interpreter,
                 system.request.python,
                 is_standalone=system.standalone is not None,
+                cuda=system.request.cuda,
+                has_compiler="g++" in {package.name for package in system.debian},
             )
         return self._root
 

@@ -21,12 +21,17 @@ from .registry import ACROSS, BOTH, WITHIN, check
 
 
 def toolchain_missing(device: str) -> str:
-    """Return what torch.compile lacks here and how to add it, or nothing. It needs no torch."""
+    """Return what torch.compile lacks here and how to add it, or nothing. It needs no torch.
+
+    Only Debian's Python has its headers in a package; any other brings them.
+    """
     lacking = []
     if not any(map(shutil.which, (os.environ.get("CXX", "g++"), "g++", "clang++"))):
         lacking.append(("a C++ compiler", "g++"))
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
         lacking.append(("Python's headers", f"python3.{sys.version_info.minor}-dev"))
+        if sys.base_prefix != "/usr":
+            return f"torch.compile needs Python's headers, which the Python in {sys.base_prefix} lacks"
     if lacking:
         what, packages = (" and ".join(each) for each in zip(*lacking))
         packages = packages.replace(" and ", '", "')
