@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,9 @@ from reprobuild.errors import (
     SelfTestError,
     StorageError,
 )
+from reprobuild.fetch.arrivals import Arrivals
 from reprobuild.host import namespaces, process, sandbox
 from reprobuild.host.home import Home
-from reprobuild.host.host import Host
 from reprobuild.lock.model import Lock
 from reprobuild.lock.own_files import OwnFiles
 from reprobuild.lock.reader import parse_lock
@@ -57,9 +58,15 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     done: Steps = []
     monkeypatch.setattr(pipeline, "check_host", lambda _lock: done.append("check"))
     monkeypatch.setattr(OciEngine, "check", lambda _, gpu: None)
-    monkeypatch.setattr(pipeline, "fetch", lambda *_: done.append("fetch"))
 
-    def build(engine: OciEngine, lock: Lock, context: object) -> str:
+    @contextmanager
+    def fetching(*_: object) -> Iterator[Arrivals]:
+        done.append("fetch")
+        yield Arrivals()
+
+    monkeypatch.setattr(pipeline, "fetching", fetching)
+
+    def build(engine: OciEngine, lock: Lock, context: object, arrivals: Arrivals) -> str:
         done.append("build")
         return engine.images.add(documents(lock, image_config(lock), []))
 
@@ -149,7 +156,7 @@ def test_a_name_stays_where_it_was_when_the_new_image_fails(
     assert OciEngine(quiet_host(home)).images.find("team/x:1").digest == old.digest
 
 
-@pytest.mark.parametrize("step", ["check_host", "fetch"])
+@pytest.mark.parametrize("step", ["check_host", "fetching"])
 def test_what_fails_before_the_build_leaves_no_image(
     step: str, home: Home, steps: Steps, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,9 +181,7 @@ def env(tmp_path: Path) -> Env:
 def answering(monkeypatch: pytest.MonkeyPatch, lock: Lock | ReprobuildError) -> list[tuple[Lock, ...]]:
     given: list[tuple[Lock, ...]] = []
 
-    def resolve(
-        request: Request, *, existing: tuple[Lock, ...], upgrade: Upgrade, host: Host
-    ) -> tuple[Lock, ...]:
+    def resolve(request: Request, *, existing: tuple[Lock, ...], **others: object) -> tuple[Lock, ...]:
         given.append(existing)
         if isinstance(lock, ReprobuildError):
             raise lock
@@ -309,7 +314,7 @@ def test_an_ordinary_user_needs_newuidmap(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_a_gpu_that_is_required_is_looked_for_first(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "gpu_missing", lambda: "no NVIDIA GPU on this machine")
-    monkeypatch.setattr(pipeline, "fetch", lambda *_: pytest.fail("fetched"))
+    monkeypatch.setattr(pipeline, "fetching", lambda *_: pytest.fail("fetched"))
     with pytest.raises(HostError, match="--gpu require: no NVIDIA GPU on this machine"):
         make_image(LOCK, None, "require", quiet_host(home))
 

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from conftest import SHARES, STAGES
 
 TOP = Path(__file__).parents[1]
@@ -20,6 +22,7 @@ def test_every_test_for_real_has_one_stage(marks_of_all: Mapping[str, set[str]])
     assert bare == set()
 
 
+@pytest.mark.slow
 def test_what_is_left_out_by_default_is_named() -> None:
     argv = ["tests/test_envs.py", "tests/oci/test_oci_store.py::test_skopeo_reads_the_store", "-n", "1"]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *argv]

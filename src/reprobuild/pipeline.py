@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from .engines.embedded import OciEngine
 from .engines.failures import refuse_stranger
 from .engines.protocols import Engine
 from .engines.tag import tag
-from .errors import HostError, LockError
-from .fetch.scheduler import fetch
+from .errors import HostError, LockError, ResolveError
+from .fetch.arrivals import Arrivals
+from .fetch.scheduler import fetch, fetching
 from .fetch.store import Store
 from .host import namespaces, process
 from .host.home import atomic_write, make_folders, storage_errors
 from .host.host import Host
 from .layers.builder import debian_records, write_conda_tar, write_debian_tar, write_python_tar
+from .layers.shared import take_layers
 from .lock.compilers import compiler_hint
 from .lock.imported_hashes import check_hashes
+from .lock.layer_record import LayerRecord
 from .lock.merge import agreed_pins
 from .lock.model import Lock
 from .lock.own_files import NAME as OWN_FILES
@@ -31,6 +37,7 @@ from .oci.store import image_name
 from .preflight.doctor import examine_gpus
 from .preflight.emulation import check_platform
 from .preflight.requirements import needs_of
+from .registry.client import Target
 from .render.dockerfile import (
     CONDA_TAR,
     DEBIAN_TAR,
@@ -60,13 +67,31 @@ class Made:
     report: SelfTestReport
 
 
+@dataclass(frozen=True, slots=True)
+class SharedLayers:
+    """A repository with layers, and the record of what they are."""
+
+    source: Target
+    record: LayerRecord
+
+
 def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], tuple[Lock, ...]]:
     """Resolve a request and write its locks; return them and the earlier ones, whose pins stay."""
     before, upgrade = _before(env, upgrade, host)
     moves = not before or upgrade.everything or OWN_FILES in upgrade.packages
     own = (None if moves else before[0].own_files) or own_files()
     upgrade = replace(upgrade, packages=tuple(name for name in upgrade.packages if name != OWN_FILES))
-    locks = resolve_platforms(env.request, existing=before, upgrade=upgrade, host=host)
+    resolved = partial(
+        resolve_platforms, existing=before, upgrade=upgrade, hashes=env.hashes, pythons=env.pythons, host=host
+    )
+    try:
+        locks = resolved(env.request)
+    except ResolveError as error:
+        if error.cuda is None or not env.cuda_is_open:
+            raise
+        host.console.step(f"CUDA {error.cuda} in place of {env.request.cuda}, which does not fit the others")
+        env = replace(env, request=replace(env.request, cuda=error.cuda))
+        locks = resolved(env.request)
     locks = tuple(replace(lock, own_files=own) for lock in locks)
     warn_of_other_files(locks[0], host)
     for lock in locks:
@@ -140,7 +165,15 @@ def warn_of_other_files(lock: Lock, host: Host) -> None:
         )
 
 
-def make_image(lock: Lock, name: str | None, gpu: Gpu, host: Host, *, engine: Engine | None = None) -> Made:
+def make_image(
+    lock: Lock,
+    name: str | None,
+    gpu: Gpu,
+    host: Host,
+    *,
+    engine: Engine | None = None,
+    shared: SharedLayers | None = None,
+) -> Made:
     """Fetch, build, test and name the image of a lock. It gets its name only when it has passed."""
     engine = engine or OciEngine(host)
     lock = lock_to_build(lock, host)
@@ -152,8 +185,9 @@ def make_image(lock: Lock, name: str | None, gpu: Gpu, host: Host, *, engine: En
     refuse_stranger(engine.images, name)
     # Held to the end: until it has its name, `clean` would take the candidate away.
     with host.home.lock("build", host.console):
-        obtain(lock, host)
-        digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, host))
+        taken = shared is not None and take_layers(lock, shared.record, shared.source, host)
+        with nullcontext(Arrivals()) if taken else obtaining(lock, host) as arrivals:
+            digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, host), arrivals)
         report = selftest_image(engine, digest, gpu, host, mode="battery")
         tag(engine.images, digest, name, report)
     return Made(name, digest, report)
@@ -164,10 +198,24 @@ def obtain(lock: Lock, host: Host) -> None:
 
     The caller holds the lock ``build`` of the home.
     """
+    with obtaining(lock, host) as arrivals:
+        arrivals.wait()
+
+
+@contextmanager
+def obtaining(lock: Lock, host: Host) -> Iterator[Arrivals]:
+    """Do as `obtain` while the block works on what has come; see `fetching`.
+
+    Where a wheel is built from its source, all is there before the block begins.
+    """
     store = Store(host.home)
-    bring(missing_wheels(lock, store), host)
-    fetch(to_fetch(lock, store), store, host.console)
-    build_locked(lock, store, host)
+    missing = missing_wheels(lock, store)
+    bring(missing, host)
+    with fetching(to_fetch(lock, store), store, host.console) as arrivals:
+        if missing:
+            arrivals.wait()
+            build_locked(lock, store, host)
+        yield arrivals
 
 
 def selftest_image(engine: Engine, digest: str, gpu: Gpu, host: Host, *, mode: Mode) -> SelfTestReport:

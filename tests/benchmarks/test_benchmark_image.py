@@ -22,7 +22,7 @@ import pytest
 from isal import isal_zlib
 
 from reprobuild.fetch.scheduler import fetch
-from reprobuild.layers import builder, interpreter
+from reprobuild.layers import interpreter, schedule
 from support.building import no_context
 from support.measuring import Printer, medians, timed, timed_with_cpu
 from support.stack import CONSOLE, NAME, Stack
@@ -57,7 +57,7 @@ def test_layers_against_inflating_and_hashing(
         times["bytecode"].append(timed_with_cpu(lambda: done.append(compile_sources(*args, **options))))
         return done[0]
 
-    monkeypatch.setattr(builder, "run_interpreter", compiling)
+    monkeypatch.setattr(schedule, "run_interpreter", compiling)
     inflate = partial(_inflate_and_hash, built.wheels())
     calls: dict[str, Callable[[], object]] = {
         "isal, one sha256": partial(inflate, isal_zlib, hashes=1),

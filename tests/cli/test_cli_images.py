@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tarfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from reprobuild.cli import images, running, stored
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.gpu import GpuAccess
 from reprobuild.engines.protocols import RunOptions
+from reprobuild.fetch.arrivals import Arrivals
 from reprobuild.host.home import Home
 from reprobuild.host.limits import Limits
 from reprobuild.host.sandbox import Bind
@@ -42,9 +44,9 @@ def container(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Stand in for fetch, build and container; call it with the code that the container runs."""
     monkeypatch.setattr(pipeline, "check_host", lambda _lock: None)
     monkeypatch.setattr(OciEngine, "check", lambda _, gpu: None)
-    monkeypatch.setattr(pipeline, "fetch", lambda *_: None)
+    monkeypatch.setattr(pipeline, "fetching", lambda *_: nullcontext(Arrivals()))
 
-    def build(engine: OciEngine, lock: Lock, context: object) -> str:
+    def build(engine: OciEngine, lock: Lock, context: object, arrivals: object) -> str:
         return engine.images.add(documents(lock, image_config(lock), []))
 
     def runs(code: str) -> None:

@@ -373,8 +373,10 @@ def test_a_file_is_read_without_running_anything(
 
 
 def test_the_engine_holds_the_self_test_to_the_limits(
-    bench: Bench, site: Site, built: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And what ran out of memory leaves nothing in the user's folder, where Podman's conmon would."""
+    monkeypatch.chdir(tmp_path)
     engine, _ = engine_of(bench, site, monkeypatch)
     monkeypatch.setenv("REPROBUILD_MEMORY", "96M")
     monkeypatch.setenv("REPROBUILD_PROCESSES", "20")
@@ -384,6 +386,20 @@ def test_the_engine_holds_the_self_test_to_the_limits(
     assert done.stdout.split() == [b"137"] or done.returncode == 137
     done = runner.run(["/opt/venv/bin/python", "-c", FORKS], timeout=120, gpu=False)
     assert 0 < int(done.stdout) < 20
+    assert list(tmp_path.iterdir()) == []
+
+
+def bound(site: Site, tmp_path: Path, name: str) -> Path:
+    """Make a folder that the engine can see: the other Docker sees nothing else of this machine, and so not
+    what stands for a name that overlayfs's options cannot have."""
+    hidden = site.kind == "docker" and site.keeps_time
+    work = (
+        Path(site.env["DOCKER_CONFIG"]).parent / "shared" / name.partition(",")[0]
+        if hidden
+        else tmp_path / name
+    )
+    work.mkdir()
+    return work
 
 
 TRAIN = """
@@ -410,11 +426,7 @@ def test_a_program_is_run_twice_in_a_team_s_image(
 ) -> None:
     """Its entry point is left out; the bound folder stays as it is, and what each run wrote is compared."""
     derive(site, tmp_path, "team/twice:1", 'ENTRYPOINT ["false"]\nWORKDIR /opt\n')
-    # The other Docker sees nothing else of this machine.
-    hidden = site.kind == "docker" and site.keeps_time
-    # And so not what stands for a name that overlayfs's options cannot have.
-    work = Path(site.env["DOCKER_CONFIG"]).parent / "shared/work" if hidden else tmp_path / "work, of mine"
-    work.mkdir()
+    work = bound(site, tmp_path, "work, of mine")
     (work / "train.py").write_text(TRAIN)
     (work / "old.txt").write_text("old")
     where = ("twice", "--json", "--no-network", "-v", f"{work}:/code", "-w", "/code")
@@ -428,6 +440,43 @@ def test_a_program_is_run_twice_in_a_team_s_image(
     assert parts["cause"]["text"] == "inputs[0, 0] = time.time() % 100"
     assert [end["what"] for end in parts["ends"]] == ["file /code/out/deep/last.pt"]
     assert site.call("volume", "ls", "--quiet") == ""
+
+
+GOES_ON = """
+import os, sys, torch
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+start = 0
+if os.path.exists("last.pt"):
+    start, weights, moments = torch.load("last.pt")
+    model.load_state_dict(weights)
+    if sys.argv[2:] != ["forget"]:
+        optimizer.load_state_dict(moments)
+for step in range(start, int(sys.argv[1])):
+    optimizer.zero_grad()
+    model(torch.full((3, 4), float(step))).pow(2).sum().backward()
+    optimizer.step()
+    torch.save((step + 1, model.state_dict(), optimizer.state_dict()), "last.pt")
+"""
+
+
+def test_a_program_that_stops_and_goes_on_in_one_container(
+    bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path
+) -> None:
+    """What it saved in the bound folder is there when it goes on, and not in the folder itself."""
+    work = bound(site, tmp_path, "resumed")
+    (work / "train.py").write_text(GOES_ON)
+    where = ("--json", "--no-network", "-v", f"{work}:/code", "-w", "/code", f"{site.kind}:{NAME}")
+    whole = ("--", "python3", "train.py", "4")
+    found = json.loads(bench.run("twice", "--interrupt-at", "2", *where, *whole, env=site.env)[0])
+    # It is killed in its second step, before it saves that.
+    assert found["line"] == "resumes bit for bit (went on at step 1 of 4)"
+    two = ("--resume", "python3 train.py 2", "python3 train.py 4 forget")
+    argv = ("twice", *two, *where, *whole)
+    found = json.loads(bench.run(*argv, status=RepeatError.exit_code, env=site.env)[0])
+    assert found["line"].startswith("loses optimizer state (went on at step 2 of 4)")
+    assert [path.name for path in work.iterdir()] == ["train.py"]
 
 
 def test_nothing_is_left_behind(site: Site, built: dict[str, Any]) -> None:

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 import trustme
 
-from reprobuild.errors import FetchError, StorageError
+from reprobuild.errors import BuildError, FetchError, StorageError
 from reprobuild.fetch import scheduler as fetch_module
-from reprobuild.fetch.download import CHUNK, Patience
+from reprobuild.fetch.download import CHUNK, Patience, Stopped
 from reprobuild.fetch.scheduler import FROM_LARGEST, FROM_SMALLEST, MOST_FAILURES, fetch
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
@@ -691,3 +691,37 @@ def test_the_password_of_a_debian_mirror_is_never_seen(
     error = fails(lock_of({}, {"libc6": b"the deb."}), store)
     assert sha256(b"tampered") in error.message
     assert "secret" not in error.message + error.hint + caplog.text
+
+
+# What is worked on meanwhile
+
+
+def worked(lock: Lock, store: Store, wanted: list[bytes], then: str = "") -> None:
+    """Wait for some files as they come; fail as work does that lacks its input, or with what is given."""
+    patience = replace(QUICK, silence=600)
+    with fetch_module.fetching(lock, store, Meter(), patience=patience) as arrivals:
+        for each in wanted:
+            try:
+                arrivals.wait([sha256(each)])
+            except Stopped:
+                raise BuildError("what it needs is missing") from None
+        if then:
+            raise BuildError(then)
+
+
+@pytest.mark.parametrize("wanted", [[SMALL, BIG], [BIG]])
+def test_work_on_what_came_ends_with_the_error_of_what_did_not(
+    server: Server, store: Store, wanted: list[bytes]
+) -> None:
+    """Whatever the work itself raises by then: it says less."""
+    lock = lock_of({server.add("/a.whl", SMALL): SMALL, server.add("/b.whl", status=404): BIG})
+    with pytest.raises(FetchError, match=r"b\.whl: .* answers 404"):
+        worked(lock, store, wanted)
+    check(store, SMALL)
+
+
+def test_work_that_fails_ends_the_fetching(server: Server, store: Store) -> None:
+    lock = lock_of({server.add("/a.whl", SMALL): SMALL, server.add("/b.whl", BIG, stall_at=CHUNK): BIG})
+    with pytest.raises(BuildError, match="bad wheel"):
+        worked(lock, store, [SMALL], "bad wheel")
+    assert not store.has(sha256(BIG), len(BIG))

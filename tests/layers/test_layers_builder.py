@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import stat
 import subprocess
 import sys
@@ -17,8 +18,9 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.in_image import manifest
-from reprobuild.layers import builder
+from reprobuild.layers import parts as parts_module
 from reprobuild.layers import plan as plan_module
+from reprobuild.layers import schedule, system
 from reprobuild.layers.builder import MANIFEST, BuiltLayer, build_layers, write_debian_tar
 from reprobuild.layers.cache import LayerCache
 from reprobuild.layers.plan import place
@@ -109,7 +111,7 @@ def test_an_interpreter_of_a_strangers_puts_nothing_of_its_own_into_a_layer(
     home: Home, ran: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a base image with a ``.pth`` could: the same layer would serve locks without that base."""
-    honest = vars(builder)["run_interpreter"]
+    honest = vars(schedule)["run_interpreter"]
 
     def evil(lock: Lock, below: Sequence[Path], workshop: Path, *, environment: bool) -> Path:
         upper: Path = honest(lock, below, workshop, environment=environment)
@@ -117,7 +119,7 @@ def test_an_interpreter_of_a_strangers_puts_nothing_of_its_own_into_a_layer(
             answer.write(b'["/etc/evil", 4]\nevil')
         return upper
 
-    monkeypatch.setattr(builder, "run_interpreter", evil)
+    monkeypatch.setattr(schedule, "run_interpreter", evil)
     lock = lock_for(home, [put(home, "toy", simple_wheel("toy"))])
     with pytest.raises(BuildError, match=r"toy: it has 'etc/evil', which was not asked for"):
         build_all(lock, home)
@@ -129,7 +131,7 @@ def test_an_interpreter_of_a_strangers_puts_nothing_of_its_own_into_a_layer(
 def test_an_environment_that_is_a_link_is_not_followed(
     home: Home, ran: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, at: str
 ) -> None:
-    honest = vars(builder)["run_interpreter"]
+    honest = vars(schedule)["run_interpreter"]
     (tmp_path / "host/venv").mkdir(parents=True)
     (tmp_path / "host/venv/secret").write_text("secret")
 
@@ -140,7 +142,7 @@ def test_an_environment_that_is_a_link_is_not_followed(
         (upper / at).symlink_to(tmp_path / "host" / at.removeprefix("opt").lstrip("/"))
         return upper
 
-    monkeypatch.setattr(builder, "run_interpreter", evil)
+    monkeypatch.setattr(schedule, "run_interpreter", evil)
     with pytest.raises(BuildError, match="made no environment: /opt/venv is not a folder"):
         build_all(lock_for(home, []), home)
     assert left_over(home) == []
@@ -273,13 +275,13 @@ def test_a_system_that_uses_a_name_of_reprobuild_s_own(
     home: Home, ran: list[str], monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     """Python would import it in place of the hook, or of what the self-test imports."""
-    honest = vars(builder)["write_debian"]
+    honest = vars(system)["write_debian"]
 
     def evil(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None:
         honest(lock, store, home, out)
         out.file(path, 0o644, 1, [b"x"])
 
-    monkeypatch.setattr(builder, "write_debian", evil)
+    monkeypatch.setattr(system, "write_debian", evil)
     with pytest.raises(BuildError, match=rf"Debian bookworm, .* packages: has the file '/{path}', a name"):
         build_all(lock_for(home, []), home)
     assert left_over(home) == []
@@ -291,7 +293,7 @@ def test_a_failing_debian_stops_the_readers(
     def fail(*_: object) -> None:
         raise BuildError("the Debian packages could not be installed")
 
-    monkeypatch.setattr(builder, "write_debian", fail)
+    monkeypatch.setattr(system, "write_debian", fail)
     with pytest.raises(BuildError, match="Debian"):
         build_all(lock_for(home, [put(home, "toy", simple_wheel("toy"))]), home)
     assert left_over(home) == []
@@ -304,6 +306,30 @@ def test_the_debian_layer_as_a_plain_tar(home: Home, ran: list[str], tmp_path: P
     names = subprocess.run(["tar", "-tf", str(target)], capture_output=True, check=True).stdout.decode()
     assert names.split() == ["./", "etc/", "usr/", "usr/bin/", "usr/bin/sh"]
     assert list(tmp_path.glob(".*")) == []
+
+
+def test_a_package_in_parts_is_the_same_package(
+    home: Home, ran: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its shipped bytecode goes where its source is, so that ours takes its place in parts too."""
+    rng = random.Random(1)
+    files: dict[str, bytes | str | Item] = {f"toy/lib{n}.so": rng.randbytes(3000) for n in range(9)}
+    files |= {"toy/__init__.py": "NAME = 1\n", f"toy/__pycache__/__init__.{TAG}.pyc": b"shipped"}
+    lock = lock_for(
+        home, [put(home, "toy", wheel_bytes("toy", "1", files)), put(home, "a", simple_wheel("a"))]
+    )
+    whole = build_all(lock, home)
+    monkeypatch.setattr(plan_module, "PART_BYTES", 10_000)
+    monkeypatch.setattr(parts_module, "_RUN", 1000)
+    layers = build_all(lock, home)
+    parts = [layer for layer in layers if layer.title.startswith("toy 1.0, part ")]
+    assert [len(layer.cached.records) > 6 for layer in parts] == [True, True, True]
+    assert max(layer.cached.layer.size for layer in parts) < 13_000
+    records = [{r for y in each for r in y.cached.records} for each in (whole[:-1], layers[:-1])]
+    assert records[0] == records[1]
+    files_of = [r.path for y in parts for r in y.cached.records if r.kind == "file"]
+    assert len(files_of) == len(set(files_of))
+    assert sum(path.endswith(".pyc") for path in files_of) == 1
 
 
 def test_many_packages_share_layers_with_the_same_result(

@@ -95,3 +95,21 @@ def test_what_no_image_needs_is_forgotten_and_no_blob_is_touched(home: Home) -> 
     assert cache.get("gone") is None
     assert sorted(Blobs(home).folder.iterdir()) == before
     assert [path.name for path in home.folder("layers").iterdir()] == ["kept.json"]
+
+
+def test_a_plan_is_known_as_long_as_all_of_its_layers_are_there(home: Home) -> None:
+    first, second = put(home, "1" * 64), put(home, "2" * 64, b"other")
+    cache = LayerCache(home)
+    assert cache.known("p") is None
+    cache.remember("p", ["1" * 64, "2" * 64])
+    assert cache.known("p") == [first, second]
+    cache.forget_all_but({first.layer.digest, second.layer.digest})
+    assert cache.known("p") == [first, second]
+    cache.forget_all_but({first.layer.digest})
+    assert (cache.known("p"), cache.keys("p")) == (None, None)
+
+
+@pytest.mark.parametrize("text", ["", "[", "{}", "[1]", "null", "[]"])
+def test_a_damaged_plan_is_not_known(home: Home, text: str) -> None:
+    (home.folder("layers") / "p.plan").write_text(text)
+    assert LayerCache(home).known("p") is None

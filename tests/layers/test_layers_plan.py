@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reprobuild.layers import plan as module
+from reprobuild.layers.parts import PART_BYTES
 from reprobuild.layers.plan import MOST_WHEEL_LAYERS, LayerPlan, place, plan, with_losers
 from reprobuild.lock.base_image import BaseImage, BaseLayer
 from reprobuild.lock.model import CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
@@ -38,7 +39,12 @@ def with_pip(lock: Lock) -> Lock:
 
 def keys(lock: Lock) -> dict[str, str]:
     """The key of each layer, by what is in it."""
-    return {layer.kind + "".join(f" {p.name}" for p in layer.packages): layer.key for layer in plan(lock)}
+    return {
+        layer.kind
+        + "".join(f" {p.name}" for p in layer.packages)
+        + f" {layer.part}" * (layer.parts > 1): layer.key
+        for layer in plan(lock)
+    }
 
 
 def changed(before: Lock, after: Lock) -> set[str]:
@@ -49,7 +55,7 @@ def changed(before: Lock, after: Lock) -> set[str]:
 def test_the_order_is_from_what_changes_least_to_what_changes_most() -> None:
     layers = plan(LOCK)
     assert [layer.kind for layer in layers[:2]] == ["debian", "environment"]
-    names = [p.name for layer in layers[2:] for p in layer.packages]
+    names = [p.name for layer in layers[2:] if layer.part == 0 for p in layer.packages]
     cuda = [name for name in names if name.startswith("nvidia-")]
     rest = [name for name in names if name not in (*cuda, "triton", "torch")]
     assert names == [*sorted(cuda), "triton", "torch", *sorted(rest)]
@@ -64,7 +70,11 @@ def test_each_package_has_a_layer_of_its_own() -> None:
 def test_titles_say_what_is_inside() -> None:
     titles = [layer.title for layer in plan(LOCK)]
     assert titles[:2] == [f"Debian bookworm, {len(LOCK.debian)} packages", "/opt/venv for Python 3.11"]
-    assert "torch 2.4.1" in titles
+    assert "triton 3.0.0" in titles
+    assert [title for title in titles if title.startswith("torch ")] == [
+        "torch 2.4.1, part 1 of 2",
+        "torch 2.4.1, part 2 of 2",
+    ]
 
 
 @pytest.mark.parametrize("count", [1, 2, 90, 91, 92, 300])
@@ -85,6 +95,29 @@ def test_a_change_of_a_small_package_touches_one_layer(count: int) -> None:
     python = [new if p == smallest else p for p in lock.python]
     (touched,) = changed(lock, replace(lock, python=python))
     assert f" {smallest.name}" in touched
+
+
+def test_a_large_package_is_cut_and_a_change_of_another_moves_no_cut() -> None:
+    large = package("large", sha256("large"), 2 * PART_BYTES + 1)
+    lock = replace(
+        LOCK, python=[package("pip", sha256("pip"), 9), large, package("other", sha256("other"), 9)]
+    )
+    parts = [(layer.part, layer.parts) for layer in plan(lock) if layer.packages == (large,)]
+    assert parts == [(0, 3), (1, 3), (2, 3)]
+    other_ = package("other", sha256("new"), PART_BYTES + 1)
+    after = replace(lock, python=[p for p in lock.python if p.name != "other"] + [other_])
+    assert changed(lock, after) == {"wheels other", "wheels other 0", "wheels other 1"}
+
+
+@pytest.mark.parametrize("count", [1, 30, 60, 300])
+def test_however_large_packages_are_an_image_has_at_most_92_layers(count: int) -> None:
+    large = [package(f"large-{n}", sha256(f"large-{n}"), 4 * PART_BYTES + n) for n in range(count)]
+    lock = replace(LOCK, python=[package("pip", sha256("pip"), 9), *large])
+    layers = plan(lock)
+    assert len(layers) <= MOST_WHEEL_LAYERS + 2
+    for each in lock.python:
+        found = [(layer.part, layer.parts) for layer in layers if each in layer.packages]
+        assert found == [(n, len(found)) for n in range(len(found))]
 
 
 def test_another_small_package_touches_one_layer() -> None:
@@ -311,7 +344,7 @@ def test_a_key_changes_with_its_wheel_and_with_no_other(lock: Lock, data: st.Dat
     picked = data.draw(st.sampled_from([p for p in lock.python if p.name != "pip"] or [lock.python[0]]))
     wheel = replace(picked.wheel, sha256=sha256(picked.wheel.sha256))
     after = replace(lock, python=[replace(p, wheel=wheel) if p == picked else p for p in lock.python])
-    assert changed(lock, after) == {f"wheels {picked.name}"}
+    assert {what.split()[1] for what in changed(lock, after)} == {picked.name}
     moved = replace(picked.wheel, url="https://elsewhere.example.org/x", uploaded=None)
     after = replace(lock, python=[replace(p, wheel=moved) if p == picked else p for p in lock.python])
     assert changed(lock, after) == set()

@@ -41,6 +41,7 @@ def written(body: bytes, below: Path, folder: Path) -> Mapping[str, Record]:
     return {record.path: record for record in writer.records}
 
 
+@pytest.mark.slow
 def test_the_build_is_laid_out_and_compiled_the_same_each_time(tmp_path: Path) -> None:
     needs("crun")
     body = archive()
@@ -94,3 +95,17 @@ def test_what_is_no_archive_and_what_is_too_much(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(standalone, "_MOST_BYTES", 1 << 20)
     with pytest.raises(BuildError, match="it has more than 100,000 files or 0 GiB"):
         written(body, tmp_path, tmp_path / "one")
+    monkeypatch.setattr(standalone, "_MOST_BYTES", 2 << 30)
+    monkeypatch.setattr(standalone, "_MOST_FILES", 20)
+    with pytest.raises(BuildError, match="it has more than 20 files or 2 GiB"):
+        written(body, tmp_path, tmp_path / "two")
+
+
+def test_modes_are_one_of_two(tmp_path: Path) -> None:
+    """Whatever the archive says: neither set-user-id, nor what anybody may write."""
+    some = [odd("python/bin/tool"), odd("python/lib/readme")]
+    some[0].mode, some[1].mode = 0o4777, 0o1666
+    (tmp_path / "archive").write_bytes(archive(*some))
+    (tmp_path / "root").mkdir()
+    found = standalone._unpack(locked(b""), tmp_path / "archive", tmp_path / "root")
+    assert [found[f"opt/python/{each.name[7:]}"].mode for each in some] == [0o755, 0o644]

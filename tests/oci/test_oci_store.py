@@ -151,14 +151,24 @@ def test_an_image_is_found_by_name_digest_and_its_start(store: ImageStore) -> No
     assert store.find(other).names == ()
 
 
-def test_the_start_of_two_digests_is_no_image(store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    image = replace(store.find(add(store, 1)), digest="sha256:" + "1234567" + "0" * 57)
-    twin = replace(image, digest="sha256:" + "1234567" + "1" * 57)
-    monkeypatch.setattr(store, "images", lambda: [image, twin])
+def test_the_start_of_two_digests_is_no_image(store: ImageStore) -> None:
+    twins = ["sha256:" + "1234567" + digit * 57 for digit in "01"]
+    (store.folder / "index.json").write_text(json.dumps({"manifests": [{"digest": each} for each in twins]}))
     with pytest.raises(ImageError, match="1234567 is the start of 2 digests") as caught:
         store.find("1234567")
     assert caught.value.hint == "give more digits"
-    assert store.find("12345670") == image
+    with pytest.raises(ImageError, match=f"{twins[0]}: No such file"):
+        store.find("12345670")
+
+
+def test_an_image_is_found_without_reading_the_others(store: ImageStore) -> None:
+    digest, other = add(store, 1), add(store, 2)
+    store.name(digest, "team/a:1")
+    store.blob(other).unlink()
+    for reference in ("team/a:1", digest, digest[7:14]):
+        assert store.find(reference).digest == digest
+    with pytest.raises(ImageError, match="no image 'team/b:1'"):
+        store.find("team/b:1")
 
 
 def test_a_name_that_looks_like_a_digest_is_a_name(store: ImageStore) -> None:

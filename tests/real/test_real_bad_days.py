@@ -12,12 +12,16 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from reprobuild.errors import FetchError, HostError, SelfTestError, StorageError
+from reprobuild.fetch.store import Store
+from reprobuild.host.home import Home
+from reprobuild.lock.model import DebianPackage, Wheel
+from reprobuild.workspace import read_lock
 from support.bench import NAME, Bench, until
 from support.disk import tiny_disk
 
@@ -66,9 +70,19 @@ def test_two_builds_at_once(bench: Bench, digest: str) -> None:
     assert [image["names"] for image in bench.images()] == [[NAME]]
 
 
+def locked(bench: Bench) -> Sequence[Wheel | DebianPackage]:
+    """Return all that the lock names."""
+    lock = read_lock(bench.folder / bench.lock)
+    return [*(package.wheel for package in lock.python), *lock.debian]
+
+
 def test_a_full_disk(bench: Bench, digest: str) -> None:
     with tiny_disk(bench.folder / "small", 700 << 20) as small:
-        shutil.copytree(bench.home / "store", small / "store")
+        store, copy = Store(Home(bench.home)), Store(Home(small))
+        for each in locked(bench):  # other tests may have put more there
+            path = copy.path(each.sha256)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(store.path(each.sha256), path)
         _, err = bench.run(
             "image", bench.lock, status=StorageError.exit_code, env={"REPROBUILD_HOME": str(small)}
         )
@@ -112,7 +126,7 @@ def test_without_its_tools(bench: Bench, tmp_path: Path, missing: str, hint: str
 def test_a_damaged_artifact(bench: Bench, digest: str) -> None:
     """Bit rot in the store is found when the wheel is read, and the way out that is named works."""
     bench.forget_torch()
-    wheel = max((bench.home / "store" / "sha256").glob("*/*"), key=lambda path: path.stat().st_size)
+    wheel = Store(Home(bench.home)).path(max(locked(bench), key=lambda each: each.size).sha256)
     good = wheel.read_bytes()
     bad = bytearray(good)
     middle = len(bad) // 2

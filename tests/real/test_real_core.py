@@ -16,9 +16,3 @@ def test_the_cpu_image_is_named_and_runs(bench: Bench, digest: str) -> None:
     assert "cuda" not in {label.rpartition(".")[2] for label in image["labels"]}
     code = "import torch; print(torch.__version__, torch.are_deterministic_algorithms_enabled())"
     assert bench.run("run", NAME, "--", "python3", "-c", code)[0] == f"{TORCH}+cpu True\n"
-
-
-def test_cold_and_warm_and_elsewhere_give_the_same_image(bench: Bench, digest: str) -> None:
-    assert bench.build() == digest
-    bench.forget_layers()
-    assert bench.build(TZ="Asia/Tokyo", LC_ALL="C", PYTHONHASHSEED="7", HOME=str(bench.folder)) == digest

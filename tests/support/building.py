@@ -14,7 +14,7 @@ import pytest
 from reprobuild import assets
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
-from reprobuild.layers import builder
+from reprobuild.layers import schedule, system
 from reprobuild.layers.plan import place
 from reprobuild.lock.model import Lock, PythonPackage
 from reprobuild.oci.tar_writer import LayerWriter
@@ -54,8 +54,8 @@ def without_debian(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             (upper / "opt/venv/pyvenv.cfg").write_text("home = /usr/bin\n")
         return upper
 
-    monkeypatch.setattr(builder, "write_debian", write_debian)
-    monkeypatch.setattr(builder, "run_interpreter", run_interpreter)
+    monkeypatch.setattr(system, "write_debian", write_debian)
+    monkeypatch.setattr(schedule, "run_interpreter", run_interpreter)
     return ran
 
 

@@ -9,11 +9,16 @@ import click
 from ..engines.choice import taker
 from ..engines.embedded import OciEngine
 from ..engines.transfer import load as load_image
-from ..host.home import size_text
+from ..host.home import atomic_write, make_folders, size_text
 from ..host.host import Host
-from ..oci.store import image_name, refuse_candidate
+from ..layers.publishing import publish_layers
+from ..lock.layer_record import LayerRecord
+from ..lock.reader import parse_lock
+from ..oci.store import Image, ImageStore, image_name, refuse_candidate
 from ..registry.client import Target
 from ..registry.push import push as push_image
+from ..request.profiles import OWN_FOLDER
+from ..workspace import LAYERS, read_layers
 from . import completing
 from .output import as_json, emit, table
 
@@ -48,9 +53,12 @@ def load(host: Host, image: str, *, into: Literal["docker", "podman"], tag: str 
 @click.argument("image", shell_complete=completing.images)
 @click.argument("target", metavar="REGISTRY/NAME:TAG")
 @_force
+@click.option(
+    "--record-layers", is_flag=True, help="Record the layers in envs/layers.json, for `image --layers-from`."
+)
 @as_json
 @click.pass_obj
-def push(host: Host, image: str, target: str, *, force: bool, json_: bool) -> None:
+def push(host: Host, image: str, target: str, *, force: bool, record_layers: bool, json_: bool) -> None:
     """Push an image of the embedded store to a registry.
 
     What the registry already has is not sent again. Logins are those of `docker login` and `podman login`.
@@ -60,12 +68,27 @@ def push(host: Host, image: str, target: str, *, force: bool, json_: bool) -> No
     """
     place = Target.parse(target)
     store = OciEngine(host).images
-    done = push_image(store, store.find(image), place, host.console, force=force)
+    found = store.find(image)
+    done = push_image(store, found, place, host.console, force=force)
+    if record_layers:
+        _record(host, store, found, place)
     if json_:
         emit({"name": str(place), "digest": done.digest, "sent": done.sent, "there": done.there})
     else:
         rows = [("pushed", str(place)), ("digest", done.digest)]
         table("", [*rows, ("sent", f"{size_text(done.sent)}; {size_text(done.there)} already there")])
+
+
+def _record(host: Host, store: ImageStore, image: Image, place: Target) -> None:
+    """Write `envs/layers.json` with the layers of an image that has been pushed."""
+    before = read_layers() if LAYERS.exists() else LayerRecord(images={}, layers={})
+    path = f"{OWN_FOLDER}/pylock.toml"
+    text = (store.file(image.digest, path.lstrip("/")) or b"").decode("utf-8", "replace")
+    lock = parse_lock(text, f"{image.digest[:19]}: /{path.lstrip('/')}")
+    record = publish_layers(lock, image, store, place, host, record=before)
+    make_folders(LAYERS.parent)
+    atomic_write(LAYERS, record.dump())
+    host.console.step(f"wrote {LAYERS}; commit it beside the lock")
 
 
 COMMANDS: tuple[click.Command, ...] = (load, push)

@@ -11,10 +11,12 @@ from ..host.home import size_text
 from ..host.host import Host
 from ..layers.clean import clean_home
 from ..oci.store import Image, image_name
-from ..pipeline import make_image
+from ..pipeline import SharedLayers, make_image
+from ..registry.client import Target
 from ..render.labels import LABEL
 from ..selftest.run import Gpu
 from ..selftest.summary import summary
+from ..workspace import read_layers
 from . import completing
 from .common import chosen_lock, request_flags
 from .output import STACK, as_json, emit, gpu, image_facts, table
@@ -37,6 +39,11 @@ from .output import STACK, as_json, emit, gpu, image_facts, table
     is_flag=True,
     help="Docker or Podman builds it, from the Dockerfile. [default: it takes the embedded engine's layers]",
 )
+@click.option(
+    "--layers-from",
+    metavar="REGISTRY/NAME",
+    help="Fetch the layers that envs/layers.json records from here, in place of building them.",
+)
 @click.option("--builder", metavar="NAME", help="Builder of docker buildx; with it, --independent is meant.")
 @gpu
 @request_flags
@@ -50,6 +57,7 @@ def image(
     tag: str | None,
     engine: Choice,
     independent: bool,
+    layers_from: str | None,
     builder: str | None,
     gpu: Gpu,
     json_: bool,
@@ -65,12 +73,18 @@ def image(
     reprobuild image envs/frames.toml --tag team/frames:1
     reprobuild image --cuda 12.1 --engine docker
     reprobuild image --cuda 12.1 --engine podman --independent
+    reprobuild image --cuda 12.1 --layers-from registry.example/team/torch
     """
     name = None if tag is None else image_name(tag)
-    found = chosen_lock(source, flags, host)
     independent = independent or builder is not None
-    chosen = maker(choose(engine, host, builder), host, independent=independent)
-    made = make_image(found, name, gpu, host, engine=chosen)
+    if independent and layers_from is not None:
+        raise click.UsageError("--layers-from: an independent build makes its layers from the Dockerfile")
+    source_of_layers = None if layers_from is None else Target.parse_repository(layers_from)
+    found = chosen_lock(source, flags, host)
+    shared = None if source_of_layers is None else SharedLayers(source_of_layers, read_layers())
+    record = None if shared is None else shared.record
+    chosen = maker(choose(engine, host, builder), host, independent=independent, record=record)
+    made = make_image(found, name, gpu, host, engine=chosen, shared=shared)
     shown = chosen.images.find(made.digest)
     if json_:
         engines = {"engine": chosen.kind, "built_by": chosen.built_by}

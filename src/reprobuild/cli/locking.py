@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ..errors import LockError, ReprobuildError
-from ..host.home import atomic_write, size_text
+from ..host.home import atomic_write, make_folders, size_text
 from ..host.host import Host
 from ..lock.conda_lock import write_conda_lock
 from ..lock.model import Lock
 from ..pipeline import lock_env, lock_to_build, warn_of_other_files, write_context, write_self_contained
 from ..render.dockerfile import CONDA_TAR, DEBIAN_TAR, PYTHON_TAR
+from ..render.kubernetes import MOST_NODES, fleet_job
 from ..resolve.resolver import Upgrade
 from ..sources.direct import check_folders
 from ..workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
@@ -117,6 +120,18 @@ def lock(
     is_flag=True,
     help="Write one Dockerfile that needs no context; requires BuildKit 0.12.",
 )
+@click.option(
+    "--kubernetes",
+    metavar="IMAGE@DIGEST",
+    help="Write, in place of it, a Job that runs the self-test of a pushed image on each node.",
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, MOST_NODES),
+    default=2,
+    show_default=True,
+    help="With --kubernetes: how many nodes.",
+)
 @request_flags
 @as_json
 @click.pass_obj
@@ -128,6 +143,8 @@ def render(
     *,
     no_artifacts: bool,
     self_contained: bool,
+    kubernetes: str | None,
+    nodes: int,
     json_: bool,
     **flags: Any,
 ) -> None:
@@ -139,7 +156,16 @@ def render(
     \b
     reprobuild render --cuda 12.1 -o context && docker build -t torch context
     reprobuild render --cuda 12.1 -o . --self-contained && docker build -t torch - < Dockerfile
+    reprobuild render --cuda 12.1 -o fleet --kubernetes registry.example/team/torch@sha256:DIGEST --nodes 8
     """
+    if kubernetes is not None:
+        if self_contained or no_artifacts:
+            raise click.UsageError("--kubernetes writes no Dockerfile; leave the other options out")
+        lock = chosen_lock(source, flags, host)
+        _write(fleet_job(lock, kubernetes, nodes), output, lock.digest, json_=json_)
+        return
+    if click.get_current_context().get_parameter_source("nodes") == ParameterSource.COMMANDLINE:
+        raise click.UsageError("--nodes is for --kubernetes")
     if self_contained and no_artifacts:
         raise click.UsageError("--self-contained writes no artifacts; leave --no-artifacts out")
     found = lock_to_build(chosen_lock(source, flags, host), host)
@@ -167,6 +193,16 @@ def render(
         click.echo(
             f"{output}/Dockerfile and {len(files) - 1} files that it copies, of lock {found.digest[:19]}"
         )
+
+
+def _write(files: Mapping[str, bytes], output: Path, digest: str, *, json_: bool) -> None:
+    make_folders(output)
+    for name, content in files.items():
+        atomic_write(output / name, content)
+    if json_:
+        emit({"directory": str(output), "lock": digest, "files": sorted(files)})
+    else:
+        click.echo(f"{' and '.join(str(output / name) for name in files)}, of lock {digest[:19]}")
 
 
 @click.command()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 
 from ..errors import HostError
 from ..host.host import Host
+from ..lock.layer_record import LayerRecord
 from .embedded import OciEngine
 from .handed_over import HandedOver
 from .podman import PodmanEngine
@@ -36,20 +37,20 @@ def choose(choice: Choice, host: Host, builder: str | None = None) -> AnyEngine:
     return _engine("oci", host, builder)
 
 
-def maker(engine: AnyEngine, host: Host, *, independent: bool) -> Engine:
+def maker(engine: AnyEngine, host: Host, *, independent: bool, record: LayerRecord | None = None) -> Engine:
     """Return what makes images for an engine: the embedded one, whose layers it takes, or itself.
 
     ``independent``: it builds the rendered Dockerfile, and shares no code with the embedded engine. Raises
-    `HostError` if it is the embedded engine itself.
+    `HostError` if it is the embedded engine itself. ``record``: of layers that a registry gave to that one.
     """
     if not isinstance(engine, OciEngine):
-        return engine if independent else HandedOver(engine, host)
+        return engine if independent else HandedOver(engine, host, record)
     if independent:
         raise HostError(
             "--independent: the engine is oci, and nothing else is here to build the Dockerfile",
             hint="add --engine docker or --engine podman",
         )
-    return engine
+    return engine if record is None else OciEngine(host, record=record)
 
 
 def taker(name: Literal["docker", "podman"], host: Host) -> Taker:
@@ -75,7 +76,6 @@ def _engine(name: EngineName, host: Host, builder: str | None) -> AnyEngine:
 
 
 def _docker(host: Host, builder: str | None = None) -> DockerEngine:
-    # Here, since the SDK takes longer to import than all else.
-    from .docker import DockerEngine  # noqa: PLC0415
+    from .docker import DockerEngine  # noqa: PLC0415 -- the SDK takes longer to import than all else
 
     return DockerEngine(host, builder)

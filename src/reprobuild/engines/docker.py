@@ -20,6 +20,7 @@ from docker.models.containers import Container
 from docker.models.images import Image as DockerImage
 
 from ..errors import BuildError, EngineError, HostError, ImageError
+from ..fetch.arrivals import Arrivals
 from ..host import process
 from ..host.host import Host
 from ..lock.model import Lock
@@ -96,8 +97,10 @@ class DockerEngine:
         if self._builder is not None:
             find_builder(self._builder)  # asked for its errors, before gigabytes are fetched
 
-    def build(self, lock: Lock, context: WriteContext) -> str:
+    def build(self, lock: Lock, context: WriteContext, arrivals: Arrivals | None = None) -> str:
         """Build the rendered Dockerfile; see `protocols.Engine`. Warns of what an old Docker cannot do."""
+        if arrivals is not None:
+            arrivals.wait()
         with self._host.home.scratch("context") as folder:
             context(folder)
             if has_buildx():
@@ -167,14 +170,14 @@ class DockerEngine:
         return DockerRunner(self._client, self._info, digest)
 
     def recorded(self, reference: str, argv: Sequence[str], how: RunOptions) -> RecordedRun:
-        """Return what runs a command under the recorder of ``twice``; see `protocols.Engine`."""
+        """Return what runs a command under the recorder of ``twice``; see `protocols.Recorder`."""
         image = self.images.find(reference)
         return recorded(self.runner(image.digest), image, argv, how)
 
     def load(self, archive: Iterator[bytes]) -> None:
         """Load an image archive."""
         with docker_errors("load an image"):
-            response = self._client.api.load_image(archive)  # type: ignore[no-untyped-call]
+            response = self._client.api.load_image(archive)  # type: ignore[no-untyped-call]  # the SDK has no types
             for event in response or ():
                 if "error" in event:
                     raise failures.refused("Docker", "load an image", str(event["error"]))

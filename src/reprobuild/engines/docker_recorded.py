@@ -37,7 +37,7 @@ _REMOVED = 2
 
 
 def recorded(runner: DockerRunner, image: Image, argv: Sequence[str], how: RunOptions) -> RecordedRun:
-    """Return what runs a command as `protocols.Engine` says. The image's own entry point is left out."""
+    """Return what runs a command as `protocols.Recorder` says. The image's own entry point is left out."""
     site = recording.labelled_site(image.labels)
     folders = [bind for bind in how.binds if bind.writable and bind.source.is_dir()]
     files = [bind for bind in how.binds if bind.writable and not bind.source.is_dir()]
@@ -81,7 +81,7 @@ def recorded(runner: DockerRunner, image: Image, argv: Sequence[str], how: RunOp
                 device_requests=runner.device_requests() if how.gpu is not None else [],
                 labels={_RUN: "1"},
                 log_config=LogConfig(type=LogConfig.types.NONE),
-                **_limits(how.limits),
+                **runner.limits(how.limits or Limits()),
             )
             try:
                 container.put_archive("/", recording.recorder_tar(site, files))
@@ -145,16 +145,6 @@ def _views(
     finally:
         with suppress(NotFound):
             keeper.remove(force=True, v=True)
-
-
-def _limits(limits: Limits | None) -> dict[str, Any]:
-    limits = limits or Limits()
-    found: dict[str, Any] = {}
-    if limits.memory is not None:
-        found["mem_limit"] = limits.memory
-    if limits.processes is not None:
-        found["pids_limit"] = limits.processes
-    return found
 
 
 @contextmanager

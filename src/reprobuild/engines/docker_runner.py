@@ -15,7 +15,7 @@ from docker.models.containers import Container
 from docker.types import DeviceRequest, LogConfig
 
 from ..host import process
-from ..host.limits import of_steps
+from ..host.limits import Limits, of_steps
 from ..render.labels import LABEL
 from .docker_client import GONE, docker_errors, raise_if_gone
 from .gpu import CDI_FOLDERS, KIND, has_cdi
@@ -102,7 +102,7 @@ class DockerRunner:
                 shm_size="2g",
                 device_requests=requests_ or [],
                 labels={LABEL + "selftest": "1"},
-                **self._limits(),
+                **self.limits(of_steps(machine=self._info.get("MemTotal") or None)),
                 # Its output is read as it comes, and held nowhere else.
                 log_config=LogConfig(type=LogConfig.types.NONE),
             )
@@ -115,9 +115,8 @@ class DockerRunner:
                 with suppress(NotFound):
                     container.remove(force=True, v=True)
 
-    def _limits(self) -> dict[str, Any]:
-        """Return the limits of a step, as far as this daemon can hold them."""
-        limits = of_steps(machine=self._info.get("MemTotal") or None)
+    def limits(self, limits: Limits) -> dict[str, Any]:
+        """Return the options that hold a container to some limits, as far as this daemon can hold them."""
         found: dict[str, Any] = {}
         if limits.memory is not None and self._info.get("MemoryLimit"):
             found["mem_limit"] = limits.memory

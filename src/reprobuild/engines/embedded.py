@@ -14,12 +14,14 @@ from pathlib import Path
 
 from .. import assets
 from ..errors import ImageError
+from ..fetch.arrivals import Arrivals
 from ..fetch.store import Store
 from ..host import process, sandbox
 from ..host.home import size_text
 from ..host.host import Host
 from ..host.limits import Limits, default_processes, guarded
 from ..layers import roots
+from ..lock.layer_record import LayerRecord
 from ..lock.model import Lock
 from ..oci.documents import documents
 from ..oci.store import Image, ImageStore
@@ -38,8 +40,12 @@ class OciEngine:
     kind: EngineName = "oci"
     built_by: EngineName = "oci"
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, host: Host, *, runs: bool = True, record: LayerRecord | None = None) -> None:
+        """``runs``: whether what it builds is then run here, so that its files are laid out on the way.
+
+        ``record``: of layers that a registry gave. It takes those that it has not built itself.
+        """
+        self._host, self._runs, self._record = host, runs, record
         self.images = ImageStore(host)
 
     def check(self, *, gpu: bool) -> None:
@@ -48,14 +54,21 @@ class OciEngine:
             require_gpu(gpu_missing())
         sandbox.runtime()
 
-    def build(self, lock: Lock, context: WriteContext) -> str:  # noqa: ARG002 -- it makes layers itself
-        """Build the image of a lock, all of whose artifacts are in the store; return its digest.
+    def build(
+        self,
+        lock: Lock,
+        context: WriteContext,  # noqa: ARG002 -- it makes layers itself
+        arrivals: Arrivals | None = None,
+    ) -> str:
+        """Build the image of a lock, while its files arrive; return its digest.
 
-        The image has no name. Raises `BuildError`, `HostError`, `StorageError`.
+        The image has no name. Raises `BuildError`, `HostError`, `StorageError`, and `Stopped` as
+        `Arrivals.wait`.
         """
         from ..layers.builder import build_layers  # noqa: PLC0415 -- a `run` need not wait for it
 
-        layers = build_layers(lock, Store(self._host.home), self._host)
+        store = Store(self._host.home)
+        layers = build_layers(lock, store, self._host, arrivals, lay_out=self._runs, record=self._record)
         image = documents(lock, image_config(lock), [(layer.title, layer.cached.layer) for layer in layers])
         return self.images.add(image)
 

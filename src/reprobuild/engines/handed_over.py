@@ -5,18 +5,18 @@ The image has the digest of the embedded engine's; Docker or Podman tests it ins
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..fetch.arrivals import Arrivals
 from ..host.host import Host
+from ..lock.layer_record import LayerRecord
 from ..lock.model import Lock
 from .embedded import OciEngine
-from .protocols import EngineName, Images, RunOptions, WriteContext
+from .protocols import EngineName, Images, WriteContext
 from .transfer import send
 
 if TYPE_CHECKING:  # the SDK takes longer to import than all else
     from ..selftest.run import Runner
-    from ..twice.runs import RecordedRun
     from .docker import DockerEngine
     from .podman import PodmanEngine
 
@@ -26,8 +26,10 @@ class HandedOver:
 
     built_by: EngineName = "oci"
 
-    def __init__(self, keeper: DockerEngine | PodmanEngine, host: Host) -> None:
-        self._keeper, self._own, self._host = keeper, OciEngine(host), host
+    def __init__(
+        self, keeper: DockerEngine | PodmanEngine, host: Host, record: LayerRecord | None = None
+    ) -> None:
+        self._keeper, self._own, self._host = keeper, OciEngine(host, runs=False, record=record), host
 
     @property
     def kind(self) -> EngineName:
@@ -44,16 +46,12 @@ class HandedOver:
         self._own.check(gpu=False)
         self._keeper.check(gpu=gpu)
 
-    def build(self, lock: Lock, context: WriteContext) -> str:
+    def build(self, lock: Lock, context: WriteContext, arrivals: Arrivals | None = None) -> str:
         """Build the image in the embedded store, where it stays a candidate, and copy it into the engine."""
-        image = self._own.images.find(self._own.build(lock, context))
+        image = self._own.images.find(self._own.build(lock, context, arrivals))
         self._host.console.step(f"handing {image.digest[:19]} over to {self.kind}")
         return send(self._own.images, image, self._keeper)
 
     def runner(self, digest: str) -> Runner:
         """Return what runs programs in an image for the self-test."""
         return self._keeper.runner(digest)
-
-    def recorded(self, reference: str, argv: Sequence[str], options: RunOptions) -> RecordedRun:
-        """Return what runs a command under the recorder of ``twice``; see `protocols.Engine`."""
-        return self._keeper.recorded(reference, argv, options)

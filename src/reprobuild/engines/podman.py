@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import EngineError, HostError, ImageError
+from ..fetch.arrivals import Arrivals
 from ..host import process
 from ..host.host import Host
-from ..host.limits import of_steps
+from ..host.limits import Limits, of_steps
 from ..lock.model import Lock
 from ..oci.file_tree import ImageTree, read_root
 from ..oci.layer_files import Keep
@@ -24,7 +25,7 @@ from ..render.labels import LABEL
 from ..twice.runs import RecordedRun
 from . import failures
 from .gpu import gpu_missing
-from .podman_recorded import gpu_options, recorded
+from .podman_recorded import gpu_options, limit_options, recorded
 from .podman_root import opened_file, opened_root
 from .protocols import EngineName, RunOptions, WriteContext, require_gpu
 
@@ -67,8 +68,10 @@ class PodmanEngine:
         if gpu:
             require_gpu(gpu_missing())
 
-    def build(self, lock: Lock, context: WriteContext) -> str:
+    def build(self, lock: Lock, context: WriteContext, arrivals: Arrivals | None = None) -> str:
         """Build the rendered Dockerfile: the same lock gives the same digest; see `protocols.Engine`."""
+        if arrivals is not None:
+            arrivals.wait()
         with self._host.home.scratch("context") as folder:
             inside = folder / "context"
             inside.mkdir()
@@ -105,7 +108,7 @@ class PodmanEngine:
         return PodmanRunner(self._program, self._host, self._facts, digest)
 
     def recorded(self, reference: str, argv: Sequence[str], how: RunOptions) -> RecordedRun:
-        """Return what runs a command under the recorder of ``twice``; see `protocols.Engine`."""
+        """Return what runs a command under the recorder of ``twice``; see `protocols.Recorder`."""
         image = self.images.find(reference)
         return recorded(self._program, image, argv, how)
 
@@ -221,12 +224,12 @@ class PodmanRunner:
         """Return the options for the limits of a step, as far as this Podman can hold them."""
         limits = of_steps(machine=self._facts.get("memTotal"))
         known = self._facts.get("cgroupControllers") or ()
-        found = []
-        if limits.memory is not None and "memory" in known:
-            found.append(f"--memory={limits.memory}b")
-        if limits.processes is not None and "pids" in known:
-            found.append(f"--pids-limit={limits.processes}")
-        return found
+        return limit_options(
+            Limits(
+                memory=limits.memory if "memory" in known else None,
+                processes=limits.processes if "pids" in known else None,
+            )
+        )
 
     def _run(
         self, argv: Sequence[str], limits: Sequence[str], *, timeout: float, gpu: bool
@@ -256,7 +259,8 @@ class PodmanRunner:
                 *(self.digest.removeprefix("sha256:"), *argv[1:]),
             ]
             try:
-                return process.run(command, timeout=timeout, check=False)
+                # conmon leaves an empty file in the folder that it starts in when a container's memory ends.
+                return process.run(command, cwd=folder, timeout=timeout, check=False)
             finally:
                 if container.exists():
                     process.run(

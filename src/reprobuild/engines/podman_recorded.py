@@ -29,7 +29,7 @@ _NOT_STARTED = (125,)
 
 
 def recorded(podman: str, image: Image, argv: Sequence[str], how: RunOptions) -> RecordedRun:
-    """Return what runs a command as `protocols.Engine` says. The image's own entry point is left out."""
+    """Return what runs a command as `protocols.Recorder` says. The image's own entry point is left out."""
     site = recording.labelled_site(image.labels)
     folders = [bind for bind in how.binds if bind.writable and bind.source.is_dir()]
     files = [bind for bind in how.binds if bind.writable and not bind.source.is_dir()]
@@ -42,7 +42,7 @@ def recorded(podman: str, image: Image, argv: Sequence[str], how: RunOptions) ->
         "--tmpfs=/tmp:rw,exec,nosuid,nodev,mode=1777",
         *([f"--workdir={how.workdir}"] if how.workdir is not None else ()),
         *(gpu_options() if how.gpu is not None else ()),
-        *_limits(how.limits),
+        *limit_options(how.limits or Limits()),
         *(
             f"--mount=type=bind,source={b.source},destination={b.destination},readonly"
             for b in how.binds
@@ -61,7 +61,7 @@ def recorded(podman: str, image: Image, argv: Sequence[str], how: RunOptions) ->
             places += [f"--entrypoint={command[0]}", image.digest.removeprefix("sha256:"), *command[1:]]
             with _container(podman, places) as name:
                 process.run([podman, "cp", "-", f"{name}:/"], stdin=recording.recorder_tar(site, files))
-                ran = _ran(podman, name, seconds)
+                ran = _ran(podman, name, folder, seconds)
                 with _copied(podman, name, recording.IN_CONTAINER) as tar:
                     recording.unpack_written(tar, folder / RECORDS, skip=1)
                 recording.keep_changed(
@@ -107,9 +107,10 @@ def _views(podman: str, folders: Sequence[Bind]) -> Iterator[tuple[str, str]]:
         yield name, place.decode("utf-8", "surrogateescape").strip()
 
 
-def _ran(podman: str, name: str, seconds: float | None) -> tuple[int | None, bytes, bytes]:
+def _ran(podman: str, name: str, folder: Path, seconds: float | None) -> tuple[int | None, bytes, bytes]:
     try:
-        done = process.run([podman, "start", "--attach", name], timeout=seconds, check=False)
+        # conmon leaves an empty file in the folder that it starts in when a container's memory ends.
+        done = process.run([podman, "start", "--attach", name], cwd=folder, timeout=seconds, check=False)
     except process.ProcessTimeout:
         return None, b"", b""
     else:
@@ -131,8 +132,8 @@ def _copied(podman: str, name: str, path: str) -> AbstractContextManager[IO[byte
     return process.stream([podman, "cp", f"{name}:{path}", "-"])
 
 
-def _limits(limits: Limits | None) -> list[str]:
-    limits = limits or Limits()
+def limit_options(limits: Limits) -> list[str]:
+    """Return the options that hold a container to some limits."""
     found = [] if limits.memory is None else [f"--memory={limits.memory}b"]
     return found if limits.processes is None else [*found, f"--pids-limit={limits.processes}"]
 

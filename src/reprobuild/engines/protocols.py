@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from ..errors import HostError
+from ..fetch.arrivals import Arrivals
 from ..host.limits import Limits
 from ..host.sandbox import Bind
 from ..lock.model import Lock
@@ -43,7 +44,8 @@ class RunOptions:
     user: str = "0:0"
     """UID[:GID] or the names that the image has for them; HOME is that user's, where nothing sets it."""
     limits: Limits | None = None
-    """By default the machine's memory, and as many processes as `default_processes` says."""
+    """By default the machine's memory, and in the embedded engine as many processes as `default_processes`
+    says; in others their own default."""
 
 
 def require_gpu(missing: str | None) -> None:
@@ -105,14 +107,19 @@ class Engine(Protocol):
         ``gpu``: whether it must be able to pass in a GPU.
         """
 
-    def build(self, lock: Lock, context: WriteContext) -> str:
+    def build(self, lock: Lock, context: WriteContext, arrivals: Arrivals | None = None) -> str:
         """Build the image of a lock, without a name and without a network; return its digest.
 
-        Everything locked must be in the store. An engine that makes layers itself does not use the context.
+        Everything locked must be in the store, or come there as ``arrivals`` tells; raises `Stopped` when it
+        will not. An engine that makes layers itself does not use the context.
         """
 
     def runner(self, digest: str) -> Runner:
         """Return what runs programs in an image for the self-test."""
+
+
+class Recorder(Engine, Protocol):
+    """An engine that runs programs under the recorder of ``twice``: that which keeps an image."""
 
     def recorded(self, reference: str, argv: Sequence[str], options: RunOptions) -> RecordedRun:
         """Return what runs a command in an image under the recorder of ``twice``, its output kept.

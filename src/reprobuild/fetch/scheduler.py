@@ -6,7 +6,8 @@ import functools
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from urllib.parse import urlsplit
 
@@ -23,6 +24,7 @@ from ..net.debian_mirrors import package_urls
 from ..net.index_settings import PYTHON_MIRROR, mirrored_python
 from ..net.local_files import named_file
 from ..net.session import session
+from .arrivals import Arrivals
 from .base_layers import fetch_base
 from .download import Download, Patience, Stop, Stopped, Wanted
 from .store import Store
@@ -60,17 +62,47 @@ def fetch(lock: Lock, store: Store, console: Console, *, patience: Patience | No
     one of them. Raises `FetchError` that names the files that could not be fetched, `RegistryError` for a
     base image, `HostError` for an archive without a mirror, `StorageError`.
     """
+    with fetching(lock, store, console, patience=patience) as arrivals:
+        arrivals.wait()
+
+
+@contextmanager
+def fetching(
+    lock: Lock, store: Store, console: Console, *, patience: Patience | None = None
+) -> Iterator[Arrivals]:
+    """Fetch as `fetch` while the block works on what has come; a base image is there before it begins.
+
+    The block is to wait for every file. When one cannot be fetched, `Arrivals` ends the block's waiting by
+    `Stopped`, and the error that is raised is that of `fetch`. When the block fails, the fetching ends.
+    """
     if lock.base is not None:
         fetch_base(lock.base, lock.platform, store, console, patience)
     missing = _missing(lock, store)
     if not missing:
+        yield Arrivals()
         return
     total = sum(artifact.size for artifact in missing)
     _check_space(store, missing, total, console)
     console.step(f"fetching {len(missing)} files, {size_text(total)}")
+    arrivals = Arrivals([wanted.sha256 for wanted in missing])
     with session(retries=0) as http, console.progress("fetch", total) as advance:
-        crew = _Crew(missing, store, console, session=http, advance=advance, patience=patience or Patience())
-        crew.work()
+        crew = _Crew(
+            missing,
+            store,
+            console,
+            session=http,
+            advance=advance,
+            patience=patience or Patience(),
+            arrivals=arrivals,
+        )
+        with crew.at_work():
+            try:
+                yield arrivals
+            except Exception:
+                # What has failed because a file is missing says less than why it is missing.
+                if not arrivals.failed:
+                    raise
+            crew.wait()
     crew.report()
 
 
@@ -154,7 +186,9 @@ class _Crew:
         session: requests.Session,
         advance: Callable[[int], None],
         patience: Patience,
+        arrivals: Arrivals,
     ) -> None:
+        self._arrivals = arrivals
         self._store, self._console = store, console
         self._session, self._advance, self._patience = session, advance, patience
         self._count = len(missing)
@@ -166,9 +200,11 @@ class _Crew:
         self._ended: SimpleQueue[None] = SimpleQueue()
         self._failures: list[FetchError] = []
         self._fatal: BaseException | None = None
+        self._working = 0
 
-    def work(self) -> None:
-        """Return when all is done or given up. Ctrl-C ends the threads before it passes on."""
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Have the threads work during a block, at most; whatever ends it ends them before it passes on."""
         # Daemons, so that one that hangs in a name lookup cannot keep the program from ending.
         threads = [
             threading.Thread(target=self._member, kwargs={"from_smallest": end}, daemon=True)
@@ -177,14 +213,21 @@ class _Crew:
         try:
             for thread in threads:
                 thread.start()
-            for _ in threads:
-                # Not by join: Ctrl-C in a join makes Python 3.11 take the thread for ended (cpython#90882).
-                self._ended.get()
+                self._working += 1
+            yield
         finally:
             self._stop.set()
             deadline = time.monotonic() + _JOIN_SECONDS
             for thread in threads:
-                thread.join(max(0, deadline - time.monotonic()))
+                with suppress(RuntimeError):  # not started
+                    thread.join(max(0, deadline - time.monotonic()))
+
+    def wait(self) -> None:
+        """Return when all is done or given up."""
+        while self._working:
+            # Not by join: Ctrl-C in a join makes Python 3.11 take the thread for ended (cpython#90882).
+            self._ended.get()
+            self._working -= 1
 
     def report(self) -> None:
         """Raise what went wrong, if anything did."""
@@ -211,6 +254,7 @@ class _Crew:
                     with self._lock:
                         self._failures.append(error)
                         too_many = len(self._failures) >= MOST_FAILURES
+                    self._arrivals.fail()
                     if too_many:
                         self._stop.set()
         except Stopped:
@@ -218,6 +262,7 @@ class _Crew:
         except BaseException as error:  # noqa: BLE001 -- `report` raises it in the caller's thread
             self._fatal = self._fatal or error
             self._stop.set()
+            self._arrivals.fail()
         finally:
             self._ended.put(None)
 
@@ -238,6 +283,7 @@ class _Crew:
                 self._leave_to_other(artifact)
             elif self._store.has(artifact.sha256, artifact.size):
                 self._advance(artifact.size)  # another process has finished it meanwhile
+                self._arrivals.came(artifact.sha256)
             else:
                 Download(
                     artifact,
@@ -248,6 +294,7 @@ class _Crew:
                     patience=self._patience,
                 ).run()
                 self._store.add(artifact.sha256, partial.path)
+                self._arrivals.came(artifact.sha256)
 
     def _leave_to_other(self, artifact: Wanted) -> None:
         with self._lock:

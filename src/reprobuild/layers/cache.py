@@ -1,18 +1,30 @@
 """Finished layers by key: what a layer is, and its paths. The blobs lie in the image store.
 
-``layers/KEY.json`` is written last, so a layer is there as a whole or not at all.
+``layers/KEY.json`` is written last, so a layer is there as a whole or not at all. ``layers/PLAN.plan`` has
+the keys of all layers of a plan: with it, nobody needs the wheels to know them.
+
+What came from a registry is kept apart, as ``layers/KEY-MARK.json`` with the hash of what a record says of
+it. It is there for builds with that record alone: the others on this machine have not agreed to it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..host.home import Home, atomic_write, storage_errors
+from ..lock.layer_record import LayerRecord, RecordedLayer
 from ..oci.blobs import Blobs
 from ..oci.tar_writer import Layer, Record
+
+_SHA256 = re.compile(rb'"([0-9a-f]{64})"')
+_HEAD = 8192
+"""Bytes at the start of a layer's file, in which its artifacts are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +38,12 @@ class Cached:
 
 
 class LayerCache:
-    """The finished layers of a `Home`."""
+    """The finished layers of a `Home`: those made here, and after them those of a record."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, record: LayerRecord | None = None) -> None:
         self._folder = home.folder("layers")
         self._blobs = Blobs(home)
+        self._record = record or LayerRecord(images={}, layers={})
 
     def blob(self, digest: str) -> Path:
         """Where the blob of a digest is or will be."""
@@ -38,8 +51,12 @@ class LayerCache:
 
     def get(self, key: str) -> Cached | None:
         """Return a layer; None when it, its list of paths or its blob is missing or cut short."""
+        recorded = self._record.layers.get(key)
+        return self._read(key) or (None if recorded is None else self._read(_name(recorded)))
+
+    def _read(self, name: str) -> Cached | None:
         try:
-            data = json.loads((self._folder / f"{key}.json").read_bytes())
+            data = json.loads((self._folder / f"{name}.json").read_bytes())
             layer = Layer(**data["layer"])
             if self.blob(layer.digest).stat().st_size != layer.size:
                 return None
@@ -53,16 +70,52 @@ class LayerCache:
         self._blobs.take(blob, cached.layer.digest)
         return self._tell(key, cached)
 
+    def put_taken(self, recorded: RecordedLayer, blob: Path, cached: Cached) -> Cached:
+        """Take over as `put` what a registry gave for a layer of a record."""
+        self._blobs.take(blob, cached.layer.digest)
+        return self._tell(_name(recorded), cached)
+
     def take_over(self, key: str, blob: Path, cached: Cached) -> Cached:
         """Add a layer whose blob is a verified file that stays where it is."""
         self._blobs.share(blob, cached.layer.digest)
         return self._tell(key, cached)
 
-    def _tell(self, key: str, cached: Cached) -> Cached:
+    def keys(self, plan: str) -> Sequence[str] | None:
+        """Return the keys of the layers of a plan, lowest first; None where they were not remembered."""
+        return self._remembered(plan) or self._record.keys_of(plan)
+
+    def _remembered(self, plan: str) -> list[str] | None:
+        try:
+            found = json.loads((self._folder / f"{plan}.plan").read_bytes())
+        except (OSError, ValueError):
+            return None
+        good = isinstance(found, list) and all(isinstance(key, str) for key in found)
+        return found if good else None
+
+    def known(self, plan: str) -> list[Cached] | None:
+        """Return all layers of a plan whose keys are known, lowest first; None where one is missing."""
+        found = [self.get(key) for key in self.keys(plan) or ()]
+        layers = [cached for cached in found if cached is not None]
+        return layers if layers and len(layers) == len(found) else None
+
+    def made_of(self) -> frozenset[str]:
+        """Return the sha256 of what layers are made of; of one with hundreds of artifacts, of some."""
+        found: set[str] = set()
+        for path in self._folder.glob("*.json"):
+            with suppress(OSError), path.open("rb") as file:
+                found.update(name.decode() for name in _SHA256.findall(file.read(_HEAD)))
+        return frozenset(found)
+
+    def remember(self, plan: str, keys: Sequence[str]) -> None:
+        """Note the keys of the layers of a plan, all of which are there."""
+        if self._remembered(plan) != list(keys):
+            atomic_write(self._folder / f"{plan}.plan", json.dumps(keys).encode(), sync=False)
+
+    def _tell(self, name: str, cached: Cached) -> Cached:
         rows = [[r.path, r.kind, r.mode, r.content, r.owner] for r in cached.records]
         data = {"layer": asdict(cached.layer), "artifacts": cached.artifacts, "records": rows}
         content = json.dumps(data, separators=(",", ":")).encode()
-        atomic_write(self._folder / f"{key}.json", content, sync=False)
+        atomic_write(self._folder / f"{name}.json", content, sync=False)
         return cached
 
     def forget_all_but(self, digests: Collection[str]) -> tuple[set[str], int]:
@@ -74,10 +127,19 @@ class LayerCache:
         freed = 0
         with storage_errors(self._folder):
             for path in sorted(self._folder.glob("*.json")):
-                cached = self.get(path.stem)
+                cached = self._read(path.stem)
                 if cached is not None and cached.layer.digest in digests:
                     artifacts.update(cached.artifacts)
                 else:
                     freed += path.stat().st_size
                     path.unlink()
+            for path in sorted(self._folder.glob("*.plan")):
+                keys = self._remembered(path.stem) or [""]
+                if not all((self._folder / f"{key}.json").exists() for key in keys):
+                    path.unlink()
         return artifacts, freed
+
+
+def _name(recorded: RecordedLayer) -> str:
+    said = json.dumps(asdict(recorded), sort_keys=True).encode()
+    return f"{recorded.key}-{hashlib.sha256(said).hexdigest()}"

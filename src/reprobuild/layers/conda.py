@@ -30,6 +30,7 @@ from ..lock.model import CondaPackage, Lock
 from ..oci.tar_writer import LayerWriter, parents
 from ..request.profiles import SITE_PREFIX
 from . import bytecode_stream, conda_archive
+from .parts import cut
 from .paths import is_plain, refuse_own_names
 
 STAGE = "+conda"
@@ -187,13 +188,19 @@ def _name_scripts(paths: Iterable[str], console: Console) -> None:
         )
 
 
-def write_packages(linked: Linked, packages: Sequence[CondaPackage], out: LayerWriter) -> None:
-    """Write the files of some packages as a layer, sorted by path."""
+def write_packages(
+    linked: Linked, packages: Sequence[CondaPackage], out: LayerWriter, part: int = 0, parts: int = 1
+) -> None:
+    """Write the files of some packages as a layer, sorted by path, or of one its part of several."""
     files: dict[str, bytes | None] = {}
     for package in packages:
         meta = linked.meta(package)
         files |= dict.fromkeys(meta["files"])
         files[f"conda-meta/{_stem(package)}.json"] = _meta(meta, package)
+    if parts > 1:
+        made = [path for path, content in files.items() if content is not None]
+        parted = cut({path: linked.paths[path].st_size for path in files}, made, parts)
+        files = {path: content for path, content in files.items() if parted[path] == part}
     top = SITE_PREFIX.lstrip("/")
     for folder in parents([f"{top}/{path}" for path in files]):
         out.folder(folder)

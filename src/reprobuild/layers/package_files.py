@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from ..errors import BuildError
@@ -10,9 +11,10 @@ from ..fetch.store import Store
 from ..lock.model import Lock, PythonPackage
 from ..oci.tar_writer import parents
 from .conda_archive import read_file
+from .parts import cut
 from .plan import place
 from .scripts import script_template, template_of
-from .wheel import Member, installed_files
+from .wheel import Generated, Member, installed_files
 from .wheel_layer import Files
 from .wheel_zip import opened
 
@@ -21,18 +23,36 @@ class PackageFiles:
     """What each package puts where, once those that name the same path have been told apart."""
 
     def __init__(self, lock: Lock, store: Store) -> None:
-        self._store = store
-        template = _template(lock, store) if lock.python else ""
+        self._lock, self._store = lock, store
         self._files: dict[str, Files] = {}
         self._lost: dict[str, set[str]] = {}
+
+    @property
+    def template_from(self) -> str:
+        """The sha256 of the locked pip, which says how scripts read; it has to be in the store to `read`."""
+        packages = {p.name: p.wheel.sha256 for p in self._lock.python}
+        return packages.get("pip") or next(p.sha256 for p in self._lock.conda if p.name == "pip")
+
+    @cached_property
+    def _template(self) -> str:
+        return _template(self._lock, self._store)
+
+    def read(self, package: PythonPackage) -> None:
+        """Read what a wheel in the store puts where. Raises `BuildError`."""
+        with opened(self.path(package), package.name) as archive:
+            self._files[package.name] = installed_files(
+                archive, package.name, package.version, place(self._lock), self._template
+            )
+
+    def settle(self) -> None:
+        """Tell those that name the same path apart, once all wheels are read. Raises `BuildError`."""
         owners: dict[str, str] = {}
-        for package in lock.python:
-            with opened(self.path(package), package.name) as archive:
-                files = installed_files(archive, package.name, package.version, place(lock), template)
-            self._files[package.name] = files
+        for package in self._lock.python:
             # pip installs in reverse order, so the first by name writes last and wins.
             self._lost[package.name] = {
-                path for path in files if owners.setdefault(path, package.name) != package.name
+                path
+                for path in self._files[package.name]
+                if owners.setdefault(path, package.name) != package.name
             }
         for path in parents(owners):
             if path in owners:
@@ -46,14 +66,28 @@ class PackageFiles:
         """Return the paths that other packages have taken from these."""
         return [path for package in packages for path in self._lost[package.name]]
 
-    def of(self, package: PythonPackage) -> Files:
-        """Return path in the image → what to put there."""
-        lost = self._lost[package.name]
-        return {path: what for path, what in self._files[package.name].items() if path not in lost}
+    def of(self, package: PythonPackage, part: int, parts: int) -> Files:
+        """Return path in the image → what to put there, for one of the parts that a package is cut into.
 
-    def size(self, package: PythonPackage) -> int:
-        """Return the bytes of its files, unpacked."""
-        return sum(w.info.file_size for w in self._files[package.name].values() if isinstance(w, Member))
+        Until `settle`, as if no other package had one of its paths.
+        """
+        files, lost = self._files[package.name], self._lost.get(package.name, ())
+        parted = _cut(files, parts) if parts > 1 else {}
+        return {
+            path: what for path, what in files.items() if path not in lost and parted.get(path, 0) == part
+        }
+
+
+def unpacked(files: Files) -> int:
+    """Return the bytes of some files that a wheel brings."""
+    return sum(what.info.file_size for what in files.values() if isinstance(what, Member))
+
+
+def _cut(files: Files, parts: int) -> dict[str, int]:
+    """Return the part of each file. Python's go together, since they are compiled together."""
+    sizes = {p: w.info.compress_size if isinstance(w, Member) else len(w.content) for p, w in files.items()}
+    first = [p for p, w in files.items() if isinstance(w, Generated) or p.endswith((".py", ".pyc"))]
+    return cut(sizes, first, parts)
 
 
 def _template(lock: Lock, store: Store) -> str:

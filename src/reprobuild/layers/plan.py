@@ -2,7 +2,7 @@
 
 The base image's, or Debian; a standalone Python; the environment; CUDA's libraries; triton; torch; the other
 packages; reprobuild's own files come on top, and need no key. A layer is a function of what its key names, so
-all images share it.
+all images share it. A package of more than about 450 MB is several layers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Literal, TypeVar
 
@@ -19,6 +19,7 @@ from ..lock.base_image import BaseLayer
 from ..lock.model import CondaPackage, DebianPackage, Lock, PythonPackage
 from ..oci.tar_writer import FORMAT
 from ..request.profiles import SITE_PREFIX
+from .parts import CONDA_PART_BYTES, PART_BYTES, parts_of
 from .wheel import Place
 
 MOST_WHEEL_LAYERS = 90
@@ -48,6 +49,9 @@ class LayerPlan:
     packages: tuple[PythonPackage, ...] = ()
     conda: tuple[CondaPackage, ...] = ()
     base: BaseLayer | None = None
+    part: int = 0
+    parts: int = 1
+    """Of one package's files, which of so many parts; see `parts.cut`."""
     key: str
 
 
@@ -86,10 +90,10 @@ def plan(lock: Lock) -> tuple[LayerPlan, ...]:
         layers.append(LayerPlan(kind="python", title=title, key=_key("python", made)))
     most = MOST_WHEEL_LAYERS - MOST_CONDA_LAYERS if lock.conda else MOST_WHEEL_LAYERS
     most = max(most - len(base), _LEAST_WHEEL_LAYERS)
-    for conda in _groups(lock.conda, MOST_CONDA_LAYERS, lambda p: p.size):
+    for conda, parts in _groups(lock.conda, MOST_CONDA_LAYERS, lambda p: p.size, CONDA_PART_BYTES):
         title = _title([f"{p.name} {p.version}" for p in conda])
         key = _key("conda", SITE_PREFIX, lock.platform, linked, [p.name for p in conda])
-        layers.append(LayerPlan(kind="conda", title=title, conda=conda, key=key))
+        layers += _in_parts(LayerPlan(kind="conda", title=title, conda=conda, key=key), parts)
     layers.append(
         LayerPlan(
             kind="environment",
@@ -99,13 +103,34 @@ def plan(lock: Lock) -> tuple[LayerPlan, ...]:
     )
     # pip's own source says how the scripts of entry points read.
     pip = [_wheel(p) for p in lock.python if p.name == "pip"]
-    for group in _groups(lock.python, most, lambda p: p.wheel.size):
-        wheels = [_wheel(p) for p in group]
+    for group, parts in _groups(lock.python, most, lambda p: p.wheel.size, PART_BYTES):
         title = _title([f"{p.name} {p.version}" for p in group])
-        layers.append(
-            LayerPlan(kind="wheels", title=title, packages=group, key=_key("wheels", made, pip, wheels))
-        )
+        key = _key("wheels", made, pip, [_wheel(p) for p in group])
+        layers += _in_parts(LayerPlan(kind="wheels", title=title, packages=group, key=key), parts)
     return tuple(layers)
+
+
+def _in_parts(layer: LayerPlan, parts: int) -> list[LayerPlan]:
+    if parts == 1:
+        return [layer]
+    return [
+        replace(
+            layer,
+            title=f"{layer.title}, part {part + 1} of {parts}",
+            part=part,
+            parts=parts,
+            key=_key(layer.key, part, parts),
+        )
+        for part in range(parts)
+    ]
+
+
+def plan_digest(layers: Sequence[LayerPlan]) -> str:
+    """Return the hash of all that decides the layers of a lock below reprobuild's own.
+
+    The keys alone do not: where packages write the same path, what a layer loses depends on the others.
+    """
+    return _key("plan", *(layer.key for layer in layers))
 
 
 def place(lock: Lock) -> Place:
@@ -117,28 +142,38 @@ def with_losers(layer: LayerPlan, lost: Sequence[str]) -> LayerPlan:
     """Return the plan of a layer which leaves some paths to a layer of another package."""
     if not lost:
         return layer
-    return LayerPlan(
-        kind=layer.kind, title=layer.title, packages=layer.packages, key=_key(layer.key, sorted(lost))
-    )
+    return replace(layer, key=_key(layer.key, sorted(lost)))
 
 
 def _title(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
-def _groups(packages: Sequence[P], most: int, size: Callable[[P], int]) -> list[tuple[P, ...]]:
-    """A layer for each package; beyond the limit the smallest share some, each in one that its name picks."""
+def _groups(
+    packages: Sequence[P], most: int, size: Callable[[P], int], bound: int
+) -> list[tuple[tuple[P, ...], int]]:
+    """A layer for each package, or several; beyond the limit the smallest share some.
+
+    A package beyond the ``bound`` is cut into parts, of which each has the second item. Of those that share,
+    the name picks the layer. ``most`` is the limit of layers.
+    """
     ordered = sorted(packages, key=lambda p: (_rank(p.name), p.name))
+    parts = {p.name: parts_of(size(p), bound) for p in ordered}
+    while sum(parts.values()) - len(parts) > most // 3:  # more than ten gigabytes: larger parts
+        bound *= 2
+        parts = {p.name: parts_of(size(p), bound) for p in ordered}
+    most -= sum(parts.values()) - len(parts)
     if len(ordered) <= most:
-        return [(p,) for p in ordered]
-    shared = 16
+        return [((p,), parts[p.name]) for p in ordered]
+    shared = min(16, most // 2)
     by_size = sorted(ordered, key=lambda p: (-size(p), p.name))
     alone = {p.name for p in by_size[: most - shared]}
     buckets: dict[int, list[P]] = {}
     for package in ordered:
         if package.name not in alone:
             buckets.setdefault(hashlib.sha256(package.name.encode()).digest()[0] % shared, []).append(package)
-    return [(p,) for p in ordered if p.name in alone] + [tuple(buckets[n]) for n in sorted(buckets)]
+    groups = [((p,), parts[p.name]) for p in ordered if p.name in alone]
+    return groups + [(tuple(buckets[n]), 1) for n in sorted(buckets)]
 
 
 def _rank(name: str) -> int:

@@ -1,18 +1,20 @@
-"""One layer of installed packages: first the files of their wheels, then, once it is made, their bytecode.
+"""One layer of installed packages: their large files, the small ones, then, once it is made, their bytecode.
 
-The two parts lie apart because compiling needs the image's interpreter, which takes a while to install: the
-wheels are read meanwhile, each once, and their Python files are laid aside for the compiler on the way.
+The parts lie apart because of what is known when: large files are written as soon as their wheel is there; of
+the small ones other packages may have the same paths; and compiling needs the image's interpreter, which is
+there later. Each wheel is read once; its Python files are laid aside for the compiler on the way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
 from ..errors import BuildError
 from ..lock.model import PythonPackage
-from ..oci.tar_writer import LayerWriter, parents
+from ..oci.tar_writer import Beside, LayerWriter, parents
 from . import bytecode_stream
 from .wheel import Generated, Member, Place
 from .wheel_zip import chunks
@@ -20,60 +22,104 @@ from .wheel_zip import chunks
 Files = Mapping[str, Member | Generated]
 """Path in the image → what to put there."""
 
+LARGE = 1 << 20
+"""Bytes of a file, unpacked, that comes first."""
+
+
+def large_files(packages: Mapping[PythonPackage, Files]) -> frozenset[str]:
+    """Return the paths of the large files of some packages. None of Python's is one."""
+    return frozenset(
+        path for files in packages.values() for path, what in files.items() if _is_large(path, what)
+    )
+
 
 class WheelLayer:
-    """An open layer. `write_files`, then `write_bytecode`, then `LayerWriter.close`."""
+    """An open layer: `write_large`, `write_small`, `write_bytecode`, then `LayerWriter.close`."""
 
-    def __init__(self, out: IO[bytes], stage: Path, place: Place) -> None:
-        self.writer = LayerWriter(out)
-        self._stage = stage
+    def __init__(self, out: IO[bytes], aside: Path, place: Place, beside: Beside | None = None) -> None:
+        """``aside`` is a folder for Python files until `lay_sources`; ``beside`` gets all that is written."""
+        self.writer = LayerWriter(out, beside)
+        self.sources: dict[str, bytecode_stream.Sources] = {}
+        """Of each package that has Python files."""
+        self._aside = aside
         self._place = place
-        self._sources: dict[str, bytecode_stream.Sources] = {}
         self._tag = f".cpython-{place.python.replace('.', '')}.pyc"
         self._folders: set[str] = set()
 
-    def write_files(
+    def write_large(
         self,
         packages: Mapping[PythonPackage, Files],
         wheel: Callable[[PythonPackage], Path],
         advance: Callable[[int], None],
     ) -> None:
-        """Write the files of the packages, sorted by path, and lay their Python files aside.
+        """Write the large files of the packages, sorted by path.
 
         ``wheel`` gives a package's file; ``advance`` gets the bytes as they are written.
         """
-        paths = sorted((path, package.name) for package, files in packages.items() for path in files)
-        by_name = {package.name: files for package, files in packages.items()}
-        open_wheels = {}
+        self._write(packages, wheel, advance, large=True)
+
+    def write_small(
+        self,
+        packages: Mapping[PythonPackage, Files],
+        wheel: Callable[[PythonPackage], Path],
+        advance: Callable[[int], None],
+    ) -> None:
+        """Write all others, sorted by path, and lay their Python files aside.
+
+        Of a package in parts, one has all of its Python files.
+        """
         try:
-            for package in packages:
-                open_wheels[package.name] = wheel(package).open("rb")
-                archive = self._stage / f"{package.name}{bytecode_stream.SOURCES}"
-                self._sources[package.name] = bytecode_stream.Sources(archive.open("wb"))
+            for package, files in packages.items():
+                if any(map(self._to_compile, files)):
+                    archive = self._aside / f"{package.name}{bytecode_stream.SOURCES}"
+                    self.sources[package.name] = bytecode_stream.Sources(archive.open("wb"))
+            self._write(packages, wheel, advance, large=False)
+        finally:
+            for sources in self.sources.values():
+                sources.close()
+
+    def lay_sources(self, stage: Path) -> None:
+        """Move the Python files to where the compiler takes them."""
+        for name in self.sources:
+            archive = f"{name}{bytecode_stream.SOURCES}"
+            (self._aside / archive).rename(stage / archive)
+
+    def write_bytecode(self, stage: Path) -> None:
+        """Write what the compiler has left for the Python files of the packages, sorted by path.
+
+        Raises `BuildError` where it is anything else than their bytecode.
+        """
+        sent = {name: sources.sizes for name, sources in self.sources.items()}
+        compiled = bytecode_stream.Bytecode(stage, sent, self._place.python)
+        for path in compiled.paths():
+            self._make_folders(path)
+            content = compiled.read(path)
+            self.writer.file(path, 0o644, len(content), [content])
+
+    def _write(
+        self,
+        packages: Mapping[PythonPackage, Files],
+        wheel: Callable[[PythonPackage], Path],
+        advance: Callable[[int], None],
+        *,
+        large: bool,
+    ) -> None:
+        by_name = {package.name: files for package, files in packages.items()}
+        paths = sorted(
+            (path, name)
+            for name, files in by_name.items()
+            for path in files
+            if _is_large(path, files[path]) == large
+        )
+        with ExitStack() as stack:
+            wheels = {p.name: stack.enter_context(wheel(p).open("rb")) for p in packages}
             last = ""
             for path, name in paths:
                 if path == last or _compiled_again(path, by_name[name], self._tag):
                     continue
                 last = path
                 self._make_folders(path)
-                self._write_one(path, by_name[name][path], name, open_wheels[name], advance)
-        finally:
-            for wheel_file in open_wheels.values():
-                wheel_file.close()
-            for sources in self._sources.values():
-                sources.close()
-
-    def write_bytecode(self, packages: list[PythonPackage]) -> None:
-        """Write what the compiler has left for the Python files of the packages, sorted by path.
-
-        Raises `BuildError` where it is anything else than their bytecode.
-        """
-        sent = {package.name: self._sources[package.name].sizes for package in packages}
-        compiled = bytecode_stream.Bytecode(self._stage, sent, self._place.python)
-        for path in compiled.paths():
-            self._make_folders(path)
-            content = compiled.read(path)
-            self.writer.file(path, 0o644, len(content), [content])
+                self._write_one(path, by_name[name][path], name, wheels[name], advance)
 
     def _write_one(
         self,
@@ -87,12 +133,12 @@ class WheelLayer:
             case Generated(content, mode):
                 self.writer.file(path, mode, len(content), [content])
                 if self._to_compile(path):
-                    self._sources[package].add(path, content)
+                    self.sources[package].add(path, content)
             case Member(info, mode, recorded):
                 data = _counted(chunks(wheel, info), advance)
                 if self._to_compile(path):
                     content = b"".join(data)
-                    self._sources[package].add(path, content)
+                    self.sources[package].add(path, content)
                     data = iter([content])
                 digest = self.writer.file(path, mode, info.file_size, data)
                 if recorded not in ("", digest):
@@ -110,6 +156,10 @@ class WheelLayer:
             if folder not in self._folders:
                 self._folders.add(folder)
                 self.writer.folder(folder)
+
+
+def _is_large(path: str, what: Member | Generated) -> bool:
+    return isinstance(what, Member) and what.info.file_size >= LARGE and not path.endswith((".py", ".pyc"))
 
 
 def _compiled_again(path: str, files: Files, tag: str) -> bool:

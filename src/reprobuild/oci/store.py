@@ -112,27 +112,25 @@ class ImageStore:
 
     def images(self) -> list[Image]:
         """Return all images, those with a name first, by name."""
-        names: dict[str, list[str]] = {}
-        for entry in self._entries():
-            found = names.setdefault(entry["digest"], [])
-            if name := entry.get("annotations", {}).get(NAME):
-                found.append(name)
-        images = [self._image(digest, found) for digest, found in names.items()]
+        images = [self._image(digest, names) for digest, names in self._names().items()]
         return sorted(images, key=lambda image: (not image.names, image.names, image.digest))
 
     def find(self, reference: str) -> Image:
-        """Return the image of a name, a digest, or seven or more digits of it. Raises `ImageError`."""
-        images = self.images()
+        """Return the image of a name, a digest, or seven or more digits of it. Raises `ImageError`.
+
+        No document of another image is read, so that it takes as long in a store of hundreds.
+        """
+        names = self._names()
         if match := _DIGEST.fullmatch(reference):
-            found = [i for i in images if i.digest.startswith(f"sha256:{match[1]}")]
+            found = [digest for digest in names if digest.startswith(f"sha256:{match[1]}")]
             if len(found) > 1:
                 raise ImageError(f"{reference} is the start of {len(found)} digests", hint="give more digits")
             if found:
-                return found[0]
-        for image in images:
-            if reference in image.names or f"{reference}:latest" in image.names:
-                return image
-        there = [image.names[0] for image in images if image.names]
+                return self._image(found[0], names[found[0]])
+        for digest, own in names.items():
+            if reference in own or f"{reference}:latest" in own:
+                return self._image(digest, own)
+        there = sorted(min(own) for own in names.values() if own)
         raise ImageError(
             f"no image {reference!r}",
             hint=f"there are: {', '.join(there)}" if there else "`reprobuild image --cuda 12.1` makes one",
@@ -203,6 +201,15 @@ class ImageStore:
     def drop_blobs(self) -> int:
         """Remove the blobs that no image needs, named or not; return the bytes freed."""
         return self._blobs.keep_only(self.used_blobs())
+
+    def _names(self) -> dict[str, list[str]]:
+        """Return the digests of all images, each with its names."""
+        names: dict[str, list[str]] = {}
+        for entry in self._entries():
+            found = names.setdefault(entry["digest"], [])
+            if name := entry.get("annotations", {}).get(NAME):
+                found.append(name)
+        return names
 
     def _image(self, digest: str, names: Sequence[str]) -> Image:
         manifest = self.manifest(digest)

@@ -12,14 +12,14 @@ import tarfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Literal, Protocol
 
 import zstandard
 
 from ..host.home import storage_errors, write_all
 from .tar_header import header
 
-FORMAT = f"2/zstd-{zstandard.__version__}"
+FORMAT = f"3/zstd-{zstandard.__version__}"
 """Stands in every layer's key: raise the number when the bytes of a layer change for the same input."""
 
 MTIME = 315532800
@@ -64,11 +64,22 @@ class Layer:
     """What the blob is; layers of a base image may be compressed in another way."""
 
 
+class Beside(Protocol):
+    """Takes the folders and files of a layer as they are written."""
+
+    def folder(self, path: str, mode: int) -> None:
+        """Take a folder."""
+
+    def file(self, path: str, mode: int, chunks: Iterable[bytes]) -> Iterable[bytes]:
+        """Take a file, and pass on its chunks."""
+
+
 class LayerWriter:
     """Writes one layer into an open file. Add entries in their order, then `close`."""
 
-    def __init__(self, out: IO[bytes]) -> None:
-        self._out = out
+    def __init__(self, out: IO[bytes], beside: Beside | None = None) -> None:
+        """``beside`` gets what is written too: folders and files of root's."""
+        self._out, self._beside = out, beside
         self._tar_hash = hashlib.sha256()
         self._blob_hash = hashlib.sha256()
         self._compressor = zstandard.ZstdCompressor(level=_LEVEL).compressobj()
@@ -81,6 +92,8 @@ class LayerWriter:
         """Add a folder."""
         self._write(header(path + "/", tarfile.DIRTYPE, mode, MTIME, uid=uid, gid=gid))
         self.records.append(Record(path, "dir", mode, "-", f"{uid}:{gid}"))
+        if self._beside is not None:
+            self._beside.folder(path, mode)
 
     def link(self, path: str, target: str) -> None:
         """Add a symbolic link."""
@@ -94,7 +107,7 @@ class LayerWriter:
         self._write(header(path, tarfile.REGTYPE, mode, MTIME, size=size, uid=uid, gid=gid))
         content = hashlib.sha256()
         written = 0
-        for chunk in chunks:
+        for chunk in chunks if self._beside is None else self._beside.file(path, mode, chunks):
             content.update(chunk)
             written += len(chunk)
             self._write(chunk)

@@ -79,6 +79,13 @@ class Target:
         repository, _, tag = rest.rpartition(":")
         return cls(host, repository, tag)
 
+    @classmethod
+    def parse_repository(cls, text: str) -> Target:
+        """Read ``REGISTRY/NAME``, without a tag. Raises `ImageError`."""
+        if ":" in text.rpartition("/")[2]:
+            raise ImageError(f"{text!r} has a tag, but a repository is meant", hint="leave the tag out")
+        return cls.parse(text)
+
     def __str__(self) -> str:
         """Return it as it is written."""
         return f"{self.host}/{self.repository}:{self.tag}"
@@ -151,6 +158,10 @@ class Registry:
         """Return the address of a blob that is there, and a session that keeps its login up to date."""
         if not self.has_blob(digest):
             raise RegistryError(f"{self._name} has no blob {digest}")
+        return self.address(digest)
+
+    def address(self, digest: str) -> tuple[requests.Session, str]:
+        """Return the same without asking whether the blob is there."""
         return self._session, f"{self._root}{self._target.repository}/blobs/{digest}"
 
     def send_manifest(self, manifest: bytes) -> None:

@@ -9,7 +9,7 @@ from typing import get_args
 
 from ..engines.choice import choose
 from ..engines.embedded import OciEngine
-from ..engines.protocols import Engine, EngineName
+from ..engines.protocols import EngineName, Recorder
 from ..errors import HostError, ImageError
 from ..host.home import kind_of, open_regular
 from ..host.host import Host
@@ -29,7 +29,7 @@ _ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 class EngineImage:
     """An image that an engine keeps."""
 
-    engine: Engine
+    engine: Recorder
     image: Image
 
 

@@ -1,0 +1,31 @@
+"""Layers that are being written, in a scratch folder, until they are in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+from ..host.home import Home, storage_errors
+from ..lock.layer_record import LayerRecord
+from ..oci.tar_writer import LayerWriter
+from .cache import Cached, LayerCache
+
+
+class Drafts:
+    """The unfinished layers of one build; ``folder`` is a scratch folder of its own."""
+
+    def __init__(self, home: Home, folder: Path, record: LayerRecord | None = None) -> None:
+        self.folder = folder
+        self.cache = LayerCache(home, record)
+
+    def open(self, name: str) -> IO[bytes]:
+        """Begin a blob. Raises `StorageError`."""
+        with storage_errors(self.folder):
+            return (self.folder / name).open("wb", buffering=0)
+
+    def put(self, key: str, out: IO[bytes], writer: LayerWriter, artifacts: Iterable[str] = ()) -> Cached:
+        """End a layer and take it into the cache. Raises `StorageError`."""
+        with storage_errors(self.folder):
+            cached = Cached(writer.close(), tuple(writer.records), tuple(artifacts))
+            return self.cache.put(key, Path(out.name), cached)
