@@ -11,6 +11,7 @@ from reprobuild.sources.script import Script, read_script
 
 THING = Setting(name="thing", headers="python3.11-dev", cuda="13.0")
 COMPILER = '[build] apt = ["g++", "python3.11-dev"]'
+COMPILED = frozenset({"g++", "python3.11-dev"})
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,11 @@ COMPILER = '[build] apt = ["g++", "python3.11-dev"]'
             "ModuleNotFoundError: No module named 'torch'",
             "give --build-torch thing, or add to the request: [build.thing] torch",
         ),
+        (
+            "Building cuda extension requires PyTorch(>=1.13.0) been installed, please do so first!",
+            "give --build-torch thing, or",
+        ),
+        ("RuntimeError: torch must be installed to build this", "give --build-torch thing, or"),
         ("urllib.error.URLError: <urlopen error [Errno 101] Network is unreachable>", "no network"),
         ("OSError: [Errno 30] Read-only file system: '/usr/x'", "below /build alone, not to /usr/x"),
         ("OSError: [Errno 28] No space left on device", "8 GiB"),
@@ -76,6 +82,20 @@ def test_the_line_to_add(said: str, line: str) -> None:
 
 def test_a_file_that_is_not_there_is_no_compiler() -> None:
     assert "g++" not in advice("FileNotFoundError: [Errno 2] No such file or directory: 'README.md'", THING)
+
+
+CMAKE = """\
+CMake Error: unable to find a build program corresponding to "Unix Makefiles".  CMAKE_MAKE_PROGRAM is not set.
+CMake Error: CMAKE_C_COMPILER not set, after EnableLanguage
+"""
+
+
+def test_what_is_there_is_not_asked_for_again() -> None:
+    assert "give --build-apt g++ --build-apt make --build-apt python3.11-dev, or" in advice(CMAKE, THING)
+    assert "give --build-apt make, or" in advice(CMAKE, replace(THING, debian=COMPILED))
+    assert "--build-apt" not in advice(CMAKE, replace(THING, debian=COMPILED | {"make"}))
+    torch = replace(THING, installed=frozenset({"torch"}))
+    assert "--build-torch" not in advice("please install PyTorch first", torch)
 
 
 def test_old_setuptools() -> None:
@@ -99,7 +119,7 @@ NO_TORCH = "ModuleNotFoundError: No module named 'torch'"
 
 
 def test_all_that_a_setup_py_will_ask_for_is_named_at_once() -> None:
-    bare = replace(THING, has_compiler=False, script=read_script(FLASH), modules=frozenset({"local"}))
+    bare = replace(THING, script=read_script(FLASH), modules=frozenset({"local"}))
     hint = advice(NO_TORCH, bare)
     assert (
         "give --build-torch thing --build-requires thing:packaging --build-requires thing:wheel "
@@ -108,7 +128,7 @@ def test_all_that_a_setup_py_will_ask_for_is_named_at_once() -> None:
         '[build] apt = ["g++", "python3.11-dev"]; [build.thing] torch = true, '
         'requires = ["packaging", "wheel"], cuda = true, env = { TORCH_CUDA_ARCH_LIST = "8.0;9.0" }'
     ) in hint
-    there = replace(bare, has_compiler=True, has_nvcc=True, installed=frozenset({"packaging", "wheel"}))
+    there = replace(bare, has_nvcc=True, installed=frozenset({"packaging", "wheel"}), debian=COMPILED)
     assert "give --build-torch thing, or" in advice(NO_TORCH, there)
 
 

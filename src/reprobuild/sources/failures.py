@@ -18,6 +18,10 @@ _COMPILERS = re.compile(
     r"|CMAKE_(?:C|CXX)_COMPILER not set|Unknown compiler\(s\)",
     re.MULTILINE,
 )
+_TORCH = re.compile(
+    r"(?i:requires (?:py)?torch\b.* (?:be|been) installed|install (?:py)?torch (?:first|before)"
+    r"|(?:py)?torch (?:must be|has to be|needs to be|is not) installed)"
+)
 _PYTHON_H = re.compile(
     r"Python\.h: No such file|Could NOT find Python3? .*Development|missing: .*Development\.Module"
 )
@@ -32,6 +36,7 @@ _PROGRAM = re.compile(
     r"sh: (?:\d+|line \d+): ([A-Za-z][\w.+-]*): (?:command )?not found"
     r"|\[Errno 2\] No such file or directory: '([A-Za-z][\w.+-]*)'"
     r"|(?i:could not find|unable to find|cannot find) (?:the )?[\"'`]?([A-Za-z][\w.+-]*)[\"'`]? executable"
+    r"|CMAKE_(MAKE)_PROGRAM is not set"
 )
 _LIBRARY = re.compile(
     r"No package '([A-Za-z][\w.+-]*)' found|Package ([A-Za-z][\w.+-]*) was not found in the pkg-config"
@@ -122,13 +127,19 @@ class Setting:
     """The Debian package with Python's headers; empty where they are there in any case."""
     cuda: str = "cpu"
     """Of the request."""
-    has_compiler: bool = True
+    debian: frozenset[str] = frozenset()
+    """Names of the Debian packages that were there."""
     has_nvcc: bool = False
     installed: frozenset[str] = frozenset()
     """Normalised names of the wheels that it was built with."""
     modules: frozenset[str] = frozenset()
     """Names at the top of its source."""
     script: Script = field(default_factory=Script)
+
+    @property
+    def has_compiler(self) -> bool:
+        """Whether Debian's C++ compiler was there."""
+        return "g++" in self.debian
 
 
 @dataclass(kw_only=True, slots=True)
@@ -206,10 +217,12 @@ def advice(said: str, setting: Setting) -> str:
         nvcc = more.torch and script.cuda and not setting.has_nvcc and setting.cuda != "cpu"
         if more.torch and script.compiles and not setting.has_compiler:
             more.apt |= {"g++", setting.headers}
+    more.torch |= _TORCH.search(said) is not None and "torch" not in setting.installed
     if nvcc and has_nvcc_wheels(setting.cuda):
         more.cuda = True
         if not setting.has_compiler:
             more.apt |= {"g++", setting.headers}
+    more.apt -= setting.debian
     if more != _Additions():
         hints.append(more.hint(name))
     if nvcc and not more.cuda:
@@ -274,7 +287,7 @@ def _missing_packages(said: str, headers: str) -> list[str]:
         if header[1] in _HEADERS:
             found.add(_HEADERS[header[1]])
     for program in _PROGRAM.finditer(said):
-        if (name := program[1] or program[2] or program[3].lower()) in _PROGRAMS:
+        if (name := program[program.lastindex or 0].lower()) in _PROGRAMS:
             found.add(_PROGRAMS[name])
     if found & {"cmake", "ninja-build"}:
         found |= {"g++", "make", headers}  # what it asks for next

@@ -128,8 +128,8 @@ class BuildRoot:
     is_standalone: bool = False
     cuda: str = "cpu"
     """Of the request."""
-    has_compiler: bool = False
-    """Whether Debian's C++ compiler is among its packages."""
+    debian: frozenset[str] = frozenset()
+    """Names of its Debian packages."""
 
 
 class MoreRequiredError(Exception):
@@ -299,7 +299,7 @@ def _failure(recipe: Recipe, root: BuildRoot, archive: Path, step: str, stderr: 
         name=recipe.name,
         headers="" if root.is_standalone else f"python{root.python}-dev",
         cuda=root.cuda,
-        has_compiler=root.has_compiler,
+        debian=root.debian,
         has_nvcc=recipe.cuda,
         installed=frozenset(each.name for each in recipe.wheels),
         modules=source.modules,

@@ -172,7 +172,7 @@ class Workshop:
                 system.request.python,
                 is_standalone=system.standalone is not None,
                 cuda=system.request.cuda,
-                has_compiler="g++" in {package.name for package in system.debian},
+                debian=frozenset(package.name for package in system.debian),
             )
         return self._root
 
