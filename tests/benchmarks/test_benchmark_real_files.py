@@ -174,8 +174,8 @@ def test_three_of_four_real_files_lock(tmp_path: Path) -> None:
         repository, commit, file = entries[number]
         project = tmp_path / str(number) / "project"
         shutil.copytree(checkout(repository, commit, folder), project, symlinks=True)
-        if not (project / ".git").exists():  # a folder is what git tracks of it
-            subprocess.run("git init -q && git add -A", shell=True, cwd=project, check=True)
+        if not (project / ".git").exists():  # all of a checkout is tracked, ignored or not
+            subprocess.run("git init -q && git add -A -f", shell=True, cwd=project, check=True)
         try:
             outcome = locked(project, file)
         finally:
