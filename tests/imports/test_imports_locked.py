@@ -82,8 +82,9 @@ def test_a_uv_lock_with_its_groups(family: Index, call: Call) -> None:
     assert said.status == 0, said.err
     assert pins("ours")["torch"] == "2.4.0"
     assert pins("ours")["filelock"] == "1.0"
-    # Without the group there is no torch in it, so nothing says which CUDA.
-    assert "does not say which CUDA" in call("lock", "--from", "uv.lock").err
+    # Without the group there is no torch in it, and the newest is taken.
+    assert call("lock", "--from", "uv.lock", "--name", "bare").status == 0
+    assert (request("bare").cuda, pins("bare")["filelock"]) == ("13.0", "1.0")
     Path("uv.lock").write_text("version = 99\n")
     said = call("lock", "--from", "uv.lock")
     assert (said.status, "uv.lock: uv cannot read it" in said.err) == (3, True)
@@ -286,6 +287,11 @@ def test_the_cuda_of_the_torch_that_a_file_pins(family: Index, call: Call) -> No
     Path("any.txt").write_text("torch\n")
     assert call("lock", "--from", "any.txt").status == 0
     assert (request("any").cuda, pins("any")["torch"]) == ("13.0", "2.9.0")
+    Path("none.txt").write_text("numpy==1.26.4\n")
+    said = call("lock", "--from", "none.txt")
+    assert said.status == 0, said.err
+    assert "the newest that none.txt allows; --cuda takes another, or cpu" in said.err
+    assert (request("none").cuda, pins("none")["torch"]) == ("13.0", "2.9.0")
 
 
 def test_another_cuda_where_the_newest_torch_does_not_fit_the_others(family: Index, call: Call) -> None:

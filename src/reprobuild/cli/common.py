@@ -163,7 +163,7 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
             return None
         host.console.step(
             f"taking CUDA {found.cuda}: torch {found.torch} is built for it, the newest that "
-            f"{imported.origin} allows"
+            f"{imported.origin} allows; --cuda takes another, or cpu"
         )
         chosen.append(found.cuda)
         return found.cuda

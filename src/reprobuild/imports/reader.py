@@ -135,15 +135,18 @@ def request_table(
 ) -> dict[str, Any]:
     """Return the request's keys that a file decides; ``given`` holds the user's own, which go before it.
 
-    ``cuda_of`` tells the CUDA of the torch that a file asks for, by its versions and a Python; it is called
-    where nothing else says which CUDA. Raises `RequestError` where nothing does at all, or the file allows
-    none of the Pythons there are.
+    ``cuda_of`` tells the CUDA of the torch that a file allows, by its versions and a Python; it is called
+    where nothing else says which CUDA, and torch is not conda's. Raises `RequestError` where nothing does at
+    all, or the file allows none of the Pythons there are.
     """
     python = fitting_python(imported, given.get("python"))
     wanted = wanted_of(imported, python)
     cuda = given.get("cuda") or wanted.cuda
-    if cuda is None and cuda_of is not None and wanted.torch is not None and "torch" not in given:
-        cuda = cuda_of(wanted.torch, python)
+    if cuda is None and cuda_of is not None and "torch" not in given:
+        if wanted.torch is not None:
+            cuda = cuda_of(wanted.torch, python)
+        elif not imported.conda:
+            cuda = cuda_of(SpecifierSet(), python)
     if cuda is None:
         raise RequestError(
             f"{imported.origin}: does not say which CUDA PyTorch is for",
