@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.fetch.scheduler import fetch
@@ -36,8 +37,9 @@ class Stack:
         link_artifacts(Home.from_environment().root / "store", self.store.root)
         self.fetched = timed(lambda: fetch(self.lock, self.store, CONSOLE))
 
-    def locked(self, *packages: str) -> Lock:
-        wanted = request(cuda="12.1", packages=list(packages))
+    def locked(self, *packages: str, **keys: Any) -> Lock:
+        """Lock the default request with further packages, and with other keys of a request."""
+        wanted = request(cuda="12.1", packages=list(packages), **keys)
         return resolve(
             wanted,
             existing=getattr(self, "lock", None),

@@ -1,0 +1,340 @@
+"""The real CUDA 12.1 image, made by reprobuild and by what people use, side by side, in turn, in one run.
+
+Each contender goes through the same five cases; then its image is loaded, checked, pushed and pulled. Ours
+has Debian made, every layer hashed, and the self-test run in the time that is told; the others begin with a
+Debian that has Python, as ``FROM python`` would be, and test nothing.
+
+``REPROBUILD_BENCHMARK_ROUNDS`` says how often (by default 3), ``REPROBUILD_BENCHMARK_ONLY`` which contenders,
+as a regular expression, and ``REPROBUILD_BENCHMARK_OUT`` where ``side-by-side.json`` and ``.svg`` go.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from reprobuild.host.host import Host
+from reprobuild.layers.builder import write_debian_tar
+from reprobuild.lock.model import Lock
+from reprobuild.net.index_settings import ca_bundle, indexes
+from support.bars import Bars, drawn
+from support.engines import Site, new_docker, old_docker, podman
+from support.measuring import Printer, medians, timed
+from support.registry import serve_registry
+from support.stack import CONSOLE, NAME, Stack
+
+pytest_plugins = ["support.shared"]
+pytestmark = pytest.mark.benchmark
+
+ROUNDS = int(os.environ.get("REPROBUILD_BENCHMARK_ROUNDS", "3"))
+ONLY = os.environ.get("REPROBUILD_BENCHMARK_ONLY", "")
+OUT = os.environ.get("REPROBUILD_BENCHMARK_OUT", "")
+
+COLD, WHEELS, AGAIN, SMALL, TORCH = (
+    "nothing here",
+    "wheels there",
+    "nothing changed",
+    "one small package more",
+    "another torch",
+)
+CASES = (COLD, WHEELS, AGAIN, SMALL, TORCH)
+ENGINES = ("docker-20.10", "docker-26.1", "podman")
+PLAIN = "plain:1"
+
+# As people write it who keep pins alone.
+DOCKERFILE = """\
+FROM scratch
+ADD debian.tar /
+COPY {tool} ca.pem /
+COPY requirements.txt /
+ARG PIP_INDEX_URL UV_DEFAULT_INDEX ROUND
+RUN {mount}export PIP_CERT=/ca.pem SSL_CERT_FILE=/ca.pem && {install}
+"""
+MOUNT = "--mount=type=cache,target=/root/.cache "
+PIP = (
+    "python3.11 -m venv --without-pip /opt/venv"
+    " && /opt/venv/bin/python $(echo /pip-*.whl)/pip install {cache} -r requirements.txt"
+)
+UV = (
+    "/uv venv --quiet --python python3.11 /opt/venv"
+    " && /uv pip install --quiet --python /opt/venv {cache} --link-mode copy --compile-bytecode"
+    " -r requirements.txt"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Locks:
+    """The default request, the same with a small package more, and with another torch."""
+
+    first: Lock
+    small: Lock
+    torch: Lock
+
+    def of(self, case: str) -> Lock:
+        return {SMALL: self.small, TORCH: self.torch}.get(case, self.first)
+
+
+class Contender(Protocol):
+    """A way to an image."""
+
+    @property
+    def title(self) -> str: ...
+
+    def make(self, case: str) -> float | None:
+        """Bring about what a case begins with, and return the seconds to the image; None: there is none."""
+        ...
+
+    def handed_on(self, place: str, folder: Path) -> Iterator[tuple[str, float]]:
+        """Yield the seconds of what is done with the image then."""
+        ...
+
+
+@dataclass(slots=True)
+class Ours:
+    """``reprobuild image``, by its own engine or handed to another."""
+
+    stack: Stack
+    locks: Locks
+    site: Site | None
+    title: str
+
+    def make(self, case: str) -> float | None:
+        if case == COLD:
+            shutil.rmtree(self.stack.home.root)
+        elif case == WHEELS:
+            self.stack.forget(debian=False)
+        if self.site is not None and case in (COLD, WHEELS):
+            emptied(self.site)
+        changed = ["--tag", f"changed:{CASES.index(case)}"] if case in (SMALL, TORCH) else []
+        engine, env = ([], {}) if self.site is None else (["--engine", self.site.kind], self.site.env)
+        return self.stack.image(*engine, *changed, lock=self.locks.of(case), env=env).seconds
+
+    def handed_on(self, place: str, folder: Path) -> Iterator[tuple[str, float]]:
+        """Yield the seconds of a check in the engine, a load into it, a push, and a pull."""
+        if self.site is None:
+            return
+        env, kind = self.site.env, self.site.kind
+        yield "check", self.stack.run("check", f"{kind}:{NAME}", "--gpu", "off", env=env).seconds
+        emptied(self.site)
+        yield "load", self.stack.run("load", NAME, "--into", kind, env=env).seconds
+        emptied(self.site)
+        with registry(folder) as host:
+            name = f"{host}/team/torch:1"
+            yield "push", self.stack.run("push", NAME, name, "--force").seconds
+            yield from pulled(self.site, place, name)
+
+
+@dataclass(slots=True)
+class Plain:
+    """A Dockerfile with pins, built by an engine or by buildah."""
+
+    locks: Locks
+    site: Site
+    title: str
+    folder: Path
+    caches: bool
+    """Whether its builder knows cache mounts; without them, wheels are never there."""
+    command: tuple[str, ...]
+    round: int = 0
+
+    def make(self, case: str) -> float | None:
+        if case == COLD:
+            emptied(self.site)
+            shutil.rmtree(self.temporary, ignore_errors=True)
+        if case == WHEELS:
+            if not self.caches:
+                return None
+            self.round += 1  # the environment is made anew, from the cache that is mounted
+        pins = [f"{package.name}=={package.version}\n" for package in self.locks.of(case).python]
+        (self.folder / "requirements.txt").write_text("".join(pins))
+        return timed(self._build)
+
+    @property
+    def temporary(self) -> Path:
+        return self.folder.with_name(f"{self.folder.name}.tmp")
+
+    def handed_on(self, place: str, folder: Path) -> Iterator[tuple[str, float]]:
+        """Yield the seconds of the same by the engine's own commands; there is nothing to check it with."""
+        if self.command[0] != self.site.kind:
+            return
+        archive = folder / "plain.tar"
+        with registry(folder) as host:
+            name = f"{host}/team/plain:1"
+            self.site.call("tag", PLAIN, name)
+            insecure = ["--tls-verify=false"] if self.site.kind == "podman" else []
+            yield "push", timed(partial(self.site.call, "push", *insecure, name))
+            self.site.call("save", "--output", str(archive), PLAIN)
+            emptied(self.site)
+            yield "load", timed(partial(self.site.call, "load", "--input", str(archive)))
+            archive.unlink()
+            emptied(self.site)
+            yield from pulled(self.site, place, name)
+
+    def _build(self) -> None:
+        # The addresses go by the environment: an argument could be read by everybody.
+        index = indexes().default
+        self.temporary.mkdir(exist_ok=True)
+        env = {**os.environ, **self.site.env, "PIP_INDEX_URL": index, "UV_DEFAULT_INDEX": index}
+        env["TMPDIR"] = str(self.temporary)  # buildah keeps what cache mounts have there
+        given = [f"--build-arg={name}" for name in ("PIP_INDEX_URL", "UV_DEFAULT_INDEX")]
+        given += [f"--build-arg=ROUND={self.round}", "--network", "host", "--tag", PLAIN]
+        ran([*self.command, *given, str(self.folder)], env)
+
+
+def test_side_by_side(
+    stack: Stack, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say = Printer(capsys, f"CUDA 12.1 side by side, {ROUNDS} rounds")
+    rows: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    locks = Locks(stack.lock, stack.locked("humanize"), stack.locked(torch="2.4.0"))
+
+    def noted(row: str, who: str, seconds: float | None) -> None:
+        if seconds is not None:
+            rows[row][who].append(seconds)
+            say(f"  {seconds:7.1f} s  {row}: {who}")
+
+    for number in range(ROUNDS):
+        for place in ("embedded", *ENGINES):
+            folder = tmp_path / f"{place}-{number}"
+            with started(place, folder, request) as site:
+                for one in contenders(place, site, stack, locks, folder.with_name(f"plain-{folder.name}")):
+                    for case in CASES:
+                        noted(case, one.title, one.make(case))
+                    for row, seconds in one.handed_on(place, tmp_path):
+                        noted(row, one.title, seconds)
+    for row, series in rows.items():
+        say(row)
+        say.series(series)
+    if OUT:
+        written(rows, Path(OUT))
+
+
+def contenders(
+    place: str, site: Site | None, stack: Stack, locks: Locks, folder: Path
+) -> Iterator[Contender]:
+    """Yield who builds at a place, each ready to begin with nothing."""
+    title = "reprobuild" if site is None else f"reprobuild --engine, {place}"
+    if re.search(ONLY, title):
+        yield Ours(stack, locks, site, title)
+    caches = place != "docker-20.10"  # its builder without BuildKit has none
+    tools = () if site is None else (("uv", UV), ("pip", PIP)) if caches else (("uv", UV),)
+    for tool, install in tools:
+        assert site is not None
+        who = "buildah" if (place, tool) == ("podman", "pip") else place
+        title = f"Dockerfile with {tool}, {who}"
+        if not re.search(ONLY, title):
+            continue
+        target = folder.with_name(f"{folder.name}-{tool}")
+        plain_folder(stack, target, tool, install, caches=caches)
+        command = ("buildah", "build", "--layers") if who == "buildah" else (site.kind, "build")
+        plain = Plain(locks, site, title, target, caches, command)
+        yield plain
+        emptied(site)
+        for left in (target, plain.temporary):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def plain_folder(stack: Stack, folder: Path, tool: str, install: str, *, caches: bool) -> None:
+    """Write a plain Dockerfile and what it copies."""
+    folder.mkdir()
+    write_debian_tar(stack.lock, stack.store, Host(stack.home, CONSOLE), folder / "debian.tar")
+    shutil.copy(ca_bundle() or "/etc/ssl/certs/ca-certificates.crt", folder / "ca.pem")
+    if tool == "uv":
+        shutil.copy(Path(sys.executable).with_name("uv").resolve(), folder / "uv")
+        cache = "" if caches else "--no-cache"
+    else:  # Debian's Python has none of its own
+        (wheel,) = (package.wheel for package in stack.lock.python if package.name == "pip")
+        tool, cache = wheel.filename, "" if caches else "--no-cache-dir"
+        shutil.copy(stack.store.path(wheel.sha256), folder / tool)
+    install = install.format(cache=cache)
+    text = DOCKERFILE.format(tool=tool, mount=MOUNT if caches else "", install=install)
+    (folder / "Dockerfile").write_text(text)
+
+
+def pulled(site: Site, place: str, name: str) -> Iterator[tuple[str, float]]:
+    """Pull an image by the engine; at Docker 20.10 also by containerd's own command."""
+    insecure = ["--tls-verify=false"] if site.kind == "podman" else []
+    yield "pull", timed(partial(site.call, "pull", *insecure, name))
+    emptied(site)
+    if place == "docker-20.10":
+        below = Path(site.env["DOCKER_HOST"].removeprefix("unix://")).parent
+        socket = below / "exec/containerd/containerd.sock"
+        own = ["ctr", "--address", str(socket), "--namespace", "bench"]
+        pull = [*own, "images", "pull", "--plain-http", name]
+        yield "pull by ctr", timed(lambda: ran(pull, dict(os.environ)))
+        ran([*own, "images", "remove", "--sync", name], dict(os.environ))
+
+
+@contextmanager
+def registry(folder: Path) -> Iterator[str]:
+    """Serve a registry of nothing, which is gone with the block."""
+    target = folder / "registry"
+    with serve_registry(target) as host:
+        yield host
+    shutil.rmtree(target)
+
+
+def started(name: str, folder: Path, request: pytest.FixtureRequest) -> AbstractContextManager[Site | None]:
+    """Start an engine; its images go with the block."""
+    if name == "embedded":
+        return nullcontext(None)
+    starts: dict[str, Callable[[], AbstractContextManager[Site]]] = {
+        "docker-20.10": lambda: old_docker(folder),
+        "docker-26.1": lambda: new_docker(folder, request.getfixturevalue("debian13")),
+        "podman": lambda: podman(folder),
+    }
+    return emptied_after(starts[name](), folder)
+
+
+@contextmanager
+def emptied_after(engine: AbstractContextManager[Site], folder: Path) -> Iterator[Site]:
+    with engine as site:
+        yield site
+        emptied(site)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def emptied(site: Site) -> None:
+    """Take away an engine's images and what its builds have left, caches included."""
+    if site.kind == "podman":
+        site.call("rmi", "--all", "--force")
+    site.call("system", "prune", "--all", "--force")
+    if site.kind == "docker" and site.keeps_time:
+        site.call("buildx", "prune", "--all", "--force")
+
+
+def ran(command: list[str], env: dict[str, str]) -> None:
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}: {(done.stdout + done.stderr)[-3000:]}"
+
+
+def written(rows: dict[str, dict[str, list[float]]], folder: Path) -> None:
+    """Write the figures as JSON, and as a picture."""
+    processors = len(os.sched_getaffinity(0))
+    machine = f"{platform.machine()}, {processors} processors"
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = {
+        row: {
+            who: {"seconds": series, "median": medians({who: series})[who]} for who, series in found.items()
+        }
+        for row, found in rows.items()
+    }
+    report = {"image": NAME, "machine": machine, "rounds": ROUNDS, "rows": figures}
+    (folder / "side-by-side.json").write_text(json.dumps(report, indent=2, sort_keys=True) + "\n")
+    groups = [Bars(row, {who: (series, "s") for who, series in found.items()}) for row, found in rows.items()]
+    title = f"{NAME} on {machine}; medians of {ROUNDS}, lines from least to most"
+    (folder / "side-by-side.svg").write_text(drawn(title, groups))
