@@ -39,7 +39,7 @@ class Stack:
 
     def locked(self, *packages: str, **keys: Any) -> Lock:
         """Lock the default request with further packages, and with other keys of a request."""
-        wanted = request(cuda="12.1", packages=list(packages), **keys)
+        wanted = request(name="torch", cuda="12.1", packages=list(packages), **keys)
         return resolve(
             wanted,
             existing=getattr(self, "lock", None),
