@@ -318,17 +318,18 @@ class SourcePackages:
         until = self._request.as_of
         today: BuildFailedError | None = None
         wheels: tuple[PythonPackage, ...] = ()
+        tried: list[tuple[tuple[PythonPackage, ...], tuple[str, ...]]] = []
         while True:
             wanted = [*system.requires, *own.requires, *asked, *more, *nvcc, "pip"]
-            newest = wheels
             try:
                 wheels = self._resolved(name, wanted, until)
             except BuildError:
                 if today is not None:
                     raise today from None
                 raise
-            if today is not None and wheels == newest:
+            if today is not None and (wheels, asked) in tried:
                 raise today
+            tried.append((wheels, asked))
             recipe = Recipe(
                 name=name,
                 version=version,
