@@ -348,15 +348,20 @@ if any("pip-27" in name for name in os.listdir("/mnt/wheels")):
 """
 
 
+ASKS = "def get_requires_for_build_wheel(settings=None):\n    return ['pip']\n"
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("asks", ["", ASKS])
 def test_what_newer_build_requirements_break_is_built_with_those_of_its_time(
-    resolve: Resolve, index: Index
+    resolve: Resolve, index: Index, asks: str
 ) -> None:
+    """Also where its backend asks for what it has already."""
     newest = wheel_bytes("pip", "27.0", {"pip/__init__.py": ""})
     file = File(project="pip", name="pip-27.0-py3-none-any.whl", body=newest, metadata="unannounced")
     file.uploaded = "2027-01-01T00:00:00Z"
     index.files.append(file)
-    serve(index, "tool", "1.0", sdist("tool", "1.0", more=OF_ITS_TIME))
+    serve(index, "tool", "1.0", sdist("tool", "1.0", more=OF_ITS_TIME + asks))
     assert resolve("tool") == {"tool": "1.0"}
     assert [package.pin for package in resolve.build.python] == ["pip==26.0"]
 
