@@ -62,9 +62,9 @@ ADD debian.tar /
 COPY {tool} ca.pem /
 COPY requirements.txt /
 ARG PIP_INDEX_URL UV_DEFAULT_INDEX ROUND
-RUN {mount}export PIP_CERT=/ca.pem SSL_CERT_FILE=/ca.pem && {install}
+RUN {mount}export PIP_CERT=/ca.pem SSL_CERT_FILE=/ca.pem XDG_CACHE_HOME=/cache && {install}
 """
-MOUNT = "--mount=type=cache,target=/root/.cache "
+MOUNT = "--mount=type=cache,target=/cache "
 PIP = (
     "python3.11 -m venv --without-pip /opt/venv"
     " && /opt/venv/bin/python $(echo /pip-*.whl)/pip install {cache} -r requirements.txt"
