@@ -73,9 +73,14 @@ class Outcome:
         return not _UNREACHED.search(self.said)
 
     @property
+    def lines(self) -> list[str]:
+        """The error with its hint, without the steps before it."""
+        return self.said.partition("reprobuild: ")[2].splitlines()
+
+    @property
     def reason(self) -> str:
         """The error with its hint in one line."""
-        return " / ".join(self.said.partition("reprobuild: ")[2].split("\n"))[:600]
+        return " / ".join(self.lines)[:600]
 
 
 def checkout(repository: str, commit: str, folder: Path) -> Path:
@@ -200,5 +205,5 @@ def test_three_of_four_real_files_lock(tmp_path: Path) -> None:
         # What stops says why, and what to do.
         assert outcome.status in (0, 3, 5, 6, 8), outcome.said
         assert outcome.status == 0 or ("hint:" in outcome.said and "Traceback" not in outcome.said)
-        assert outcome.said.count("\n") <= MOST_LINES, outcome.said
+        assert len(outcome.lines) <= MOST_LINES, outcome.said
     assert good >= SHARE * judged
