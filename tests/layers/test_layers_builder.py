@@ -188,9 +188,11 @@ def test_a_file_where_another_package_has_a_folder_is_refused(home: Home, ran: l
 def test_the_second_build_runs_nothing(home: Home, ran: list[str]) -> None:
     lock = lock_for(home, [put(home, "toy", simple_wheel("toy"))])
     first = build_all(lock, home)
-    assert ran == ["debian", "interpreter"]
+    # The interpreter once, or a second time for a layer that was written while it made the environment.
+    assert ran in (["debian", "interpreter"], ["debian", "interpreter", "interpreter"])
+    ran.clear()
     assert build_all(lock, home) == first
-    assert ran == ["debian", "interpreter"]
+    assert ran == []
 
 
 def test_another_home_another_hour_the_same_digests(
@@ -208,13 +210,14 @@ def test_another_home_another_hour_the_same_digests(
 def test_a_changed_package_is_the_only_one_built(home: Home, ran: list[str]) -> None:
     toys = [put(home, f"toy-{i}", simple_wheel(f"toy-{i}")) for i in range(3)]
     before = digests(build_all(lock_for(home, toys), home))
+    ran.clear()
     toys[1] = put(home, "toy-1", simple_wheel("toy-1", "2.0", more="NEW = 1\n"), "2.0")
     after = digests(build_all(lock_for(home, toys), home))
     assert set(after.items()) - set(before.items()) == {
         ("toy-1 2.0", after["toy-1 2.0"]),
         ("reprobuild's own files", after["reprobuild's own files"]),
     }
-    assert ran == ["debian", "interpreter", "interpreter"]
+    assert ran == ["interpreter"]
 
 
 @pytest.mark.parametrize("harm", ["cut", "gone", "garbage"])
