@@ -322,6 +322,11 @@ def test_a_torch_that_this_python_lacks_names_one_that_has_it(family: Index, cal
     Path("requirements.txt").write_text("torch==1.3.1\n")
     assert "--loosen torch to take the newest" in call("lock", "--from", "requirements.txt").err
     assert call("lock", "--from", "requirements.txt", "--loosen", "torch").status == 0
+    # A file that does not name torch has nothing to loosen.
+    Path("none.txt").write_text("numpy\n")
+    said = call("lock", "--from", "none.txt", "--python", "3.8")
+    assert (said.status, "no torch for Python 3.8 on x86_64" in said.err) == (3, True)
+    assert "--loosen" not in said.err
 
 
 def test_of_several_wheels_of_a_version_the_one_that_was_locked_stays(family: Index, call: Call) -> None:

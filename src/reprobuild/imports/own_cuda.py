@@ -48,9 +48,15 @@ def cuda_of_torch(
             return None
         others = (TargetPython(each, machine, target.glibc) for each in PYTHONS if each != python)
         other = next((each.python for each in others if scan.releases(each, str(wanted))), None)
-    torch = f"torch {wanted}" if wanted else "torch"
+    if not wanted:
+        raise RequestError(
+            f"{origin}: the index has no torch for Python {python} on {target.machine}",
+            hint=f"give --python {other}, for which it has one"
+            if other is not None
+            else "if PyTorch's own index has one: give --cuda and --index pytorch",
+        )
     raise RequestError(
-        f"{origin}: the index has no {torch} for Python {python} on {target.machine}",
+        f"{origin}: the index has no torch {wanted} for Python {python} on {target.machine}",
         hint=f"give --python {other}, for which it has one; or give --loosen torch to take a newer torch"
         if other is not None
         else "give --loosen torch to take the newest; or, if PyTorch's own index has it, --cuda and "

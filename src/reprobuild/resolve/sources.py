@@ -317,7 +317,6 @@ class SourcePackages:
         asked: tuple[str, ...] = ()
         until = self._request.as_of
         today: BuildFailedError | None = None
-        wheels: tuple[PythonPackage, ...] = ()
         tried: list[tuple[tuple[PythonPackage, ...], tuple[str, ...]]] = []
         while True:
             wanted = [*system.requires, *own.requires, *asked, *more, *nvcc, "pip"]
