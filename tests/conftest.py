@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from reprobuild.host import process
+from reprobuild.host.placement import spread_below
 
 # No deadline: a loaded machine is no bug. By hand: --hypothesis-profile=full.
 settings.register_profile("full", deadline=None)
@@ -102,6 +103,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return shares.index(share) if share in shares else len(shares) + (not item.get_closest_marker("real"))
 
     items.sort(key=turn)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _spread(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What tests delete by the thousand is not to slow what the next ones make."""
+    spread_below(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 from ..errors import HostError, StorageError
 from .console import Console
+from .placement import spread_below
 from .removal import remove_tree
 
 Folder = Literal["store", "layers", "oci", "roots", "reports", "built", "tmp", "locks"]
@@ -98,6 +99,7 @@ class Home:
         """
         self.sweep()
         parent = self.folder("tmp")
+        spread_below(parent)
         claimed = None
         while claimed is None:
             with storage_errors(parent):
