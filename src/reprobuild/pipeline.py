@@ -185,7 +185,9 @@ def make_image(
     refuse_stranger(engine.images, name)
     # Held to the end: until it has its name, `clean` would take the candidate away.
     with host.home.lock("build", host.console):
-        taken = shared is not None and take_layers(lock, shared.record, shared.source, host)
+        taken = shared is not None and take_layers(
+            lock, shared.record, shared.source, host, lay_out=engine.kind == "oci"
+        )
         with nullcontext(Arrivals()) if taken else obtaining(lock, host) as arrivals:
             digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, host), arrivals)
         report = selftest_image(engine, digest, gpu, host, mode="battery")

@@ -70,11 +70,20 @@ class Fresh:
         self.host = Host(home, Console())
 
     def take(
-        self, record: LayerRecord, registry: str = "", lock: Lock | None = None, pace: float = 60
+        self,
+        record: LayerRecord,
+        registry: str = "",
+        lock: Lock | None = None,
+        pace: float = 60,
+        *,
+        lay_out: bool = False,
     ) -> bool:
-        source = Target.parse_repository(f"{registry or self.team.registry}/team/x")
+        source, speed = (
+            Target.parse_repository(f"{registry or self.team.registry}/team/x"),
+            Pace(seconds=pace),
+        )
         return take_layers(
-            lock or self.team.lock, record, source, self.host, patience=HASTY, pace=Pace(seconds=pace)
+            lock or self.team.lock, record, source, self.host, lay_out=lay_out, patience=HASTY, pace=speed
         )
 
     def build(self, lock: Lock | None = None, *, wheels: bool, record: LayerRecord | None = None) -> str:
@@ -124,6 +133,21 @@ def test_a_fresh_machine_needs_no_wheel_and_gets_the_same_digest(
     assert ran == []
     assert not (fresh.home.root / "store/sha256").exists()
     assert list((fresh.home.root / "store/partial").iterdir()) == []
+
+
+def test_what_comes_is_unpacked_where_the_image_is_to_run(team: Team, fresh: Fresh) -> None:
+    assert fresh.take(team.record, lay_out=True)
+    roots = fresh.home.root / "roots"
+    assert all((roots / layer.diff_id[7:]).is_dir() for layer in team.record.layers.values())
+    assert fresh.build(wheels=False) == team.digest
+
+
+def test_a_layer_that_unpacks_to_something_else_than_recorded_is_refused(team: Team, fresh: Fresh) -> None:
+    key, layer = next(iter(team.record.layers.items()))
+    lie = replace(layer, diff_id=f"sha256:{'0' * 64}")
+    with pytest.raises(ImageError, match="its bytes are not those of the image"):
+        fresh.take(replace(team.record, layers={**team.record.layers, key: lie}), lay_out=True)
+    assert not (fresh.home.root / "roots" / lie.diff_id[7:]).exists()
 
 
 def test_with_all_layers_there_the_registry_is_not_asked(team: Team, fresh: Fresh, gate: Gate) -> None:

@@ -7,12 +7,14 @@ The registry is not trusted: of what it gives, only bytes with the recorded dige
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import get_args
 
 from ..errors import FetchError, LockError, RegistryError, StorageError
@@ -24,6 +26,7 @@ from ..lock.layer_record import LayerRecord, RecordedLayer
 from ..lock.model import Lock
 from ..oci.tar_writer import Kind, Layer, Record
 from ..registry.client import Registry, Target
+from . import roots
 from .cache import Cached, LayerCache
 from .plan import plan, plan_digest
 
@@ -49,13 +52,16 @@ def take_layers(
     source: Target,
     host: Host,
     *,
+    lay_out: bool = False,
     patience: Patience | None = None,
     pace: Pace | None = None,
 ) -> bool:
     """Bring the recorded layers of a lock into the cache; return whether these are all but reprobuild's own.
 
-    What the registry lacks, gives with other bytes, or gives too slowly is left out, with a warning: the
-    caller builds it. Raises `LockError` for a record whose lists are none, `StorageError`.
+    With ``lay_out`` each is also unpacked as soon as it is there, to run the image here. What the registry
+    lacks, gives with other bytes, or gives too slowly is left out, with a warning: the caller builds it.
+    Raises `LockError` for a record whose lists are none, `ImageError` for a layer that is none or does not
+    unpack to what the record says, `StorageError`.
     """
     asked = plan(lock)
     keys = record.keys_of(plan_digest(asked))
@@ -70,12 +76,13 @@ def take_layers(
     cache = LayerCache(host.home, record)
     missing = [layer for layer in recorded if cache.get(layer.key) is None]
     if missing:
-        _Taking(source, host, patience or Patience(), pace or Pace()).take(missing)
+        _Taking(source, host, patience or Patience(), pace or Pace(), lay_out=lay_out).take(missing)
     return keys is not None and all(cache.get(key) is not None for key in keys)
 
 
 class _Taking:
-    def __init__(self, source: Target, host: Host, patience: Patience, pace: Pace) -> None:
+    def __init__(self, source: Target, host: Host, patience: Patience, pace: Pace, *, lay_out: bool) -> None:
+        self._lay_out, self._unpacked = lay_out, list[Future[Path]]()
         self._source, self._host, self._patience, self._pace = source, host, patience, pace
         self._cache, self._store = LayerCache(host.home), Store(host.home)
         self._stop, self._mutex = Stop(), threading.Lock()
@@ -96,6 +103,8 @@ class _Taking:
             return
         self._host.console.step(f"fetching {len(layers)} layers from {self._name}, {size_text(total)}")
         pool = ThreadPoolExecutor(_AT_ONCE)
+        # Not those that fetch: who looks how fast bytes arrive would take a slow disk for a slow registry.
+        self._unpacking = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
         try:
             with self._host.console.progress("layers", total) as advance:
 
@@ -107,9 +116,12 @@ class _Taking:
                 # The largest first, so that no thread is left with it at the end.
                 order = sorted(layers, key=lambda layer: -layer.size)
                 self._watch({pool.submit(self._try, registry, layer, counted) for layer in order})
+                for each in self._unpacked:
+                    each.result()
         finally:
             self._stop.set()
             pool.shutdown(cancel_futures=True)
+            self._unpacking.shutdown(cancel_futures=True)
 
     def _watch(self, left: set[Future[None]]) -> None:
         """Wait for all, as long as enough arrives."""
@@ -158,6 +170,11 @@ class _Taking:
         title = f"the layer of {layer.title}"
         with self._fetched(registry, title, layer.digest, layer.size, advance) as partial:
             self._cache.put_taken(layer, partial.path, Cached(found, records, artifacts))
+        if self._lay_out:
+            blob = self._cache.blob(layer.digest)
+            self._unpacked.append(
+                self._unpacking.submit(roots.unpack, self._host, blob, layer.diff_id, lambda _: None)
+            )
 
     @contextmanager
     def _fetched(
