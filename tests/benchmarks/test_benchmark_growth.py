@@ -1,7 +1,8 @@
 """How time and memory grow: with the wheels of an environment, environments, images in the store; start-up.
 
 The wheels are synthetic and come from a server on loopback; Debian is a stand-in, so that the growth shows,
-not what is the same for all. Each row says how it grows: 1 is linear, less is better.
+not what is the same for all. Each row says how it grows: 1 is linear, less is better. With
+``REPROBUILD_BENCHMARK_OUT`` each test leaves ``growth-NAME.svg`` there.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from math import log
@@ -33,6 +34,7 @@ from reprobuild.lock.model import Lock, PythonPackage
 from reprobuild.oci.documents import ImageDocuments
 from reprobuild.oci.store import ImageStore
 from support.building import PYTHON, no_context, without_debian
+from support.curves import curves
 from support.hosts import quiet_host
 from support.measuring import Printer
 from support.server import Server, serve
@@ -112,7 +114,22 @@ def measured(call: Callable[[], object]) -> tuple[float, int]:
     return float(seconds), int(peak)
 
 
-def table(say: Printer, title: str, rows: dict[int, list[tuple[float, int]]]) -> None:
+Rows = dict[int, list[tuple[float, int]]]
+"""Count → seconds and bytes of each round."""
+
+
+def pictured(name: str, title: str, series: Mapping[str, Rows]) -> None:
+    """Draw the least times, if a folder for it is named."""
+    if folder := os.environ.get("REPROBUILD_BENCHMARK_OUT"):
+        least = {
+            what: {count: max(0.001, min(seconds for seconds, _ in values)) for count, values in rows.items()}
+            for what, rows in series.items()
+        }
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        (Path(folder) / f"growth-{name}.svg").write_text(curves(title, "s", least))
+
+
+def table(say: Printer, title: str, rows: Rows) -> None:
     """Print the least time and memory of each count, and the exponent from one row to the next."""
     before: tuple[int, float] | None = None
     for count, values in rows.items():
@@ -130,7 +147,7 @@ def test_wheels_in_an_environment(index: Server, tmp_path: Path, capsys: pytest.
     say = Printer(capsys, "wheels in an environment, from the index to the image")
     pip = served(index, "pip", toy_pip(), "26.0")
     wheels = [served(index, name, synthetic(name)) for name in names(COUNTS[-1])]
-    steps: dict[str, dict[int, list[tuple[float, int]]]] = {"fetch": {}, "build": {}, "nothing changed": {}}
+    steps: dict[str, Rows] = {"fetch": {}, "build": {}, "nothing changed": {}}
     for run in range(ROUNDS):
         for count in COUNTS:
             home = Home(tmp_path / f"{run}-{count}")
@@ -144,6 +161,7 @@ def test_wheels_in_an_environment(index: Server, tmp_path: Path, capsys: pytest.
                 steps[name].setdefault(count, []).append(measured(call))
     for name, rows in steps.items():
         table(say, f"wheels, {name}", rows)
+    pictured("wheels", "processor seconds by wheels in an environment", steps)
 
 
 def test_environments_in_one_store(index: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,7 +169,7 @@ def test_environments_in_one_store(index: Server, tmp_path: Path, capsys: pytest
     say = Printer(capsys, "environments that share 30 wheels and have one of their own")
     pip = served(index, "pip", toy_pip(), "26.0")
     wheels = [served(index, name, synthetic(name)) for name in names(50)]
-    rows: dict[int, list[tuple[float, int]]] = {}
+    rows: Rows = {}
     for run in range(ROUNDS):
         for count in (1, 5, 20):
             home = Home(tmp_path / f"{run}-{count}")
@@ -165,6 +183,7 @@ def test_environments_in_one_store(index: Server, tmp_path: Path, capsys: pytest
 
             rows.setdefault(count, []).append(measured(all_of_them))
     table(say, "environments", rows)
+    pictured("environments", "processor seconds by environments in one store", {"fetch and build": rows})
 
 
 def test_images_in_the_store_and_start_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,12 +198,14 @@ def test_images_in_the_store_and_start_up(tmp_path: Path, capsys: pytest.Capture
         "images, list them": lambda home: ImageStore(quiet_host(home)).images(),
         "images, clean": lambda home: clean_home(quiet_host(home), everything=False),
     }
+    series: dict[str, Rows] = {}
     for title, call in calls.items():
-        rows: dict[int, list[tuple[float, int]]] = {}
+        rows = series[title] = {}
         for _ in range(ROUNDS):
             for count, home in homes.items():
                 rows.setdefault(count, []).append(measured(partial(call, home)))
         table(say, title, rows)
+    pictured("images", "processor seconds by images in the store", series)
     times: dict[str, list[float]] = {}
     for _ in range(10):
         for count, home in homes.items():

@@ -4,8 +4,10 @@ Each contender goes through the same five cases; then its image is loaded, check
 has Debian made, every layer hashed, and the self-test run in the time that is told; the others begin with a
 Debian that has Python, as ``FROM python`` would be, and test nothing.
 
-``REPROBUILD_BENCHMARK_ROUNDS`` says how often (by default 3), ``REPROBUILD_BENCHMARK_ONLY`` which contenders,
-as a regular expression, and ``REPROBUILD_BENCHMARK_OUT`` where ``side-by-side.json`` and ``.svg`` go.
+A round takes an hour and a half. ``REPROBUILD_BENCHMARK_ROUNDS`` says how many (by default 3),
+``REPROBUILD_BENCHMARK_ONLY`` which contenders, as a regular expression, ``REPROBUILD_BENCHMARK_CASES`` which
+of the cases, and ``REPROBUILD_BENCHMARK_OUT`` where ``side-by-side.json`` and ``.svg`` go. Figures that an
+earlier run has left there count too, so that it can be done in parts.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +30,7 @@ from typing import Protocol
 import pytest
 
 from reprobuild.host.host import Host
+from reprobuild.host.placement import spread_below
 from reprobuild.layers.builder import write_debian_tar
 from reprobuild.lock.model import Lock
 from reprobuild.net.index_settings import ca_bundle, indexes
@@ -44,6 +47,9 @@ ROUNDS = int(os.environ.get("REPROBUILD_BENCHMARK_ROUNDS", "3"))
 ONLY = os.environ.get("REPROBUILD_BENCHMARK_ONLY", "")
 OUT = os.environ.get("REPROBUILD_BENCHMARK_OUT", "")
 
+Rows = dict[str, dict[str, list[float]]]
+"""What was done → by whom → the seconds of each time."""
+
 COLD, WHEELS, AGAIN, SMALL, TORCH = (
     "nothing here",
     "wheels there",
@@ -51,7 +57,11 @@ COLD, WHEELS, AGAIN, SMALL, TORCH = (
     "one small package more",
     "another torch",
 )
-CASES = (COLD, WHEELS, AGAIN, SMALL, TORCH)
+CASES = [
+    case
+    for case in (COLD, WHEELS, AGAIN, SMALL, TORCH)
+    if case == COLD or re.search(os.environ.get("REPROBUILD_BENCHMARK_CASES", ""), case)
+]
 ENGINES = ("docker-20.10", "docker-26.1", "podman")
 PLAIN = "plain:1"
 
@@ -114,13 +124,14 @@ class Ours:
 
     def make(self, case: str) -> float | None:
         if case == COLD:
-            shutil.rmtree(self.stack.home.root)
+            self.stack.move_out()
         elif case == WHEELS:
             self.stack.forget(debian=False)
         if self.site is not None and case in (COLD, WHEELS):
             emptied(self.site)
         changed = ["--tag", f"changed:{CASES.index(case)}"] if case in (SMALL, TORCH) else []
         engine, env = ([], {}) if self.site is None else (["--engine", self.site.kind], self.site.env)
+        settled()
         return self.stack.image(*engine, *changed, lock=self.locks.of(case), env=env).seconds
 
     def handed_on(self, place: str, folder: Path) -> Iterator[tuple[str, float]]:
@@ -130,6 +141,8 @@ class Ours:
         env, kind = self.site.env, self.site.kind
         yield "check", self.stack.run("check", f"{kind}:{NAME}", "--gpu", "off", env=env).seconds
         emptied(self.site)
+        self.stack.image(lock=self.locks.first)  # what an engine has tested has no name in the embedded store
+        settled()
         yield "load", self.stack.run("load", NAME, "--into", kind, env=env).seconds
         emptied(self.site)
         with registry(folder) as host:
@@ -161,6 +174,7 @@ class Plain:
             self.round += 1  # the environment is made anew, from the cache that is mounted
         pins = [f"{package.name}=={package.version}\n" for package in self.locks.of(case).python]
         (self.folder / "requirements.txt").write_text("".join(pins))
+        settled()
         return timed(self._build)
 
     @property
@@ -199,7 +213,9 @@ def test_side_by_side(
     stack: Stack, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     say = Printer(capsys, f"CUDA 12.1 side by side, {ROUNDS} rounds")
-    rows: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    spread_below(tmp_path)  # what one has deleted is not to slow the next
+    rows: Rows = defaultdict(lambda: defaultdict(list))
+    earlier = left(Path(OUT)) if OUT else {}
     locks = Locks(stack.lock, stack.locked("humanize"), stack.locked(torch="2.4.0"))
 
     def noted(row: str, who: str, seconds: float | None) -> None:
@@ -208,7 +224,7 @@ def test_side_by_side(
             say(f"  {seconds:7.1f} s  {row}: {who}")
 
     for number in range(ROUNDS):
-        for place in ("embedded", *ENGINES):
+        for place in filter(asked, ("embedded", *ENGINES)):
             folder = tmp_path / f"{place}-{number}"
             with started(place, folder, request) as site:
                 for one in contenders(place, site, stack, locks, folder.with_name(f"plain-{folder.name}")):
@@ -216,36 +232,47 @@ def test_side_by_side(
                         noted(case, one.title, one.make(case))
                     for row, seconds in one.handed_on(place, tmp_path):
                         noted(row, one.title, seconds)
+                    if OUT:
+                        written(rows, earlier, Path(OUT))
     for row, series in rows.items():
         say(row)
         say.series(series)
-    if OUT:
-        written(rows, Path(OUT))
+
+
+def asked(place: str) -> Mapping[str, str]:
+    """Return who builds at a place, of those that are asked for, with the tool of each; ours has none."""
+    if place == "embedded":
+        found = {"reprobuild": ""}
+    else:
+        builder = "buildah" if place == "podman" else place
+        found = {
+            f"reprobuild --engine, {place}": "",
+            f"Dockerfile with uv, {place}": "uv",
+            f"Dockerfile with pip, {builder}": "pip",
+        }
+    if place == "docker-20.10":
+        del found[f"Dockerfile with pip, {place}"]
+    return {title: tool for title, tool in found.items() if re.search(ONLY, title)}
 
 
 def contenders(
     place: str, site: Site | None, stack: Stack, locks: Locks, folder: Path
 ) -> Iterator[Contender]:
     """Yield who builds at a place, each ready to begin with nothing."""
-    title = "reprobuild" if site is None else f"reprobuild --engine, {place}"
-    if re.search(ONLY, title):
-        yield Ours(stack, locks, site, title)
     caches = place != "docker-20.10"  # its builder without BuildKit has none
-    tools = () if site is None else (("uv", UV), ("pip", PIP)) if caches else (("uv", UV),)
-    for tool, install in tools:
-        assert site is not None
-        who = "buildah" if (place, tool) == ("podman", "pip") else place
-        title = f"Dockerfile with {tool}, {who}"
-        if not re.search(ONLY, title):
+    for title, tool in asked(place).items():
+        if not tool:
+            yield Ours(stack, locks, site, title)
             continue
+        assert site is not None
         target = folder.with_name(f"{folder.name}-{tool}")
-        plain_folder(stack, target, tool, install, caches=caches)
-        command = ("buildah", "build", "--layers") if who == "buildah" else (site.kind, "build")
+        plain_folder(stack, target, tool, PIP if tool == "pip" else UV, caches=caches)
+        command = ("buildah", "build", "--layers") if title.endswith("buildah") else (site.kind, "build")
         plain = Plain(locks, site, title, target, caches, command)
         yield plain
         emptied(site)
-        for left in (target, plain.temporary):
-            shutil.rmtree(left, ignore_errors=True)
+        for folder_left in (target, plain.temporary):
+            shutil.rmtree(folder_left, ignore_errors=True)
 
 
 def plain_folder(stack: Stack, folder: Path, tool: str, install: str, *, caches: bool) -> None:
@@ -317,24 +344,45 @@ def emptied(site: Site) -> None:
         site.call("buildx", "prune", "--all", "--force")
 
 
+def settled() -> None:
+    """Have what was written so far on the disk, so that a case does not wait for the one before."""
+    os.sync()
+
+
 def ran(command: list[str], env: dict[str, str]) -> None:
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}: {(done.stdout + done.stderr)[-3000:]}"
 
 
-def written(rows: dict[str, dict[str, list[float]]], folder: Path) -> None:
-    """Write the figures as JSON, and as a picture."""
-    processors = len(os.sched_getaffinity(0))
-    machine = f"{platform.machine()}, {processors} processors"
+def left(folder: Path) -> Rows:
+    """Return the figures that an earlier run has written."""
+    path = folder / "side-by-side.json"
+    if not path.exists():
+        return {}
+    report = json.loads(path.read_text())
+    assert report["machine"] == machine(), "its figures are of another machine"
+    return {row: {who: found["seconds"] for who, found in of.items()} for row, of in report["rows"].items()}
+
+
+def machine() -> str:
+    return f"{platform.machine()}, {len(os.sched_getaffinity(0))} processors"
+
+
+def written(rows: Rows, earlier: Rows, folder: Path) -> None:
+    """Write the figures, with the earlier ones, as JSON and as a picture."""
+    both: Rows = {}
+    for row in dict.fromkeys([*earlier, *rows]):
+        old, new = earlier.get(row, {}), rows.get(row, {})
+        both[row] = {who: [*old.get(who, []), *new.get(who, [])] for who in dict.fromkeys([*old, *new])}
     folder.mkdir(parents=True, exist_ok=True)
     figures = {
         row: {
             who: {"seconds": series, "median": medians({who: series})[who]} for who, series in found.items()
         }
-        for row, found in rows.items()
+        for row, found in both.items()
     }
-    report = {"image": NAME, "machine": machine, "rounds": ROUNDS, "rows": figures}
+    report = {"image": NAME, "machine": machine(), "rows": figures}
     (folder / "side-by-side.json").write_text(json.dumps(report, indent=2, sort_keys=True) + "\n")
-    groups = [Bars(row, {who: (series, "s") for who, series in found.items()}) for row, found in rows.items()]
-    title = f"{NAME} on {machine}; medians of {ROUNDS}, lines from least to most"
+    groups = [Bars(row, {who: (series, "s") for who, series in found.items()}) for row, found in both.items()]
+    title = f"{NAME} on {machine()}; medians, with lines from least to most"
     (folder / "side-by-side.svg").write_text(drawn(title, groups))

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-_EVERY = 0.05
-"""Seconds between two looks at the memory."""
+_EVERY = 0.25
+"""Seconds between two looks at the memory; each goes through all processes, which also takes its time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.host.placement import spread_below
 from reprobuild.layers.plan import plan
 from reprobuild.lock.model import Lock
 from reprobuild.resolve.resolver import Upgrade, resolve
@@ -31,8 +32,9 @@ class Stack:
     """The lock of the default request, and a home of its own that has the files it names."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.home = folder, Home(folder / "home")
-        self.store, self.engine = Store(self.home), OciEngine(Host(self.home, CONSOLE))
+        spread_below(folder)
+        self.folder = folder
+        self._enter(Home(folder / "home"))
         self.lock = self.locked()
         link_artifacts(Home.from_environment().root / "store", self.store.root)
         self.fetched = timed(lambda: fetch(self.lock, self.store, CONSOLE))
@@ -57,6 +59,15 @@ class Stack:
         path = self.folder / "pylock.bench.toml"
         path.write_text((lock or self.lock).dump())
         return self.run("image", str(path), "--gpu", "off", *options, env=env)
+
+    def move_out(self) -> None:
+        """Take a home that has nothing, at another place of the disk than the old one, which is removed."""
+        old = self.home.root
+        self._enter(Home(old.with_name(f"{old.name}1")))
+        shutil.rmtree(old)
+
+    def _enter(self, home: Home) -> None:
+        self.home, self.store, self.engine = home, Store(home), OciEngine(Host(home, CONSOLE))
 
     def forget(self, *, debian: bool) -> None:
         """Make the next build write the layers of the wheels anew, and with ``debian`` all others too."""
