@@ -21,8 +21,9 @@ from reprobuild.host import process
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.oci.archive import Compression, export
+from reprobuild.oci.archive import export
 from reprobuild.oci.file_tree import read_tree
+from reprobuild.oci.packed import Compression
 from reprobuild.oci.store import ImageStore
 from reprobuild.oci.stream import archive_members
 from support.disk import remove_folder, tiny_disk

@@ -21,6 +21,7 @@ from reprobuild.errors import ImageError, RegistryError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.oci.packed import GZIP, Compression
 from reprobuild.oci.store import Image
 from reprobuild.registry import client as registry_module
 from reprobuild.registry.client import Registry, Target
@@ -55,8 +56,17 @@ class Store:
         self.engine.images.name(digest, f"team/{package}:1")
         return self.engine.images.find(digest)
 
-    def push(self, place: str, image: Image | None = None, *, force: bool = False) -> Pushed:
-        return push(self.engine.images, image or self.image, Target.parse(place), CONSOLE, force=force)
+    def push(
+        self,
+        place: str,
+        image: Image | None = None,
+        *,
+        force: bool = False,
+        compression: Compression = "zstd",
+    ) -> Pushed:
+        host, target = Host(self.home, CONSOLE), Target.parse(place)
+        images = self.engine.images
+        return push(images, image or self.image, target, host, force=force, compression=compression)
 
     def blobs(self, image: Image) -> dict[str, int]:
         manifest = self.engine.images.manifest(image.digest)
@@ -105,6 +115,31 @@ def test_blobs_that_are_there_are_not_sent_again(store: Store, gate: Gate, host:
     assert done.sent == sum(size for digest, size in after.items() if digest not in before)
     assert done.there == sum(size for digest, size in after.items() if digest in before) > 0
     assert pulled(host, "team/x:2")["Digest"] == other.digest
+
+
+def test_in_gzip_it_has_the_same_configuration_and_files(store: Store, host: str, tmp_path: Path) -> None:
+    done = store.push(f"{host}/team/x:1", compression="gzip")
+    assert pulled(host, "team/x:1")["Digest"] == done.digest != store.image.digest
+    # A copy checks every layer against the configuration, which is the one that was built.
+    copy = ["skopeo", "copy", "--quiet", "--src-tls-verify=false", f"docker://{host}/team/x:1"]
+    subprocess.run([*copy, f"oci:{tmp_path / 'pulled'}:x"], check=True)
+    manifest = json.loads((tmp_path / "pulled/blobs/sha256" / done.digest[7:]).read_bytes())
+    assert manifest["config"] == store.engine.images.manifest(store.image.digest)["config"]
+    assert {layer["mediaType"] for layer in manifest["layers"]} == {GZIP}
+    again = store.push(f"{host}/team/x:1", compression="gzip")
+    assert (again.digest, again.sent) == (done.digest, 0)
+    with pytest.raises(RegistryError, match="another image already"):
+        store.push(f"{host}/team/x:1")
+    assert [*(store.home.root / "tmp").iterdir()] == []
+
+
+def test_a_damaged_layer_is_not_compressed_again(store: Store, host: str) -> None:
+    blob, _ = store.engine.images.layers(store.image.digest)[0]
+    blob.chmod(0o644)
+    blob.write_bytes(blob.read_bytes()[:-1] + b"x")
+    with pytest.raises(ImageError, match="the image store is damaged"):
+        store.push(f"{host}/team/x:1", compression="gzip")
+    assert tags(host, "team/x") == []
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import click
 
@@ -14,6 +14,7 @@ from ..host.host import Host
 from ..layers.publishing import publish_layers
 from ..lock.layer_record import LayerRecord
 from ..lock.reader import parse_lock
+from ..oci.packed import Compression
 from ..oci.store import Image, ImageStore, image_name, refuse_candidate
 from ..registry.client import Target
 from ..registry.push import push as push_image
@@ -54,22 +55,43 @@ def load(host: Host, image: str, *, into: Literal["docker", "podman"], tag: str 
 @click.argument("target", metavar="REGISTRY/NAME:TAG")
 @_force
 @click.option(
-    "--record-layers", is_flag=True, help="Record the layers in envs/layers.json, for `image --layers-from`."
+    "--compression",
+    type=click.Choice(get_args(Compression)),
+    default="zstd",
+    show_default=True,
+    help="Of the layers: gzip for who cannot pull zstd, such as Docker before 23.",
+)
+@click.option(
+    "--record-layers", is_flag=True, help="Record the layers in envs/layers.json, for builds that fetch them."
 )
 @as_json
 @click.pass_obj
-def push(host: Host, image: str, target: str, *, force: bool, record_layers: bool, json_: bool) -> None:
+def push(
+    host: Host,
+    image: str,
+    target: str,
+    *,
+    force: bool,
+    compression: Compression,
+    record_layers: bool,
+    json_: bool,
+) -> None:
     """Push an image of the embedded store to a registry.
 
     What the registry already has is not sent again. Logins are those of `docker login` and `podman login`.
+    With gzip the image has another digest there, and the same image ID and files.
 
     \b
     reprobuild push reprobuild/torch:2.4.1-cu121-py311 registry.example/team/torch:2.4.1
     """
+    if record_layers and compression != "zstd":
+        raise click.UsageError(
+            "--record-layers is of layers as they are built, in zstd; push them without it"
+        )
     place = Target.parse(target)
     store = OciEngine(host).images
     found = store.find(image)
-    done = push_image(store, found, place, host.console, force=force)
+    done = push_image(store, found, place, host, force=force, compression=compression)
     if record_layers:
         _record(host, store, found, place)
     if json_:

@@ -10,8 +10,8 @@ import click
 from ..host.home import size_text
 from ..host.host import Host
 from ..layers.roots import MOST_BYTES, unpacked_sizes
-from ..oci.archive import Compression
 from ..oci.archive import export as export_archive
+from ..oci.packed import Compression
 from ..oci.squashfs import export_squashfs
 from ..oci.store import Image, ImageStore, image_name
 from ..render.labels import LABEL

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ..errors import RegistryError
 from ..host.console import Console
+from ..host.host import Host
+from ..oci.packed import Compression, Packed, packed
 from ..oci.store import Image, ImageStore, refuse_candidate
 from .client import Registry, Target
 
@@ -24,21 +27,38 @@ class Pushed:
     """Bytes of those that it had."""
 
 
-def push(images: ImageStore, image: Image, target: Target, console: Console, *, force: bool) -> Pushed:
+def push(
+    images: ImageStore,
+    image: Image,
+    target: Target,
+    host: Host,
+    *,
+    force: bool,
+    compression: Compression = "zstd",
+) -> Pushed:
     """Push an image; blobs that the registry has are not sent again.
 
     The tag is given by the very last request, so a push that fails leaves none. Raises `ImageError` for a
-    candidate, `RegistryError`, also when the tag is another image's and not ``force``.
+    candidate, `RegistryError`, also when the tag is another image's and not ``force``, and as `packed`.
     """
     refuse_candidate(image)
     registry = Registry(target)
     there = registry.manifest_digest()
+    if compression != "zstd":
+        host.console.step(f"compressing the layers with {compression}")
+    with packed(images, image, host.home, compression) as found:
+        return _send(registry, found, target, host.console, there=there, force=force)
+
+
+def _send(
+    registry: Registry, image: Packed, target: Target, console: Console, *, there: str | None, force: bool
+) -> Pushed:
     if there not in (None, image.digest) and not force:
         raise RegistryError(
             f"{target} is another image already ({there})",
             hint="--force moves the tag; or push to another one",
         )
-    manifest = images.manifest(image.digest)
+    manifest = json.loads(image.manifest.read_bytes())
     blobs = sorted({b["digest"]: b["size"] for b in (manifest["config"], *manifest["layers"])}.items())
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         known = list(pool.map(lambda blob: registry.has_blob(blob[0]), blobs))
@@ -47,9 +67,9 @@ def push(images: ImageStore, image: Image, target: Target, console: Console, *, 
         with console.progress("push", sent) as advance:
             # The largest first, so that no thread is left with it at the end.
             order = sorted(missing, key=lambda blob: -blob[1])
-            list(pool.map(lambda b: registry.send_blob(b[0], images.blob(b[0]), advance), order))
+            list(pool.map(lambda b: registry.send_blob(b[0], image.blobs[b[0]], advance), order))
     if there != image.digest:
-        registry.send_manifest(images.blob(image.digest).read_bytes())
+        registry.send_manifest(image.manifest.read_bytes())
     if registry.manifest_digest() != image.digest:
         raise RegistryError(f"{target} does not have the digest that was sent", hint="push again")
     return Pushed(image.digest, sent, sum(size for _, size in blobs) - sent)
