@@ -71,17 +71,19 @@ FROM scratch
 ADD debian.tar /
 COPY {tool} ca.pem /
 COPY requirements.txt /
-ARG PIP_INDEX_URL UV_DEFAULT_INDEX ROUND
-RUN {mount}export PIP_CERT=/ca.pem SSL_CERT_FILE=/ca.pem XDG_CACHE_HOME=/cache && {install}
+ARG PIP_INDEX_URL
+ARG UV_DEFAULT_INDEX
+ARG ROUND
+ENV PIP_CERT=/ca.pem SSL_CERT_FILE=/ca.pem XDG_CACHE_HOME=/cache
+RUN --mount=type=cache,target=/cache {install}
 """
-MOUNT = "--mount=type=cache,target=/cache "
 PIP = (
     "python3.11 -m venv --without-pip /opt/venv"
-    " && /opt/venv/bin/python $(echo /pip-*.whl)/pip install {cache} -r requirements.txt"
+    " && /opt/venv/bin/python $(echo /pip-*.whl)/pip install -r requirements.txt"
 )
 UV = (
     "/uv venv --quiet --python python3.11 /opt/venv"
-    " && /uv pip install --quiet --python /opt/venv {cache} --link-mode copy --compile-bytecode"
+    " && /uv pip install --quiet --python /opt/venv --link-mode copy --compile-bytecode"
     " -r requirements.txt"
 )
 
@@ -104,8 +106,8 @@ class Contender(Protocol):
     @property
     def title(self) -> str: ...
 
-    def make(self, case: str) -> float | None:
-        """Bring about what a case begins with, and return the seconds to the image; None: there is none."""
+    def make(self, case: str) -> float:
+        """Bring about what a case begins with, and return the seconds to the image."""
         ...
 
     def handed_on(self, place: str, folder: Path) -> Iterator[tuple[str, float]]:
@@ -122,7 +124,7 @@ class Ours:
     site: Site | None
     title: str
 
-    def make(self, case: str) -> float | None:
+    def make(self, case: str) -> float:
         if case == COLD:
             self.stack.move_out()
         elif case == WHEELS:
@@ -159,18 +161,14 @@ class Plain:
     site: Site
     title: str
     folder: Path
-    caches: bool
-    """Whether its builder knows cache mounts; without them, wheels are never there."""
     command: tuple[str, ...]
     round: int = 0
 
-    def make(self, case: str) -> float | None:
+    def make(self, case: str) -> float:
         if case == COLD:
             emptied(self.site)
             shutil.rmtree(self.temporary, ignore_errors=True)
         if case == WHEELS:
-            if not self.caches:
-                return None
             self.round += 1  # the environment is made anew, from the cache that is mounted
         pins = [f"{package.name}=={package.version}\n" for package in self.locks.of(case).python]
         (self.folder / "requirements.txt").write_text("".join(pins))
@@ -204,6 +202,8 @@ class Plain:
         self.temporary.mkdir(exist_ok=True)
         env = {**os.environ, **self.site.env, "PIP_INDEX_URL": index, "UV_DEFAULT_INDEX": index}
         env["TMPDIR"] = str(self.temporary)  # buildah keeps what cache mounts have there
+        if not self.site.keeps_time:  # the Docker of Debian 12, whose own command has BuildKit
+            env |= {"PATH": f"/usr/bin:{env['PATH']}", "DOCKER_BUILDKIT": "1"}
         given = [f"--build-arg={name}" for name in ("PIP_INDEX_URL", "UV_DEFAULT_INDEX")]
         given += [f"--build-arg=ROUND={self.round}", "--network", "host", "--tag", PLAIN]
         ran([*self.command, *given, str(self.folder)], env)
@@ -218,10 +218,9 @@ def test_side_by_side(
     earlier = left(Path(OUT)) if OUT else {}
     locks = Locks(stack.lock, stack.locked("humanize"), stack.locked(torch="2.4.0"))
 
-    def noted(row: str, who: str, seconds: float | None) -> None:
-        if seconds is not None:
-            rows[row][who].append(seconds)
-            say(f"  {seconds:7.1f} s  {row}: {who}")
+    def noted(row: str, who: str, seconds: float) -> None:
+        rows[row][who].append(seconds)
+        say(f"  {seconds:7.1f} s  {row}: {who}")
 
     for number in range(ROUNDS):
         for place in filter(asked, ("embedded", *ENGINES)):
@@ -250,8 +249,6 @@ def asked(place: str) -> Mapping[str, str]:
             f"Dockerfile with uv, {place}": "uv",
             f"Dockerfile with pip, {builder}": "pip",
         }
-    if place == "docker-20.10":
-        del found[f"Dockerfile with pip, {place}"]
     return {title: tool for title, tool in found.items() if re.search(ONLY, title)}
 
 
@@ -259,37 +256,33 @@ def contenders(
     place: str, site: Site | None, stack: Stack, locks: Locks, folder: Path
 ) -> Iterator[Contender]:
     """Yield who builds at a place, each ready to begin with nothing."""
-    caches = place != "docker-20.10"  # its builder without BuildKit has none
     for title, tool in asked(place).items():
         if not tool:
             yield Ours(stack, locks, site, title)
             continue
         assert site is not None
         target = folder.with_name(f"{folder.name}-{tool}")
-        plain_folder(stack, target, tool, PIP if tool == "pip" else UV, caches=caches)
+        plain_folder(stack, target, tool, PIP if tool == "pip" else UV)
         command = ("buildah", "build", "--layers") if title.endswith("buildah") else (site.kind, "build")
-        plain = Plain(locks, site, title, target, caches, command)
+        plain = Plain(locks, site, title, target, command)
         yield plain
         emptied(site)
         for folder_left in (target, plain.temporary):
             shutil.rmtree(folder_left, ignore_errors=True)
 
 
-def plain_folder(stack: Stack, folder: Path, tool: str, install: str, *, caches: bool) -> None:
+def plain_folder(stack: Stack, folder: Path, tool: str, install: str) -> None:
     """Write a plain Dockerfile and what it copies."""
     folder.mkdir()
     write_debian_tar(stack.lock, stack.store, Host(stack.home, CONSOLE), folder / "debian.tar")
     shutil.copy(ca_bundle() or "/etc/ssl/certs/ca-certificates.crt", folder / "ca.pem")
     if tool == "uv":
         shutil.copy(Path(sys.executable).with_name("uv").resolve(), folder / "uv")
-        cache = "" if caches else "--no-cache"
     else:  # Debian's Python has none of its own
         (wheel,) = (package.wheel for package in stack.lock.python if package.name == "pip")
-        tool, cache = wheel.filename, "" if caches else "--no-cache-dir"
+        tool = wheel.filename
         shutil.copy(stack.store.path(wheel.sha256), folder / tool)
-    install = install.format(cache=cache)
-    text = DOCKERFILE.format(tool=tool, mount=MOUNT if caches else "", install=install)
-    (folder / "Dockerfile").write_text(text)
+    (folder / "Dockerfile").write_text(DOCKERFILE.format(tool=tool, install=install))
 
 
 def pulled(site: Site, place: str, name: str) -> Iterator[tuple[str, float]]:

@@ -7,6 +7,7 @@ everything but BuildKit's export, which it does not support.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -40,6 +41,7 @@ from .docker_client import (
     docker_errors,
     find_builder,
     has_buildx,
+    has_own_buildkit,
     raise_if_gone,
 )
 from .docker_layers import are_readable, listed_layers, mounted_layers
@@ -106,10 +108,10 @@ class DockerEngine:
             if has_buildx():
                 return self._buildkit(lock, folder)
             self._host.console.warn(
-                "the docker command on this machine has no buildx: its legacy builder gives the same files,"
+                "the docker command on this machine has no buildx: what it builds has the same files,"
                 " but another digest at each build, since it cannot rewrite time stamps"
             )
-            return self._legacy(folder)
+            return self._own_buildkit(lock, folder) if has_own_buildkit() else self._legacy(folder)
 
     def _buildkit(self, lock: Lock, folder: Path) -> str:
         """Build with buildx; if the exporter can, with time stamps that are the same at every build."""
@@ -150,6 +152,21 @@ class DockerEngine:
         # What the daemon knows the image by: the manifest in containerd's store, else the configuration.
         keys = ("containerimage.digest", "containerimage.config.digest")
         return self.images.find(str(found[keys[0] if self.keeps_manifests else keys[1]])).digest
+
+    def _own_buildkit(self, lock: Lock, folder: Path) -> str:
+        """Build with the BuildKit in an old Docker, which commits no stage but the last."""
+        told = folder.with_name(folder.name + ".id")
+        command = [
+            *(process.require("docker", "to build with BuildKit"), "build", "--iidfile", str(told)),
+            *("--network", "none", "--platform", lock.platform, "--progress", "plain", str(folder)),
+        ]
+        try:
+            process.run(command, env={**os.environ, "DOCKER_BUILDKIT": "1"})
+            return self.images.find(told.read_text().strip()).digest
+        except process.ProcessFailed as failed:
+            raise _build_failed(failed.tail) from None
+        finally:
+            told.unlink(missing_ok=True)
 
     def _legacy(self, folder: Path) -> str:
         digest = ""

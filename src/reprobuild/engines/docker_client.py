@@ -22,6 +22,8 @@ from . import failures
 
 _SOCKET = "unix:///var/run/docker.sock"
 _LOCAL = ("unix://", "http+unix://")
+_BUILDKIT = 40
+"""Of the API of Docker 19.03, since which BuildKit is no experiment: the number behind the point."""
 GONE = (
     requests.exceptions.ConnectionError,
     requests.exceptions.ChunkedEncodingError,
@@ -109,6 +111,17 @@ def has_buildx() -> bool:
     """Whether the docker command is installed and has buildx."""
     program = process.which("docker")
     return program is not None and process.run([program, "buildx", "version"], check=False).returncode == 0
+
+
+def has_own_buildkit() -> bool:
+    """Whether the docker command, being older than 23, has the daemon's BuildKit build without buildx."""
+    program = process.which("docker")
+    if program is None:
+        return False
+    asked = [program, "version", "--format", "{{.Client.Version}} {{.Server.APIVersion}}"]
+    done = process.run(asked, check=False)
+    found = re.match(rb"(\d+)\S* 1\.(\d+)", done.stdout)
+    return done.returncode == 0 and found is not None and int(found[1]) < 23 and int(found[2]) >= _BUILDKIT
 
 
 @dataclass(frozen=True, slots=True)
