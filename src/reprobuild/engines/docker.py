@@ -191,6 +191,10 @@ class DockerEngine:
         image = self.images.find(reference)
         return recorded(self.runner(image.digest), image, argv, how)
 
+    @property
+    def load_folder(self) -> None:
+        """None: Docker reads archives alone."""
+
     def load(self, archive: Iterator[bytes]) -> None:
         """Load an image archive."""
         with docker_errors("load an image"):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..errors import EngineError, HostError, ImageError
@@ -111,6 +112,18 @@ class PodmanEngine:
         """Return what runs a command under the recorder of ``twice``; see `protocols.Recorder`."""
         image = self.images.find(reference)
         return recorded(self._program, image, argv, how)
+
+    @property
+    def load_folder(self) -> Callable[[Path], None] | None:
+        """What loads from a folder, where Podman is on this machine; an archive it first writes out twice."""
+        return None if self._facts.get("serviceIsRemote") else self._pull_folder
+
+    def _pull_folder(self, layout: Path) -> None:
+        try:
+            # A relative path: Podman takes what is behind a colon in it for a name.
+            process.run([self._program, "pull", "--quiet", f"oci:{layout.name}"], cwd=layout.parent)
+        except process.ProcessFailed as failed:
+            raise failures.refused("Podman", "load an image", failed.tail) from None
 
     def load(self, archive: Iterator[bytes]) -> None:
         """Load an image archive."""

@@ -149,3 +149,10 @@ class Taker(Protocol):
 
     def load(self, archive: Iterator[bytes]) -> None:
         """Load the image of an archive. Raises `EngineError`."""
+
+    @property
+    def load_folder(self) -> Callable[[Path], None] | None:
+        """Return what loads the image of an OCI layout that has one, and raises `EngineError`.
+
+        None where it cannot read a folder of this machine.
+        """

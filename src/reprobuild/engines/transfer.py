@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import IO
 
 from ..errors import EngineError, ImageError
+from ..oci.alone import alone, refuse_damaged
 from ..oci.archive import write_docker, write_oci
 from ..oci.store import Image, ImageStore, image_name, refuse_candidate
 from ..oci.stream import piped
@@ -46,6 +47,24 @@ def send(images: ImageStore, image: Image, engine: Taker) -> str:
     with suppress(ImageError):
         return engine.images.find(wanted).digest
 
+    if load_folder := engine.load_folder:
+        with alone(images, image) as layout:
+            try:
+                load_folder(layout)
+            except EngineError:
+                refuse_damaged(images, image)  # the cause that the engine would be blamed for
+                raise
+    else:
+        _send_archive(images, image, engine)
+    try:
+        return engine.images.find(wanted).digest
+    except ImageError:
+        raise EngineError(
+            f"{engine.kind} loaded the image, but does not list {wanted}", hint="see its log"
+        ) from None
+
+
+def _send_archive(images: ImageStore, image: Image, engine: Taker) -> None:
     others = engine.images.stacks(f"{LABEL}lock")
 
     def write(out: IO[bytes]) -> None:
@@ -59,12 +78,6 @@ def send(images: ImageStore, image: Image, engine: Taker) -> str:
 
     with piped(write) as archive:
         engine.load(iter(partial(archive.read, 1 << 20), b""))
-    try:
-        return engine.images.find(wanted).digest
-    except ImageError:
-        raise EngineError(
-            f"{engine.kind} loaded the image, but does not list {wanted}", hint="see its log"
-        ) from None
 
 
 def _digest_there(images: ImageStore, image: Image, engine: Taker) -> str:

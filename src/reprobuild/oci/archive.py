@@ -14,7 +14,7 @@ import zstandard
 
 from ..host.home import Home, storage_errors
 from .described import NAME
-from .documents import MANIFEST_TYPE
+from .documents import LAYOUT, index_document, manifest_entry
 from .packed import Compression, blobs_of, packed
 from .store import Image, ImageStore, damaged
 from .stream import CHUNK
@@ -54,16 +54,10 @@ def write_oci(
 
 
 def _write_layout(out: IO[bytes], name: str | None, digest: str, blobs: Mapping[str, Path]) -> None:
-    entry = {
-        **({"annotations": {NAME: name}} if name is not None else {}),
-        "digest": digest,
-        "mediaType": MANIFEST_TYPE,
-        "size": blobs[digest].stat().st_size,
-    }
-    index = {"manifests": [entry], "mediaType": "application/vnd.oci.image.index.v1+json", "schemaVersion": 2}
+    entry = manifest_entry(digest, blobs[digest].stat().st_size, None if name is None else {NAME: name})
     with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT, bufsize=CHUNK) as tar:
-        _add(tar, "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
-        _add(tar, "index.json", json.dumps(index, separators=(",", ":")).encode())
+        _add(tar, "oci-layout", LAYOUT)
+        _add(tar, "index.json", index_document([entry]))
         for blob in sorted(blobs):
             _add_blob(tar, blobs[blob], blob)
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:  # who only lists images need not wait for what a lock takes
 
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
+_INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
+
+LAYOUT = b'{"imageLayoutVersion":"1.0.0"}'
+"""The file ``oci-layout`` of a layout (image-spec, image-layout.md)."""
 
 DOCUMENT_LIMIT = 4 << 20
 """Bytes of a manifest, an index or a configuration, as in Podman (containers/image, internal/iolimits)."""
@@ -72,6 +76,17 @@ def repacked(manifest: Mapping[str, Any], layers: Sequence[Layer]) -> bytes:
     """Return the manifest of the same image whose layers are compressed in another way."""
     found = [{"digest": y.digest, "mediaType": y.media_type, "size": y.size} for y in layers]
     return _json({**manifest, "layers": found})
+
+
+def manifest_entry(digest: str, size: int, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return what an index says of an image."""
+    named = {"annotations": dict(annotations)} if annotations else {}
+    return {**named, "digest": digest, "mediaType": MANIFEST_TYPE, "size": size}
+
+
+def index_document(entries: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return the index of an OCI layout with some images."""
+    return _json({"manifests": entries, "mediaType": _INDEX_TYPE, "schemaVersion": 2})
 
 
 def file_manifest(records: Iterable[Record]) -> bytes:

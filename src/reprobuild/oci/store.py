@@ -6,7 +6,6 @@ needs them, and the index is replaced as a whole.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from ..host.home import atomic_write, open_regular, storage_errors
 from ..host.host import Host
 from .blobs import Blobs
 from .described import NAME
-from .documents import MANIFEST_TYPE, ImageDocuments, parse_json, sha256
+from .documents import LAYOUT, ImageDocuments, index_document, manifest_entry, parse_json, sha256
 from .file_tree import ImageTree, read_tree
 from .layer_files import Keep
 from .one_file import file_of_layers
@@ -69,7 +68,7 @@ class ImageStore:
     """The images of a `Home`."""
 
     def __init__(self, host: Host) -> None:
-        self._host = host
+        self._host, self.home = host, host.home
         self.folder = host.home.folder("oci")
         self._blobs = Blobs(host.home)
 
@@ -82,7 +81,7 @@ class ImageStore:
         for document in (image.config, image.manifest):
             # Also where one is: a machine that stopped may have left it too short.
             atomic_write(self.blob(sha256(document)), document, mode=0o444, sync=False)
-        entry = {"digest": image.digest, "mediaType": MANIFEST_TYPE, "size": len(image.manifest)}
+        entry = manifest_entry(image.digest, len(image.manifest))
 
         def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
             return entries if any(e["digest"] == image.digest for e in entries) else [*entries, entry]
@@ -105,8 +104,7 @@ class ImageStore:
                 if entry.get("annotations", {}).get(NAME) == name:
                     del entry["annotations"]
             kept = [e for e in entries if e["digest"] != known.digest or "annotations" in e]
-            named = {"annotations": {NAME: name}, "digest": known.digest}
-            return [*kept, named | {"mediaType": MANIFEST_TYPE, "size": size}]
+            return [*kept, manifest_entry(known.digest, size, {NAME: name})]
 
         self._change(change)
 
@@ -251,9 +249,8 @@ class ImageStore:
             entries = change(self._entries())
             entries.sort(key=lambda e: (e["digest"], e.get("annotations", {}).get(NAME, "")))
             if not (self.folder / "oci-layout").exists():
-                atomic_write(self.folder / "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
-            index = {"manifests": entries, "mediaType": _INDEX_TYPE, "schemaVersion": 2}
-            content = json.dumps(index, separators=(",", ":")).encode()
+                atomic_write(self.folder / "oci-layout", LAYOUT)
+            content = index_document(entries)
             atomic_write(self.folder / "index.json", content, sync=False)
 
 
@@ -278,6 +275,3 @@ def damaged(digest: str, reason: str) -> ImageError:
 def _is_entry(entry: Mapping[str, Any]) -> bool:
     annotations = entry.get("annotations", {})
     return bool(_SHA256.fullmatch(entry["digest"])) and isinstance(annotations, dict)
-
-
-_INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
