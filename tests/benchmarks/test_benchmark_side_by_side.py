@@ -149,8 +149,12 @@ class Ours:
         emptied(self.site)
         with registry(folder) as host:
             name = f"{host}/team/torch:1"
-            yield "push", self.stack.run("push", NAME, name, "--force").seconds
-            yield from pulled(self.site, place, name)
+            yield "push", self.stack.run("push", NAME, name).seconds
+            if place == "docker-20.10":  # it pulls no zstd, but its containerd does
+                yield "pull by ctr", pulled_by_ctr(self.site, name)
+                name = f"{host}/team/torch:gzip"
+                yield "push in gzip", self.stack.run("push", NAME, name, "--compression", "gzip").seconds
+            yield "pull", pulled(self.site, name)
 
 
 @dataclass(slots=True)
@@ -194,7 +198,9 @@ class Plain:
             yield "load", timed(partial(self.site.call, "load", "--input", str(archive)))
             archive.unlink()
             emptied(self.site)
-            yield from pulled(self.site, place, name)
+            yield "pull", pulled(self.site, name)
+            if place == "docker-20.10":
+                yield "pull by ctr", pulled_by_ctr(self.site, name)
 
     def _build(self) -> None:
         # The addresses go by the environment: an argument could be read by everybody.
@@ -285,18 +291,21 @@ def plain_folder(stack: Stack, folder: Path, tool: str, install: str) -> None:
     (folder / "Dockerfile").write_text(DOCKERFILE.format(tool=tool, install=install))
 
 
-def pulled(site: Site, place: str, name: str) -> Iterator[tuple[str, float]]:
-    """Pull an image by the engine; at Docker 20.10 also by containerd's own command."""
+def pulled(site: Site, name: str) -> float:
+    """Return the seconds of a pull by the engine, which has nothing then."""
     insecure = ["--tls-verify=false"] if site.kind == "podman" else []
-    yield "pull", timed(partial(site.call, "pull", *insecure, name))
+    seconds = timed(partial(site.call, "pull", *insecure, name))
     emptied(site)
-    if place == "docker-20.10":
-        below = Path(site.env["DOCKER_HOST"].removeprefix("unix://")).parent
-        socket = below / "exec/containerd/containerd.sock"
-        own = ["ctr", "--address", str(socket), "--namespace", "bench"]
-        pull = [*own, "images", "pull", "--plain-http", name]
-        yield "pull by ctr", timed(lambda: ran(pull, dict(os.environ)))
-        ran([*own, "images", "remove", "--sync", name], dict(os.environ))
+    return seconds
+
+
+def pulled_by_ctr(site: Site, name: str) -> float:
+    """Return the seconds of a pull by the command of the containerd below an older Docker."""
+    below = Path(site.env["DOCKER_HOST"].removeprefix("unix://")).parent
+    own = ["ctr", "--address", str(below / "exec/containerd/containerd.sock"), "--namespace", "bench"]
+    seconds = timed(lambda: ran([*own, "images", "pull", "--plain-http", name], dict(os.environ)))
+    ran([*own, "images", "remove", "--sync", name], dict(os.environ))
+    return seconds
 
 
 @contextmanager
