@@ -54,6 +54,9 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
             "--variant=custom",
             "--format=tar",
             *(f'--setup-hook=mkdir -p "$1/usr/{y}"; ln -s usr/{y} "$1/{y}"' for y in links_into_usr(lock)),
+            # dpkg waits for the disk after each package, and so for all the gigabytes that are being written.
+            "--dpkgopt=force-unsafe-io",
+            '--customize-hook=rm "$1/etc/dpkg/dpkg.cfg.d/99mmdebstrap"',
             "--include=" + ",".join(p.name for p in lock.debian),
             f"--architectures={lock.platform.partition('/')[2]}",
             lock.request.suite,
