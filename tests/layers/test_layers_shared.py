@@ -58,7 +58,7 @@ class Team:
     def publish(self, lock: Lock, digest: str, record: LayerRecord = NONE) -> LayerRecord:
         images, target = OciEngine(self.host).images, Target.parse(f"{self.registry}/team/x:1")
         image = images.find(digest)
-        push(images, image, target, self.host, force=True)
+        push(images, image, target, self.host.console, force=True)
         return publish_layers(lock, image, images, target, self.host, record=record)
 
 
@@ -78,10 +78,8 @@ class Fresh:
         *,
         lay_out: bool = False,
     ) -> bool:
-        source, speed = (
-            Target.parse_repository(f"{registry or self.team.registry}/team/x"),
-            Pace(seconds=pace),
-        )
+        source = Target.parse_repository(f"{registry or self.team.registry}/team/x")
+        speed = Pace(seconds=pace)
         return take_layers(
             lock or self.team.lock, record, source, self.host, lay_out=lay_out, patience=HASTY, pace=speed
         )
@@ -351,6 +349,6 @@ def test_who_took_layers_can_record_what_is_new(team: Team, fresh: Fresh) -> Non
     images, target = OciEngine(fresh.host).images, Target.parse(f"{team.registry}/team/x:2")
     images.name(digest, "team/x:1")
     image = images.find(digest)
-    push(images, image, target, fresh.host, force=True)
+    push(images, image, target, fresh.host.console, force=True)
     record = publish_layers(changed, image, images, target, fresh.host, record=team.record)
     assert {"other 1.0", "torch 1.0"} <= {each.title for each in record.layers.values()}

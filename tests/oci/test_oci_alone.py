@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from conftest import needs
-from reprobuild.errors import ImageError
 from reprobuild.host import process
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.oci.alone import alone, refuse_damaged
+from reprobuild.oci.alone import alone
 from reprobuild.oci.store import ImageStore
 from support.small_root import small_image
 
@@ -42,15 +41,3 @@ def test_skopeo_reads_it(store: ImageStore, tmp_path: Path) -> None:
         facts = json.loads(process.run(["skopeo", "inspect", f"oci:{folder}"]).stdout)
         process.run(["skopeo", "copy", "--quiet", f"oci:{folder}", f"dir:{tmp_path / 'copy'}"])
     assert facts["Digest"] == digest
-
-
-@pytest.mark.parametrize("harm", ["gone", "changed"])
-def test_a_damaged_layer_is_named(store: ImageStore, harm: str) -> None:
-    image = store.find(small_image(store.home))
-    refuse_damaged(store, image)
-    blob, _ = store.layers(image.digest)[-1]
-    blob.unlink()
-    if harm == "changed":
-        blob.write_bytes(b"x")
-    with pytest.raises(ImageError, match=f"the image store is damaged: sha256:{blob.name}"):
-        refuse_damaged(store, image)

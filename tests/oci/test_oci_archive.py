@@ -47,7 +47,7 @@ def write(
     store: ImageStore, digest: str, file: Path, name: str = NAME, compression: Compression = "zstd"
 ) -> Path:
     home = Home(store.folder.parent)
-    found = export(store, store.find(digest), name, file, home=home, compression=compression)
+    found = export(store, store.find(digest), name, file, compression=compression)
     assert (found == digest) == (compression == "zstd")
     assert [*home.folder("tmp").iterdir()] == []
     return file

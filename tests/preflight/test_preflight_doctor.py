@@ -192,7 +192,7 @@ def test_an_image_of_a_registry(
     engine.images.name(digest, "team/x:1")
     with serve_registry(tmp_path / "registry") as host, gate_before(host) as gate:
         there = Target.parse(f"{host}/team/x:1")
-        push(engine.images, engine.images.find(digest), there, Host(home, Console()), force=False)
+        push(engine.images, engine.images.find(digest), there, Console(), force=False)
         said = call("doctor", f"{gate.host}/team/x:1")
         asked = [line for line in gate.log if line.startswith("GET ") and "/blobs/" in line]
         assert len(asked) == 1, "the configuration, and no layer"

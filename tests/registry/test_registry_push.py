@@ -64,9 +64,8 @@ class Store:
         force: bool = False,
         compression: Compression = "zstd",
     ) -> Pushed:
-        host, target = Host(self.home, CONSOLE), Target.parse(place)
-        images = self.engine.images
-        return push(images, image or self.image, target, host, force=force, compression=compression)
+        images, target = self.engine.images, Target.parse(place)
+        return push(images, image or self.image, target, CONSOLE, force=force, compression=compression)
 
     def blobs(self, image: Image) -> dict[str, int]:
         manifest = self.engine.images.manifest(image.digest)

@@ -59,7 +59,7 @@ def load(host: Host, image: str, *, into: Literal["docker", "podman"], tag: str 
     type=click.Choice(get_args(Compression)),
     default="zstd",
     show_default=True,
-    help="Of the layers: gzip for who cannot pull zstd, such as Docker before 23.",
+    help="Compression of the layers; Docker before version 23 can pull gzip only.",
 )
 @click.option(
     "--record-layers", is_flag=True, help="Record the layers in envs/layers.json, for builds that fetch them."
@@ -86,12 +86,12 @@ def push(
     """
     if record_layers and compression != "zstd":
         raise click.UsageError(
-            "--record-layers is of layers as they are built, in zstd; push them without it"
+            "--record-layers records the layers as they were built, in zstd: leave out --compression"
         )
     place = Target.parse(target)
     store = OciEngine(host).images
     found = store.find(image)
-    done = push_image(store, found, place, host, force=force, compression=compression)
+    done = push_image(store, found, place, host.console, force=force, compression=compression)
     if record_layers:
         _record(host, store, found, place)
     if json_:

@@ -108,7 +108,7 @@ def export(
     if form == "squashfs":
         export_squashfs(store, found, file)
     else:
-        digest = export_archive(store, found, name, file, home=host.home, compression=compression or "zstd")
+        digest = export_archive(store, found, name, file, compression=compression or "zstd")
     click.echo(f"{file}: {name}, {digest}, {size_text(file.stat().st_size)}")
 
 

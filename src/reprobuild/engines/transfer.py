@@ -9,8 +9,9 @@ from itertools import takewhile
 from typing import IO
 
 from ..errors import EngineError, ImageError
-from ..oci.alone import alone, refuse_damaged
+from ..oci.alone import alone
 from ..oci.archive import write_docker, write_oci
+from ..oci.packed import blobs_of, refuse_damaged
 from ..oci.store import Image, ImageStore, image_name, refuse_candidate
 from ..oci.stream import piped
 from ..render.labels import LABEL
@@ -52,7 +53,9 @@ def send(images: ImageStore, image: Image, engine: Taker) -> str:
             try:
                 load_folder(layout)
             except EngineError:
-                refuse_damaged(images, image)  # the cause that the engine would be blamed for
+                refuse_damaged(
+                    *blobs_of(images, image).values()
+                )  # the cause that the engine would be blamed for
                 raise
     else:
         _send_archive(images, image, engine)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ..host.home import storage_errors
 from .documents import LAYOUT, index_document, manifest_entry
-from .packed import blobs_of
-from .store import Image, ImageStore, damaged
+from .store import Image, ImageStore
 
 
 @contextmanager
@@ -26,15 +24,3 @@ def alone(images: ImageStore, image: Image) -> Iterator[Path]:
             (folder / "oci-layout").write_bytes(LAYOUT)
             (folder / "index.json").write_bytes(index_document([entry]))
         yield folder
-
-
-def refuse_damaged(images: ImageStore, image: Image) -> None:
-    """Raise `ImageError` for a blob of an image that is missing or is not what its name says."""
-    for digest, blob in blobs_of(images, image).items():
-        try:
-            with blob.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-        except FileNotFoundError:
-            raise damaged(digest, "it is missing") from None
-        if found != digest[7:]:
-            raise damaged(digest, "its bytes do not fit its name")

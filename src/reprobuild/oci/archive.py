@@ -12,7 +12,7 @@ from typing import IO
 
 import zstandard
 
-from ..host.home import Home, storage_errors
+from ..host.home import storage_errors
 from .described import NAME
 from .documents import LAYOUT, index_document, manifest_entry
 from .packed import Compression, blobs_of, packed
@@ -22,7 +22,7 @@ from .tar_writer import MTIME
 
 
 def export(
-    images: ImageStore, image: Image, name: str, file: Path, *, home: Home, compression: Compression = "zstd"
+    images: ImageStore, image: Image, name: str, file: Path, *, compression: Compression = "zstd"
 ) -> str:
     """Write an image as an OCI archive under ``name``; return the digest that it has there.
 
@@ -31,7 +31,7 @@ def export(
     `StorageError`.
     """
     partial = file.with_name(f".{file.name}.partial")
-    with storage_errors(file.parent), packed(images, image, home, compression) as found:
+    with storage_errors(file.parent), packed(images, image, compression) as found:
         try:
             with partial.open("wb") as out:
                 _write_layout(out, name, found.digest, {found.digest: found.manifest, **found.blobs})

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..host.home import Home, storage_errors
+from ..host.home import storage_errors
 from .documents import repacked, sha256
 from .file_tree import layer_of
 from .store import Image, ImageStore, damaged
@@ -38,7 +38,7 @@ class Packed:
 
 
 @contextmanager
-def packed(images: ImageStore, image: Image, home: Home, compression: Compression) -> Iterator[Packed]:
+def packed(images: ImageStore, image: Image, compression: Compression) -> Iterator[Packed]:
     """Give an image in a compression; what is made for that is gone after the block.
 
     In gzip its digest is another one; the configuration, and so the image ID, and the files stay the same.
@@ -47,7 +47,7 @@ def packed(images: ImageStore, image: Image, home: Home, compression: Compressio
     if compression == "zstd":
         yield Packed(image.digest, images.blob(image.digest), blobs_of(images, image))
         return
-    with home.scratch("gzip") as scratch:
+    with images.home.scratch("gzip") as scratch:
         with storage_errors(scratch):
             found = _in_gzip(images, image, scratch)
         yield found
@@ -58,6 +58,18 @@ def blobs_of(images: ImageStore, image: Image) -> dict[str, Path]:
     manifest = images.manifest(image.digest)
     layers = {layer["digest"] for layer in manifest["layers"]}
     return {digest: images.blob(digest) for digest in (manifest["config"]["digest"], *layers)}
+
+
+def refuse_damaged(*blobs: Path) -> None:
+    """Raise `ImageError` for a blob of a store that is missing or is not what its name says."""
+    for blob in blobs:
+        try:
+            with blob.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            raise damaged(f"sha256:{blob.name}", "it is missing") from None
+        if found != blob.name:
+            raise damaged(f"sha256:{blob.name}", "its bytes do not fit its name")
 
 
 def _in_gzip(images: ImageStore, image: Image, scratch: Path) -> Packed:
@@ -86,19 +98,14 @@ def _layer_in_gzip(blob: Path, diff_id: str, target: Path) -> tuple[Layer, Path]
     digest, size = hashlib.sha256(), 0
     # No name and no time are in its header, so the same layer gives the same bytes.
     compressor = zlib.compressobj(_GZIP_LEVEL, wbits=16 + zlib.MAX_WBITS)
-    try:
-        with blob.open("rb") as file, target.open("wb") as out:
-            if hashlib.file_digest(file, "sha256").hexdigest() != blob.name:
-                raise damaged(f"sha256:{blob.name}", "its bytes do not fit its name")
-            file.seek(0)
-            stream = layer_of(file)
-            while stream is not None and (data := stream.read(CHUNK)):
-                piece = compressor.compress(data)
-                digest.update(piece)
-                size += out.write(piece)
-            piece = compressor.flush()
+    refuse_damaged(blob)
+    with blob.open("rb") as file, target.open("wb") as out:
+        stream = layer_of(file)
+        while stream is not None and (data := stream.read(CHUNK)):
+            piece = compressor.compress(data)
             digest.update(piece)
             size += out.write(piece)
-    except FileNotFoundError:
-        raise damaged(f"sha256:{blob.name}", "it is missing") from None
+        piece = compressor.flush()
+        digest.update(piece)
+        size += out.write(piece)
     return Layer(diff_id, f"sha256:{digest.hexdigest()}", size, GZIP), target

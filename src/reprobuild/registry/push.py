@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from ..errors import RegistryError
 from ..host.console import Console
-from ..host.host import Host
 from ..oci.packed import Compression, Packed, packed
 from ..oci.store import Image, ImageStore, refuse_candidate
 from .client import Registry, Target
@@ -31,7 +30,7 @@ def push(
     images: ImageStore,
     image: Image,
     target: Target,
-    host: Host,
+    console: Console,
     *,
     force: bool,
     compression: Compression = "zstd",
@@ -45,9 +44,9 @@ def push(
     registry = Registry(target)
     there = registry.manifest_digest()
     if compression != "zstd":
-        host.console.step(f"compressing the layers with {compression}")
-    with packed(images, image, host.home, compression) as found:
-        return _send(registry, found, target, host.console, there=there, force=force)
+        console.step(f"compressing the layers with {compression}")
+    with packed(images, image, compression) as found:
+        return _send(registry, found, target, console, there=there, force=force)
 
 
 def _send(
