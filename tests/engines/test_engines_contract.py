@@ -308,7 +308,7 @@ def test_only_the_layers_that_it_lacks_are_sent(
         monkeypatch.setenv(name, value)
     host = Host(Home(tmp_path / "home"), Console(quiet=True))
     engine, images, sent = taker(site.kind, host), ImageStore(host), list[int]()
-    load = engine.load
+    load, load_folder, known = engine.load, engine.load_folder, set[str]()
 
     def counted(archive: Iterator[bytes]) -> None:
         sent.append(0)
@@ -320,7 +320,21 @@ def test_only_the_layers_that_it_lacks_are_sent(
 
         load(chunks())
 
+    def only_new(layout: Path) -> None:
+        """Leave out what an earlier folder held: an engine that reads it again fails."""
+        assert load_folder is not None
+        blobs = [path for path in layout.glob("blobs/sha256/*") if path.name not in known]
+        folder = shutil.copytree(layout, tmp_path / f"folder{len(sent)}", ignore=lambda *_: ["blobs"])
+        (folder / "blobs/sha256").mkdir(parents=True)
+        for path in blobs:
+            shutil.copy(path, folder / "blobs/sha256")
+        sent.append(sum(path.stat().st_size for path in blobs))
+        load_folder(folder)
+        known.update(path.name for path in blobs)
+
     monkeypatch.setattr(engine, "load", counted)
+    if load_folder is not None:
+        monkeypatch.setattr(type(engine), "load_folder", staticmethod(only_new))
     for which in ("one", "two"):
         image = images.find(small_image(host.home, LOCK, **{"etc/which": which.encode()}))
         there = send(images, image, engine)
