@@ -108,6 +108,31 @@ def test_the_name_that_was_asked_for(home: Home, steps: Steps) -> None:
     assert names(home) == [("team/x:1",)]
 
 
+def test_what_has_passed_here_is_not_tested_again(home: Home, steps: Steps) -> None:
+    first = make_image(LOCK, None, "auto", quiet_host(home))
+    again = make_image(LOCK, "team/again:1", "auto", quiet_host(home))
+    assert (again.digest, again.report) == (first.digest, first.report)
+    assert steps.count("self-test") == 1
+    assert names(home) == [(NAME, "team/again:1")]
+    # With a GPU asked for, it is another test.
+    with pytest.raises(HostError, match="a GPU is required"):
+        make_image(LOCK, None, "require", quiet_host(home))
+
+
+def test_a_test_that_breaks_ends_the_trust_in_an_earlier_one(
+    home: Home, steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make_image(LOCK, None, "auto", quiet_host(home))
+    _container("import os; os._exit(139)")(monkeypatch, steps)
+    assert make_image(LOCK, None, "auto", quiet_host(home)) == made
+    with pytest.raises(SelfTestError, match="crashed"):
+        pipeline.selftest_image(
+            OciEngine(quiet_host(home)), made.digest, "auto", quiet_host(home), mode="full"
+        )
+    with pytest.raises(SelfTestError, match="crashed"):
+        make_image(LOCK, None, "auto", quiet_host(home))
+
+
 def test_a_failed_self_test_leaves_a_candidate_and_says_what_differed(
     home: Home, steps: Steps, monkeypatch: pytest.MonkeyPatch
 ) -> None:

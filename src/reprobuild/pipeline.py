@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -51,6 +50,7 @@ from .render.dockerfile import (
 from .render.image_config import default_image_name
 from .render.own_files import other_files, own_files, selftest_files
 from .resolve.resolver import Upgrade, resolve_platforms
+from .selftest.kept import circumstances, forget, keep, kept
 from .selftest.report import Mode, SelfTestReport
 from .selftest.run import Gpu, run_selftest
 from .sources.direct import bring
@@ -190,7 +190,7 @@ def make_image(
         )
         with nullcontext(Arrivals()) if taken else obtaining(lock, host) as arrivals:
             digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, host), arrivals)
-        report = selftest_image(engine, digest, gpu, host, mode="battery")
+        report = selftest_image(engine, digest, gpu, host, mode="battery", again=False)
         tag(engine.images, digest, name, report)
     return Made(name, digest, report)
 
@@ -220,15 +220,22 @@ def obtaining(lock: Lock, host: Host) -> Iterator[Arrivals]:
         yield arrivals
 
 
-def selftest_image(engine: Engine, digest: str, gpu: Gpu, host: Host, *, mode: Mode) -> SelfTestReport:
-    """Run this reprobuild's self-test in an image and keep its report, one of each mode."""
+def selftest_image(
+    engine: Engine, digest: str, gpu: Gpu, host: Host, *, mode: Mode, again: bool = True
+) -> SelfTestReport:
+    """Run this reprobuild's self-test in an image and keep its report, one of each mode.
+
+    Unless ``again``, the report of an image that has passed in the same circumstances is taken: see `kept`.
+    """
+    runner, program, folder = engine.runner(digest), selftest_files(), host.home.folder("reports")
+    where = circumstances(runner, engine.kind, program=program, gpu=gpu)
+    if not again and (report := kept(digest, folder, where)):
+        host.console.step(f"{digest[:19]} has passed its test here; `reprobuild selftest` tests it again")
+        return report
     host.console.step(f"testing {digest[:19]} inside itself")
-    report = run_selftest(engine.runner(digest), program=selftest_files(), gpu=gpu, mode=mode)
-    suffix = "" if mode == "battery" else f"-{mode}"
-    atomic_write(
-        host.home.folder("reports") / f"{digest[7:]}{suffix}.json",
-        (json.dumps(report.to_dict(), indent=1) + "\n").encode(),
-    )
+    forget(digest, folder)  # what passed before is no proof if the test now breaks
+    report = run_selftest(runner, program=program, gpu=gpu, mode=mode)
+    keep(report, folder, where)
     return report
 
 

@@ -63,6 +63,9 @@ class AlteredImage:
     def gpu_missing(self) -> str | None:
         return "the image is tested on the CPU"
 
+    def machine(self) -> str | None:
+        return None
+
     @property
     def _images(self) -> ImageStore:
         return ImageStore(Host(self.home, Console(quiet=True)))

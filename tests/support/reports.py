@@ -25,6 +25,7 @@ class Script:
     code: str
     missing: str | None = "there is no GPU here"
     digest: str = DIGEST
+    where: str | None = "here"
     calls: list[tuple[tuple[str, ...], bool]] = field(default_factory=list)
 
     def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
@@ -33,6 +34,9 @@ class Script:
 
     def gpu_missing(self) -> str | None:
         return self.missing
+
+    def machine(self) -> str | None:
+        return self.where
 
 
 def a_check(**changes: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,8 +17,9 @@ from docker.types import DeviceRequest, LogConfig
 
 from ..host import process
 from ..host.limits import Limits, of_steps
+from ..host.machine import identity
 from ..render.labels import LABEL
-from .docker_client import GONE, docker_errors, raise_if_gone
+from .docker_client import GONE, docker_errors, is_local, raise_if_gone
 from .gpu import CDI_FOLDERS, KIND, has_cdi
 
 _LAST_SECONDS = 60
@@ -146,6 +148,11 @@ class DockerRunner:
         if self.device_requests():
             return None
         return f"this Docker has no nvidia runtime, and no CDI file for {KIND}"
+
+    def machine(self) -> str | None:
+        """Return what names this machine; None for a daemon that is elsewhere, or in a machine of its own."""
+        here = is_local() and self._info.get("KernelVersion") == platform.release()
+        return identity() if here else None
 
     def device_requests(self) -> list[DeviceRequest]:
         """Return what passes all GPUs in: through NVIDIA's runtime, as ``--gpus all`` does, else by CDI."""

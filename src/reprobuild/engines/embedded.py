@@ -20,6 +20,7 @@ from ..host import process, sandbox
 from ..host.home import size_text
 from ..host.host import Host
 from ..host.limits import Limits, default_processes, guarded
+from ..host.machine import identity
 from ..layers import roots
 from ..lock.layer_record import LayerRecord
 from ..lock.model import Lock
@@ -173,6 +174,10 @@ class OciRunner:
     def gpu_missing(self) -> str | None:
         """Return why no GPU can be passed in, or None."""
         return gpu_missing()
+
+    def machine(self) -> str | None:
+        """Return what names this machine."""
+        return identity()
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from ..fetch.arrivals import Arrivals
 from ..host import process
 from ..host.host import Host
 from ..host.limits import Limits, of_steps
+from ..host.machine import identity
 from ..lock.model import Lock
 from ..oci.file_tree import ImageTree, read_root
 from ..oci.layer_files import Keep
@@ -291,3 +292,7 @@ class PodmanRunner:
     def gpu_missing(self) -> str | None:
         """Return why no GPU can be passed in, or None."""
         return gpu_missing()
+
+    def machine(self) -> str | None:
+        """Return what names this machine; None for a remote Podman."""
+        return None if self._facts.get("serviceIsRemote") else identity()

@@ -62,6 +62,9 @@ class Runner(Protocol):
     def gpu_missing(self) -> str | None:
         """Return None when a GPU can be handed in, else the reason why not."""
 
+    def machine(self) -> str | None:
+        """Return `host.machine.identity` of where it runs; None where that is, or may be, another machine."""
+
 
 def command(program: Mapping[str, bytes]) -> tuple[str, ...]:
     """Return the command that writes files into a container's /tmp and starts `PROGRAM` among them.
