@@ -136,21 +136,11 @@ def test_a_daemon_whose_disk_is_elsewhere(bench: Bench, site: Site, built: dict[
     assert "/etc/resolv.conf" in err
 
 
-def test_a_second_build_gives_the_same_digest_where_it_can(
-    bench: Bench, site: Site, built: dict[str, Any]
-) -> None:
-    if site.keeps_time:
-        if site.kind == "docker":
-            site.call("buildx", "prune", "--all", "--force")
-        assert build(bench, site)["digest"] == built["digest"]
-    else:
-        # By Debian's own command, which has BuildKit build; the first one here may have none.
-        argv = ("image", bench.lock, "--engine", site.kind, "--independent", "--tag", "again:1")
-        _, err = bench.run(*argv, env={**site.env, "PATH": f"/usr/bin:{os.environ['PATH']}"})
-        assert "cannot rewrite time stamps" in err
-        the_same_tree(bench, site, "again:1")
-        assert "Build Cache 0" not in site.call("system", "df", "--format", "{{.Type}} {{.TotalCount}}")
-        site.call("rmi", "again:1")
+@pytest.mark.parametrize("site", ["docker-26.1"], indirect=True)
+def test_a_second_build_gives_the_same_digest(bench: Bench, site: Site, built: dict[str, Any]) -> None:
+    """For Podman and the older Docker, test_real_base_image has a smaller image to show it with."""
+    site.call("buildx", "prune", "--all", "--force")
+    assert build(bench, site)["digest"] == built["digest"]
 
 
 def test_a_team_s_image(bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path) -> None:
@@ -490,6 +480,9 @@ def test_a_program_that_stops_and_goes_on_in_one_container(
     found = json.loads(bench.run("twice", "--interrupt-at", "2", *where, *whole, env=site.env)[0])
     # It is killed in its second step, before it saves that.
     assert found["line"] == "resumes bit for bit (went on at step 1 of 4)"
+    assert [path.name for path in work.iterdir()] == ["train.py"]
+    if not site.keeps_time:
+        return  # two commands are the same to one Docker as to the other
     two = ("--resume", "python3 train.py 2", "python3 train.py 4 forget")
     argv = ("twice", *two, *where, *whole)
     found = json.loads(bench.run(*argv, status=RepeatError.exit_code, env=site.env)[0])

@@ -24,6 +24,7 @@ from reprobuild.oci import layer_files, path_index
 from reprobuild.oci.file_tree import read_layers
 from reprobuild.oci.tar_fields import LayerRefused
 from reprobuild.oci.tar_reader import Reader
+from support.fuzz import LONG
 from support.images import Entry, layer
 from support.work import SIZE, grows_as_its_input
 
@@ -228,7 +229,7 @@ def test_no_layer_reaches_out(
 
 
 @pytest.mark.slow
-@settings(bounded, max_examples=5_000)
+@settings(bounded, max_examples=LONG)
 @given(drawn_entries)
 def test_no_layer_of_very_many_reaches_out(
     tmp_path_factory: pytest.TempPathFactory, host: Path, drawn: list[tuple[str, bytes, str]]

@@ -29,9 +29,16 @@ pytest_plugins = ["support.shared"]
 pytestmark = pytest.mark.slow
 
 
-def test_killed_half_way(bench: Bench, digest: str) -> None:
+def test_interrupted_and_killed_half_way(bench: Bench, digest: str) -> None:
     """Again and again, later each time: each goes on with what the one before left."""
     bench.forget_layers()
+    process = bench.start("image", bench.lock)
+    until(bench.leftovers, process)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert err.decode().splitlines()[-1] == "reprobuild: stopped"
+    assert bench.leftovers() == []
     moments: list[Callable[[], object]] = [
         bench.leftovers,
         lambda: list((bench.home / "layers").glob("*.json")),
@@ -46,18 +53,6 @@ def test_killed_half_way(bench: Bench, digest: str) -> None:
         assert bench.images() == []
     assert bench.build() == digest
     assert bench.leftovers() == []
-
-
-def test_interrupted(bench: Bench, digest: str) -> None:
-    bench.forget_layers()
-    process = bench.start("image", bench.lock)
-    until(bench.leftovers, process)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 130, err
-    assert err.decode().splitlines()[-1] == "reprobuild: stopped"
-    assert bench.leftovers() == []
-    assert bench.build() == digest
 
 
 def test_two_builds_at_once(bench: Bench, digest: str) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import needs
 from reprobuild.lock.reader import parse_lock
 from reprobuild.net.index_settings import ca_bundle
 from support.bench import TORCH, Bench
@@ -41,10 +40,13 @@ def pytorch(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
         yield index
 
 
-def test_cpu_only_end_to_end(pytorch: PyTorch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for program in ("mmdebstrap", "crun"):
-        needs(program)
+def test_cpu_only_end_to_end(
+    pytorch: PyTorch, bench: Bench, digest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a home without a file of the lock, but with its layers, which do not depend on the index."""
     monkeypatch.setenv("REPROBUILD_HOME", str(tmp_path / "home"))
+    for name in ("layers", "oci"):
+        shutil.copytree(bench.home / name, tmp_path / "home" / name)
     argv = ["image", "--cuda", "cpu", "--index", "pytorch", "--torch", TORCH, "--gpu", "off", "--json"]
     try:
         done = subprocess.run(

@@ -25,16 +25,18 @@ setup(
 )
 """,
     "thrice.cpp": """
-#include <pybind11/pybind11.h>
-#include <torch/csrc/utils/pybind.h>
-#include <ATen/ATen.h>
-at::Tensor thrice(const at::Tensor& x) { return x * 3; }
-PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("thrice", &thrice); }
+#include <Python.h>
+#include <ATen/ops/mul.h>
+#include <torch/library.h>
+at::Tensor thrice(const at::Tensor& x) { return at::mul(x, 3); }
+TORCH_LIBRARY(thrice, library) { library.def("thrice", &thrice); }
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, "thrice", nullptr, -1, nullptr};
+PyMODINIT_FUNC PyInit_thrice() { return PyModule_Create(&module); }
 """,
 }
 PACKAGES = 'packages = ["thrice"]'
 BUILD = '[build]\napt = ["g++", "python3.11-dev"]\n[build.thrice]\ntorch = true\n'
-CODE = "import torch, thrice; print(thrice.thrice(torch.ones(2)).tolist())"
+CODE = "import torch, thrice; print(torch.ops.thrice.thrice(torch.ones(2)).tolist())"
 
 
 def test_a_cpp_extension_runs_in_its_image(bench: Bench) -> None:

@@ -21,7 +21,7 @@ from reprobuild.registry.client import Registry
 from reprobuild.resolve.base_image import resolve_base
 from reprobuild.resolve.index_page import linked_files
 from support.bases import files as base_files
-from support.fuzz import for_long, quickly
+from support.fuzz import LONG, for_long, quickly
 from support.hosts import quiet_host
 from support.resolving import request
 
@@ -184,7 +184,7 @@ def test_what_a_registry_answers(stranger: Stranger, answers: dict[str, Answer])
     _lock_a_base(stranger, answers)
 
 
-@for_long(400, answers=registries())
+@for_long(LONG // 8, answers=registries())
 def test_what_a_registry_answers_at_length(stranger: Stranger, answers: dict[str, Answer]) -> None:
     _lock_a_base(stranger, answers)
 
@@ -236,6 +236,6 @@ def test_what_an_index_answers(stranger: Stranger, page: tuple[str, bytes]) -> N
     _read_an_index(stranger, page)
 
 
-@for_long(400, page=pages)
+@for_long(LONG // 8, page=pages)
 def test_what_an_index_answers_at_length(stranger: Stranger, page: tuple[str, bytes]) -> None:
     _read_an_index(stranger, page)

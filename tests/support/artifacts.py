@@ -1,9 +1,11 @@
-"""Locked files, fetched once for all processes and all stages of a run."""
+"""Locked files, fetched once for all processes and all stages of a run, and the folder that they share."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,18 +18,25 @@ from reprobuild.lock.model import Lock
 
 
 def fetch_once(lock: Lock, store: Store, factory: pytest.TempPathFactory) -> None:
-    """Give a store the files of a lock: as links to those of an earlier call, or fetched.
+    """Give a store the files of a lock: as links to those of an earlier call, or fetched."""
+    with shared_folder(factory) as shared:
+        every = Store(Home(shared))
+        fetch(lock, every, Console(quiet=True))
+        link_artifacts(every.root, store.root)
 
-    REPROBUILD_TEST_STORE names a folder that keeps them from one run of pytest to the next; without it they
-    last for one run, and are shared by its processes.
+
+@contextmanager
+def shared_folder(factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Give one process at a time the folder of what takes long to come by.
+
+    REPROBUILD_TEST_STORE names one that stays from one run of pytest to the next; without it, it lasts for
+    one run, and is shared by its processes.
     """
     shared = Path(os.environ.get("REPROBUILD_TEST_STORE") or _base(factory) / "artifacts")
     shared.mkdir(parents=True, exist_ok=True)
     with (shared / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        every = Store(Home(shared))
-        fetch(lock, every, Console(quiet=True))
-        link_artifacts(every.root, store.root)
+        yield shared
 
 
 def link_artifacts(source: Path, target: Path) -> None:

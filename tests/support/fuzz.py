@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-QUICK, LONG = 60, 4000
+QUICK, LONG = 60, int(os.environ.get("REPROBUILD_TEST_EXAMPLES", "1000"))
+"""Examples; a night can go to many more than CI."""
 
 Test = Callable[..., None]
 

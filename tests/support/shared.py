@@ -18,6 +18,7 @@ from reprobuild.host.home import Home
 from reprobuild.workspace import read_lock
 from support.artifacts import fetch_once
 from support.bench import Bench
+from support.built import build_once
 from support.engines import Site, missing, needs_root, new_docker
 from support.index import serve_index
 from support.stack import Stack
@@ -41,9 +42,9 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 @pytest.fixture(scope="session")
-def digest(bench: Bench) -> str:
+def digest(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The digest of its image, built once. A test that takes the image away builds it again."""
-    return bench.build()
+    return build_once(bench, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
