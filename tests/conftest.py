@@ -32,6 +32,8 @@ SHARES = {
         "test_real_core",
         "test_real_sabotaged_image",
         "test_real_bad_days",
+    ),
+    "more images": (
         "test_real_cli_pytorch",
         "test_real_twice",
         "test_real_named_sources",
@@ -44,7 +46,8 @@ SHARES = {
         "test_engines_self_contained",
         "test_engines_gpu_daemons",
     ),
-    "older engines": (
+    "podman": ("test_engines_contract[podman]",),
+    "docker 20": (
         "test_engines_contract",
         "test_engines_bad_days",
         "test_selftest_slurm",
