@@ -86,6 +86,12 @@ def test_all_that_an_outcome_depends_on_is_told_apart(monkeypatch: pytest.Monkey
     assert found(replace(here, where=None)) is None
 
 
+def test_without_a_gpu_nobody_looks_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = Script("")
+    monkeypatch.setattr(runner, "gpu_missing", lambda: pytest.fail("asked"))
+    assert circumstances(runner, "oci", program=PROGRAM, gpu="off") is not None
+
+
 def test_a_check_s_values_stay_as_they_are(tmp_path: Path) -> None:
     first = report(a_check(), a_check(name="bmm"))
     keep(first, tmp_path, WHERE)

@@ -65,7 +65,9 @@ def circumstances(runner: Runner, kind: str, *, program: Mapping[str, bytes], gp
     machine = runner.machine()
     if machine is None:
         return None
-    facts = [machine, kind, gpu, repr(runner.gpu_missing()), repr(of_steps())]
+    # Where no GPU is asked for, a broken description of one is no matter.
+    missing = None if gpu == "off" else runner.gpu_missing()
+    facts = [machine, kind, gpu, repr(missing), repr(of_steps())]
     for name, content in sorted(program.items()):
         facts += [name, hashlib.sha256(content).hexdigest()]
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()
