@@ -225,15 +225,18 @@ def selftest_image(
 ) -> SelfTestReport:
     """Run this reprobuild's self-test in an image and keep its report, one of each mode.
 
-    Unless ``again``, the report of an image that has passed in the same circumstances is taken: see `kept`.
+    Without ``again``, an image that passed in the same circumstances is not tested: see `kept`.
     """
     runner, program, folder = engine.runner(digest), selftest_files(), host.home.folder("reports")
     where = circumstances(runner, engine.kind, program=program, gpu=gpu)
     if not again and (report := kept(digest, folder, where)):
-        host.console.step(f"{digest[:19]} has passed its test here; `reprobuild selftest` tests it again")
+        host.console.step(
+            f"{digest[:19]} passed its self-test on this machine before and is unchanged;"
+            " `reprobuild selftest` runs it again"
+        )
         return report
     host.console.step(f"testing {digest[:19]} inside itself")
-    forget(digest, folder)  # what passed before is no proof if the test now breaks
+    forget(digest, folder)  # an earlier pass proves nothing if the test now breaks
     report = run_selftest(runner, program=program, gpu=gpu, mode=mode)
     keep(report, folder, where)
     return report

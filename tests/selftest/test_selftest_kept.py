@@ -9,7 +9,7 @@ import pytest
 
 from reprobuild.selftest.kept import circumstances, forget, keep, kept
 from reprobuild.selftest.report import SelfTestReport
-from support.reports import DIGEST, FAILED, Script, a_check, a_report, parse_report
+from support.reports import DIGEST, FAILED, Script, a_report, parse_report
 
 PROGRAM = {"selftest.py": b"print()"}
 WHERE = "a" * 64
@@ -90,11 +90,3 @@ def test_without_a_gpu_nobody_looks_for_one(monkeypatch: pytest.MonkeyPatch) -> 
     runner = Script("")
     monkeypatch.setattr(runner, "gpu_missing", lambda: pytest.fail("asked"))
     assert circumstances(runner, "oci", program=PROGRAM, gpu="off") is not None
-
-
-def test_a_check_s_values_stay_as_they_are(tmp_path: Path) -> None:
-    first = report(a_check(), a_check(name="bmm"))
-    keep(first, tmp_path, WHERE)
-    again = kept(DIGEST, tmp_path, WHERE)
-    assert again is not None
-    assert again.to_dict() == first.to_dict()

@@ -52,7 +52,7 @@ class Output:
         with suppress(OSError, DockerException):
             self._stream.close()
         # That only ends the stream; the SDK leaves the connection open, and hands it out nowhere else.
-        self._stream._response.close()  # type: ignore[attr-defined]
+        self._stream._response.close()  # type: ignore[attr-defined]  # the SDK keeps it to itself
 
     def written(self) -> tuple[bytes, bytes]:
         """Return standard output and standard error."""

@@ -1,7 +1,7 @@
-"""The last report of each image, kept in the home, and whether it still speaks for the machine that asks.
+"""The last report of each image, kept in the home, and whether it still holds.
 
-An image is named by its bytes. When a build gives the same bytes again, on the same boot of the same machine,
-in the same way of running them, then the proof is the one that is there.
+A digest names every byte of an image. If a build gives the same bytes again, and this is the same boot of the
+same machine, with the same engine and limits, then the report that is there is the proof.
 """
 
 from __future__ import annotations
@@ -19,40 +19,34 @@ from .report import Mode, SelfTestReport
 from .run import Gpu, Runner
 
 
-def keep(report: SelfTestReport, folder: Path, circumstances: str | None) -> None:
+def keep(report: SelfTestReport, folder: Path, where: str | None) -> None:
     """Write a report below ``folder``, in place of the image's last one of that mode.
 
-    ``circumstances``: see below; None if no later build is to trust it.
+    ``where``: its `circumstances`; None if no later build may rely on it.
     """
     data = (json.dumps(report.to_dict(), indent=1) + "\n").encode()
     atomic_write(_file(folder, report.digest, report.mode), data)
-    if report.mode == "battery" and circumstances is not None:
-        seal = f"{circumstances} {hashlib.sha256(data).hexdigest()}\n"
-        atomic_write(_seal(folder, report.digest), seal.encode())
+    if report.mode == "battery" and report.passed and where is not None:
+        atomic_write(_seal(folder, report.digest), _sealed(where, data))
 
 
 def forget(digest: str, folder: Path) -> None:
-    """Let no later build trust the report of an image that is there. Raises `StorageError`."""
+    """Let no later build rely on the report that an image has. Raises `StorageError`."""
     with storage_errors(folder):
         _seal(folder, digest).unlink(missing_ok=True)
 
 
-def kept(digest: str, folder: Path, circumstances: str | None) -> SelfTestReport | None:
-    """Return the report of an image that has passed in the same circumstances, or None.
+def kept(digest: str, folder: Path, where: str | None) -> SelfTestReport | None:
+    """Return the report of an image that passed in the same `circumstances`.
 
-    A damaged report, and one of other circumstances, is none.
+    None if there is no such report, or if it or its seal is damaged.
     """
-    if circumstances is None:
+    if where is None:
         return None
     with suppress(OSError, SelfTestError):
         data = _file(folder, digest, "battery").read_bytes()
-        if _seal(folder, digest).read_text("utf-8", "replace").split() == [
-            circumstances,
-            hashlib.sha256(data).hexdigest(),
-        ]:
-            report = SelfTestReport.parse_kept(data)
-            if report.passed and report.mode == "battery" and report.digest == digest:
-                return report
+        if _seal(folder, digest).read_bytes() == _sealed(where, data):
+            return SelfTestReport.parse_kept(data)
     return None
 
 
@@ -65,7 +59,7 @@ def circumstances(runner: Runner, kind: str, *, program: Mapping[str, bytes], gp
     machine = runner.machine()
     if machine is None:
         return None
-    # Where no GPU is asked for, a broken description of one is no matter.
+    # With --gpu off, a CDI file that cannot be read must not stop the test.
     missing = None if gpu == "off" else runner.gpu_missing()
     facts = [machine, kind, gpu, repr(missing), repr(of_steps())]
     for name, content in sorted(program.items()):
@@ -79,3 +73,7 @@ def _file(folder: Path, digest: str, mode: Mode) -> Path:
 
 def _seal(folder: Path, digest: str) -> Path:
     return folder / f"{digest[7:]}.seal"
+
+
+def _sealed(where: str, report: bytes) -> bytes:
+    return f"{where} {hashlib.sha256(report).hexdigest()}\n".encode()
