@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from ..errors import RepeatError
 from ..host.home import atomic_write
 from ..host.host import Host
+from ..twice.baseline import Baseline, read_baseline, write_baseline
 from ..twice.baseline import against as compare_with
-from ..twice.baseline import read_baseline, write_baseline
 from ..twice.page import twice_page
 from ..twice.resume import compare_resumed, resume_command
 from ..twice.runs import HowToRun, RecordedRun, compare_runs, one_run
@@ -135,6 +136,7 @@ def twice(
     how = HowToRun(
         times=times, together=together, every=every, seconds=time_limit, trace=not no_trace, cost=cost
     )
+    baseline = _baseline(against) if against else None
     kept, chosen = find_image(image, host), settings(host.console, **options)
 
     def recorded(argv: tuple[str, ...]) -> RecordedRun:
@@ -143,8 +145,7 @@ def twice(
     def scratch() -> AbstractContextManager[Path]:
         return host.home.scratch("twice")
 
-    if against:
-        baseline = read_baseline(against)
+    if baseline:
         host.console.step("run 1 of 1")
         show_agreed(
             compare_with(baseline, one_run(recorded(command), how, scratch)), str(against), json_=json_
@@ -165,6 +166,14 @@ def twice(
     if record:
         write_baseline(record, found.runs[0])
         host.console.step(f"recorded in {record}")
+
+
+def _baseline(path: Path) -> Baseline:
+    """Read a recording. Raises UsageError, which names the file: no program has failed to repeat."""
+    try:
+        return read_baseline(path)
+    except RepeatError as error:
+        raise click.UsageError(f"--against: {error.message}; {error.hint}") from None
 
 
 COMMANDS: tuple[click.Command, ...] = (twice,)
