@@ -7,10 +7,11 @@ everything but BuildKit's export, which it does not support.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -35,6 +36,7 @@ from ..oci.tar_fields import LayerRefused
 from ..render.labels import LABEL
 from ..twice.runs import RecordedRun
 from . import failures
+from .carrier import CARRIER
 from .docker_client import (
     Builder,
     connect,
@@ -42,6 +44,7 @@ from .docker_client import (
     find_builder,
     has_buildx,
     has_own_buildkit,
+    is_local,
     raise_if_gone,
 )
 from .docker_layers import are_readable, listed_layers, mounted_layers
@@ -51,6 +54,8 @@ from .protocols import EngineName, RunOptions, WriteContext, require_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+log = logging.getLogger(__name__)
 
 _SNAPSHOTTER = "io.containerd.snapshotter.v1"
 _NO_EXPORT = re.compile(
@@ -194,6 +199,37 @@ class DockerEngine:
     @property
     def load_folder(self) -> None:
         """None: Docker reads archives alone."""
+
+    @property
+    def pulled(self) -> Callable[[str], AbstractContextManager[bool]] | None:
+        """What pulls into the older store of a daemon on this machine; see `protocols.Taker`.
+
+        There ``docker load`` writes every file twice, one layer after the other.
+        """
+        return self._pulled if is_local() and not self.keeps_manifests else None
+
+    @contextmanager
+    def _pulled(self, reference: str) -> Iterator[bool]:
+        repository, _, digest = reference.partition("@")
+        # Left by a run that was killed; where another prunes at this moment, that will do.
+        with suppress(EngineError), docker_errors("remove an image"):
+            self._client.images.prune(filters={"dangling": False, "label": CARRIER, "until": "1h"})
+        came = True
+        try:
+            with docker_errors("pull an image"):
+                # Without credentials: the user's programs for them need not be asked about this registry.
+                events = self._client.api.pull(repository, digest, stream=True, decode=True, auth_config={})
+                for event in events:
+                    if "error" in event:
+                        raise failures.refused("Docker", "pull an image", str(event["error"]))
+        except EngineError as refused:
+            log.info("%s", refused)
+            came = False
+        try:
+            yield came
+        finally:
+            with docker_errors("remove an image"), suppress(ImageNotFound):
+                self._client.api.remove_image(reference, force=True)
 
     def load(self, archive: Iterator[bytes]) -> None:
         """Load an image archive."""

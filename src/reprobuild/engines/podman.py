@@ -115,6 +115,10 @@ class PodmanEngine:
         return recorded(self._program, image, argv, how)
 
     @property
+    def pulled(self) -> None:
+        """None: Podman reads a folder as fast."""
+
+    @property
     def load_folder(self) -> Callable[[Path], None] | None:
         """What loads from a folder, where Podman is on this machine; an archive it first writes out twice."""
         return None if self._facts.get("serviceIsRemote") else self._pull_folder

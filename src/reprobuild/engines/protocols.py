@@ -7,6 +7,7 @@ All give the same files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -149,6 +150,14 @@ class Taker(Protocol):
 
     def load(self, archive: Iterator[bytes]) -> None:
         """Load the image of an archive. Raises `EngineError`."""
+
+    @property
+    def pulled(self) -> Callable[[str], AbstractContextManager[bool]] | None:
+        """Return what pulls an image by its reference on this machine's loopback, and removes it in the end.
+
+        Within the block it says whether the image has come. None where an archive is as fast, or the engine
+        is on another machine.
+        """
 
     @property
     def load_folder(self) -> Callable[[Path], None] | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import takewhile
 from typing import IO
@@ -13,7 +13,7 @@ from ..oci.alone import alone
 from ..oci.archive import write_docker, write_oci
 from ..oci.packed import blobs_of, refuse_damaged
 from ..oci.store import Image, ImageStore, image_name, refuse_candidate
-from ..oci.stream import piped
+from ..oci.stream import CHUNK, piped
 from ..render.labels import LABEL
 from .protocols import Taker
 
@@ -48,17 +48,15 @@ def send(images: ImageStore, image: Image, engine: Taker) -> str:
     with suppress(ImageError):
         return engine.images.find(wanted).digest
 
-    if load_folder := engine.load_folder:
-        with alone(images, image) as layout:
-            try:
+    try:
+        if load_folder := engine.load_folder:
+            with alone(images, image) as layout:
                 load_folder(layout)
-            except EngineError:
-                refuse_damaged(
-                    *blobs_of(images, image).values()
-                )  # the cause that the engine would be blamed for
-                raise
-    else:
-        _send_archive(images, image, engine)
+        else:
+            _send_archive(images, image, engine)
+    except EngineError:
+        refuse_damaged(*blobs_of(images, image).values())  # the cause that the engine would be blamed for
+        raise
     try:
         return engine.images.find(wanted).digest
     except ImageError:
@@ -69,18 +67,36 @@ def send(images: ImageStore, image: Image, engine: Taker) -> str:
 
 def _send_archive(images: ImageStore, image: Image, engine: Taker) -> None:
     others = engine.images.stacks(f"{LABEL}lock")
+    if engine.takes_oci:
+        there = _blobs_there(images, others, engine)
+        _load(engine, lambda out: write_oci(images, image, None, out, without=there))
+        return
+    below = [diff_id for _, diff_id in images.layers(image.digest)]
+    shared = max((_shared(below, y) for y in others.values()), default=0)
+    with _pulled_layers(images, image, engine, shared) as came:
+        without = len(below) if came else shared
+        _load(engine, lambda out: write_docker(images, image, out, without=without))
 
-    def write(out: IO[bytes]) -> None:
-        if engine.takes_oci:
-            write_oci(images, image, None, out, without=_blobs_there(images, others, engine))
-        else:
-            below = [diff_id for _, diff_id in images.layers(image.digest)]
-            write_docker(
-                images, image, out, without=max((_shared(below, y) for y in others.values()), default=0)
-            )
 
+def _load(engine: Taker, write: Callable[[IO[bytes]], object]) -> None:
     with piped(write) as archive:
-        engine.load(iter(partial(archive.read, 1 << 20), b""))
+        engine.load(iter(partial(archive.read, CHUNK), b""))
+
+
+@contextmanager
+def _pulled_layers(images: ImageStore, image: Image, engine: Taker, shared: int) -> Iterator[bool]:
+    """Give whether an engine has pulled the layers of an image, where that is faster than an archive of them.
+
+    They stay for the image that is loaded within the block. ``shared``: how many of the lowest it has anyway.
+    """
+    pulled = engine.pulled
+    if pulled is None or shared == len(images.layers(image.digest)):
+        yield False
+        return
+    from .carrier import offered  # noqa: PLC0415 -- who only lists images need not wait
+
+    with offered(images, image, known=shared) as offer, pulled(offer.reference) as came:
+        yield came
 
 
 def _digest_there(images: ImageStore, image: Image, engine: Taker) -> str:

@@ -10,12 +10,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO
 
-import zstandard
-
 from ..host.home import storage_errors
 from .described import NAME
 from .documents import LAYOUT, index_document, manifest_entry
-from .packed import Compression, blobs_of, packed
+from .packed import Compression, blobs_of, inflated, inflated_size, packed
 from .store import Image, ImageStore, damaged
 from .stream import CHUNK
 from .tar_writer import MTIME
@@ -82,17 +80,12 @@ def write_docker(images: ImageStore, image: Image, out: IO[bytes], *, without: i
         # being sent, that of the next.
         ahead = ThreadPoolExecutor(1)
         try:
-            sizes = ahead.map(_inflated_size, [blob for (blob, _), _ in sent])
+            sizes = ahead.map(inflated_size, [blob for (blob, _), _ in sent])
             for ((blob, _), name), size in zip(sent, sizes, strict=True):
-                with blob.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
-                    tar.addfile(_info(name, size), stream)
+                with inflated(blob) as layer:
+                    tar.addfile(_info(name, size), layer)
         finally:
             ahead.shutdown(cancel_futures=True)
-
-
-def _inflated_size(blob: Path) -> int:
-    with blob.open("rb") as file:
-        return sum(map(len, zstandard.ZstdDecompressor().read_to_iter(file, read_size=CHUNK)))
 
 
 def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:

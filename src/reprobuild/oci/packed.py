@@ -8,8 +8,9 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from ..host.home import storage_errors
 from .documents import repacked, sha256
@@ -72,6 +73,22 @@ def refuse_damaged(*blobs: Path) -> None:
             raise damaged(f"sha256:{blob.name}", "its bytes do not fit its name")
 
 
+@contextmanager
+def inflated(blob: Path) -> Iterator[IO[bytes]]:
+    """Give the tar of a layer of the store to read; a base image's may be compressed with gzip."""
+    with blob.open("rb") as file:
+        tar = layer_of(file)
+        if tar is None:
+            raise damaged(f"sha256:{blob.name}", "it is not a layer")
+        yield tar
+
+
+def inflated_size(blob: Path) -> int:
+    """Return how many bytes `inflated` gives."""
+    with inflated(blob) as tar:
+        return sum(map(len, iter(partial(tar.read, CHUNK), b"")))
+
+
 def _in_gzip(images: ImageStore, image: Image, scratch: Path) -> Packed:
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- who only lists images need not wait
 
@@ -99,9 +116,8 @@ def _layer_in_gzip(blob: Path, diff_id: str, target: Path) -> tuple[Layer, Path]
     # No name and no time are in its header, so the same layer gives the same bytes.
     compressor = zlib.compressobj(_GZIP_LEVEL, wbits=16 + zlib.MAX_WBITS)
     refuse_damaged(blob)
-    with blob.open("rb") as file, target.open("wb") as out:
-        stream = layer_of(file)
-        while stream is not None and (data := stream.read(CHUNK)):
+    with inflated(blob) as tar, target.open("wb") as out:
+        while data := tar.read(CHUNK):
             piece = compressor.compress(data)
             digest.update(piece)
             size += out.write(piece)
