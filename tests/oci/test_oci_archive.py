@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -21,9 +22,10 @@ from reprobuild.host import process
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.oci.archive import export
+from reprobuild.oci.archive import export, write_docker
+from reprobuild.oci.documents import ImageDocuments
 from reprobuild.oci.file_tree import read_tree
-from reprobuild.oci.packed import Compression
+from reprobuild.oci.packed import Compression, packed
 from reprobuild.oci.store import ImageStore
 from reprobuild.oci.stream import archive_members
 from support.disk import remove_folder, tiny_disk
@@ -101,6 +103,31 @@ def test_layers_in_gzip(store: ImageStore, digest: str, tmp_path: Path) -> None:
         found = read_tree(archive_members(archive), "it")
     assert found.digest == store.tree(digest, "it", lambda *_: False).digest
     assert write(store, digest, tmp_path / "b.tar", compression="gzip").read_bytes() == file.read_bytes()
+
+
+def test_an_older_docker_gets_layers_in_gzip_as_all_others(
+    store: ImageStore, digest: str, tmp_path: Path
+) -> None:
+    """Those of a base image come so; inflated, they are what the configuration says."""
+    with packed(store, store.find(digest), "gzip") as found:
+        for blob, path in found.blobs.items():
+            if not store.blob(blob).exists():
+                shutil.copy(path, store.blob(blob))
+        config = store.blob(store.manifest(digest)["config"]["digest"]).read_bytes()
+        other = store.add(ImageDocuments(manifest=found.manifest.read_bytes(), config=config))
+    assert other != digest
+    written = []
+    for each in (digest, other):
+        with (tmp_path / each[7:]).open("w+b") as file:
+            write_docker(store, store.find(each), file)
+            file.seek(0)
+            written.append(file.read())
+    assert written[0] == written[1]
+    with tarfile.open(tmp_path / other[7:]) as tar:
+        for _, diff_id in store.layers(other):
+            layer = tar.extractfile(f"{diff_id[7:]}.tar")
+            assert layer is not None
+            assert hashlib.file_digest(layer, "sha256").hexdigest() == diff_id[7:]
 
 
 @pytest.mark.parametrize("compression", get_args(Compression))
