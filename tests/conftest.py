@@ -42,6 +42,7 @@ SHARES = {
     ),
     "docker 26": (
         "test_engines_contract[docker-26.1]",
+        "test_engines_carrier",
         "test_engines_contexts",
         "test_engines_self_contained",
         "test_engines_gpu_daemons",
