@@ -6,20 +6,22 @@ import hashlib
 import http.client
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime, tzinfo
 from pathlib import Path
+from typing import IO, Self
 
 import pytest
 
-from reprobuild.engines import carrier
-from reprobuild.engines.carrier import CARRIER, Offer, offered
+from reprobuild.engines import carrier, transfer
+from reprobuild.engines.carrier import CARRIER, offered
 from reprobuild.engines.docker import DockerEngine
 from reprobuild.engines.transfer import send
 from reprobuild.errors import ImageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.oci.packed import inflated
 from reprobuild.oci.store import Image, ImageStore
 from support.engines import Site, new_docker, old_docker
 from support.locks import LOCK
@@ -42,14 +44,23 @@ def diff_ids(images: ImageStore, image: Image) -> list[str]:
     return [diff_id for _, diff_id in images.layers(image.digest)]
 
 
+def damage(images: ImageStore, image: Image) -> None:
+    """Change a byte in the middle of the uppermost layer."""
+    blob, _ = images.layers(image.digest)[-1]
+    data = bytearray(blob.read_bytes())
+    data[len(data) // 2] ^= 1
+    blob.unlink()
+    blob.write_bytes(data)
+
+
 # --- the offer ---
 
 
 class Reader:
     """Asks an offer as a daemon does."""
 
-    def __init__(self, offer: Offer) -> None:
-        self.place, _, self.digest = offer.reference.partition("@")
+    def __init__(self, reference: str) -> None:
+        self.place, _, self.digest = reference.partition("@")
         self.host, _, self.repository = self.place.partition("/")
 
     def ask(self, path: str, method: str = "GET") -> tuple[int, bytes]:
@@ -87,7 +98,6 @@ def test_a_carrier_has_the_layers_of_the_image_and_runs_nothing(images: ImageSto
         for layer in manifest["layers"]:
             status, tar = reader.blob(layer["digest"])
             assert (status, digest_of(tar), len(tar)) == (200, layer["digest"], layer["size"])
-        assert offer.sent == set(diff_ids(images, image))
 
 
 def test_no_other_can_be_asked_for(images: ImageStore) -> None:
@@ -109,7 +119,6 @@ def test_no_other_can_be_asked_for(images: ImageStore) -> None:
             assert reader.ask(path) == (404, b"")
         for method in ("PUT", "POST", "DELETE"):
             assert reader.blob(layer, method)[0] == 501
-        assert offer.sent == set()
     with pytest.raises(ConnectionRefusedError):
         reader.manifest()
 
@@ -126,11 +135,7 @@ def test_a_layer_that_the_daemon_has_is_refused(images: ImageStore) -> None:
 
 def test_a_damaged_layer_is_not_offered(images: ImageStore) -> None:
     image = image_with(images, "one")
-    blob, _ = images.layers(image.digest)[0]
-    data = bytearray(blob.read_bytes())
-    data[-5] ^= 1
-    blob.unlink()
-    blob.write_bytes(data)
+    damage(images, image)
     with pytest.raises(ImageError, match="the image store is damaged"), offered(images, image, known=0):
         pytest.fail("it was offered")
 
@@ -161,18 +166,20 @@ def engine(site: Site, images: ImageStore, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 @pytest.fixture
-def offers(monkeypatch: pytest.MonkeyPatch) -> list[Offer]:
-    """What is offered while the test runs."""
-    found: list[Offer] = []
+def sent(images: ImageStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The blobs whose layers are pulled while the test runs."""
+    found: list[str] = []
 
-    @contextmanager
-    def kept(images: ImageStore, image: Image, *, known: int) -> Iterator[Offer]:
-        with offered(images, image, known=known) as offer:
-            found.append(offer)
-            yield offer
+    def noted(blob: Path) -> AbstractContextManager[IO[bytes]]:
+        found.append(blob.name)
+        return inflated(blob)
 
-    monkeypatch.setattr(carrier, "offered", kept)
+    monkeypatch.setattr(carrier, "inflated", noted)
     return found
+
+
+def blobs(images: ImageStore, image: Image) -> list[str]:
+    return [blob.name for blob, _ in images.layers(image.digest)]
 
 
 def holds(site: Site, digest: str, text: str) -> None:
@@ -183,59 +190,68 @@ def holds(site: Site, digest: str, text: str) -> None:
 
 @pytest.mark.engines
 def test_docker_pulls_the_layers_that_it_lacks(
-    site: Site, engine: DockerEngine, images: ImageStore, offers: list[Offer]
+    site: Site, engine: DockerEngine, images: ImageStore, sent: list[str]
 ) -> None:
     one, two = (image_with(images, text) for text in ("one", "two"))
     digest = send(images, one, engine)
     assert digest == images.manifest(one.digest)["config"]["digest"]
-    assert offers[0].sent == set(diff_ids(images, one))
+    assert sorted(sent) == sorted(blobs(images, one))
     holds(site, digest, "one")
+    sent.clear()
     other = send(images, two, engine)
-    assert offers[1].sent == set(diff_ids(images, two)) - set(diff_ids(images, one))
+    assert sent == blobs(images, two)[-1:]
     site.call("rmi", digest)
     holds(site, other, "two")
 
 
 @pytest.mark.engines
-@pytest.mark.parametrize("why", ["known from an archive", "unreachable"])
-def test_otherwise_an_archive_does(
-    site: Site,
-    engine: DockerEngine,
-    images: ImageStore,
-    offers: list[Offer],
-    monkeypatch: pytest.MonkeyPatch,
-    why: str,
+def test_layers_that_came_in_an_archive_are_not_pulled_again(
+    site: Site, engine: DockerEngine, images: ImageStore, sent: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Layers that came in an archive are not known by a digest of a registry's, so Docker asks for them."""
-    one, two = (image_with(images, f"{why} {number}") for number in range(2))
-    if why == "unreachable":
-        monkeypatch.setattr(carrier, "offered", lambda *_, **__: _nowhere())
-    else:
-        with monkeypatch.context() as patch:
-            patch.setattr(DockerEngine, "pulled", None)
-            engine.images.name(send(images, one, engine), "team/one:1")
+    """Docker does not know them by a digest of a registry's, and would ask for them."""
+    one, two = (image_with(images, text) for text in ("one", "two"))
+    with monkeypatch.context() as patch:
+        patch.setattr(DockerEngine, "pulled", None)
+        first = send(images, one, engine)
     digest = send(images, two, engine)
-    assert all(offer.sent.isdisjoint(diff_ids(images, one)) for offer in offers)
-    if why != "unreachable":
-        assert len(offers) == 1
-        site.call("rmi", "team/one:1")
-    holds(site, digest, f"{why} 1")
+    assert set(sent).isdisjoint(blobs(images, one))
+    site.call("rmi", first)
+    holds(site, digest, "two")
 
 
-@contextmanager
-def _nowhere() -> Iterator[Offer]:
-    yield Offer(f"127.0.0.1:1/{'0' * 32}@sha256:{'0' * 64}")
+@pytest.mark.engines
+def test_a_daemon_that_cannot_reach_this_machine_gets_an_archive(
+    site: Site, engine: DockerEngine, images: ImageStore, sent: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = f"127.0.0.1:1/{'0' * 32}@sha256:{'0' * 64}"
+    monkeypatch.setattr(transfer, "offered", lambda *_, **__: nullcontext(nowhere))
+    holds(site, send(images, image_with(images, "one"), engine), "one")
+    assert sent == []
 
 
-class _Long(datetime):
+@pytest.mark.engines
+@pytest.mark.parametrize("way", ["pull", "archive"])
+def test_a_damaged_layer_is_named_and_docker_is_not_blamed(
+    site: Site, engine: DockerEngine, images: ImageStore, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    image = image_with(images, "one")
+    damage(images, image)
+    if way == "archive":
+        monkeypatch.setattr(DockerEngine, "pulled", None)
+    with pytest.raises(ImageError, match="the image store is damaged"):
+        send(images, image, engine)
+    assert site.call("images", "--all", "--quiet") == ""
+
+
+class _LongAgo(datetime):
     @classmethod
-    def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
-        return datetime(2020, 1, 1, tzinfo=UTC)
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        return cls(2020, 1, 1, tzinfo=tz)
 
 
 @pytest.mark.engines
 def test_what_a_killed_run_left_is_gone_with_the_next(
-    site: Site, engine: DockerEngine, images: ImageStore, offers: list[Offer], monkeypatch: pytest.MonkeyPatch
+    site: Site, engine: DockerEngine, images: ImageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
         pass
@@ -245,7 +261,7 @@ def test_what_a_killed_run_left_is_gone_with_the_next(
 
     one, two = (image_with(images, text) for text in ("one", "two"))
     with monkeypatch.context() as patch:
-        patch.setattr(carrier, "datetime", _Long)
+        patch.setattr(carrier, "datetime", _LongAgo)
         patch.setattr(engine, "load", killed)
         patch.setattr(engine._client.api, "remove_image", killed)
         with pytest.raises(Killed):

@@ -127,7 +127,7 @@ def test_an_older_docker_gets_layers_in_gzip_as_all_others(
         for _, diff_id in store.layers(other):
             layer = tar.extractfile(f"{diff_id[7:]}.tar")
             assert layer is not None
-            assert hashlib.file_digest(layer, "sha256").hexdigest() == diff_id[7:]
+            assert hashlib.sha256(layer.read()).hexdigest() == diff_id[7:]
 
 
 @pytest.mark.parametrize("compression", get_args(Compression))

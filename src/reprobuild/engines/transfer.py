@@ -15,6 +15,7 @@ from ..oci.packed import blobs_of, refuse_damaged
 from ..oci.store import Image, ImageStore, image_name, refuse_candidate
 from ..oci.stream import CHUNK, piped
 from ..render.labels import LABEL
+from .carrier import offered
 from .protocols import Taker
 
 
@@ -93,9 +94,7 @@ def _pulled_layers(images: ImageStore, image: Image, engine: Taker, shared: int)
     if pulled is None or shared == len(images.layers(image.digest)):
         yield False
         return
-    from .carrier import offered  # noqa: PLC0415 -- who only lists images need not wait
-
-    with offered(images, image, known=shared) as offer, pulled(offer.reference) as came:
+    with offered(images, image, known=shared) as reference, pulled(reference) as came:
         yield came
 
 

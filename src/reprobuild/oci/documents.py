@@ -20,6 +20,8 @@ MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 _INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
 
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+
 LAYOUT = b'{"imageLayoutVersion":"1.0.0"}'
 """The file ``oci-layout`` of a layout (image-spec, image-layout.md)."""
 
@@ -46,7 +48,7 @@ class ImageDocuments:
 def documents(lock: Lock, config: ImageConfig, layers: Sequence[tuple[str, Layer]]) -> ImageDocuments:
     """Return the documents of an image with these layers, each with its title, the lowest first."""
     architecture = lock.platform.partition("/")[2]
-    created = datetime.fromtimestamp(lock.epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    created = datetime.fromtimestamp(lock.epoch, UTC).strftime(_TIME)
     config_bytes = _json(
         {
             "architecture": architecture,
@@ -64,8 +66,8 @@ def documents(lock: Lock, config: ImageConfig, layers: Sequence[tuple[str, Layer
     )
     manifest = {
         "annotations": dict(config.labels),
-        "config": {"digest": sha256(config_bytes), "mediaType": CONFIG_TYPE, "size": len(config_bytes)},
-        "layers": [{"digest": y.digest, "mediaType": y.media_type, "size": y.size} for _, y in layers],
+        "config": _config_entry(config_bytes),
+        "layers": _layer_entries(layer for _, layer in layers),
         "mediaType": MANIFEST_TYPE,
         "schemaVersion": 2,
     }
@@ -74,8 +76,33 @@ def documents(lock: Lock, config: ImageConfig, layers: Sequence[tuple[str, Layer
 
 def repacked(manifest: Mapping[str, Any], layers: Sequence[Layer]) -> bytes:
     """Return the manifest of the same image whose layers are compressed in another way."""
-    found = [{"digest": y.digest, "mediaType": y.media_type, "size": y.size} for y in layers]
-    return _json({**manifest, "layers": found})
+    return _json({**manifest, "layers": _layer_entries(layers)})
+
+
+def stand_in(
+    config: Mapping[str, Any], layers: Sequence[Layer], labels: Mapping[str, str], created: datetime
+) -> ImageDocuments:
+    """Return the documents of an image with the layers of another, whose configuration is given.
+
+    It runs nothing. ``layers``: how they are compressed there.
+    """
+    own = {key: config[key] for key in ("architecture", "os", "rootfs")}
+    config_bytes = _json({**own, "config": {"Labels": labels}, "created": created.strftime(_TIME)})
+    manifest = {
+        "config": _config_entry(config_bytes),
+        "layers": _layer_entries(layers),
+        "mediaType": MANIFEST_TYPE,
+        "schemaVersion": 2,
+    }
+    return ImageDocuments(_json(manifest), config_bytes)
+
+
+def _config_entry(config: bytes) -> dict[str, Any]:
+    return {"digest": sha256(config), "mediaType": CONFIG_TYPE, "size": len(config)}
+
+
+def _layer_entries(layers: Iterable[Layer]) -> list[dict[str, Any]]:
+    return [{"digest": y.digest, "mediaType": y.media_type, "size": y.size} for y in layers]
 
 
 def manifest_entry(digest: str, size: int, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:

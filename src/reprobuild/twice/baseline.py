@@ -25,6 +25,7 @@ from .records import Moment, MomentPart, Stream
 from .runs import ProgramRun
 
 FORMAT = 1
+_RECORD = "`reprobuild twice --record FILE` writes one"
 MOST_BYTES = 64 << 20
 MOST_INFLATED = 512 << 20
 _DIGITS = 16
@@ -107,7 +108,9 @@ def read_baseline(path: Path) -> Baseline:
             text = inflater.decompress(file.read(MOST_BYTES), MOST_INFLATED)
         table = json.loads(text)
         if table["format"] != FORMAT:
-            raise RepeatError(f"{path}: a recording of another format; this reprobuild reads {FORMAT}")
+            raise RepeatError(
+                f"{path}: a recording of another format; this reprobuild reads {FORMAT}", hint=_RECORD
+            )
         return Baseline(
             machine={_str(key): _str(value) for key, value in table["machine"].items()},
             streams=[_stream(each) for each in table["streams"]],
@@ -115,11 +118,9 @@ def read_baseline(path: Path) -> Baseline:
             files={_str(name): _str(digest) for name, digest in table["files"].items()},
         )
     except OSError as error:
-        raise RepeatError(f"{path}: {error.strerror}", hint="`twice --record FILE` writes one") from None
+        raise RepeatError(f"{path}: {error.strerror}", hint=_RECORD) from None
     except (zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise RepeatError(
-            f"{path} is no recording of a run", hint="`reprobuild twice --record FILE` writes one"
-        ) from None
+        raise RepeatError(f"{path} is no recording of a run", hint=_RECORD) from None
 
 
 def _stream(table: Mapping[str, Any]) -> Stream:
