@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import lzma
+import os
 import re
 import shutil
 import tarfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
-from debian.debfile import DebFile
+from debian.arfile import FILE_HEADER_LENGTH, GLOBAL_HEADER, ArError
+from debian.debfile import DebError, DebFile
 
 from ..errors import BuildError
 from ..fetch.store import Store
@@ -17,6 +22,7 @@ from ..host import apart, leftovers, namespaces, process
 from ..host.home import Home, raise_if_full, storage_errors
 from ..lock.merged_usr import links_into_usr
 from ..lock.model import DebianPackage, Lock
+from ..oci.stream import CHUNK
 from ..oci.tar_writer import MTIME, LayerWriter
 
 _LEFT_OUT = re.compile(
@@ -30,6 +36,9 @@ _LEFT_OUT = re.compile(
 MOST_SECONDS = 3600
 """For installing Debian packages: a hundred times what a root of some two hundred takes."""
 SLOW_SCRIPT = "a script of a package waits for something; run again with -v, or leave the package out"
+_LARGEST = 1 << 30
+"""Bytes of a package's files that are inflated before dpkg reads them."""
+_PACKED = "data.tar.xz"
 _LOG = re.compile(r"var/log/.+")
 _SOURCES = "etc/apt/sources.list"
 _SOURCES_TEXT = b"""\
@@ -129,27 +138,78 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> bytes:
 
 
 def pool(folder: Path, lock: Lock, store: Store) -> None:
-    """Lay the packages out as a flat archive that apt reads."""
+    """Lay the packages out as a flat archive that apt reads, inflated.
+
+    mmdebstrap reads the files of each package twice, one package after the other; here all processors do.
+    Raises `BuildError` for what is no package.
+    """
+
+    def laid(package: DebianPackage) -> str:
+        with storage_errors(folder):
+            return _lay(package, store.path(package.sha256), folder / package.filename)
+
     with storage_errors(folder):
         folder.mkdir()
         folder.chmod(0o755)
-        stanzas = []
-        for package in lock.debian:
-            target = folder / package.filename
-            shutil.copyfile(store.path(package.sha256), target)
-            target.chmod(0o644)
-            stanzas.append(_stanza(package, target))
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+            stanzas = list(threads.map(laid, lock.debian))
         index = folder / "Packages"
         index.write_text("\n".join(stanzas), encoding="utf-8")
         index.chmod(0o644)
 
 
-def _stanza(package: DebianPackage, file: Path) -> str:
-    with DebFile(file) as deb:
-        control = deb.debcontrol()
+def _lay(package: DebianPackage, file: Path, target: Path) -> str:
+    """Write a package to a place, inflated if it can be; return its entry in the archive's index."""
+    try:
+        with file.open("rb") as opened, DebFile(fileobj=opened) as deb:
+            control = deb.debcontrol()
+            if not _inflated(deb, target):
+                shutil.copyfile(file, target)
+    except (ArError, DebError, tarfile.TarError, lzma.LZMAError, EOFError, ValueError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the disk's, not one of python-debian's own
+        raise BuildError(
+            f"{package.filename} is not a Debian package: {error}",
+            hint="lock again with `reprobuild lock --upgrade`",
+        ) from None
+    target.chmod(0o644)
+    with target.open("rb") as written:
+        digest = hashlib.file_digest(written, "sha256").hexdigest()
     control["Filename"] = f"./{package.filename}"
-    control["Size"] = str(package.size)
-    control["SHA256"] = package.sha256
+    control["Size"] = str(target.stat().st_size)
+    control["SHA256"] = digest
     text = control.dump()
     assert text is not None
     return text
+
+
+def _inflated(deb: DebFile, target: Path) -> bool:
+    """Write a package with its files in a plain tar (deb(5)); return whether it could be done.
+
+    Not with another compression than xz, damage, or files beyond the limit: dpkg is to judge those.
+    """
+    if _PACKED not in deb.getnames():
+        return False
+    with target.open("wb") as out:
+        out.write(GLOBAL_HEADER)
+        for member in deb.getmembers():
+            place = out.tell()
+            out.write(bytes(FILE_HEADER_LENGTH))
+            member.seek(0)  # python-debian has read some of them
+            packed = member.name == _PACKED
+            source = lzma.LZMAFile(cast("IO[bytes]", member)) if packed else member  # noqa: SIM115 -- it holds no file
+            left = _LARGEST
+            try:
+                while left > 0 and (data := source.read(min(CHUNK, left))):
+                    left -= out.write(data)
+            except (lzma.LZMAError, EOFError):
+                return False
+            if left == 0:
+                return False
+            size = out.tell() - place - FILE_HEADER_LENGTH
+            out.write(b"\n" * (size % 2))
+            out.seek(place)
+            name = "data.tar" if packed else member.name
+            out.write(f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{size:<10}`\n".encode())
+            out.seek(0, os.SEEK_END)
+    return True
