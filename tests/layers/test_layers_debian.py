@@ -181,9 +181,9 @@ def test_without_mmdebstrap_the_host_is_to_blame(tmp_path: Path, monkeypatch: py
         write_debian(LOCK, Store(home), home, LayerWriter(io.BytesIO()))
 
 
-def pooled(home: Home, data: bytes) -> Path:
-    """Lay out a package of these bytes, and return it as it is in the folder."""
-    sha256 = hashlib.sha256(data).hexdigest()
+def pooled(home: Home, data: bytes, locked: bytes | None = None) -> Path:
+    """Lay out a package of these bytes, and return it as it is in the folder; the lock may name others."""
+    sha256 = hashlib.sha256(data if locked is None else locked).hexdigest()
     path = Store(home).path(sha256)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
@@ -218,6 +218,9 @@ def files_of(package: Path) -> bytes:
 
 def test_packages_are_laid_out_inflated_with_the_same_files(tmp_path: Path) -> None:
     data = deb(tmp_path)
+    # After the first member comes one of an odd size, which deb(5) allows: those that follow stay in place.
+    odd = b"%-16s%-12d%-6d%-6d%-8s%-10d`\nabc\n" % (b"_note", 0, 0, 0, b"100644", 3)
+    data = data[:72] + odd + data[72:]
     found = pooled(Home(tmp_path / "home"), data)
     assert b"data.tar  " in found.read_bytes()
     assert b"data.tar.xz" not in found.read_bytes()
@@ -240,5 +243,13 @@ def test_what_cannot_be_inflated_is_left_to_dpkg(tmp_path: Path, monkeypatch: py
 
 def test_what_is_no_package_is_named(tmp_path: Path) -> None:
     for data in (b"", b"no archive", b"!<arch>\n", deb(tmp_path)[:100]):
-        with pytest.raises(BuildError, match=r"tool_1_amd64\.deb is not a Debian package"):
+        with pytest.raises(
+            BuildError, match=r"tool_1_amd64\.deb, which the lock names, is not a Debian package"
+        ):
             pooled(Home(tmp_path / hashlib.sha256(data).hexdigest()), data)
+
+
+def test_bytes_that_are_not_those_of_the_lock_are_refused(tmp_path: Path) -> None:
+    """Also where they are a good package: the index that apt compares with is of what lies in the store."""
+    with pytest.raises(BuildError, match=r"tool_1_amd64\.deb: its bytes in the store are damaged"):
+        pooled(Home(tmp_path / "home"), deb(tmp_path), locked=b"another")

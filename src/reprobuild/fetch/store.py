@@ -17,6 +17,9 @@ from typing import IO
 
 from ..host.home import Home, atomic_write, make_folders, storage_errors, try_claim
 
+DAMAGED = "`reprobuild clean --all` empties the store; the next run fetches its files again"
+"""What to do about an artifact whose bytes have changed."""
+
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 

@@ -10,6 +10,7 @@ import shutil
 import tarfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
@@ -17,7 +18,7 @@ from debian.arfile import FILE_HEADER_LENGTH, GLOBAL_HEADER, ArError
 from debian.debfile import DebError, DebFile
 
 from ..errors import BuildError
-from ..fetch.store import Store
+from ..fetch.store import DAMAGED, Store
 from ..host import apart, leftovers, namespaces, process
 from ..host.home import Home, raise_if_full, storage_errors
 from ..lock.merged_usr import links_into_usr
@@ -141,43 +142,43 @@ def pool(folder: Path, lock: Lock, store: Store) -> None:
     """Lay the packages out as a flat archive that apt reads, inflated.
 
     mmdebstrap reads the files of each package twice, one package after the other; here all processors do.
-    Raises `BuildError` for what is no package.
+    Raises `BuildError` for bytes that are not the lock's, or no package, and `StorageError`.
     """
-
-    def laid(package: DebianPackage) -> str:
-        with storage_errors(folder):
-            return _lay(package, store.path(package.sha256), folder / package.filename)
-
     with storage_errors(folder):
         folder.mkdir()
         folder.chmod(0o755)
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
-            stanzas = list(threads.map(laid, lock.debian))
+            stanzas = list(threads.map(partial(_lay, store=store, folder=folder), lock.debian))
         index = folder / "Packages"
         index.write_text("\n".join(stanzas), encoding="utf-8")
         index.chmod(0o644)
 
 
-def _lay(package: DebianPackage, file: Path, target: Path) -> str:
-    """Write a package to a place, inflated if it can be; return its entry in the archive's index."""
+def _lay(package: DebianPackage, store: Store, folder: Path) -> str:
+    """Write a package into a folder, inflated if it can be; return its entry in the archive's index."""
+    file, target = store.path(package.sha256), folder / package.filename
     try:
-        with file.open("rb") as opened, DebFile(fileobj=opened) as deb:
-            control = deb.debcontrol()
-            if not _inflated(deb, target):
-                shutil.copyfile(file, target)
+        with file.open("rb") as opened:
+            # Here, since apt compares with what is written below.
+            if hashlib.file_digest(opened, "sha256").hexdigest() != package.sha256:
+                raise BuildError(f"{package.filename}: its bytes in the store are damaged", hint=DAMAGED)
+            opened.seek(0)
+            with DebFile(fileobj=opened) as deb:
+                control = deb.debcontrol()
+                if not _inflated(deb, target):
+                    shutil.copyfile(file, target)
     except (ArError, DebError, tarfile.TarError, lzma.LZMAError, EOFError, ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the disk's, not one of python-debian's own
         raise BuildError(
-            f"{package.filename} is not a Debian package: {error}",
-            hint="lock again with `reprobuild lock --upgrade`",
+            f"{package.filename}, which the lock names, is not a Debian package: {error}",
+            hint="lock its request anew: `reprobuild lock --upgrade`",
         ) from None
     target.chmod(0o644)
     with target.open("rb") as written:
-        digest = hashlib.file_digest(written, "sha256").hexdigest()
+        control["SHA256"] = hashlib.file_digest(written, "sha256").hexdigest()
     control["Filename"] = f"./{package.filename}"
     control["Size"] = str(target.stat().st_size)
-    control["SHA256"] = digest
     text = control.dump()
     assert text is not None
     return text
@@ -193,23 +194,23 @@ def _inflated(deb: DebFile, target: Path) -> bool:
     with target.open("wb") as out:
         out.write(GLOBAL_HEADER)
         for member in deb.getmembers():
-            place = out.tell()
+            start = out.tell()
             out.write(bytes(FILE_HEADER_LENGTH))
             member.seek(0)  # python-debian has read some of them
-            packed = member.name == _PACKED
-            source = lzma.LZMAFile(cast("IO[bytes]", member)) if packed else member  # noqa: SIM115 -- it holds no file
+            name, source = member.name, cast("IO[bytes]", member)
+            if name == _PACKED:
+                name, source = "data.tar", lzma.LZMAFile(source)  # noqa: SIM115 -- it has no file of its own
             left = _LARGEST
             try:
-                while left > 0 and (data := source.read(min(CHUNK, left))):
+                while left and (data := source.read(min(CHUNK, left))):
                     left -= out.write(data)
             except (lzma.LZMAError, EOFError):
                 return False
-            if left == 0:
+            if not left:
                 return False
-            size = out.tell() - place - FILE_HEADER_LENGTH
+            size = _LARGEST - left
             out.write(b"\n" * (size % 2))
-            out.seek(place)
-            name = "data.tar" if packed else member.name
-            out.write(f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{size:<10}`\n".encode())
+            out.seek(start)
+            out.write(f"{name:<16}{'0':<12}{'0':<6}{'0':<6}{'100644':<8}{size:<10}`\n".encode())
             out.seek(0, os.SEEK_END)
     return True

@@ -16,6 +16,7 @@ from typing import IO
 from isal import igzip_lib, isal_zlib
 
 from ..errors import BuildError
+from ..fetch.store import DAMAGED
 
 CHUNK = 1 << 20
 MOST_BYTES = 64 << 30
@@ -31,7 +32,6 @@ BAD_ARCHIVE = (
     *(RuntimeError, SyntaxError, RecursionError),
 )
 """What zipfile and the readers of what is in it raise on bytes that make no sense."""
-_DAMAGED = "`reprobuild clean --all` empties the store; the next run fetches the wheel again"
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def opened(file: Path, name: str) -> Iterator[zipfile.ZipFile]:
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise
         reason = str(error) or type(error).__name__
-        raise BuildError(f"{name}: its wheel cannot be read: {reason}", hint=_DAMAGED) from None
+        raise BuildError(f"{name}: its wheel cannot be read: {reason}", hint=DAMAGED) from None
 
 
 def hold_layout(file: IO[bytes], archive: zipfile.ZipFile) -> None:
@@ -89,7 +89,7 @@ def chunks(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
     file.seek(info.header_offset)
     header = file.read(30)
     if len(header) < 30 or header[:4] != b"PK\x03\x04":
-        raise BuildError(f"{info.filename}: its header in the wheel is damaged", hint=_DAMAGED)
+        raise BuildError(f"{info.filename}: its header in the wheel is damaged", hint=DAMAGED)
     *_, name_size, extra_size = _HEADER.unpack(header)
     file.seek(name_size + extra_size, 1)
     size, checksum = 0, 0
@@ -103,7 +103,7 @@ def chunks(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
     except _InflateError:
         size = -1
     if size != info.file_size or checksum != info.CRC:
-        raise BuildError(f"{info.filename}: its bytes in the wheel are damaged", hint=_DAMAGED)
+        raise BuildError(f"{info.filename}: its bytes in the wheel are damaged", hint=DAMAGED)
 
 
 def _inflated(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
