@@ -50,7 +50,7 @@ def build_layers(
     will not come; what was finished by then stays in the cache.
     """
     with host.home.scratch("layers") as scratch:
-        drafts, asked = Drafts(host.home, scratch, record), plan(lock)
+        drafts, asked = Drafts(host.home, scratch, record, read_soon=not lay_out), plan(lock)
         found = drafts.cache.known(plan_digest(asked))
         if found is None:
             schedule = Schedule(lock, store, host, drafts, arrivals or Arrivals(), lay_out=lay_out)

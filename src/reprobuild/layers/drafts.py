@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from ..host.home import Home, storage_errors
+from ..host.page_cache import PageCache, PassingFile
 from ..lock.layer_record import LayerRecord
 from ..oci.tar_writer import LayerWriter
 from .cache import Cached, LayerCache
@@ -15,14 +16,19 @@ from .cache import Cached, LayerCache
 class Drafts:
     """The unfinished layers of one build; ``folder`` is a scratch folder of its own."""
 
-    def __init__(self, home: Home, folder: Path, record: LayerRecord | None = None) -> None:
+    def __init__(
+        self, home: Home, folder: Path, record: LayerRecord | None = None, *, read_soon: bool = True
+    ) -> None:
+        """``read_soon``: whether somebody reads the blobs once the build is done."""
         self.folder = folder
         self.cache = LayerCache(home, record)
+        self.pages = PageCache()
+        self._blobs = PageCache(keeps=read_soon)
 
     def open(self, name: str) -> IO[bytes]:
         """Begin a blob. Raises `StorageError`."""
         with storage_errors(self.folder):
-            return (self.folder / name).open("wb", buffering=0)
+            return PassingFile(self.folder / name, self._blobs)
 
     def put(self, key: str, out: IO[bytes], writer: LayerWriter, artifacts: Iterable[str] = ()) -> Cached:
         """End a layer and take it into the cache. Raises `StorageError`."""

@@ -209,7 +209,8 @@ class Schedule:
             out = self._drafts.open(f"wheels-{self._opened}")
             laid = LaidOut(self._drafts.folder / f"laid-{self._opened}") if self._lay_out else None
         parted = self._parted(number)
-        layer = WheelLayer(out, self._drafts.folder / "sources", place(self._lock), laid)
+        aside, pages = self._drafts.folder / "sources", self._drafts.pages
+        layer = WheelLayer(out, aside, place(self._lock), pages, laid)
         draft = self._open[number] = _Draft(out, layer, laid, large_files(parted))
 
         def write() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import BuildError
+from ..host.page_cache import PageCache, Passed
 from ..lock.model import PythonPackage
 from ..oci.tar_writer import Beside, LayerWriter, parents
 from . import bytecode_stream
@@ -36,9 +37,15 @@ def large_files(packages: Mapping[PythonPackage, Files]) -> frozenset[str]:
 class WheelLayer:
     """An open layer: `write_large`, `write_small`, `write_bytecode`, then `LayerWriter.close`."""
 
-    def __init__(self, out: IO[bytes], aside: Path, place: Place, beside: Beside | None = None) -> None:
-        """``aside`` is a folder for Python files until `lay_sources`; ``beside`` gets all that is written."""
+    def __init__(
+        self, out: IO[bytes], aside: Path, place: Place, pages: PageCache, beside: Beside | None = None
+    ) -> None:
+        """``aside`` is a folder for Python files until `lay_sources`; ``beside`` gets all that is written.
+
+        ``pages`` gets back what has been read of the wheels.
+        """
         self.writer = LayerWriter(out, beside)
+        self._pages = pages
         self.sources: dict[str, bytecode_stream.Sources] = {}
         """Of each package that has Python files."""
         self._aside = aside
@@ -113,13 +120,17 @@ class WheelLayer:
         )
         with ExitStack() as stack:
             wheels = {p.name: stack.enter_context(wheel(p).open("rb")) for p in packages}
+            read = {name: Passed(self._pages, file.fileno()) for name, file in wheels.items()}
             last = ""
             for path, name in paths:
                 if path == last or _compiled_again(path, by_name[name], self._tag):
                     continue
                 last = path
                 self._make_folders(path)
-                self._write_one(path, by_name[name][path], name, wheels[name], advance)
+                what = by_name[name][path]
+                self._write_one(path, what, name, wheels[name], advance)
+                if large and isinstance(what, Member):
+                    read[name].add(what.info.header_offset, what.info.compress_size)
 
     def _write_one(
         self,
