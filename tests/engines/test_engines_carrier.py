@@ -126,6 +126,7 @@ def test_no_other_can_be_asked_for(images: ImageStore) -> None:
 def test_a_layer_that_the_daemon_has_is_refused(images: ImageStore) -> None:
     image = image_with(images, "one")
     below, *above = diff_ids(images, image)
+    images.layers(image.digest)[0][0].unlink()  # nor is it read
     with offered(images, image, known=1) as offer:
         reader = Reader(offer)
         assert [layer["digest"] for layer in json.loads(reader.manifest())["layers"]] == [below, *above]

@@ -50,7 +50,8 @@ def offered(images: ImageStore, image: Image, *, known: int) -> Iterator[str]:
     """
     layers = images.layers(image.digest)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        sizes = list(pool.map(_size, [blob for blob, _ in layers]))
+        # Of those that are not given, any size will do.
+        sizes = [0] * known + list(pool.map(_size, [blob for blob, _ in layers[known:]]))
     repository = secrets.token_hex(16)
     tars = [Layer(diff_id, diff_id, size, _TAR) for (_, diff_id), size in zip(layers, sizes, strict=True)]
     # A later run tells by its age that a carrier was left. None outlives its transfer, so no clock leaks.
