@@ -65,6 +65,7 @@ PURE = {
 PROGRAMS = tuple(
     PACKAGE / path
     for path in (
+        "host/no_sync.py",
         "host/own_users.py",
         "layers/conda_linker.py",
         "resolve/conda_program.py",

@@ -78,7 +78,10 @@ def run(folder: Path, argv: Sequence[str], *, env: Mapping[str, str], timeout: f
     if own:
         os.chown(folder, _FIRST, _FIRST)
     capabilities = ",".join(["-all", *(f"+{name}" for name in _CAPABILITIES)])
-    command = [*own, *namespaces.prefix(all_ids=True), "--net", "sh", "-c", _SETUP, "sh", *argv]
+    apart = [*namespaces.prefix(all_ids=True), "--net"]
+    # Set with the rights of root, here or in the namespace: the one of `own` may not enter every folder.
+    apart = [*_program("no_sync.py"), *own, *apart] if own else [*apart, *_program("no_sync.py")]
+    command = [*apart, "sh", "-c", _SETUP, "sh", *argv]
     env = {**env, "CAPABILITIES": capabilities, "LARGEST_BLOCKS": str(LARGEST_FILE // 512)}
     with guarded(of_steps()) as guard:
         return process.run(command, cwd=folder, env=env, timeout=timeout, guard=guard)
@@ -89,10 +92,13 @@ def _own_users() -> tuple[str, ...]:
     """Return the words that give root's program users of its own; none where Linux refuses it."""
     if os.geteuid() != 0:
         return ()  # `namespaces.prefix` does
-    program = str(Path(__file__).with_name("own_users.py"))
-    words = (sys.executable, "-I", "-S", program, str(_FIRST), str(_COUNT))
+    words = (*_program("own_users.py"), str(_FIRST), str(_COUNT))
     try:
         process.run([*words, *namespaces.prefix(), "--net", "mount", "-t", "sysfs", "sysfs", "/sys"])
     except process.ProcessFailed:
         return ()
     return words
+
+
+def _program(name: str) -> tuple[str, ...]:
+    return sys.executable, "-I", "-S", str(Path(__file__).with_name(name))
