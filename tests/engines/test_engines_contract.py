@@ -329,6 +329,7 @@ def test_only_the_layers_that_it_lacks_are_sent(
     for which in ("one", "two"):
         image = images.find(small_image(host.home, LOCK, **{"etc/which": which.encode()}))
         there = send(images, image, engine)
+        assert engine.images.find(there).names == (), "nothing has named it yet"
         run = ("run", "--rm", "--network", "none", there.removeprefix("sha256:"), "cat", "/etc/which")
         assert site.call(*run) == which
         archive = tmp_path / f"{which}.tar"

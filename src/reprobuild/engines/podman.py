@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from ..errors import EngineError, HostError, ImageError
 from ..fetch.arrivals import Arrivals
 from ..host import process
+from ..host.home import storage_errors
 from ..host.host import Host
 from ..host.limits import Limits, of_steps
 from ..host.machine import identity
@@ -124,11 +126,18 @@ class PodmanEngine:
         return None if self._facts.get("serviceIsRemote") else self._pull_folder
 
     def _pull_folder(self, layout: Path) -> None:
+        # Podman 4.3 names the image by the path, which so has to be a name, and nobody else's; and it takes
+        # what is behind a colon in the path for a name.
+        name = f"reprobuild-{secrets.token_hex(8)}"
+        with storage_errors(layout):
+            (layout / name).symlink_to(".")
         try:
-            # A relative path: Podman takes what is behind a colon in it for a name.
-            process.run([self._program, "pull", "--quiet", f"oci:{layout.name}"], cwd=layout.parent)
+            said = process.run([self._program, "pull", "--quiet", f"oci:{name}"], cwd=layout)
         except process.ProcessFailed as failed:
             raise failures.refused("Podman", "load an image", failed.tail) from None
+        # No name before it is tested. Later versions of Podman do not give it this one.
+        command = [self._program, "untag", said.stdout.decode().strip(), f"localhost/{name}:latest"]
+        process.run(command, check=False)
 
     def load(self, archive: Iterator[bytes]) -> None:
         """Load an image archive."""
