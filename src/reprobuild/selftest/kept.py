@@ -25,9 +25,10 @@ def keep(report: SelfTestReport, folder: Path, where: str | None) -> None:
     ``where``: its `circumstances`; None if no later build may rely on it.
     """
     data = (json.dumps(report.to_dict(), indent=1) + "\n").encode()
-    atomic_write(_file(folder, report.digest, report.mode), data)
+    # No sync, as for the image itself: it would wait for all that was built, and the test can be run again.
+    atomic_write(_file(folder, report.digest, report.mode), data, sync=False)
     if report.mode == "battery" and report.passed and where is not None:
-        atomic_write(_seal(folder, report.digest), _sealed(where, data))
+        atomic_write(_seal(folder, report.digest), _sealed(where, data), sync=False)
 
 
 def forget(digest: str, folder: Path) -> None:
