@@ -15,6 +15,7 @@ from reprobuild.errors import BuildError, StorageError
 from reprobuild.fetch.arrivals import Arrivals
 from reprobuild.fetch.download import Stopped
 from reprobuild.fetch.store import Store
+from reprobuild.host import page_cache
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
@@ -132,6 +133,25 @@ def test_what_is_laid_out_is_what_unpacking_makes(home: Home, tmp_path: Path) ->
         assert laid[layer.title].stat().st_mode == unpacked.stat().st_mode
     sizes = [roots.unpacked_sizes(each) for each in (home, other.home)]
     assert {d: sizes[0][d] for d in sizes[1]} == sizes[1]
+
+
+@pytest.mark.parametrize("runs_here", [True, False], ids=["run here", "handed on"])
+def test_what_nobody_reads_again_is_given_back(
+    home: Home, monkeypatch: pytest.MonkeyPatch, *, runs_here: bool
+) -> None:
+    """The wheels always; the blobs of layers only if no engine is to read them."""
+    given: set[Path] = set()
+
+    def fadvise(descriptor: int, start: int, size: int, advice: int) -> None:
+        given.add(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+    monkeypatch.setattr(page_cache, "_STEP", LARGE)
+    monkeypatch.setattr(os, "posix_fadvise", fadvise)
+    lock = toys(home)
+    build(lock, home, lay_out=runs_here)
+    wheels = {Store(home).path(p.wheel.sha256) for p in lock.python if p.name in "abcdef"}
+    assert wheels <= given
+    assert bool(given - wheels) == runs_here
 
 
 def test_a_layer_that_was_begun_before_its_paths_were_known_leaves_none_behind(home: Home) -> None:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 _STEP = 16 << 20
 _MOST_WAITED = 2.0
@@ -68,7 +69,7 @@ class PassingFile(io.FileIO):
         super().__init__(path, "wb")
         self._passed, self._at = Passed(cache, self.fileno()), 0
 
-    def write(self, data: bytes | memoryview) -> int:  # type: ignore[override]
+    def write(self, data: Any, /) -> int:
         """Write as much as the disk takes at once; return how much."""
         written = super().write(data)
         self._passed.add(self._at, written)
