@@ -42,7 +42,9 @@ def files(*folders: str) -> set[str]:
     return {
         str(path)
         for path in found
-        if (TOP / path).is_file() and not {"__pycache__", ".hypothesis"} & {*path.parts}
+        if (TOP / path).is_file()
+        and not {"__pycache__", ".hypothesis"} & {*path.parts}
+        and not path.match("envs/pylock.*")  # what the README's first command writes, with the user's index
     }
 
 
