@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprobuild.host.home import Home
+from reprobuild.host.verified import sealed
 from reprobuild.layers.cache import Cached, LayerCache
 from reprobuild.oci.blobs import Blobs
 from reprobuild.oci.tar_writer import LayerWriter
@@ -48,7 +49,7 @@ def test_a_blob_that_is_cut_or_gone_does_not_count(home: Home) -> None:
     blob.chmod(0o644)
     blob.write_bytes(data[:-1])
     assert LayerCache(home).get(KEY) is None
-    blob.unlink()
+    assert not blob.exists()
     assert LayerCache(home).get(KEY) is None
     assert put(home) == cached == LayerCache(home).get(KEY)
 
@@ -70,7 +71,7 @@ def garbage() -> st.SearchStrategy[bytes]:
 def test_garbage_does_not_count(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     home = Home(tmp_path_factory.mktemp("home"))
     cache = LayerCache(home)
-    (home.folder("layers") / f"{KEY}.json").write_bytes(data)
+    (home.folder("layers") / f"{KEY}.json").write_bytes(sealed(KEY, data))
     assert cache.get(KEY) is None
 
 
@@ -111,5 +112,43 @@ def test_a_plan_is_known_as_long_as_all_of_its_layers_are_there(home: Home) -> N
 
 @pytest.mark.parametrize("text", ["", "[", "{}", "[1]", "null", "[]"])
 def test_a_damaged_plan_is_not_known(home: Home, text: str) -> None:
-    (home.folder("layers") / "p.plan").write_text(text)
+    (home.folder("layers") / "p.plan").write_bytes(sealed("p", text.encode()))
     assert LayerCache(home).known("p") is None
+
+
+# --- damage ---
+
+
+def test_one_changed_digit_of_a_record_does_not_count(home: Home) -> None:
+    """It would make another image, with another manifest of installed files, of the same lock."""
+    cached = put(home)
+    path = home.folder("layers") / f"{KEY}.json"
+    content = cached.records[0].content
+    changed = content[:-1] + ("0" if content[-1] != "0" else "1")
+    path.write_text(path.read_text().replace(content, changed))
+    assert LayerCache(home).get(KEY) is None
+    assert put(home) == cached == LayerCache(home).get(KEY)
+
+
+def test_the_record_of_another_layer_does_not_count(home: Home) -> None:
+    put(home)
+    folder = home.folder("layers")
+    (folder / f"{KEY}.json").rename(folder / "other.json")
+    assert LayerCache(home).get("other") is None
+
+
+def test_a_blob_with_one_changed_byte_is_named_removed_and_made_again(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cached = put(home)
+    cache = LayerCache(home)
+    blob = cache.blob(cached.layer.digest)
+    good = blob.read_bytes()
+    blob.chmod(0o644)
+    blob.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    cache.remember("p", [KEY])
+    assert cache.known("p") is None
+    assert str(blob) in capsys.readouterr().err
+    assert not blob.exists()
+    assert put(home) == cached == LayerCache(home).get(KEY)
+    assert blob.read_bytes() == good

@@ -50,7 +50,7 @@ def build_layers(
     will not come; what was finished by then stays in the cache.
     """
     with host.home.scratch("layers") as scratch:
-        drafts, asked = Drafts(host.home, scratch, record, read_soon=not lay_out), plan(lock)
+        drafts, asked = Drafts(host, scratch, record, read_soon=not lay_out), plan(lock)
         found = drafts.cache.known(plan_digest(asked))
         if found is None:
             schedule = Schedule(lock, store, host, drafts, arrivals or Arrivals(), lay_out=lay_out)
@@ -64,7 +64,7 @@ def build_layers(
 @contextmanager
 def _system(lock: Lock, store: Store, host: Host) -> Iterator[SystemLayers]:
     with host.home.scratch("layers") as scratch:
-        yield SystemLayers(lock, store, host, Drafts(host.home, scratch))
+        yield SystemLayers(lock, store, host, Drafts(host, scratch))
 
 
 def write_debian_tar(lock: Lock, store: Store, host: Host, target: Path) -> None:

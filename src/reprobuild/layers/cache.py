@@ -1,7 +1,8 @@
 """Finished layers by key: what a layer is, and its paths. The blobs lie in the image store.
 
 ``layers/KEY.json`` is written last, so a layer is there as a whole or not at all. ``layers/PLAN.plan`` has
-the keys of all layers of a plan: with it, nobody needs the wheels to know them.
+the keys of all layers of a plan: with it, nobody needs the wheels to know them. Both are sealed with a hash,
+and a blob counts once its bytes are verified: of a damaged one another image would be made.
 
 What came from a registry is kept apart, as ``layers/KEY-MARK.json`` with the hash of what a record says of
 it. It is there for builds with that record alone: the others on this machine have not agreed to it.
@@ -11,13 +12,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ..host.console import Console
 from ..host.home import Home, atomic_write, storage_errors
+from ..host.verified import sealed, unsealed
 from ..lock.layer_record import LayerRecord, RecordedLayer
 from ..oci.blobs import Blobs
 from ..oci.tar_writer import Layer, Record
@@ -40,7 +45,9 @@ class Cached:
 class LayerCache:
     """The finished layers of a `Home`: those made here, and after them those of a record."""
 
-    def __init__(self, home: Home, record: LayerRecord | None = None) -> None:
+    def __init__(self, home: Home, record: LayerRecord | None = None, console: Console | None = None) -> None:
+        """``console`` is told of what is damaged."""
+        self._console = console or Console()
         self._folder = home.folder("layers")
         self._blobs = Blobs(home)
         self._record = record or LayerRecord(images={}, layers={})
@@ -50,20 +57,37 @@ class LayerCache:
         return self._blobs.path(digest)
 
     def get(self, key: str) -> Cached | None:
-        """Return a layer; None when it, its list of paths or its blob is missing or cut short."""
+        """Return a layer; None when it, its list of paths or its blob is missing or damaged.
+
+        A damaged blob is removed.
+        """
         recorded = self._record.layers.get(key)
-        return self._read(key) or (None if recorded is None else self._read(_name(recorded)))
+        return self._whole(key) or (None if recorded is None else self._whole(_name(recorded)))
+
+    def _whole(self, name: str) -> Cached | None:
+        cached = self._read(name)
+        if cached is not None and (fault := self._blobs.fault(cached.layer.digest)):
+            self._console.warn(f"{self.blob(cached.layer.digest)}: {fault}: its layer is made again")
+            return None
+        return cached
 
     def _read(self, name: str) -> Cached | None:
+        """Return what a record says of a layer, whatever has become of its blob."""
         try:
-            data = json.loads((self._folder / f"{name}.json").read_bytes())
-            layer = Layer(**data["layer"])
-            if self.blob(layer.digest).stat().st_size != layer.size:
-                return None
+            data = json.loads(self._content(name, "json"))
             records = tuple(Record(*record) for record in data["records"])
-            return Cached(layer, records, tuple(data["artifacts"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return Cached(Layer(**data["layer"]), records, tuple(data["artifacts"]))
+        except (ValueError, KeyError, TypeError, AttributeError):
             return None
+
+    def _content(self, name: str, suffix: str) -> bytes:
+        """Return what a sealed file has; nothing for one that is missing or damaged."""
+        path = self._folder / f"{name}.{suffix}"
+        with storage_errors(path):
+            try:
+                return unsealed(name, path.read_bytes()) or b""
+            except FileNotFoundError:
+                return b""
 
     def put(self, key: str, blob: Path, cached: Cached) -> Cached:
         """Take over a finished blob from a temporary file on the same disk."""
@@ -86,15 +110,17 @@ class LayerCache:
 
     def _remembered(self, plan: str) -> list[str] | None:
         try:
-            found = json.loads((self._folder / f"{plan}.plan").read_bytes())
-        except (OSError, ValueError):
+            found = json.loads(self._content(plan, "plan"))
+        except ValueError:
             return None
         good = isinstance(found, list) and all(isinstance(key, str) for key in found)
         return found if good else None
 
     def known(self, plan: str) -> list[Cached] | None:
         """Return all layers of a plan whose keys are known, lowest first; None where one is missing."""
-        found = [self.get(key) for key in self.keys(plan) or ()]
+        # The first time after a boot, all blobs are hashed.
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            found = list(pool.map(self.get, self.keys(plan) or ()))
         layers = [cached for cached in found if cached is not None]
         return layers if layers and len(layers) == len(found) else None
 
@@ -109,13 +135,14 @@ class LayerCache:
     def remember(self, plan: str, keys: Sequence[str]) -> None:
         """Note the keys of the layers of a plan, all of which are there."""
         if self._remembered(plan) != list(keys):
-            atomic_write(self._folder / f"{plan}.plan", json.dumps(keys).encode(), sync=False)
+            content = sealed(plan, json.dumps(keys).encode())
+            atomic_write(self._folder / f"{plan}.plan", content, sync=False)
 
     def _tell(self, name: str, cached: Cached) -> Cached:
         rows = [[r.path, r.kind, r.mode, r.content, r.owner] for r in cached.records]
         data = {"layer": asdict(cached.layer), "artifacts": cached.artifacts, "records": rows}
         content = json.dumps(data, separators=(",", ":")).encode()
-        atomic_write(self._folder / f"{name}.json", content, sync=False)
+        atomic_write(self._folder / f"{name}.json", sealed(name, content), sync=False)
         return cached
 
     def forget_all_but(self, digests: Collection[str]) -> tuple[set[str], int]:

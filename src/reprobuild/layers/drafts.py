@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from ..host.home import Home, storage_errors
+from ..host.home import storage_errors
+from ..host.host import Host
 from ..host.page_cache import PageCache, PassingFile
 from ..lock.layer_record import LayerRecord
 from ..oci.tar_writer import LayerWriter
@@ -17,11 +18,11 @@ class Drafts:
     """The unfinished layers of one build; ``folder`` is a scratch folder of its own."""
 
     def __init__(
-        self, home: Home, folder: Path, record: LayerRecord | None = None, *, read_soon: bool = True
+        self, host: Host, folder: Path, record: LayerRecord | None = None, *, read_soon: bool = True
     ) -> None:
         """``read_soon``: whether somebody reads the blobs once the build is done."""
         self.folder = folder
-        self.cache = LayerCache(home, record)
+        self.cache = LayerCache(host.home, record, host.console)
         self.pages = PageCache()
         self._blobs = PageCache(keeps=read_soon)
 

@@ -35,7 +35,7 @@ def publish_layers(
     `RegistryError`, `StorageError`.
     """
     asked = plan(lock)
-    digest, cache = plan_digest(asked), LayerCache(host.home, record)
+    digest, cache = plan_digest(asked), LayerCache(host.home, record, host.console)
     keys, found = cache.keys(digest) or [], cache.known(digest)
     manifest = images.manifest(image.digest)
     if found is None or [y.layer.digest for y in found] != [y["digest"] for y in manifest["layers"][:-1]]:

@@ -73,7 +73,7 @@ def take_layers(
             f"the record has {len(recorded)} of the {len(asked)} layers of this lock, not the lock itself;"
             " the others are built from its wheels"
         )
-    cache = LayerCache(host.home, record)
+    cache = LayerCache(host.home, record, host.console)
     missing = [layer for layer in recorded if cache.get(layer.key) is None]
     if missing:
         _Taking(source, host, patience or Patience(), pace or Pace(), lay_out=lay_out).take(missing)

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ..host.home import Home, make_folders, storage_errors
+from ..host.verified import is_unchanged, stamp
 
 
 class Blobs:
@@ -24,12 +25,28 @@ class Blobs:
         """Where the blob of a digest (``sha256:…``) is or will be."""
         return self.folder / digest.removeprefix("sha256:")
 
+    def fault(self, digest: str) -> str | None:
+        """Say what is wrong with a blob; None where its bytes are those of its digest. Removes a damaged one.
+
+        Whoever can, makes it again. Raises `StorageError` where it cannot be read, which is no damage.
+        """
+        path = self.path(digest)
+        with storage_errors(path):
+            try:
+                if is_unchanged(path, digest.removeprefix("sha256:")):
+                    return None
+            except FileNotFoundError:
+                return "it is missing"
+            path.unlink(missing_ok=True)
+        return "its bytes do not match its name, so it was removed"
+
     def take(self, file: Path, digest: str) -> None:
-        """Take over a finished temporary file on the same disk."""
+        """Take over a finished temporary file on the same disk, whose bytes the caller has hashed."""
         with storage_errors(self.folder):
             file.chmod(0o444)
             file.replace(self.path(digest))
             file.unlink(missing_ok=True)  # two names of one file: then rename(2) does nothing
+        stamp(self.path(digest), digest.removeprefix("sha256:"))
 
     def share(self, file: Path, digest: str) -> None:
         """Add a verified file that also stays where it is; it takes no space twice where it can be linked."""
