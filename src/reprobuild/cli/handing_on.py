@@ -18,6 +18,8 @@ from ..oci.packed import Compression
 from ..oci.store import Image, ImageStore, image_name, refuse_candidate
 from ..registry.client import Target
 from ..registry.push import push as push_image
+from ..registry.pushed import remember_push
+from ..render.labels import LABEL
 from ..request.profiles import OWN_FOLDER
 from ..workspace import LAYERS, read_layers
 from . import completing
@@ -92,6 +94,8 @@ def push(
     store = OciEngine(host).images
     found = store.find(image)
     done = push_image(store, found, place, host.console, force=force, compression=compression)
+    if lock := found.labels.get(LABEL + "lock"):
+        remember_push(host.home, lock, place, done.digest)
     if record_layers:
         _record(host, store, found, place)
     if json_:

@@ -9,12 +9,14 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ..errors import LockError, ReprobuildError
-from ..host.home import atomic_write, make_folders, size_text
+from ..errors import ImageError, LockError, ReprobuildError, RequestError, StorageError
+from ..host.home import atomic_write, make_folders, size_text, storage_errors
 from ..host.host import Host
 from ..lock.conda_lock import write_conda_lock
 from ..lock.model import Lock
 from ..pipeline import lock_env, lock_to_build, warn_of_other_files, write_context, write_self_contained
+from ..registry.pushed import last_push
+from ..render.devcontainer import devcontainer as devcontainer_files
 from ..render.dockerfile import CONDA_TAR, DEBIAN_TAR, PYTHON_TAR
 from ..render.kubernetes import MOST_NODES, fleet_job
 from ..resolve.resolver import Upgrade
@@ -25,6 +27,7 @@ from .common import chosen_lock, env_from_flags, request_flags
 from .output import STACK, as_json, emit, table
 
 _ALL = "*"
+_LAST_PUSH = "*"
 
 
 @click.command()
@@ -126,6 +129,21 @@ def lock(
     help="Write, in place of it, a Job that runs the self-test of a pushed image on each node.",
 )
 @click.option(
+    "--devcontainer",
+    is_flag=False,
+    flag_value=_LAST_PUSH,
+    metavar="[IMAGE@DIGEST]",
+    help="Write, in place of it, DIR/.devcontainer/devcontainer.json, for editors that work in an image. "
+    "[default: as it was last pushed from here]",
+)
+@click.option(
+    "--ca",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --devcontainer: a file of the CA certificates to trust inside the image.",
+)
+@click.option("--force", is_flag=True, help="With --devcontainer: replace a file that is there and differs.")
+@click.option(
     "--nodes",
     type=click.IntRange(1, MOST_NODES),
     default=2,
@@ -144,6 +162,9 @@ def render(
     no_artifacts: bool,
     self_contained: bool,
     kubernetes: str | None,
+    devcontainer: str | None,
+    ca: Path | None,
+    force: bool,
     nodes: int,
     json_: bool,
     **flags: Any,
@@ -157,7 +178,18 @@ def render(
     reprobuild render --cuda 12.1 -o context && docker build -t torch context
     reprobuild render --cuda 12.1 -o . --self-contained && docker build -t torch - < Dockerfile
     reprobuild render --cuda 12.1 -o fleet --kubernetes registry.example/team/torch@sha256:DIGEST --nodes 8
+    reprobuild render --cuda 12.1 -o . --devcontainer registry.example/team/torch@sha256:DIGEST
     """
+    if devcontainer is not None:
+        if self_contained or no_artifacts or kubernetes is not None:
+            raise click.UsageError("--devcontainer writes no Dockerfile; leave the other options out")
+        lock = chosen_lock(source, flags, host)
+        files = devcontainer_files(lock, _pushed(lock, devcontainer, host), ca and _read(ca))
+        _refuse_to_replace(files, output, force=force)
+        _write(files, output, lock.digest, json_=json_)
+        return
+    if ca is not None or force:
+        raise click.UsageError("--ca and --force are for --devcontainer")
     if kubernetes is not None:
         if self_contained or no_artifacts:
             raise click.UsageError("--kubernetes writes no Dockerfile; leave the other options out")
@@ -195,9 +227,41 @@ def render(
         )
 
 
+def _pushed(lock: Lock, image: str, host: Host) -> str:
+    """Return the image that ``--devcontainer`` names: the one last pushed, where it names none."""
+    found = last_push(host.home, lock.digest) if image == _LAST_PUSH else image
+    if found is None:
+        raise ImageError(
+            f"the image of lock {lock.digest[:19]} was not pushed from here",
+            hint="push it first, or pass --devcontainer REGISTRY/NAME@DIGEST",
+        )
+    return found
+
+
+def _read(certificates: Path) -> bytes:
+    with storage_errors(certificates):
+        content = certificates.read_bytes()
+    if b"-----BEGIN CERTIFICATE-----" not in content:
+        raise RequestError(f"--ca {certificates} is not a file of CA certificates: expected PEM")
+    return content
+
+
+def _refuse_to_replace(files: Mapping[str, bytes], output: Path, *, force: bool) -> None:
+    """Raise `StorageError` where a file is there already and differs; a user may have edited it."""
+    for name, content in files.items():
+        path = output / name
+        with storage_errors(path):
+            if not force and path.exists() and path.read_bytes() != content:
+                raise StorageError(
+                    f"{path} exists and differs from what would be written",
+                    hint="--force replaces it; to keep it, edit its line with the image",
+                )
+
+
 def _write(files: Mapping[str, bytes], output: Path, digest: str, *, json_: bool) -> None:
     make_folders(output)
     for name, content in files.items():
+        make_folders((output / name).parent)
         atomic_write(output / name, content)
     if json_:
         emit({"directory": str(output), "lock": digest, "files": sorted(files)})

@@ -25,7 +25,7 @@ from .console import Console
 from .placement import spread_below
 from .removal import remove_tree
 
-Folder = Literal["store", "layers", "oci", "roots", "reports", "built", "tmp", "locks"]
+Folder = Literal["store", "layers", "oci", "roots", "reports", "pushed", "built", "tmp", "locks"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)

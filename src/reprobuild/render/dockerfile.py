@@ -6,7 +6,6 @@ says, and ``debian.tar``, the Debian root that it makes from the locked packages
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +14,7 @@ from ..errors import RenderError
 from ..lock.merged_usr import links_into_usr
 from ..lock.model import Lock
 from ..request.profiles import OWN_FOLDER, SITE_PREFIX
-from .filters import fill, image, minor, printable, sha256, word
+from .filters import fill, minor, sha256, word
 from .image_config import ImageConfig, default_image_name, image_config
 from .own_files import BUILD_FILES, MANIFEST_FOLDERS, ROOT_FILE, image_files
 
@@ -95,7 +94,6 @@ def render(lock: Lock) -> Rendered:
         own_folder=OWN_FOLDER,
         config=_config(lock),
     )
-    files["devcontainer.json"] = _devcontainer(lock)
     return Rendered(
         files={path: files[path] for path in sorted(files)},
         artifacts=tuple(
@@ -211,18 +209,6 @@ def _config(lock: Lock) -> ImageConfig:
     config = image_config(lock)
     own = {name: value for name, value in config.env.items() if inherited.get(name) != value}
     return replace(config, env=own)
-
-
-def _devcontainer(lock: Lock) -> bytes:
-    """For editors that open a folder inside an image (containers.dev)."""
-    settings = {"python.defaultInterpreterPath": f"{SITE_PREFIX}/bin/python"}
-    document = {
-        "name": str(printable(lock.request.name, "request.name")),
-        "image": str(image(default_image_name(lock), "image")),
-        "customizations": {"vscode": {"settings": settings}},
-        **({"hostRequirements": {"gpu": "optional"}} if lock.request.cuda != "cpu" else {}),
-    }
-    return (json.dumps(document, indent=2) + "\n").encode()
 
 
 def _facts(lock: Lock) -> list[str]:
