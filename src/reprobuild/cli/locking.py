@@ -184,9 +184,10 @@ def render(
         if self_contained or no_artifacts or kubernetes is not None:
             raise click.UsageError("--devcontainer writes no Dockerfile; leave the other options out")
         lock = chosen_lock(source, flags, host)
-        files = devcontainer_files(lock, _pushed(lock, devcontainer, host), ca and _read(ca))
-        _refuse_to_replace(files, output, force=force)
-        _write(files, output, lock.digest, json_=json_)
+        certificates = None if ca is None else _read(ca)
+        beside = devcontainer_files(lock, _pushed(lock, devcontainer, host), certificates)
+        _refuse_to_replace(beside, output, force=force)
+        _write(beside, output, lock.digest, json_=json_)
         return
     if ca is not None or force:
         raise click.UsageError("--ca and --force are for --devcontainer")
