@@ -104,6 +104,13 @@ def test_a_program_that_repeats_is_not_called_guilty(name: str, tmp_path: Path) 
     assert verdict(found) == "repeats", verdict_line(found)
 
 
+def test_an_optimizer_at_the_address_of_an_earlier_one_is_another(tmp_path: Path) -> None:
+    found = compared(python(), [str(PROGRAMS / "clean.py"), "optimizer_per_task"], tmp_path, warm=True)
+    assert verdict(found) == "repeats", verdict_line(found)
+    [stream] = found.runs[0].streams
+    assert sum(moment.kind == "start" for moment in stream.moments) == 12
+
+
 def test_a_crash_in_each_run_is_no_success(tmp_path: Path) -> None:
     found = compared(python(), [str(PROGRAMS / "clean.py"), "crash"], tmp_path, warm=True)
     assert verdict(found) == "unfinished"

@@ -1,6 +1,7 @@
 """Small programs that repeat, or that end badly in the same way each time. ``python clean.py NAME`` runs
 one."""
 
+import copy
 import os
 import subprocess
 import sys
@@ -85,6 +86,14 @@ def two_optimizers():
             optimizer.zero_grad()
             judge(maker(torch.randn(8, 4))).mean().backward()
             optimizer.step()
+
+
+def optimizer_per_task():
+    torch.manual_seed(0)
+    model, x = nn.Linear(4, 1), torch.randn(16, 4)
+    for task in range(12):  # an address is used again once the optimizer that had it is gone
+        learner = copy.deepcopy(model)
+        steps(learner, lambda m, task=task: (m(x) - task).square().mean(), 2)
 
 
 def lbfgs():

@@ -11,7 +11,7 @@ class Names:
 
     def __init__(self) -> None:
         self._roots: list[Any] = []
-        self._modules: dict[int, str] = {}
+        self._modules: dict[int, tuple[weakref.ref[Any], str]] = {}
 
     def roots(self) -> list[Any]:
         """Return the top modules that are still there, in the order of their first call."""
@@ -44,8 +44,10 @@ class Names:
             for prefix, root in self._prefixed():
                 for name, each in root.named_modules():
                     path = ".".join(part for part in (prefix, name) if part)
-                    self._modules.setdefault(id(each), path or type(root).__name__)
-        return self._modules.get(id(module), type(module).__name__)
+                    self._modules.setdefault(id(each), (weakref.ref(each), path or type(root).__name__))
+        known = self._modules.get(id(module))
+        # Another module may have the address of one that is gone.
+        return known[1] if known is not None and known[0]() is module else type(module).__name__
 
     def parameters(self) -> dict[int, str]:
         """Return the names of all parameters by their ids."""

@@ -37,6 +37,15 @@ _SCALER = ("_scale", "_growth_tracker")
 """What a scaler of gradients changes by; it has none of them before its first use."""
 
 
+class _Known:
+    """An optimizer that has stepped."""
+
+    def __init__(self, optimizer: weakref.ref[Any], which: int) -> None:
+        self.optimizer, self.which = optimizer, which
+        self.parameters: tuple[int, ...] = ()
+        self.names: list[str] = []
+
+
 class Recorder:
     """Holds what the hooks have seen since the last record."""
 
@@ -52,9 +61,9 @@ class Recorder:
         self._parts: list[list[str]] = []
         self._folded = hashlib.sha256()
         self._losses: list[float] = []
-        self._optimizers: list[int] = []
+        self._optimizers: dict[int, _Known] = {}
+        self._optimizers_seen = 0
         self._told: dict[str, list[str]] = {}
-        self._parameters: dict[int, tuple[tuple[int, ...], list[str]]] = {}
         self._unread: set[str] = set()
         self._schedulers: list[weakref.ref[Any]] = []
         self._scalers: list[weakref.ref[Any]] = []
@@ -103,8 +112,11 @@ class Recorder:
 
     def before_step(self, optimizer: Any) -> None:
         """An optimizer is about to step."""
-        if id(optimizer) not in self._optimizers:
-            self._optimizers.append(id(optimizer))
+        if self._known(optimizer) is None:
+            for address in [at for at, known in self._optimizers.items() if known.optimizer() is None]:
+                del self._optimizers[address]
+            self._optimizers[id(optimizer)] = _Known(weakref.ref(optimizer), self._optimizers_seen)
+            self._optimizers_seen += 1
             held, self._parts = self._parts, []
             losses, self._losses = self._losses, []
             self._state(optimizer, start=True)
@@ -133,8 +145,14 @@ class Recorder:
     def _digest(self, value: Any) -> str:
         return digests.of_value(self._torch, value).hex()
 
+    def _known(self, optimizer: Any) -> _Known | None:
+        known = self._optimizers.get(id(optimizer))
+        # An address is given to the next object once the one that had it is gone.
+        return known if known is not None and known.optimizer() is optimizer else None
+
     def _which(self, optimizer: Any) -> int:
-        return self._optimizers.index(id(optimizer)) if id(optimizer) in self._optimizers else 0
+        known = self._known(optimizer)
+        return 0 if known is None else known.which
 
     def _part(self, name: str, digest: str, detail: str) -> None:
         if len(self._parts) < MOST_PARTS:
@@ -216,15 +234,16 @@ class Recorder:
 
     def _names(self, optimizer: Any, parameters: list[Any]) -> list[str]:
         ids = tuple(id(parameter) for parameter in parameters)
-        known = self._parameters.get(id(optimizer))
-        if known is not None and known[0] == ids:
-            return known[1]
+        known = self._known(optimizer)
+        if known is not None and known.parameters == ids:
+            return known.names
         by_id = self.names.parameters()
         names = [
             by_id.get(id(parameter), f"parameter {at} {tuple(parameter.shape)}")
             for at, parameter in enumerate(parameters)
         ]
-        self._parameters[id(optimizer)] = (ids, names)
+        if known is not None:
+            known.parameters, known.names = ids, names
         return names
 
     def _record(self, kind: str, facts: dict[str, Any]) -> None:
