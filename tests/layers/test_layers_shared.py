@@ -331,6 +331,23 @@ def test_who_does_not_have_the_record_gets_nothing_of_it(
     assert fresh.build(wheels=False, record=harmful) == team.digest
 
 
+def test_what_is_made_over_a_taken_layer_stays_with_its_record(team: Team, fresh: Fresh) -> None:
+    """A taken system's interpreter compiles the wheels, so their layers are its record's word too."""
+    [taken] = [each for each in team.record.layers.values() if each.title.startswith("Debian ")]
+    record = LayerRecord(images={}, layers={taken.key: taken})
+    assert not fresh.take(record)
+    assert fresh.build(wheels=True, record=record) == team.digest
+    cache = LayerCache(fresh.home)
+    assert [layer.title for layer in plan(team.lock) if cache.get(layer.key)] == []
+    assert cache.keys(plan_digest(plan(team.lock))) is None
+    # With the record they are there again, and with another one they are not.
+    assert LayerCache(fresh.home, record).known(plan_digest(plan(team.lock)))
+    other = LayerRecord(images={}, layers={taken.key: replace(taken, title="other")})
+    assert not LayerCache(fresh.home, other).known(plan_digest(plan(team.lock)))
+    assert fresh.build(wheels=True, record=NONE) == team.digest
+    assert cache.known(plan_digest(plan(team.lock)))
+
+
 def test_what_a_record_brought_is_kept_while_an_image_has_it(team: Team, fresh: Fresh) -> None:
     assert fresh.take(team.record)
     engine = OciEngine(fresh.host, record=team.record)

@@ -5,11 +5,14 @@ the keys of all layers of a plan: with it, nobody needs the wheels to know them.
 and a blob counts once its bytes are verified: of a damaged one another image would be made.
 
 What came from a registry is kept apart, as ``layers/KEY-MARK.json`` with the hash of what a record says of
-it. It is there for builds with that record alone: the others on this machine have not agreed to it.
+it. It is there for builds with that record alone: the others on this machine have not agreed to it. So is all
+that is made once such a layer is in use, since its programs may have had a hand in it: the mark of these, and
+of the plans with them, is the hash of the whole record.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -51,6 +54,9 @@ class LayerCache:
         self._folder = home.folder("layers")
         self._blobs = Blobs(home)
         self._record = record or LayerRecord(images={}, layers={})
+        self._mark = hashlib.sha256(self._record.dump()).hexdigest()
+        self._is_private = False
+        """Whether a layer is in use that is there for this record alone."""
 
     def blob(self, digest: str) -> Path:
         """Where the blob of a digest is or will be."""
@@ -61,8 +67,13 @@ class LayerCache:
 
         A damaged blob is removed.
         """
+        if (own := self._whole(key)) is not None:
+            return own
         recorded = self._record.layers.get(key)
-        return self._whole(key) or (None if recorded is None else self._whole(_name(recorded)))
+        taken = None if recorded is None else self._whole(_name(recorded))
+        if (found := taken or self._whole(f"{key}-{self._mark}")) is not None:
+            self._is_private = True
+        return found
 
     def _whole(self, name: str) -> Cached | None:
         cached = self._read(name)
@@ -70,6 +81,10 @@ class LayerCache:
             self._console.warn(f"{self.blob(cached.layer.digest)}: {fault}: its layer is made again")
             return None
         return cached
+
+    def _place(self, name: str) -> str:
+        """Return under what name to keep something that is made now."""
+        return f"{name}-{self._mark}" if self._is_private else name
 
     def _read(self, name: str) -> Cached | None:
         """Return what a record says of a layer, whatever has become of its blob."""
@@ -92,7 +107,7 @@ class LayerCache:
     def put(self, key: str, blob: Path, cached: Cached) -> Cached:
         """Take over a finished blob from a temporary file on the same disk."""
         self._blobs.take(blob, cached.layer.digest)
-        return self._tell(key, cached)
+        return self._tell(self._place(key), cached)
 
     def put_taken(self, recorded: RecordedLayer, blob: Path, cached: Cached) -> Cached:
         """Take over as `put` what a registry gave for a layer of a record."""
@@ -102,11 +117,13 @@ class LayerCache:
     def take_over(self, key: str, blob: Path, cached: Cached) -> Cached:
         """Add a layer whose blob is a verified file that stays where it is."""
         self._blobs.share(blob, cached.layer.digest)
-        return self._tell(key, cached)
+        return self._tell(self._place(key), cached)
 
     def keys(self, plan: str) -> Sequence[str] | None:
         """Return the keys of the layers of a plan, lowest first; None where they were not remembered."""
-        return self._remembered(plan) or self._record.keys_of(plan)
+        return (
+            self._remembered(plan) or self._record.keys_of(plan) or self._remembered(f"{plan}-{self._mark}")
+        )
 
     def _remembered(self, plan: str) -> list[str] | None:
         try:
@@ -134,6 +151,7 @@ class LayerCache:
 
     def remember(self, plan: str, keys: Sequence[str]) -> None:
         """Note the keys of the layers of a plan, all of which are there."""
+        plan = self._place(plan)
         if self._remembered(plan) != list(keys):
             content = sealed(plan, json.dumps(keys).encode())
             atomic_write(self._folder / f"{plan}.plan", content, sync=False)
@@ -162,7 +180,7 @@ class LayerCache:
                     path.unlink()
             for path in sorted(self._folder.glob("*.plan")):
                 keys = self._remembered(path.stem) or [""]
-                if not all((self._folder / f"{key}.json").exists() for key in keys):
+                if not all(any(self._folder.glob(f"{glob.escape(key)}*.json")) for key in keys):
                     path.unlink()
         return artifacts, freed
 
