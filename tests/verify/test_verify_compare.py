@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from reprobuild.oci.file_tree import ImageTree
 from reprobuild.oci.tar_writer import Kind, Record
 from reprobuild.verify.compare import Difference, compare, settings
@@ -48,6 +50,28 @@ def test_settings_differ_by_name_and_not_by_order() -> None:
         Difference("Entrypoint", "setting", "", "['e']"),
         Difference("Env A", "setting", "1", "3"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("Healthcheck", {"Test": ["CMD", "x"]}),
+        ("OnBuild", ["RUN x"]),
+        ("Shell", ["/bin/x", "-c"]),
+        ("StopSignal", "SIGINT"),
+        ("Volumes", {"/data": {}}),
+        ("platform", "linux/arm64"),
+    ],
+)
+def test_each_setting_of_an_image_counts(name: str, value: object) -> None:
+    one = tree(**{name: value})
+    other = tree(**({"platform": "linux/amd64"} if name == "platform" else {}))
+    assert [each.path for each in compare(one, other)] == [name]
+    assert compare(one, one) == []
+
+
+def test_a_platform_that_one_side_does_not_tell_is_no_difference() -> None:
+    assert compare(tree(platform="linux/amd64"), tree()) == []
 
 
 def test_a_variable_keeps_its_equals_signs() -> None:

@@ -18,10 +18,10 @@ BASE = b"".join(
 )
 
 
-def found(path: str, text: str = "", **env: str) -> list[tuple[str, str, str]]:
-    """What `check` says of an image with one more file."""
+def found(path: str, text: str = "", /, *more: Record, **env: str) -> list[tuple[str, str, str]]:
+    """What `check` says of an image with one more file, and perhaps other records."""
     named = [line.split(b"\t")[3].decode()[1:] for line in BASE.splitlines()]
-    records = [Record(name, "file", 0o644, "a") for name in named] + [Record(path, "file", 0o644, "x")]
+    records = [Record(name, "file", 0o644, "a") for name in named] + [Record(path, "file", 0o644, "x"), *more]
     whole = image(*records, env=env)
     kept = {**whole.kept, path: text.encode()} if is_kept(path, len(text)) else whole.kept
     tree = replace(whole, kept={**kept, "opt/reprobuild/manifest.tsv": BASE})
@@ -117,3 +117,59 @@ def test_a_folder_of_libraries_before_the_locked_ones() -> None:
     path = "app/libcudart.so.12"
     assert (f"/{path}", "shadows", f"/{CUDA}") in found(path, LD_LIBRARY_PATH="/app")
     assert found("app/libmine.so.1", LD_LIBRARY_PATH="/app") == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"opt/venv/{lib}/{folder}/zz.pth"
+        for lib in ("lib", "local/lib")
+        for folder in ("python3.11/dist-packages", "python3/dist-packages")
+    ],
+)
+def test_every_folder_of_site_is_searched_for_pth_files(path: str) -> None:
+    assert found(path, "import evil") == [(f"/{path}", "runs at start", "")]
+    assert found(path, "/app") == []
+
+
+def test_a_folder_of_site_that_is_a_link() -> None:
+    link = Record("opt/venv/local", "link", 0o777, "/opt/mine")
+    path = "opt/mine/lib/python3.11/dist-packages/zz.pth"
+    assert (f"/{path}", "runs at start", "") in found(path, "import evil", link)
+
+
+def test_a_back_end_that_torch_loads_by_itself() -> None:
+    path = f"{SITE}/evil-1.dist-info/entry_points.txt"
+    assert found(path, "[torch.backends]\nx = evil:start") == [(f"/{path}", "runs at start", "")]
+    assert found(path, "[console_scripts]\nx = fine:start") == []
+
+
+def test_a_folder_of_modules_behind_a_link() -> None:
+    link = Record("app/link", "link", 0o777, "../opt/mine")
+    shadow = ("/opt/mine/torch/__init__.py", "shadows", f"/{SITE}/torch/__init__.py")
+    assert found("opt/mine/torch/__init__.py", "", link, PYTHONPATH="/app/link") == [shadow]
+
+
+@pytest.mark.parametrize("text", ["/app/all.zip", "/app/all.zip/inside"])
+def test_an_archive_of_modules_counts_as_code(text: str) -> None:
+    assert found("app/all.zip", "", PYTHONPATH=text) == [("/app/all.zip", "runs at start", "")]
+
+
+def test_a_module_in_the_working_folder() -> None:
+    torch = Record("app/torch.py", "file", 0o644, "x")
+    tree = image(Record(f"{SITE}/torch", "dir", 0o755, "-"), torch)
+    config = {**tree.config, "WorkingDir": "/app"}
+    assert [(d.path, d.kind) for d in check_tree(replace(tree, config=config), "x").differences] == [
+        ("/app/torch.py", "shadows")
+    ]
+
+
+def test_a_module_in_an_earlier_folder_than_the_locked_one() -> None:
+    path = f"{STANDARD}/torch.py"
+    assert found(path) == [(f"/{path}", "shadows", f"/{SITE}/torch/__init__.py")]
+    assert found(f"{SITE}/random.py") == []
+
+
+def test_a_path_of_tens_of_thousands_of_parts_takes_no_time() -> None:
+    parts = ":".join(["/a" * 20_000, *["x"] * 20_000])
+    assert found("app/random.py", PYTHONPATH=parts) == []

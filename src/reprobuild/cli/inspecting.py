@@ -90,12 +90,14 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
         report = selftest_image(kept.engine, kept.image.digest, gpu, host, mode="battery")
     if json_:
         facts = {"image": image, "tree": tree.digest, "differences": [asdict(each) for each in found]}
-        more = {"added": len(added), "not_read": sorted(tree.unknown)}
+        more = {"added": len(added), "beside": checked.beside, "not_read": sorted(tree.unknown)}
         emit({**facts, **more, "report": report and report.to_dict()})
     else:
         rows = [("image", image), ("tree", tree.digest), ("files", _count(found, added))]
         reason = "an archive is not run" if kept is None else "the image departs from its lock"
         table("", [*rows, *(summary(report) if report else [("tested", f"no: {reason}")])])
+        for name, value in checked.beside.items():
+            click.echo(f"{name}: not in the lock, and no program's start depends on it: {value}")
         for each in found:
             click.echo(str(each))
     if found:

@@ -26,6 +26,7 @@ from ..fetch.arrivals import Arrivals
 from ..host import process
 from ..host.host import Host
 from ..lock.model import Lock
+from ..oci.described import with_platform
 from ..oci.file_tree import ImageTree, read_overlay, read_root
 from ..oci.layer_files import Keep
 from ..oci.one_file import file_of_tar
@@ -289,11 +290,12 @@ class DockerImages:
         """
         with docker_errors("read an image"):
             facts = self._client.images.get(digest).attrs
+        config = with_platform(facts["Config"], facts, "Os", "Architecture")
         # What cannot be read from there, or has just been taken away, is for the daemon to say.
         with suppress(LayerRefused, OSError, ValueError, TypeError):
             if layers := self._folders(digest, facts):
-                return read_overlay(layers, facts["Config"], keep=keep)
-        return self._exported(digest, where, facts["Config"], keep)
+                return read_overlay(layers, config, keep=keep)
+        return self._exported(digest, where, config, keep)
 
     def _folders(self, digest: str, facts: Mapping[str, Any]) -> list[Path]:
         """Return the folders of an image's layers on this disk; none where they may not be read."""

@@ -20,6 +20,7 @@ from ..host.host import Host
 from ..host.limits import Limits, of_steps
 from ..host.machine import identity
 from ..lock.model import Lock
+from ..oci.described import with_platform
 from ..oci.file_tree import ImageTree, read_root
 from ..oci.layer_files import Keep
 from ..oci.one_file import file_of_tar
@@ -210,9 +211,12 @@ class PodmanImages:
         """Return the files of an image; see `protocols.Images`."""
         command = [self._program, "image", "inspect", "--", digest.removeprefix("sha256:")]
         [facts] = json.loads(self._asked(command))
+        config = with_platform(facts["Config"], facts, "Os", "Architecture")
+        if health := facts.get("Healthcheck"):  # of Docker's form, which OCI's section has no key for
+            config = {**config, "Healthcheck": health}
         try:
             with opened_root(self._program, facts["Id"]) as tar:
-                return read_root(tar, where, facts["Config"], keep=keep)
+                return read_root(tar, where, config, keep=keep)
         except process.ProcessFailed as failed:
             raise failures.refused("Podman", "read an image", failed.tail) from None
 

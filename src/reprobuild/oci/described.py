@@ -30,6 +30,7 @@ _SECTION = {
     "Cmd": list,
     "Entrypoint": list,
     "Env": list,
+    "Healthcheck": dict,
     "Labels": dict,
     "OnBuild": list,
     "Shell": list,
@@ -147,7 +148,8 @@ class Archive:
         found = [self._parts[layer].diff_id for layer in layers]
         if found != wanted:
             raise ValueError("its layers are not those that its configuration lists")
-        return Described(names, config_section(document.get("config")), digest, layers)
+        section = config_section(document.get("config"))
+        return Described(names, with_platform(section, document, "os", "architecture"), digest, layers)
 
     def _at(self, name: str) -> str:
         """Return the file that a name leads to."""
@@ -165,6 +167,16 @@ def _blob(descriptor: Mapping[str, Any]) -> str:
     if not _DIGEST.fullmatch(digest):
         raise ValueError(f"{digest[:80]!r} is not a sha256 digest")
     return "blobs/" + digest.replace(":", "/")
+
+
+PLATFORM = "platform"
+"""The key of a section for the image's platform, which stands beside the section in a configuration."""
+
+
+def with_platform(section: Any, document: Mapping[str, Any], *keys: str) -> Any:
+    """Return a section with the platform of its document: operating system and architecture."""
+    parts = [str(document[key]) for key in keys if document.get(key)]
+    return {**section, PLATFORM: "/".join(parts)} if parts and isinstance(section, dict) else section
 
 
 def config_section(found: Any) -> Mapping[str, Any]:

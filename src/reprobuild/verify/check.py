@@ -23,7 +23,10 @@ from ..oci.tar_writer import Kind, Record
 from ..render.labels import LABEL
 from ..render.own_files import image_files, own_files, site_packages
 from ..request.profiles import OWN_FOLDER, SITE_PREFIX, surroundings
+from .commands import beside, commands
 from .compare import Difference, settings
+from .context import Context
+from .loader import libraries
 from .startup import is_read_at_start, startup
 
 _HERE = OWN_FOLDER.lstrip("/")
@@ -47,6 +50,8 @@ class Checked:
     added: list[str]
     """Files beside those of the manifest, below its folders. An image that starts from another is meant to
     have some: those that matter are among the differences."""
+    beside: Mapping[str, str]
+    """Settings that the lock does not have and that reach no user's program."""
 
 
 def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Checked:
@@ -61,11 +66,14 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Chec
     own = tree.kept[_MANIFEST]
     ours = _ours(lock, tree)
     named = {**_named(own if parent is None else parent, where), **ours}
+    context = Context(named, tree, lock)
     differences = [
         *_rewritten(own, parent),
         *_changed(named, tree, lock),
         *_variables(tree, lock),
-        *startup(named, tree, lock),
+        *startup(context),
+        *libraries(context),
+        *commands(context),
         *_second_copies(named, tree),
         *_planted(ours, tree),
         *_privileged(named, tree, lock),
@@ -76,7 +84,7 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Chec
         for path, record in tree.files.items()
         if record.kind != "dir" and path.startswith(roots) and path not in named
     )
-    return Checked(differences, added)
+    return Checked(list(dict.fromkeys(differences)), added, beside(tree.config))
 
 
 def _lock(tree: ImageTree, where: str) -> Lock:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..oci.described import PLATFORM
 from ..oci.file_tree import ImageTree, capability
 from ..oci.tar_writer import Record
 
-_SETTINGS = ("Cmd", "Entrypoint", "User", "WorkingDir")
+_SETTINGS = (
+    *("Cmd", "Entrypoint", "Healthcheck", "OnBuild", "Shell", "StopSignal", "User", "Volumes", "WorkingDir"),
+    PLATFORM,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,10 @@ def compare(first: ImageTree, second: ImageTree) -> list[Difference]:
     every = not (first.replaced or second.replaced)
     for path in sorted((first.files.keys() | second.files.keys()) - unknown):
         found += _of_file(f"/{path}", first.files.get(path), second.files.get(path), every=every)
-    one, other = settings(first.config), settings(second.config)
+    one, other = dict(settings(first.config)), dict(settings(second.config))
+    if not (one.get(PLATFORM) and other.get(PLATFORM)):  # not every way to read an image tells it
+        one.pop(PLATFORM, None)
+        other.pop(PLATFORM, None)
     for name in sorted(one.keys() | other.keys()):
         if one.get(name) != other.get(name):
             found.append(Difference(name, "setting", one.get(name, ""), other.get(name, "")))
@@ -58,7 +66,7 @@ def settings(config: Mapping[str, Any]) -> Mapping[str, str]:
             found[f"Label {name}"] = value
     for name in _SETTINGS:
         if value := config.get(name):
-            found[name] = str(value)
+            found[name] = json.dumps(value, sort_keys=True) if isinstance(value, dict) else str(value)
     return found
 
 

@@ -1,34 +1,30 @@
-"""An image → what in it runs in a Python process, or in its place, before the program does. Pure.
+"""An image → what runs in a Python process, or in a locked module's place, before the program does. Pure.
 
-The lock names neither these files nor these variables, and each of them can change every result, or forge the
-self-test's report. Sources: Python's ``site`` and "The initialization of the sys.path module search path";
-``ld.so(8)``.
+The rule is Python's own order: the working directory, PYTHONPATH, the standard library, the folders of
+``site.getsitepackages()`` as CPython and Debian have them, with what ``site`` runs there; links are followed.
+A name that the lock has must be found where the image of the lock has it. Sources: Python's ``site``, and
+"The initialization of the sys.path module search path".
 """
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from ..lock.model import Lock
-from ..oci.file_tree import ImageTree
-from ..oci.tar_writer import Record
-from ..render.own_files import site_packages
-from ..request.profiles import SITE_PREFIX
-from .compare import Difference, settings
+from .compare import Difference
+from .context import PREFIX, Context
+from .links import folders, resolve
+from .loader import CACHE
 
-_PREFIX = SITE_PREFIX.lstrip("/")
-_LIB = ("usr/lib", f"{_PREFIX}/lib")
-
-_PATH_FILES = ("*/site-packages/*.pth", "etc/python3*/sitecustomize.py")
-
-_VARIABLES = (
-    *("LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES"),
-    *("PYTHONHOME", "PYTHONPLATLIBDIR", "PYTHONPYCACHEPREFIX", "PYTHONUSERBASE"),
+_KEPT = (
+    "*/site-packages/*.pth",
+    "*/dist-packages/*.pth",
+    "*/entry_points.txt",
+    "etc/python3*/sitecustomize.py",
 )
-"""Variables that put other code, or another library, into a process."""
 
 _DEBIAN_SITECUSTOMIZE = (
     "",
@@ -39,106 +35,127 @@ _DEBIAN_SITECUSTOMIZE = (
 The manifest has only the link to it, since a container's start may change what is below ``/etc``.
 """
 
-_MODULE = re.compile(r"(?P<folder>.*?)/?(?P<name>[^/.]+)(?P<init>/__init__)?(\.[\w-]+)*\.(pyc?|so)")
-_LIBRARY = re.compile(r"(?P<name>lib[^/]+?\.so)(\.[0-9.]+)?")
+_ENDINGS = (".py", ".pyc", ".so")
+_EMPTY = hashlib.sha256().hexdigest()
 
 
 def is_read_at_start(path: str) -> bool:
-    """Whether `startup` needs the content of a file, by its path without a leading slash."""
-    return any(fnmatchcase(path, pattern) for pattern in _PATH_FILES)
+    """Whether a rule needs the content of a file, by its path without a leading slash."""
+    return path == CACHE or any(fnmatchcase(path, pattern) for pattern in _KEPT)
 
 
-def startup(named: Mapping[str, Record], tree: ImageTree, lock: Lock) -> Iterator[Difference]:
-    """Give what runs at the start of a process, or in a locked module's place. ``named``: see `check_tree`.
+def startup(context: Context) -> Iterator[Difference]:
+    """Give what runs at the start of a process, or in a locked module's place.
 
     Needs the content of the files that `is_read_at_start` names.
     """
-    added = [
-        path for path, record in sorted(tree.files.items()) if path not in named and record.kind != "dir"
-    ]
-    env = {name[4:]: value for name, value in settings(tree.config).items() if name.startswith("Env ")}
-    for path in added:
-        if _runs(path, tree, lock):
+    sites = {*_site_folders(context)}
+    version = context.lock.request.python.replace(".", "")
+    places = {
+        *(f"{PREFIX}/bin/pyvenv.cfg", "usr/bin/pybuilddir.txt", f"{PREFIX}/bin/pybuilddir.txt"),
+        *(f"{each.rpartition('/')[0]}/python{version}.zip" for each in _standard(context)),
+    }
+    for path in context.added:
+        if path in places or _runs(path, context, sites):
             yield Difference(f"/{path}", "runs at start", "", f"/{path}")
-    yield from _set(env, lock)
-    yield from _shadows(named, added, env, tree, lock)
+    yield from _shadows(context)
 
 
-def _runs(path: str, tree: ImageTree, lock: Lock) -> bool:
-    site, python = site_packages(lock).lstrip("/"), lock.request.python
+def _site_folders(context: Context) -> Iterator[str]:
+    """Give the folders whose ``.pth`` files the environment's Python reads, links followed."""
+    python = f"python{context.lock.request.python}"
+    for lib in ("lib", "lib64", "local/lib"):
+        for folder in (f"{python}/site-packages", f"{python}/dist-packages", "python3/dist-packages"):
+            yield resolve(f"{PREFIX}/{lib}/{folder}", context.tree.files) or ""
+
+
+def _standard(context: Context) -> list[str]:
+    """Return the folders of the locked standard library, as they are searched."""
+    python = f"/python{context.lock.request.python}"
+    lib = {f"usr/lib{python}", f"{PREFIX}/lib{python}"}
+    lib |= {
+        p.rpartition("/")[0] for p in context.named if p.endswith((f"{python}/os.py", f"{python}/os.pyc"))
+    }
+    return [folder for each in sorted(lib) for folder in (each, f"{each}/lib-dynload")]
+
+
+def _runs(path: str, context: Context, sites: set[str]) -> bool:
+    python = context.lock.request.python
     folder, _, name = path.rpartition("/")
     stem = (posixpath.basename(folder) if name.startswith("__init__.") else name).partition(".")[0]
-    if stem in ("sitecustomize", "usercustomize") and name.endswith((".py", ".pyc", ".so")):
-        code = re.sub(r"#.*", "", _text(path, tree))
+    if stem in ("sitecustomize", "usercustomize") and name.endswith(_ENDINGS):
+        code = re.sub(r"#.*", "", _text(path, context))
         return not (is_read_at_start(path) and " ".join(code.split()) in _DEBIAN_SITECUSTOMIZE)
     if name.endswith(".pth") and (
-        folder == site or folder.endswith(f"/.local/lib/python{python}/site-packages")
+        folder in sites or folder.endswith(f"/.local/lib/python{python}/site-packages")
     ):
         # A line that does not import only adds a folder behind all others.
-        return re.search(r"^import[ \t]", _text(path, tree), re.MULTILINE) is not None
-    return path in (
-        *(f"{_PREFIX}/bin/pyvenv.cfg", "usr/bin/pybuilddir.txt", f"{_PREFIX}/bin/pybuilddir.txt"),
-        *(f"{lib}/python{python.replace('.', '')}.zip" for lib in _LIB),
-        "etc/ld.so.preload",
-    )
+        return re.search(r"^import[ \t]", _text(path, context), re.MULTILINE) is not None
+    if name == "entry_points.txt" and folder.endswith((".dist-info", ".egg-info")):
+        # `import torch` loads these, from 2.5 on (torch/__init__.py, _import_device_backends).
+        return "torch.backends" in _text(path, context) and folder.rpartition("/")[0] in sites
+    return False
 
 
-def _text(path: str, tree: ImageTree) -> str:
+def _text(path: str, context: Context) -> str:
     """Return a file's text; for one that could not be read, such as a link, what counts as code."""
-    return tree.kept[path].decode("utf-8", "replace").replace("\r", "\n") if path in tree.kept else "import x"
+    kept = context.tree.kept.get(path)
+    return "import torch.backends" if kept is None else kept.decode("utf-8", "replace").replace("\r", "\n")
 
 
-def _set(env: Mapping[str, str], lock: Lock) -> Iterator[Difference]:
-    locked = {**(lock.base.env if lock.base is not None else {}), **lock.variables}
-    for name in _VARIABLES:
-        if name in env and name not in locked:
-            yield Difference(f"Env {name}", "setting", "", env[name])
-
-
-def _shadows(
-    named: Mapping[str, Record], added: Collection[str], env: Mapping[str, str], tree: ImageTree, lock: Lock
-) -> Iterator[Difference]:
-    """Files that are imported, or loaded, in place of a locked one."""
-    start = str(tree.config.get("WorkingDir") or "/")
-    before = _folders(env.get("PYTHONPATH", ""), start)
-    loaded = {*_folders(env.get("LD_LIBRARY_PATH", ""), start)} - {"lib", "usr/lib"}
-    site, python = site_packages(lock).lstrip("/"), f"python{lock.request.python}"
-    roots = {site, *(f"{lib}/{python}{more}" for lib in _LIB for more in ("", "/lib-dynload"))}
+def _shadows(context: Context) -> Iterator[Difference]:
+    """Files that are imported in place of a locked one, and archives that could be."""
+    tree, named = context.tree, context.named
+    before = folders(context.start, "/", tree.files)
+    before += folders(context.env.get("PYTHONPATH", ""), context.start, tree.files)
+    for place in before:
+        archive = next((each for each in _upwards(place) if each in tree.files), "")
+        if archive and tree.files[archive].kind == "file":
+            yield Difference(f"/{archive}", "runs at start", "", f"/{archive}")
+    site = f"{PREFIX}/lib/python{context.lock.request.python}/site-packages"
+    order = {folder: n for n, folder in reversed([*enumerate([*before, *_standard(context), site])])}
     modules: dict[tuple[str, str], str] = {}
-    importable: dict[str, str] = {}
-    libraries: dict[str, str] = {}
+    importable: dict[str, tuple[int, str]] = {}
     # A module's source says more than its bytecode.
     for path in sorted((p for p, r in named.items() if r.kind != "dir"), key=lambda p: (p.endswith("c"), p)):
         if module := _module(path):
             modules.setdefault(module, path)
-            if module[0] in roots:
-                importable.setdefault(module[1], path)
-        if library := _LIBRARY.fullmatch(posixpath.basename(path)):
-            libraries.setdefault(library["name"], path)
-    for path in added:
+            if module[0] in order:
+                importable.setdefault(module[1], (order[module[0]], path))
+    for path, record in named.items():  # a folder without __init__ is a package all the same
+        folder, _, name = path.rpartition("/")
+        if record.kind == "dir" and folder == site and "." not in name:
+            modules.setdefault((folder, name), path)
+            importable.setdefault(name, (order[folder], path))
+    for path in context.added:
         # pip may replace itself, and a newer one has other modules.
         module = None if path.startswith(f"{site}/pip/") else _module(path)
-        first = modules.get(module) if module else None
-        if first is None and module and module[0] in before:
-            first = importable.get(module[1])
-        folder, _, name = path.rpartition("/")
-        if first is None and folder in loaded and (library := _LIBRARY.fullmatch(name)):
-            first = libraries.get(library["name"])
-        if first is not None:
-            yield Difference(f"/{path}", "shadows", f"/{first}", f"/{path}")
+        if module is None:
+            continue
+        first = modules.get(module)
+        if first is None and module[0] in order and module[1] in importable:
+            position, found = importable[module[1]]
+            first = found if order[module[0]] <= position else None
+        if first is None or (named[first].kind == "dir" and tree.files[path].content == _EMPTY):
+            continue
+        yield Difference(f"/{path}", "shadows", f"/{first}", f"/{path}")
+
+
+def _upwards(path: str) -> Iterator[str]:
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
 
 
 def _module(path: str) -> tuple[str, str] | None:
     """Return the folder and name of the module that a file is; None for a file that is none."""
+    folder, _, name = path.rpartition("/")
+    stem, *endings = name.split(".")
+    if not stem or not endings or endings[-1] not in ("py", "pyc", "so"):
+        return None
     # Bytecode is loaded in place of the source that it says it was made from.
-    found = _MODULE.fullmatch(path.replace("/__pycache__/", "/"))
-    return None if found is None else (found["folder"], found["name"])
-
-
-def _folders(text: str, base: str) -> list[str]:
-    """Return the folders of a variable such as PYTHONPATH, without their leading slash."""
-    return (
-        [posixpath.normpath(posixpath.join(base, each)).lstrip("/") for each in text.split(":")]
-        if text
-        else []
-    )
+    if folder.endswith("/__pycache__") or folder == "__pycache__":
+        folder = folder.rpartition("/")[0]
+    if stem == "__init__":
+        folder, _, stem = folder.rpartition("/")
+    return (folder, stem) if stem else None

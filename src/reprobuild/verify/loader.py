@@ -1,0 +1,137 @@
+"""An image → the libraries that the dynamic linker would take in place of the lock's. Pure.
+
+The rule is the linker's own order (ld.so(8)): LD_PRELOAD and ``/etc/ld.so.preload``, a library's RUNPATH,
+LD_LIBRARY_PATH, ``/etc/ld.so.cache``, the default folders; in each folder first those for the processor. By
+that order a name that a locked library has must lead to that library. Variables are judged in `commands`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+
+from .compare import Difference
+from .context import Context
+from .links import folders, resolve
+
+PRELOAD, CACHE = "etc/ld.so.preload", "etc/ld.so.cache"
+
+_DEFAULTS = ("lib", "lib64", "usr/lib", "usr/lib64")
+_TRIPLETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
+_LEGACY = frozenset(
+    (
+        *("aarch64", "asimd", "atomics", "avx512_1", "fp", "haswell", "i386", "i486", "i586", "i686", "sse2"),
+        *("tls", "x86_64", "xeon_phi"),
+    )
+)
+"""Folders for a processor's features before glibc 2.37; those after it are below ``glibc-hwcaps``."""
+
+_ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+"""What a merged Debian has as links to the same name below ``/usr``; the linker itself is named by one."""
+
+_MAGIC, _OLD_MAGIC = b"glibc-ld.so.cache1.1", b"ld.so-1.7.0"
+
+
+def is_library(path: str) -> bool:
+    """Whether the linker could be asked for a file by its name."""
+    name = path.rpartition("/")[2]
+    return name.endswith(".so") or ".so." in name
+
+
+def libraries(context: Context) -> Iterator[Difference]:
+    """Give what the linker would take that the image of the lock does not have."""
+    files, named = context.tree.files, context.named
+    if PRELOAD in files:
+        yield Difference(f"/{PRELOAD}", "runs at start", "", f"/{PRELOAD}")
+    if context.lock.base is None:
+        for name in _ROOT_LINKS:
+            found = files.get(name)
+            if found is not None and f"usr/{name}" in named and resolve(name, files) != f"usr/{name}":
+                yield Difference(f"/{name}", "shadows", f"/usr/{name}", found.content)
+    locked: dict[str, set[str]] = {}
+    for path, record in named.items():
+        if record.kind != "dir" and is_library(path):
+            locked.setdefault(path.rpartition("/")[2], set()).add(resolve(path, files) or path)
+    yield from _cached(context, locked)
+    yield from _found(context, locked)
+    yield from _redirected(context)
+
+
+def _found(context: Context, locked: Mapping[str, set[str]]) -> Iterator[Difference]:
+    """Added files with a locked library's name in a folder in which the linker looks."""
+    files = context.tree.files
+    asked = {*folders(context.env.get("LD_LIBRARY_PATH", ""), context.start, files)}
+    searched = {path.rpartition("/")[0] for path in context.named if is_library(path)} | asked
+    for folder in _DEFAULTS:
+        searched |= {resolve(each, files) or each for each in (folder, *(f"{folder}/{y}" for y in _TRIPLETS))}
+    stems = {name.partition(".so")[0]: name for name in sorted(locked)}
+    for path in context.added:
+        folder, _, name = path.rpartition("/")
+        if files[path].kind == "link" and _above_processors(path) in searched and _is_for_processors(path):
+            yield Difference(f"/{path}", "shadows", "", f"/{path}")
+            continue
+        base = _above_processors(folder)
+        if base not in searched or not is_library(path):
+            continue
+        first = name if name in locked else stems.get(name.partition(".so")[0]) if base in asked else None
+        target = resolve(path, files)
+        if first is not None and (target is None or target not in locked[first]):
+            yield Difference(f"/{path}", "shadows", f"/{min(locked[first])}", f"/{path}")
+
+
+def _is_for_processors(path: str) -> bool:
+    folder, _, name = path.rpartition("/")
+    return name == "glibc-hwcaps" or name in _LEGACY or folder.endswith("/glibc-hwcaps")
+
+
+def _above_processors(folder: str) -> str:
+    """Return the folder to which one for processors belongs; others are their own."""
+    while _is_for_processors(folder):
+        folder = folder.rpartition("/")[0]
+    return folder
+
+
+def _redirected(context: Context) -> Iterator[Difference]:
+    """Locked links that lead to something else, by way of a link that the manifest does not name."""
+    files, named = context.tree.files, context.named
+    for path, record in named.items():
+        if record.kind == "link" and files.get(path) == record and (is_library(path) or context.runs(path)):
+            target = resolve(path, files)
+            if target is not None and target in files and files[target].kind != "dir" and target not in named:
+                yield Difference(f"/{path}", "shadows", f"/{path}", f"/{target}")
+
+
+def _cached(context: Context, locked: Mapping[str, set[str]]) -> Iterator[Difference]:
+    files = context.tree.files
+    if CACHE not in files:
+        return
+    try:
+        entries = list(_entries(context.tree.kept[CACHE]))
+    except (KeyError, ValueError, struct.error):
+        yield Difference(f"/{CACHE}", "runs at start", "", "it cannot be read")
+        return
+    for name, path in sorted({*entries}):
+        target = resolve(path, files)
+        if name in locked and target is not None and target in files and target not in locked[name]:
+            yield Difference(f"/{CACHE}", "shadows", f"/{min(locked[name])}", path)
+
+
+def _entries(data: bytes) -> Iterator[tuple[str, str]]:
+    """Give name and path of each library in a cache (glibc, elf/cache.c and sysdeps/generic/dl-cache.h)."""
+    start = 0
+    if data.startswith(_OLD_MAGIC):
+        start = data.index(_MAGIC)
+    if not data.startswith(_MAGIC, start):
+        raise ValueError("not a cache of the dynamic linker")
+    [count] = struct.unpack_from("<I", data, start + len(_MAGIC))
+    first = start + 48
+    if count > (len(data) - first) // 24:
+        raise ValueError("it is cut short")
+    for number in range(count):
+        key, value = struct.unpack_from("<II", data, first + 24 * number + 4)
+        yield _text(data, start + key), _text(data, start + value)
+
+
+def _text(data: bytes, start: int) -> str:
+    end = data.index(b"\0", start, start + 4096)
+    return data[start:end].decode("utf-8", "surrogateescape")

@@ -1,0 +1,123 @@
+"""What an image's configuration puts before a user's program, or around it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reprobuild.oci.documents import file_manifest
+from reprobuild.oci.tar_writer import Record
+from reprobuild.render.image_config import image_config
+from reprobuild.verify.check import Checked, check_tree
+from support.locks import LOCK
+from support.trees import SITE, image
+
+PATH = image_config(LOCK).env["PATH"]
+LOCKED = [
+    Record(f"{SITE}/torch", "dir", 0o755, "-"),
+    Record("opt/venv/bin/python3", "link", 0o777, "/usr/bin/python3.11"),
+    Record("usr/bin/python3.11", "file", 0o755, "p"),
+    Record("usr/bin/bash", "file", 0o755, "b"),
+]
+
+
+def checked(*more: Record, env: dict[str, str | None] | None = None, **config: Any) -> Checked:
+    tree = image(*LOCKED, *more, env=env)
+    own = tree.kept["opt/reprobuild/manifest.tsv"] + file_manifest(LOCKED)
+    kept = {**tree.kept, "opt/reprobuild/manifest.tsv": own}
+    return check_tree(replace(tree, config={**tree.config, **config}, kept=kept), "x", own)
+
+
+def found(*more: Record, env: dict[str, str | None] | None = None, **config: Any) -> list[tuple[str, str]]:
+    return [(each.path, each.kind) for each in checked(*more, env=env, **config).differences]
+
+
+@pytest.mark.parametrize("path", ["/opt/mine", "/app/link", "."])
+def test_a_program_that_path_finds_before_the_locked_one(path: str) -> None:
+    wrapper = Record("opt/mine/python3", "file", 0o755, "w")
+    link = Record("app/link", "link", 0o777, "/opt/mine")
+    env: dict[str, str | None] = {"PATH": f"{path}:{PATH}"}
+    assert found(wrapper, link, env=env, WorkingDir="/opt/mine") == [("/opt/mine/python3", "shadows")]
+    assert found(replace(wrapper, path="opt/mine/train"), link, env=env, WorkingDir="/opt/mine") == []
+    assert found(wrapper) == []
+
+
+def test_a_locked_folder_of_programs_that_comes_later() -> None:
+    local = Record("usr/local/bin/bash", "file", 0o755, "x")
+    assert found(local) == [("/usr/local/bin/bash", "shadows")]
+    assert found(Record("usr/local/bin/mine", "file", 0o755, "x")) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "BASH_ENV",
+        "ENV",
+        "BASH_FUNC_python3%%",
+        "ONEDNN_DEFAULT_FPMATH_MODE",
+        "NPY_DISABLE_CPU_FEATURES",
+        "OMP_SCHEDULE",
+        "MKL_ENABLE_INSTRUCTIONS",
+        "PYTHONOPTIMIZE",
+        "PYTHONSTARTUP",
+        "LD_BIND_NOW",
+        "TORCH_DEVICE_BACKEND_AUTOLOAD",
+    ],
+)
+def test_a_variable_that_a_locked_program_reads(name: str) -> None:
+    assert found(env={name: "1"}) == [(f"Env {name}", "setting")]
+
+
+@pytest.mark.parametrize("name", ["PYTHONUNBUFFERED", "CUDA_VISIBLE_DEVICES", "NCCL_DEBUG", "MINE", "HOME"])
+def test_a_variable_that_a_team_may_set(name: str) -> None:
+    assert found(env={name: "1"}) == []
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        ["/entry.sh"],
+        ["/bin/sh", "-c", "OMP_NUM_THREADS=7 exec python3"],
+        ["env", "OMP_NUM_THREADS=7", "python3"],
+        ["python3", "-S", "train.py"],
+        ["python3", "-Xfoo", "train.py"],
+        ["/usr/bin/python3", "train.py"],
+    ],
+)
+def test_an_entry_point_that_runs_before_python(program: list[str]) -> None:
+    assert found(Entrypoint=program) == [("Entrypoint", "runs at start")]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        ["python3", "/app/train.py"],
+        ["/opt/venv/bin/python3", "-u", "-m", "train", "-S"],
+        ["python3", "-c", "x", "-S"],
+        [],
+    ],
+)
+def test_an_entry_point_that_is_the_locked_python(program: list[str]) -> None:
+    assert found(Entrypoint=program) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "path"),
+    [
+        ("OnBuild", ["RUN x"], "OnBuild"),
+        ("Shell", ["/bin/x", "-c"], "Shell"),
+        ("Volumes", {"/opt/venv/lib": {}}, "Volumes /opt/venv/lib"),
+        ("Volumes", {"/": {}}, "Volumes /"),
+    ],
+)
+def test_a_setting_that_rules_what_starts_from_the_image(name: str, value: Any, path: str) -> None:
+    config: dict[str, Any] = {name: value}
+    assert found(**config) == [(path, "setting")]
+
+
+def test_a_setting_that_reaches_no_program_is_told_beside() -> None:
+    harmless: dict[str, Any] = {"Healthcheck": {"Test": ["CMD", "x"]}, "Volumes": {"/data": {}}}
+    assert found(**harmless) == []
+    assert checked(**harmless).beside == {"Healthcheck": '{"Test": ["CMD", "x"]}', "Volumes": '{"/data": {}}'}

@@ -1,0 +1,102 @@
+"""What the dynamic linker would take in place of the lock's libraries."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from reprobuild.oci.documents import file_manifest
+from reprobuild.oci.tar_writer import Record
+from reprobuild.verify.check import check_tree, is_kept
+from support.trees import SITE, image
+
+TORCH = f"{SITE}/torch/lib/libtorch.so"
+ZLIB = "usr/lib/x86_64-linux-gnu/libz.so.1.2"
+LOCKED = [
+    Record(TORCH, "file", 0o644, "t"),
+    Record(ZLIB, "file", 0o644, "z"),
+    Record("usr/lib/x86_64-linux-gnu/libz.so.1", "link", 0o777, "libz.so.1.2"),
+    Record("usr/lib/x86_64-linux-gnu/libblas.so.3", "link", 0o777, "/etc/alternatives/blas"),
+    Record("usr/lib", "dir", 0o755, "-"),
+]
+
+
+def cache(entries: Mapping[str, str], *, old: bool = False) -> bytes:
+    """A cache of the linker, as ldconfig writes it."""
+    head = b"ld.so-1.7.0\0" + struct.pack("<I", 0) if old else b""
+    strings, places = b"", []
+    start = 48 + 24 * len(entries)
+    for name, path in entries.items():
+        places.append((start + len(strings), start + len(strings) + len(name) + 1))
+        strings += name.encode() + b"\0" + path.encode() + b"\0"
+    table = b"".join(struct.pack("<iIIIQ", 0x303, key, value, 0, 0) for key, value in places)
+    return (
+        head + b"glibc-ld.so.cache1.1" + struct.pack("<II20x", len(entries), len(strings)) + table + strings
+    )
+
+
+def found(*more: Record, written: bytes | None = None, **env: str) -> list[tuple[str, str]]:
+    records = [*more, *([] if written is None else [Record("etc/ld.so.cache", "file", 0o644, "c")])]
+    whole = image(*LOCKED, *records, env=env)
+    kept = {**whole.kept, **({} if written is None else {"etc/ld.so.cache": written})}
+    own = whole.kept["opt/reprobuild/manifest.tsv"] + file_manifest(LOCKED)
+    tree = replace(whole, kept={**kept, "opt/reprobuild/manifest.tsv": own})
+    return [(each.path, each.kind) for each in check_tree(tree, "x", own).differences]
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_cache_that_leads_a_locked_name_elsewhere(old: bool) -> None:
+    assert is_kept("etc/ld.so.cache", 1)
+    good = {"libz.so.1": "/lib/x86_64-linux-gnu/libz.so.1", "libmine.so": "/opt/mine/libmine.so"}
+    merged = Record("lib", "link", 0o777, "usr/lib")
+    assert found(merged, written=cache(good, old=old)) == []
+    bad = cache({**good, "libz.so.1": "/opt/mine/libz.so.1"}, old=old)
+    other = Record("opt/mine/libz.so.1", "file", 0o644, "x")
+    assert found(merged, other, written=bad) == [("/etc/ld.so.cache", "shadows")]
+    # An entry whose file is not there is passed over.
+    assert found(merged, written=bad) == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"x" * 99, cache({"a": "b"})[:60], cache({"a": "b"})[:-1], b"glibc-ld.so.cache1.1\xff\xff\xff\xff"],
+)
+def test_a_cache_that_cannot_be_read_is_named(data: bytes) -> None:
+    assert found(written=data) == [("/etc/ld.so.cache", "runs at start")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{SITE}/torch/lib/glibc-hwcaps/x86-64-v2/libtorch.so",
+        f"{SITE}/torch/lib/tls/haswell/libtorch.so",
+        "usr/lib/x86_64-linux-gnu/glibc-hwcaps/x86-64-v3/libz.so.1",
+        "usr/lib/libz.so.1",
+        "usr/lib/x86_64-linux-gnu/libtorch.so",
+    ],
+)
+def test_a_locked_name_in_a_folder_that_is_searched(path: str) -> None:
+    assert found(Record(path, "file", 0o644, "x")) == [(f"/{path}", "shadows")]
+    assert (
+        found(Record(path.replace("libz", "libmine").replace("libtorch", "libmy"), "file", 0o644, "x")) == []
+    )
+
+
+def test_links_are_followed() -> None:
+    hwcaps = Record(f"{SITE}/torch/lib/glibc-hwcaps", "link", 0o777, "/opt/mine")
+    assert found(hwcaps) == [(f"/{hwcaps.path}", "shadows")]
+    other = Record("opt/mine/libblas.so.3", "file", 0o644, "x")
+    alternative = Record("etc/alternatives/blas", "link", 0o777, "/opt/mine/libblas.so.3")
+    assert found(alternative, other) == [("/usr/lib/x86_64-linux-gnu/libblas.so.3", "shadows")]
+    assert found(Record("lib", "link", 0o777, "/opt/mine")) == [("/lib", "shadows")]
+    path = "opt/mine/libz.so.1"
+    assert found(
+        Record("app", "link", 0o777, "opt/mine"), Record(path, "file", 0o644, "x"), LD_LIBRARY_PATH="/app"
+    ) == [(f"/{path}", "shadows")]
+
+
+def test_the_name_that_a_compiler_asks_for_may_lead_to_the_locked_library() -> None:
+    assert found(Record("usr/lib/x86_64-linux-gnu/libz.so", "link", 0o777, "libz.so.1.2")) == []
