@@ -180,7 +180,7 @@ class LayerCache:
                     path.unlink()
             for path in sorted(self._folder.glob("*.plan")):
                 keys = self._remembered(path.stem) or [""]
-                if not all(any(self._folder.glob(f"{glob.escape(key)}*.json")) for key in keys):
+                if not all(key and any(self._folder.glob(f"{glob.escape(key)}*.json")) for key in keys):
                     path.unlink()
         return artifacts, freed
 
