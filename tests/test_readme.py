@@ -244,12 +244,14 @@ def test_set_up_is_two_commands_of_one_line() -> None:
         subprocess.run(["bash", "-n", "-c", line], check=True)
 
 
-def test_ci_takes_the_test_command_from_here() -> None:
+def test_ci_takes_the_commands_from_here() -> None:
+    scripts = [(TOP / ".ci" / name).read_text() for name in ("run", "bare-root")]
+    for name in ("first", "test"):
+        argv = [".ci/readme-command", name]
+        done = subprocess.run(argv, capture_output=True, text=True, cwd=TOP, check=True)
+        assert done.stdout == command(f"the {name} command") + "\n"
+        assert any(f"$({argv[0]} {name})" in script for script in scripts)
     script = (TOP / ".ci/run").read_text()
-    line = next(line for line in script.splitlines() if line.startswith("command="))
-    show = f'{line}; printf %s "$command"'
-    done = subprocess.run(["bash", "-c", show], capture_output=True, text=True, cwd=TOP, check=True)
-    assert done.stdout == command("the test command")
     assert (TOP / ".ci/run").stat().st_mode & 0o111
     # What the first command installs, the tests need as well.
     installed = re.search(r"install -y --no-install-recommends (.*?) &&", command("the first command"))
