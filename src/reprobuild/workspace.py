@@ -114,8 +114,15 @@ def _inside(file: Path, name: str) -> Path:
     top = (top.parent if top.name == FOLDER.name else top).resolve()
     try:
         real = named.resolve()
-    except (OSError, RuntimeError, ValueError):  # links in a circle; a character that no path has
-        raise RequestError(f"{file}: conda.environment: {name!r} is not the name of a file") from None
+        loops = real.is_symlink()  # links in a circle, from Python 3.13 on
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ):  # links in a circle, before 3.13; a character that no path has
+        loops = True
+    if loops:
+        raise RequestError(f"{file}: conda.environment: {name!r} is not the name of a file")
     good = real.is_relative_to(top) and real.suffix in (".yml", ".yaml")
     if not good and os.environ.get(OUTSIDE) != "1":
         raise RequestError(

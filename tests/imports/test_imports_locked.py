@@ -72,7 +72,7 @@ def test_hashes_are_held(family: Index, call: Call) -> None:
 
 def test_a_uv_lock_with_its_groups(family: Index, call: Call) -> None:
     Path("pyproject.toml").write_text(
-        '[project]\nname = "ours"\nversion = "1"\nrequires-python = "==3.11.*"\n'
+        '[project]\nname = "ours"\nversion = "1"\nrequires-python = ">=3.11"\n'
         'dependencies = ["filelock==1.0"]\n'
         '[dependency-groups]\ntrain = ["torch==2.4.0"]\n'
     )
@@ -96,7 +96,7 @@ def test_a_uv_lock_of_several_indexes(family: Index, call: Call, monkeypatch: py
     with serve_index() as other:
         other.add("secret", "1.0")
         Path("pyproject.toml").write_text(
-            '[project]\nname = "ours"\nversion = "1"\nrequires-python = "==3.11.*"\n'
+            '[project]\nname = "ours"\nversion = "1"\nrequires-python = ">=3.11"\n'
             'dependencies = ["filelock==1.0", "secret"]\n'
             '[tool.uv.sources]\nsecret = { index = "other" }\n'
             f'[[tool.uv.index]]\nname = "other"\nurl = "{other.url}"\nexplicit = true\n'

@@ -254,6 +254,7 @@ def test_a_target(text: str, expected: Target) -> None:
     assert Target.parse(text) == expected
 
 
+@pytest.mark.engines
 def test_a_candidate_is_handed_to_nobody(store: Store, host: str) -> None:
     """What has not passed gets no name elsewhere either."""
     candidate = replace(store.image, names=())

@@ -14,12 +14,14 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import zstandard
 from rattler.index import index_fs
+
+from support.server import Httpd
 
 BUILT = 1_725_000_000_000
 """The usual time stamp of a package: 30 August 2024, in milliseconds."""
@@ -133,8 +135,7 @@ def serve_channel(folder: Path) -> Iterator[Channel]:
                 return None
             return super().send_head()
 
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
-    httpd.daemon_threads = True
+    httpd = Httpd(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
     channel.url = f"http://127.0.0.1:{httpd.server_address[1]}"
     thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()

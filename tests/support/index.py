@@ -13,9 +13,11 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Literal
 from urllib.parse import quote, unquote, urlsplit
+
+from support.server import Httpd
 
 UPLOADED = "2024-09-04T19:14:13.409988Z"
 
@@ -169,8 +171,7 @@ def serve_index() -> Iterator[Index]:
     class Handler(_Handler):
         index: Index
 
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    httpd.daemon_threads = True
+    httpd = Httpd(("127.0.0.1", 0), Handler)
     Handler.index = Index(f"http://127.0.0.1:{httpd.server_address[1]}")
     thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()

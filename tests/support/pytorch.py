@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -23,6 +23,7 @@ from urllib.parse import quote, unquote, urlsplit
 import trustme
 
 from support.index import File, wheel
+from support.server import Httpd
 
 
 @dataclass
@@ -78,8 +79,7 @@ def serve_pytorch(folder: Path) -> Iterator[PyTorch]:
         index: PyTorch
         issuer = authority
 
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    httpd.daemon_threads = True
+    httpd = Httpd(("127.0.0.1", 0), Handler)
     Handler.index = PyTorch(f"http://127.0.0.1:{httpd.server_address[1]}", ca)
     thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
