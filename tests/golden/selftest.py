@@ -124,23 +124,6 @@ The first group is the library. The driver's own (``libcuda.so``) are not among 
 """
 
 
-# --- location ---------------------------------------------------------------------------------------------
-# Where the program and the image's other files of reprobuild lie.
-
-PROGRAM = Path(__file__)
-"""The one file that the modules have become; it starts itself again for each interpreter."""
-
-
-def image_file(name: str) -> Path:
-    """Return the path of a file beside the program, such as ``manifest.tsv``; it need not be there."""
-    return PROGRAM.with_name(name)
-
-
-def program_hash() -> str:
-    """Return the sha256 of this program, as 64 hex digits; another program gives other results."""
-    return hashlib.sha256(PROGRAM.read_bytes()).hexdigest()
-
-
 # --- outcomes ---------------------------------------------------------------------------------------------
 # What a check may say: its results, or why there are none.
 
@@ -185,6 +168,38 @@ def note(text: str) -> None:
     """Put a line beside the outcome of the check that is being run."""
     if text not in NOTES:
         NOTES.append(text)
+
+
+# --- location ---------------------------------------------------------------------------------------------
+# Where the program and the image's other files of reprobuild lie.
+
+PROGRAM = Path(__file__)
+"""The one file that the modules have become; it starts itself again for each interpreter."""
+
+
+def image_file(name: str) -> Path:
+    """Return the path of a file beside the program, such as ``manifest.tsv``; it need not be there."""
+    return PROGRAM.with_name(name)
+
+
+def program_hash() -> str:
+    """Return the sha256 of this program, as 64 hex digits; another program gives other results."""
+    return hashlib.sha256(PROGRAM.read_bytes()).hexdigest()
+
+
+def locked() -> dict[str, Any]:
+    """Return what reprobuild has written into the image's lock; raises `NotRun` where there is none."""
+    lock = image_file("pylock.toml")
+    try:
+        text = lock.read_text("utf-8")
+    except OSError:
+        raise NotRun(f"{lock} does not exist") from None
+    try:
+        parser: Any = importlib.import_module("tomllib")
+    except ImportError:  # before Python 3.11
+        parser = importlib.import_module("pip._vendor.tomli")
+    table: dict[str, Any] = parser.loads(text)["tool"]["reprobuild"]
+    return table
 
 
 # --- registry ---------------------------------------------------------------------------------------------
@@ -1104,6 +1119,47 @@ def setting_hook(_: str) -> Results:
     raise Failed(f"the import hook is gone: {folder}/reprobuild.pth does not import it")
 
 
+STARTS = 8
+"""How many processes show their variables, to each interpreter: what is drawn at a start is then seen."""
+
+SHOW = "import json, os, sys; print(json.dumps([sys.prefix, dict(os.environ)]))"
+
+
+@check(SETTING, order=7)
+def setting_environment(_: str) -> Results:
+    """Each process, started as a user would, sees the variables of the lock, and is of this environment."""
+    # Any fixed choice of NCCL's repeats; a run may need another than ours.
+    baked: dict[str, str] = locked()["variables"]
+    expected = {n: os.environ.get(n, v) if n.startswith("NCCL_") else v for n, v in baked.items()}
+    python = shutil.which("python3")
+    if python is None:
+        raise Failed("there is no python3 on PATH")
+
+    def start(_: int) -> tuple[str, dict[str, str]]:
+        # Not with the variables of this process: they are what the first start has made of them.
+        env = {**os.environ, **expected}
+        done = subprocess.run(
+            [python, "-c", SHOW], env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        if done.returncode != 0:
+            raise Failed(f"{python} -c … ended with status {done.returncode}: {done.stderr[-500:]}")
+        prefix, seen = json.loads(done.stdout)
+        return prefix, seen
+
+    with ThreadPoolExecutor(2) as pool:
+        started = [(sys.prefix, dict(os.environ)), *pool.map(start, range(STARTS))]
+    wrong: dict[str, dict[str, str]] = {}
+    for prefix, seen in started:
+        if prefix != sys.prefix:
+            raise Failed(f"python3 on PATH is that of {prefix}, not of {sys.prefix}")
+        for name, value in expected.items():
+            if (got := seen.get(name, "not set")) != value:
+                wrong.setdefault(name, {"what": name, "expected": value, "got": got})
+    if wrong:
+        raise Failed(f"not as locked in each process: {', '.join(wrong)}", list(wrong.values()))
+    return None
+
+
 @check(SETTING, order=10, hooked=True)
 def setting_seed(_: str) -> Results:
     """The seed of the request reaches torch, NumPy and random at the start of a process."""
@@ -1898,16 +1954,7 @@ OF_TORCH = re.compile(r"ImportError: lib(c10|torch)\w*\.so: cannot open shared o
 
 def requested_names() -> list[str]:
     """Return the names of the packages that the request of the image's lock names; raises `NotRun`."""
-    lock = image_file("pylock.toml")
-    try:
-        text = lock.read_text("utf-8")
-    except OSError:
-        raise NotRun(f"{lock} does not exist") from None
-    try:
-        parser: Any = importlib.import_module("tomllib")
-    except ImportError:  # before Python 3.11
-        parser = importlib.import_module("pip._vendor.tomli")
-    table = parser.loads(text)["tool"]["reprobuild"]["request"]
+    table = locked()["request"]
     names = [re.match(r"[A-Za-z0-9._-]+", each) for each in table["packages"]]
     return sorted({re.sub(r"[-_.]+", "-", name[0]).lower() for name in names if name})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.in_image.selftest import linkage, requested
+from reprobuild.in_image.selftest import linkage, location, requested
 from reprobuild.in_image.selftest.outcomes import NOTES, Failed, NotRun
 from support.elf import elf
 
@@ -21,7 +21,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.setattr(requested, "image_file", lambda name: tmp_path / name)
+    monkeypatch.setattr(location, "image_file", lambda name: tmp_path / name)
     # Not this machine's own, which has more than an image.
     (tmp_path / "lib/system").mkdir()
     (tmp_path / "lib/system/libc.so.6").touch()

@@ -9,7 +9,7 @@ from functools import cache
 from .. import assets
 
 MODULES = (
-    *("names", "location", "outcomes", "registry", "libraries", "exact", "power", "gradients", "flags"),
+    *("names", "outcomes", "location", "registry", "libraries", "exact", "power", "gradients", "flags"),
     *("machine", "operations", "data", "training", "settings", "installed", "subnormals", "ranks", "seeds"),
     *("linkage", "requested"),
     *("cases", "documented", "compilation", "golden", "controls", "cost", "child", "parent", "text"),

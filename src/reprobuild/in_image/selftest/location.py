@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 from pathlib import Path
+from typing import Any
+
+from .outcomes import NotRun
 
 PROGRAM = Path(__file__)
 """The one file that the modules have become; it starts itself again for each interpreter."""
@@ -17,3 +21,18 @@ def image_file(name: str) -> Path:
 def program_hash() -> str:
     """Return the sha256 of this program, as 64 hex digits; another program gives other results."""
     return hashlib.sha256(PROGRAM.read_bytes()).hexdigest()
+
+
+def locked() -> dict[str, Any]:
+    """Return what reprobuild has written into the image's lock; raises `NotRun` where there is none."""
+    lock = image_file("pylock.toml")
+    try:
+        text = lock.read_text("utf-8")
+    except OSError:
+        raise NotRun(f"{lock} does not exist") from None
+    try:
+        parser: Any = importlib.import_module("tomllib")
+    except ImportError:  # before Python 3.11
+        parser = importlib.import_module("pip._vendor.tomli")
+    table: dict[str, Any] = parser.loads(text)["tool"]["reprobuild"]
+    return table

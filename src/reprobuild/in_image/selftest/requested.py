@@ -11,10 +11,9 @@ import sys
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from .linkage import CUDA_MAJOR, SharedObject, debian_package, installed_objects, missing
-from .location import image_file
+from .location import locked
 from .machine import gpu_missing
 from .outcomes import Failed, NotRun, Results, note
 from .registry import SETTING, check
@@ -33,16 +32,7 @@ OF_TORCH = re.compile(r"ImportError: lib(c10|torch)\w*\.so: cannot open shared o
 
 def requested_names() -> list[str]:
     """Return the names of the packages that the request of the image's lock names; raises `NotRun`."""
-    lock = image_file("pylock.toml")
-    try:
-        text = lock.read_text("utf-8")
-    except OSError:
-        raise NotRun(f"{lock} does not exist") from None
-    try:
-        parser: Any = importlib.import_module("tomllib")
-    except ImportError:  # before Python 3.11
-        parser = importlib.import_module("pip._vendor.tomli")
-    table = parser.loads(text)["tool"]["reprobuild"]["request"]
+    table = locked()["request"]
     names = [re.match(r"[A-Za-z0-9._-]+", each) for each in table["packages"]]
     return sorted({re.sub(r"[-_.]+", "-", name[0]).lower() for name in names if name})
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from .exact import must_be, numbers
 from .flags import AT_START, version
 from .libraries import np, torch
+from .location import locked
 from .machine import cpu_capability
 from .names import FORBIDDEN
 from .operations import conv2d
@@ -44,6 +48,47 @@ def setting_hook(_: str) -> Results:
         if not (folder / name).exists():
             raise Failed(f"the import hook is gone: {name} is not in {folder}")
     raise Failed(f"the import hook is gone: {folder}/reprobuild.pth does not import it")
+
+
+STARTS = 8
+"""How many processes show their variables, to each interpreter: what is drawn at a start is then seen."""
+
+SHOW = "import json, os, sys; print(json.dumps([sys.prefix, dict(os.environ)]))"
+
+
+@check(SETTING, order=7)
+def setting_environment(_: str) -> Results:
+    """Each process, started as a user would, sees the variables of the lock, and is of this environment."""
+    # Any fixed choice of NCCL's repeats; a run may need another than ours.
+    baked: dict[str, str] = locked()["variables"]
+    expected = {n: os.environ.get(n, v) if n.startswith("NCCL_") else v for n, v in baked.items()}
+    python = shutil.which("python3")
+    if python is None:
+        raise Failed("there is no python3 on PATH")
+
+    def start(_: int) -> tuple[str, dict[str, str]]:
+        # Not with the variables of this process: they are what the first start has made of them.
+        env = {**os.environ, **expected}
+        done = subprocess.run(
+            [python, "-c", SHOW], env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        if done.returncode != 0:
+            raise Failed(f"{python} -c … ended with status {done.returncode}: {done.stderr[-500:]}")
+        prefix, seen = json.loads(done.stdout)
+        return prefix, seen
+
+    with ThreadPoolExecutor(2) as pool:
+        started = [(sys.prefix, dict(os.environ)), *pool.map(start, range(STARTS))]
+    wrong: dict[str, dict[str, str]] = {}
+    for prefix, seen in started:
+        if prefix != sys.prefix:
+            raise Failed(f"python3 on PATH is that of {prefix}, not of {sys.prefix}")
+        for name, value in expected.items():
+            if (got := seen.get(name, "not set")) != value:
+                wrong.setdefault(name, {"what": name, "expected": value, "got": got})
+    if wrong:
+        raise Failed(f"not as locked in each process: {', '.join(wrong)}", list(wrong.values()))
+    return None
 
 
 @check(SETTING, order=10, hooked=True)
