@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from reprobuild.host import process
-from reprobuild.host.placement import spread_below
+from reprobuild.host.ext4_spread import spread_below
 
 # No deadline: a loaded machine is no bug. By hand: --hypothesis-profile=full.
 settings.register_profile("full", deadline=None)
@@ -42,7 +42,7 @@ SHARES = {
     ),
     "docker 26": (
         "test_engines_contract[docker-26.1]",
-        "test_engines_carrier",
+        "test_engines_loopback_registry",
         "test_engines_contexts",
         "test_engines_self_contained",
         "test_engines_gpu_daemons",

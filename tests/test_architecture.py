@@ -38,7 +38,7 @@ FLOORS = (
     ("selftest",),
     ("request",),
     ("host",),
-    ("errors", "assets", "reprobuild"),
+    ("errors", "assets", "programs", "reprobuild"),
 )
 """The order of imports: a part imports only from floors below its own."""
 
@@ -62,16 +62,7 @@ PURE = {
 }
 """Functions of their arguments and of the files that ship with reprobuild."""
 
-PROGRAMS = tuple(
-    PACKAGE / path
-    for path in (
-        "host/no_sync.py",
-        "host/own_users.py",
-        "layers/conda_linker.py",
-        "resolve/conda_program.py",
-        "sources/program.py",
-    )
-)
+PROGRAMS = sorted((PACKAGE / "programs").glob("[!_]*.py"))
 """Started by process.py or in a sandbox as programs of their own; they import nothing of ours."""
 
 STARTS = re.compile(r"os\.(system|popen|fork|forkpty|exec\w+|spawn\w+|posix_spawnp?)")

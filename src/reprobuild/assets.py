@@ -37,6 +37,11 @@ def in_image_package(name: str) -> dict[str, bytes]:
     }
 
 
+def program(name: str) -> Path:
+    """Return the file of ``programs/`` that is to be run by itself."""
+    return Path(__file__).with_name("programs") / name
+
+
 def _folder(name: str) -> Traversable:
     packaged = resources.files(__package__) / name
     if packaged.is_dir():

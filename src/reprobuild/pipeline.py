@@ -21,7 +21,7 @@ from .host import namespaces, process
 from .host.home import atomic_write, make_folders, storage_errors
 from .host.host import Host
 from .layers.builder import debian_records, write_conda_tar, write_debian_tar, write_python_tar
-from .layers.shared import take_layers
+from .layers.registry_pull import take_layers
 from .lock.compilers import compiler_hint
 from .lock.imported_hashes import check_hashes
 from .lock.layer_record import LayerRecord
@@ -53,7 +53,7 @@ from .resolve.resolver import Upgrade, resolve_platforms
 from .selftest.kept import circumstances, forget, keep, kept
 from .selftest.report import Mode, SelfTestReport
 from .selftest.run import Gpu, run_selftest
-from .sources.direct import bring
+from .sources.direct_source import bring
 from .sources.workshop import build_locked, missing_wheels, to_fetch
 from .workspace import Env, conflicts_of, lock_for, read_lock, read_locks
 

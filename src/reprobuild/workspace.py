@@ -14,12 +14,12 @@ from packaging.utils import canonicalize_name
 
 from .errors import LockError, RequestError
 from .host.home import atomic_write, kind_of, make_folders
+from .host.machine import architecture
 from .lock.conda_lock import Environment, read_environment
 from .lock.layer_record import LayerRecord
 from .lock.merge import sides
 from .lock.model import Lock
 from .lock.platforms import parse_locks
-from .net.debian_mirrors import architecture
 from .request.model import PLATFORMS, Request, default_name
 
 FOLDER = Path("envs")

@@ -22,7 +22,7 @@ import pytest
 from isal import isal_zlib
 
 from reprobuild.fetch.scheduler import fetch
-from reprobuild.layers import interpreter, schedule
+from reprobuild.layers import image_python, schedule
 from support.building import no_context
 from support.measuring import Printer, medians, timed, timed_with_cpu
 from support.stack import CONSOLE, NAME, Stack
@@ -50,7 +50,7 @@ def test_layers_against_inflating_and_hashing(
     """
     say = Printer(capsys, "layers of the wheels, CUDA 12.1")
     times: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    compile_sources = interpreter.run_interpreter
+    compile_sources = image_python.run_interpreter
 
     def compiling(*args: Any, **options: Any) -> Path:
         done = []

@@ -13,11 +13,11 @@ import pytest
 
 from reprobuild.host import process
 from reprobuild.host.console import Console
-from reprobuild.net.debian_mirrors import architecture
+from reprobuild.host.machine import architecture
 from reprobuild.net.session import session
 from reprobuild.resolve.debian import DebianRequest, resolve_debian
 from reprobuild.resolve.target import TargetPython, glibc_of
-from reprobuild.resolve.uv import ALWAYS, resolve_python
+from reprobuild.resolve.uv_command import ALWAYS, resolve_python
 from support.measuring import Printer, medians, watch
 
 pytestmark = pytest.mark.benchmark
@@ -44,7 +44,7 @@ def test_cold_lock_against_uv_and_apt(
         return done
 
     monkeypatch.setattr("reprobuild.resolve.apt.run", run)
-    monkeypatch.setattr("reprobuild.resolve.uv.run", run)
+    monkeypatch.setattr("reprobuild.resolve.uv_command.run", run)
     say = Printer(capsys, "cold lock, CUDA 12.1")
     for number in range(ROUNDS):
         monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / f"alone{number}"))

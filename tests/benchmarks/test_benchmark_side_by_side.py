@@ -29,8 +29,8 @@ from typing import Protocol
 
 import pytest
 
+from reprobuild.host.ext4_spread import spread_below
 from reprobuild.host.host import Host
-from reprobuild.host.placement import spread_below
 from reprobuild.layers.builder import write_debian_tar
 from reprobuild.lock.model import Lock
 from reprobuild.net.index_settings import ca_bundle, indexes

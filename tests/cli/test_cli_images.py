@@ -13,7 +13,7 @@ import pytest
 
 from conftest import GOLDEN
 from reprobuild import pipeline
-from reprobuild.cli import images, running, stored
+from reprobuild.cli import image, images, run_options
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.gpu import GpuAccess
 from reprobuild.engines.protocols import RunOptions
@@ -103,7 +103,7 @@ def test_a_failed_self_test_is_status_9_and_no_name(container: Any, call: Call) 
 
 
 def test_a_bad_name_is_refused_before_anything_is_done(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(images, "make_image", lambda *_: pytest.fail("made"))
+    monkeypatch.setattr(image, "make_image", lambda *_: pytest.fail("made"))
     said = call("image", str(LOCK), "--tag", "Team/X")
     assert (said.status, said.out) == (10, "")
     assert "as in team/torch:2.4.1-cu121" in said.err
@@ -122,7 +122,7 @@ def test_what_is_unpacked_is_counted(digest: str, call: Call, monkeypatch: pytes
     assert facts["unpacked"] == 0
     sizes = {"sha256:" + "a" * 64: 10**9, "sha256:" + "b" * 64: 2 * 10**9}
     layers = [(Path("x"), "sha256:" + "a" * 64), (Path("x"), "sha256:" + "c" * 64)]
-    monkeypatch.setattr(stored, "unpacked_sizes", lambda _: sizes)
+    monkeypatch.setattr(images, "unpacked_sizes", lambda _: sizes)
     monkeypatch.setattr(ImageStore, "layers", lambda *_: layers)
     [facts] = json.loads(call("images", "--json").out)
     assert facts["unpacked"] == 10**9
@@ -204,7 +204,7 @@ def ran(digest: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return 5
 
     monkeypatch.setattr(OciEngine, "run", run)
-    monkeypatch.setattr(running, "gpu_access", lambda: "no NVIDIA GPU on this machine")
+    monkeypatch.setattr(run_options, "gpu_access", lambda: "no NVIDIA GPU on this machine")
     return calls
 
 
@@ -283,7 +283,7 @@ def test_gpus_are_handed_in_as_asked(ran: list[Any], call: Call, monkeypatch: py
     assert (said.status, ran) == (7, [])
     assert "no NVIDIA GPU on this machine" in said.err
     access = GpuAccess(devices=[])
-    monkeypatch.setattr(running, "gpu_access", lambda: access)
+    monkeypatch.setattr(run_options, "gpu_access", lambda: access)
     for choice in ("auto", "require", "off"):
         call("run", "--gpu", choice, NAME)
     assert [settings.gpu for _, _, settings in ran] == [access, access, None]

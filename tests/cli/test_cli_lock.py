@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import GOLDEN
-from reprobuild.cli.common import _request
+from reprobuild.cli.options import _request
 from reprobuild.errors import RenderError
 from reprobuild.lock.reader import parse_lock
 from reprobuild.request.model import Request

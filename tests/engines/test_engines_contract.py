@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from conftest import needs
-from reprobuild.engines.choice import choose, taker
 from reprobuild.engines.protocols import Engine
+from reprobuild.engines.select import choose, taker
 from reprobuild.engines.transfer import send
 from reprobuild.errors import (
     DifferenceError,
@@ -323,7 +323,7 @@ def test_only_the_layers_that_it_lacks_are_sent(
         known.update(path.name for path in blobs)
 
     monkeypatch.setattr(engine, "load", counted)
-    monkeypatch.setattr(type(engine), "pulled", None)  # test_engines_carrier.py has what is pulled
+    monkeypatch.setattr(type(engine), "pulled", None)  # test_engines_loopback_registry.py has what is pulled
     if load_folder is not None:
         monkeypatch.setattr(type(engine), "load_folder", staticmethod(only_new))
     for which in ("one", "two"):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reprobuild.engines import podman_recorded
+from reprobuild.engines import podman_twice
 from reprobuild.engines.docker import DockerEngine
 from reprobuild.engines.gpu import KIND, GpuAccess
 from reprobuild.engines.podman import PodmanEngine
@@ -158,7 +158,7 @@ def test_podman_hands_gpus_in_without_cdi(
         binds=[Bind(source=tmp_path / "driver.txt", destination="/driver.txt")],
         env={"GIVEN": "by hand"},
     )
-    monkeypatch.setattr(podman_recorded, "gpu_access", lambda: access)
+    monkeypatch.setattr(podman_twice, "gpu_access", lambda: access)
     with podman(tmp_path / "site") as site:
         image = small_image(site, debian13, tmp_path)
         for name, value in site.env.items():

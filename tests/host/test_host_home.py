@@ -15,14 +15,13 @@ from typing import Any
 import pytest
 
 from reprobuild.errors import HostError, StorageError
-from reprobuild.host.console import Console
+from reprobuild.host.console import Console, size_text
 from reprobuild.host.home import (
     Home,
     atomic_write,
     claim,
     free_bytes,
     make_folders,
-    size_text,
     storage_errors,
     try_claim,
 )

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reprobuild.host.machine import identity
+import pytest
+
+from reprobuild.errors import HostError
+from reprobuild.host.machine import architecture, identity
 
 
 def a_proc(folder: Path) -> Path:
@@ -43,3 +46,11 @@ def test_a_boot_that_has_no_name_is_not_known(tmp_path: Path) -> None:
     proc = a_proc(tmp_path)
     (proc / "sys/kernel/random/boot_id").unlink()
     assert identity(proc) is None
+
+
+def test_debian_s_name_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert architecture() == "arm64"
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    with pytest.raises(HostError, match="riscv64"):
+        architecture()

@@ -17,7 +17,7 @@ from conftest import needs
 from reprobuild.fetch.scheduler import fetch
 from reprobuild.lock.model import PythonPackage
 from reprobuild.lock.reader import parse_lock
-from reprobuild.resolve.system import System
+from reprobuild.resolve.debian_system import System
 from reprobuild.sources import workshop
 from support.git_server import git_server, repository
 from support.index import Index

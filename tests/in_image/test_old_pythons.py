@@ -18,7 +18,7 @@ _METHODS = re.compile(r"\.(removeprefix|removesuffix|is_relative_to)\(")
 def test_they_use_nothing_newer_than_python_3_8(tmp_path: Path) -> None:
     program = tmp_path / "selftest.py"
     program.write_bytes(selftest_program())
-    paths = [PACKAGE / "in_image", PACKAGE / "sources/program.py", program]
+    paths = [PACKAGE / "in_image", PACKAGE / "programs/build_wheel.py", program]
     command = [
         str(Path(sys.executable).with_name("vermin")),
         "--no-tips",

@@ -18,9 +18,9 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.in_image import manifest
-from reprobuild.layers import parts as parts_module
 from reprobuild.layers import plan as plan_module
 from reprobuild.layers import schedule, system
+from reprobuild.layers import split_large as parts_module
 from reprobuild.layers.builder import MANIFEST, BuiltLayer, build_layers, write_debian_tar
 from reprobuild.layers.cache import LayerCache
 from reprobuild.layers.plan import place

@@ -20,7 +20,7 @@ from reprobuild.host import page_cache
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.layers import roots, schedule
+from reprobuild.layers import schedule, unpacked_layers
 from reprobuild.layers import wheel_layer as wheel_layer_module
 from reprobuild.layers.builder import BuiltLayer, build_layers
 from reprobuild.layers.cache import LayerCache
@@ -129,10 +129,10 @@ def test_what_is_laid_out_is_what_unpacking_makes(home: Home, tmp_path: Path) ->
     other = Host(Home(tmp_path / "other"), Console(quiet=True))
     for layer in wheels:
         blob, diff_id = LayerCache(home).blob(layer.cached.layer.digest), layer.cached.layer.diff_id
-        unpacked = roots.unpack(other, blob, diff_id, lambda _: None)
+        unpacked = unpacked_layers.unpack(other, blob, diff_id, lambda _: None)
         assert tree(laid[layer.title]) == tree(unpacked)
         assert laid[layer.title].stat().st_mode == unpacked.stat().st_mode
-    sizes = [roots.unpacked_sizes(each) for each in (home, other.home)]
+    sizes = [unpacked_layers.unpacked_sizes(each) for each in (home, other.home)]
     assert {d: sizes[0][d] for d in sizes[1]} == sizes[1]
 
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from reprobuild.errors import ImageError
 from reprobuild.layers import unpack as module
-from reprobuild.layers.roots import OPAQUE
 from reprobuild.layers.unpack import unpack_entries
-from reprobuild.oci import layer_files, path_index
+from reprobuild.layers.unpacked_layers import OPAQUE
+from reprobuild.oci import merge_layers, path_index
 from reprobuild.oci.file_tree import read_layers
 from reprobuild.oci.tar_fields import LayerRefused
 from reprobuild.oci.tar_reader import Reader
@@ -326,7 +326,7 @@ def test_replacing_many_folders_takes_no_more_work_than_that(tmp_path: Path) -> 
         read_layers([blobs[count]], lambda _path, _size: False)
 
     try:
-        assert grows_as_its_input(read, layer_files, path_index)
+        assert grows_as_its_input(read, merge_layers, path_index)
         assert grows_as_its_input(unpacked, module, path_index)
     finally:
         for root in roots.values():

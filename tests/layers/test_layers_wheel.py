@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from reprobuild.errors import BuildError
 from reprobuild.layers import wheel_zip
-from reprobuild.layers.scripts import script_template
+from reprobuild.layers.entry_points import script_template
 from reprobuild.layers.wheel import Generated, Place, installed_files
 from reprobuild.layers.wheel_zip import CHUNK, chunks, opened
 from support.fuzz import for_long, quickly

@@ -296,7 +296,7 @@ def test_another_release_is_another_c_library(forge: Channel, call: Call) -> Non
     write(conda(["pytorch", "modern"]) + '\n[base]\ndebian = "bullseye"')
     old = [replace(p, version="2.31-13") if p.name == "libc6" else p for p in lock_of().debian]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("reprobuild.resolve.system.resolve_debian", lambda *_, **__: tuple(old))
+        patch.setattr("reprobuild.resolve.debian_system.resolve_debian", lambda *_, **__: tuple(old))
         said = call("lock", "a")
     assert said.status == 0, said.err
     assert Path("envs/pylock.a.toml").read_text() != text

@@ -151,11 +151,3 @@ def test_broken_settings(apt: Apt) -> None:
     apt.write("apt.conf", "no { sense")
     with pytest.raises(HostError, match="apt's settings cannot be read"):
         mirrors("bookworm")
-
-
-def test_machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    assert module.architecture() == "arm64"
-    monkeypatch.setattr("platform.machine", lambda: "riscv64")
-    with pytest.raises(HostError, match="riscv64"):
-        module.architecture()

@@ -25,7 +25,7 @@ from reprobuild.host.host import Host
 from reprobuild.oci.archive import export, write_docker
 from reprobuild.oci.documents import ImageDocuments
 from reprobuild.oci.file_tree import read_tree
-from reprobuild.oci.packed import Compression, packed
+from reprobuild.oci.recompress import Compression, packed
 from reprobuild.oci.store import ImageStore
 from reprobuild.oci.stream import archive_members
 from support.disk import remove_folder, tiny_disk

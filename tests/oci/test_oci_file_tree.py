@@ -15,7 +15,7 @@ from reprobuild.errors import ImageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.oci import layer_files
+from reprobuild.oci import merge_layers
 from reprobuild.oci.file_tree import ImageTree, read_root, read_tree
 from reprobuild.oci.stream import archive_members
 from reprobuild.verify.compare import compare
@@ -233,7 +233,7 @@ def test_a_root_that_cannot_be_read() -> None:
 def test_the_files_that_are_looked_at_are_bounded_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layer_files, "MOST_KEPT_TOGETHER", 5)
+    monkeypatch.setattr(merge_layers, "MOST_KEPT_TOGETHER", 5)
     good = [Entry(path=name, content=b"123") for name in ("a", "b")]
     archive = docker_archive(tmp_path / "a.tar", [layer(*good), layer(Entry(path="c", content=b"45"))], {})
     with archive.open("rb") as file:

@@ -10,7 +10,7 @@ import pytest
 
 from reprobuild.host import namespaces
 from reprobuild.oci.file_tree import ImageTree, nothing, read_overlay, read_root
-from reprobuild.oci.layer_files import Keep
+from reprobuild.oci.merge_layers import Keep
 from reprobuild.oci.overlay_layer import sees_overlay_notes
 from reprobuild.oci.tar_fields import LayerRefused
 from support.engines import missing

@@ -17,7 +17,7 @@ from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.oci.documents import sha256
 from reprobuild.oci.file_tree import ImageTree, read_overlay, read_root
-from reprobuild.oci.flat import write_root
+from reprobuild.oci.flatten import write_root
 from reprobuild.oci.squashfs import enroot_files, export_squashfs
 from reprobuild.oci.store import ImageStore
 from reprobuild.oci.stream import piped

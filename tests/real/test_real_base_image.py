@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import needs
-from reprobuild.engines.choice import choose
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.protocols import RunOptions
+from reprobuild.engines.select import choose
 from reprobuild.fetch.scheduler import fetch
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console

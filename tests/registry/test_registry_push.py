@@ -21,7 +21,7 @@ from reprobuild.errors import ImageError, RegistryError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.oci.packed import GZIP, Compression
+from reprobuild.oci.recompress import GZIP, Compression
 from reprobuild.oci.store import Image
 from reprobuild.registry import client as registry_module
 from reprobuild.registry.client import Registry, Target

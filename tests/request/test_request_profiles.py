@@ -7,8 +7,9 @@ from hypothesis import given
 
 from reprobuild.in_image.selftest.names import FORBIDDEN
 from reprobuild.request import environment
+from reprobuild.request.image_layout import OWN_FOLDER, SITE_PREFIX
 from reprobuild.request.model import Request
-from reprobuild.request.profiles import OWN_FOLDER, SITE_PREFIX, surroundings, variables
+from reprobuild.request.profiles import surroundings, variables
 from support.strategies import requests
 
 STRICT = Request(name="a", cuda="12.1")

@@ -15,7 +15,7 @@ from reprobuild.host.home import Home
 from reprobuild.lock.model import Lock, PythonPackage, SourceArchive
 from reprobuild.lock.reader import parse_lock
 from reprobuild.sources import workshop
-from reprobuild.sources.direct import bring, check_folders
+from reprobuild.sources.direct_source import bring, check_folders
 from support.building_resolve import Resolve
 from support.git_server import GitServer, commit, git_server, repository
 from support.index import Index

@@ -22,7 +22,7 @@ from reprobuild.host.home import Home
 from reprobuild.lock.base_image import BaseImage
 from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
-from reprobuild.oci import layer_files
+from reprobuild.oci import merge_layers
 from reprobuild.registry import client as registry_module
 from reprobuild.registry.client import Registry
 from reprobuild.request.reference import Reference
@@ -434,7 +434,7 @@ def test_a_layer_s_size_one_too_large(team: Pusher) -> None:
 
 
 def test_a_library_of_gigabytes_is_not_looked_at(team: Pusher, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layer_files, "MOST_KEPT", 1000)
+    monkeypatch.setattr(merge_layers, "MOST_KEPT", 1000)
     team.image([files({"usr/lib/x/libc.so.6": bytes(1001)})])
     with pytest.raises(ImageError, match="at most 1,000"):
         locked(f"{team.name}:1")

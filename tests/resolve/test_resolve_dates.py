@@ -13,6 +13,7 @@ import pytest
 from conftest import needs
 from reprobuild.errors import ResolveError
 from reprobuild.host.console import Console
+from reprobuild.host.machine import architecture as this_machine
 from reprobuild.net import debian_mirrors
 from reprobuild.resolve.debian import DebianRequest, resolve_debian
 from reprobuild.resolve.resolver import Upgrade, resolve
@@ -77,9 +78,7 @@ def server(key: Key, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def versions(day: date | None, keep: dict[str, str] | None = None) -> dict[str, str]:
-    wanted = DebianRequest(
-        suite="bookworm", architecture=debian_mirrors.architecture(), python="3.11", apt=(), as_of=day
-    )
+    wanted = DebianRequest(suite="bookworm", architecture=this_machine(), python="3.11", apt=(), as_of=day)
     found = resolve_debian(wanted, keep=keep or {}, console=Console(quiet=True))
     assert all(not package.path.startswith("/") for package in found)
     return {package.name: package.version for package in found}

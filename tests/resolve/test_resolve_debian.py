@@ -11,6 +11,7 @@ import pytest
 from conftest import needs
 from reprobuild.errors import ResolveError
 from reprobuild.host.console import Console
+from reprobuild.host.machine import architecture as this_machine
 from reprobuild.lock.model import DebianPackage
 from reprobuild.net import debian_mirrors
 from reprobuild.resolve.debian import DebianRequest, resolve_debian
@@ -57,7 +58,7 @@ class World:
         keep: dict[str, str] | None = None,
         architecture: str | None = None,
     ) -> dict[str, DebianPackage]:
-        machine = architecture or debian_mirrors.architecture()
+        machine = architecture or this_machine()
         wanted = DebianRequest(suite="bookworm", architecture=machine, python=python, apt=apt)
         found = resolve_debian(wanted, keep=keep or {}, console=self.console)
         assert len({package.name for package in found}) == len(found)
@@ -147,7 +148,7 @@ class TestMergedUsr:
 
 
 def test_another_architecture_than_the_machine_s(world: World) -> None:
-    here = debian_mirrors.architecture()
+    here = this_machine()
     other = "arm64" if here == "amd64" else "amd64"
     world.main.machine = world.security.machine = other
     for archive in (world.main, world.security):
@@ -169,7 +170,7 @@ def test_what_a_lock_needs(world: World) -> None:
     assert python.sha256 == hashlib.sha256(python.path.encode()).hexdigest()
     assert python.size == len(python.path)
     git = found["git"]
-    assert (git.archive, git.architecture) == ("debian", debian_mirrors.architecture())
+    assert (git.archive, git.architecture) == ("debian", this_machine())
     assert git.path == f"pool/main/g/git/git_2.39.5-0+deb12u1_{git.architecture}.deb"
 
 
@@ -251,7 +252,7 @@ class TestSignature:
             world.resolve()
 
     def test_index_that_is_not_the_signed_one(self, world: World) -> None:
-        path = f"/debian/dists/bookworm/main/binary-{debian_mirrors.architecture()}/Packages"
+        path = f"/debian/dists/bookworm/main/binary-{this_machine()}/Packages"
         page = world.main.server.pages[path]
         page.body = page.body.replace(b"12.4", b"66.6")
         with pytest.raises(ResolveError, match="could not be read"):

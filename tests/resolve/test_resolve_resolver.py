@@ -9,11 +9,11 @@ from reprobuild.errors import ResolveError
 from reprobuild.host.console import Console
 from reprobuild.lock.model import DebianPackage, Lock
 from reprobuild.lock.reader import parse_lock
-from reprobuild.resolve import fitting
+from reprobuild.resolve import constraint_loop
 from reprobuild.resolve import resolver as module
 from reprobuild.resolve.debian import DebianRequest
 from reprobuild.resolve.resolver import Upgrade, resolve_platforms
-from reprobuild.resolve.uv import resolve_python
+from reprobuild.resolve.uv_command import resolve_python
 from support.hosts import quiet_host
 from support.index import Index, serve_index
 from support.resolving import BASE, LINUX, debian, request
@@ -32,7 +32,7 @@ def apt(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DebianRequest, dict[str, 
         asked.append((wanted, dict(keep)))
         return (*BASE, *(debian(name, "1.0") for name in wanted.apt))
 
-    monkeypatch.setattr("reprobuild.resolve.system.resolve_debian", answer)
+    monkeypatch.setattr("reprobuild.resolve.debian_system.resolve_debian", answer)
     monkeypatch.setattr(module, "architecture", lambda: "amd64")
     return asked
 
@@ -130,8 +130,8 @@ def test_the_c_library_of_this_machine_has_no_say(
         ran.append(arguments)
         return resolve_python(*arguments, **options)
 
-    monkeypatch.setattr("reprobuild.resolve.system.glibc_here", lambda: here)
-    monkeypatch.setattr(fitting, "resolve_python", count)
+    monkeypatch.setattr("reprobuild.resolve.debian_system.glibc_here", lambda: here)
+    monkeypatch.setattr(constraint_loop, "resolve_python", count)
     found = lock(cuda="12.8")
     assert versions(found)["torch"] == "2.8.0"
     # The first try finds nothing, is right, or is too new.
@@ -145,7 +145,7 @@ def test_debian_s_error_comes_before_torch_s(family: Index, apt: list[Any], monk
     def refuse(*_: Any, **__: Any) -> None:
         raise ResolveError("Debian bookworm has no Python 3.99; it has 3.11")
 
-    monkeypatch.setattr("reprobuild.resolve.system.resolve_debian", refuse)
+    monkeypatch.setattr("reprobuild.resolve.debian_system.resolve_debian", refuse)
     with pytest.raises(ResolveError, match="has no Python"):
         lock(python="3.99", base={"debian": "forky"})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprobuild.host.process import Completed
-from reprobuild.resolve.uv import _refusal
+from reprobuild.resolve.uv_command import _refusal
 
 
 def refusal(text: str, backend: str | None = None) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from reprobuild.sources.failures import Setting, advice, last_lines, wants_old_setuptools
-from reprobuild.sources.script import Script, read_script
+from reprobuild.sources.setup_py import Script, read_script
 
 THING = Setting(name="thing", headers="python3.11-dev", cuda="13.0")
 COMPILER = '[build] apt = ["g++", "python3.11-dev"]'

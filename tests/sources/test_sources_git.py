@@ -12,7 +12,7 @@ import pytest
 from reprobuild.errors import FetchError, ReprobuildError, ResolveError
 from reprobuild.sources import git as module
 from reprobuild.sources.git import Found, read_commit, resolve_ref, tracked
-from reprobuild.sources.tree import TreeEntry, pack
+from reprobuild.sources.source_tree import TreeEntry, pack
 from support.git_server import GitServer, commit, git, git_server, repository
 
 FILES = {"pyproject.toml": "[project]\nname = 'a'\n", "src/a/__init__.py": ""}

@@ -17,7 +17,7 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.sources import sandboxed
 from reprobuild.sources.archive import build_system
-from reprobuild.sources.normal import first_difference
+from reprobuild.sources.normalize_wheel import first_difference
 from reprobuild.sources.sandboxed import BuildRoot, MoreRequiredError, Recipe, build
 from support.python_root import INTERPRETER, PYTHON, python_root
 from support.sdists import sdist, stored

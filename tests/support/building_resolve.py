@@ -13,8 +13,8 @@ from reprobuild.host.host import Host
 from reprobuild.lock.model import BuildFiles, Lock, PythonPackage
 from reprobuild.net.session import session
 from reprobuild.request.model import Request
-from reprobuild.resolve.fitting import Kept, fitting
-from reprobuild.resolve.sources import SourcePackages
+from reprobuild.resolve.constraint_loop import Kept, fitting
+from reprobuild.resolve.sdist_builds import SourcePackages
 from reprobuild.resolve.target import TargetPython
 from support.locks import LOCK
 from support.python_root import PYTHON

@@ -51,7 +51,7 @@ def call(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     def run(*argv: str) -> Said:
         monkeypatch.setattr(sys, "argv", ["reprobuild", *argv])
         capsys.readouterr()
-        status = cli.run()
+        status = cli.run_command_line()
         said = Said(status, *capsys.readouterr())
         assert "Traceback" not in said.err
         return said
@@ -69,5 +69,5 @@ def apt(monkeypatch: pytest.MonkeyPatch) -> None:
         found = (*BASE, *(debian(name, "1.0") for name in wanted.apt))
         return tuple(replace(package, architecture=wanted.architecture) for package in found)
 
-    monkeypatch.setattr("reprobuild.resolve.system.resolve_debian", answer)
+    monkeypatch.setattr("reprobuild.resolve.debian_system.resolve_debian", answer)
     monkeypatch.setattr(resolver, "architecture", lambda: "amd64")

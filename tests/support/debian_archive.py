@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reprobuild.net.debian_mirrors import architecture
+from reprobuild.host.machine import architecture
 from support.server import Server
 
 DATE = "Sat, 01 Jun 2024 09:00:00 UTC"

@@ -13,9 +13,9 @@ from reprobuild.engines.embedded import OciEngine
 from reprobuild.fetch.scheduler import fetch
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
+from reprobuild.host.ext4_spread import spread_below
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.host.placement import spread_below
 from reprobuild.layers.plan import plan
 from reprobuild.lock.model import Lock
 from reprobuild.resolve.resolver import Upgrade, resolve

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.lock.standalone import StandalonePython
+from reprobuild.lock.standalone_python import StandalonePython
 from support.python_root import PYTHON
 from support.server import Server
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from reprobuild.lock.model import DebianPackage, Lock, PythonPackage, Wheel
 from reprobuild.lock.own_files import OwnFiles
-from reprobuild.lock.standalone import StandalonePython
+from reprobuild.lock.standalone_python import StandalonePython
 from reprobuild.request.model import Request
 from reprobuild.request.profiles import variables
 

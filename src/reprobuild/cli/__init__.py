@@ -27,34 +27,34 @@ class _NobodyReadsError(Exception):
 
 
 COMMANDS = {
-    "check": ("inspecting", "Check an image, or one built on it, against the lock in it."),
-    "clean": ("images", "Free the space of what no image needs."),
-    "compare": ("inspecting", "Compare two images file by file."),
-    "completion": ("locking", "Print the completion script of a shell."),
-    "convert": ("comparing", "Write a lock in a form that other tools read."),
-    "diff": ("comparing", "Show what differs between two locks, and what it can do."),
-    "doctor": ("diagnosis", "Examine whether this machine can build and run images."),
-    "export": ("stored", "Write an image to a file."),
-    "image": ("images", "Make an image: lock, fetch, build, self-test, name."),
-    "images": ("stored", "List the images."),
-    "load": ("handing_on", "Copy an image of the embedded store into Docker or Podman."),
-    "lock": ("locking", "Write the lock of a request."),
-    "push": ("handing_on", "Push an image of the embedded store to a registry."),
-    "remove": ("stored", "Remove names of images."),
-    "render": ("locking", "Write the Dockerfile of a lock, and everything that it copies."),
-    "run": ("running", "Run a command in an image; without one, Python."),
-    "selftest": ("selftests", "Run the self-test of an image, or compare its reports."),
-    "twice": ("twice", "Run a program twice and say whether it repeats."),
+    "check": "Check an image, or one built on it, against the lock in it.",
+    "clean": "Free the space of what no image needs.",
+    "compare": "Compare two images file by file.",
+    "completion": "Print the completion script of a shell.",
+    "convert": "Write a lock in a form that other tools read.",
+    "diff": "Show what differs between two locks, and what it can do.",
+    "doctor": "Examine whether this machine can build and run images.",
+    "export": "Write an image to a file.",
+    "image": "Make an image: lock, fetch, build, self-test, name.",
+    "images": "List the images.",
+    "load": "Copy an image of the embedded store into Docker or Podman.",
+    "lock": "Write the lock of a request.",
+    "push": "Push an image of the embedded store to a registry.",
+    "remove": "Remove names of images.",
+    "render": "Write the Dockerfile of a lock, and everything that it copies.",
+    "run": "Run a command in an image; without one, Python.",
+    "selftest": "Run the self-test of an image, or compare its reports.",
+    "twice": "Run a program twice and say whether it repeats.",
 }
-"""Each command's module, which takes most of a second to import, and the first sentence of its help."""
+"""Each command, which has a module of its name, and the first sentence of its help."""
 
 
 class _Loading(dict[str, click.Command]):
     """The commands by name; the module of one is imported when it is taken out."""
 
     def __missing__(self, name: str) -> click.Command:
-        module = importlib.import_module(f"{__package__}.{COMMANDS[name][0]}")
-        self.update({command.name or "": command for command in module.COMMANDS})
+        module = importlib.import_module(f"{__package__}.{name}")
+        self[name] = getattr(module, name)
         return self[name]
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -87,14 +87,14 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _ = ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
         names = [name for name in COMMANDS if name.startswith(incomplete)]
         options = click.Command.shell_complete(self, ctx, incomplete)
-        return [*(CompletionItem(name, help=COMMANDS[name][1]) for name in names), *options]
+        return [*(CompletionItem(name, help=COMMANDS[name]) for name in names), *options]
 
     def make_context(self, *args: Any, **settings: Any) -> click.Context:
         with _printing():  # --help and --version print here
@@ -150,7 +150,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # not so under nohup
             signal.signal(number, _stop)
-    sys.exit(run())
+    sys.exit(run_command_line())
 
 
 def _open_standard_streams() -> None:
@@ -168,11 +168,11 @@ def _stop(number: int, _: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def run() -> int:
+def run_command_line() -> int:
     """Run the command line; return its exit status. Errors go to standard error."""
     try:
         if "_REPROBUILD_COMPLETE" in os.environ:
-            from .completing import register
+            from .complete import register
 
             register()
         result = cli.main(prog_name="reprobuild", standalone_mode=False)

@@ -1,127 +1,56 @@
-"""The commands that make images and free their space: ``image``, ``clean``."""
+"""The command ``images``."""
 
 from __future__ import annotations
 
-from typing import Any, get_args
-
 import click
 
-from ..engines.choice import Choice, choose, maker
-from ..host.home import size_text
+from ..host.console import size_text
 from ..host.host import Host
-from ..layers.clean import clean_home
-from ..oci.store import Image, image_name
-from ..pipeline import SharedLayers, make_image
-from ..registry.client import Target
+from ..layers.unpacked_layers import MOST_BYTES, unpacked_sizes
+from ..oci.store import ImageStore
 from ..render.labels import LABEL
-from ..selftest.run import Gpu
-from ..selftest.summary import summary
-from ..workspace import read_layers
-from . import completing
-from .common import chosen_lock, request_flags
-from .output import STACK, as_json, emit, gpu, image_facts, table
+from .output import as_json, columns, emit, image_facts
 
 
 @click.command()
-@click.argument("source", required=False, metavar="[LOCK|ENV]", shell_complete=completing.locks)
-@click.option(
-    "--tag", metavar="NAME", help="Name of the image. [default: like reprobuild/torch:2.4.1-cu121-py311]"
-)
-@click.option(
-    "--engine",
-    type=click.Choice(get_args(Choice)),
-    default="oci",
-    show_default=True,
-    help="What tests and keeps it; auto: the first that answers of Docker, Podman and oci.",
-)
-@click.option(
-    "--independent",
-    is_flag=True,
-    help="Docker or Podman builds it, from the Dockerfile. [default: it takes the embedded engine's layers]",
-)
-@click.option(
-    "--layers-from",
-    metavar="REGISTRY/NAME",
-    help="Fetch the layers that envs/layers.json records from here, in place of building them.",
-)
-@click.option("--builder", metavar="NAME", help="Builder of docker buildx; with it, --independent is meant.")
-@gpu
-@request_flags
 @as_json
 @click.pass_obj
-def image(
-    host: Host,
-    /,
-    source: str | None,
-    *,
-    tag: str | None,
-    engine: Choice,
-    independent: bool,
-    layers_from: str | None,
-    builder: str | None,
-    gpu: Gpu,
-    json_: bool,
-    **flags: Any,
-) -> None:
-    """Make an image: lock, fetch, build, self-test, name.
+def images(host: Host, *, json_: bool) -> None:
+    """List the images.
 
-    ENV is a request in envs/, by its file or name; LOCK is a lock file; or flags say what to build. The lock
-    is made if there is none. An image that fails its self-test gets no name.
+    A candidate is an image without a name: one that did not pass its self-test, for example. SIZE is
+    compressed; UNPACKED is what its layers take that are unpacked for running, some of them for others too.
 
     \b
-    reprobuild image --cuda 12.1
-    reprobuild image envs/frames.toml --tag team/frames:1
-    reprobuild image --cuda 12.1 --engine docker
-    reprobuild image --cuda 12.1 --engine podman --independent
-    reprobuild image --cuda 12.1 --layers-from registry.example/team/torch
+    reprobuild images --json
     """
-    name = None if tag is None else image_name(tag)
-    independent = independent or builder is not None
-    if independent and layers_from is not None:
-        raise click.UsageError("--layers-from: an independent build makes its layers from the Dockerfile")
-    source_of_layers = None if layers_from is None else Target.parse_repository(layers_from)
-    found = chosen_lock(source, flags, host)
-    shared = None if source_of_layers is None else SharedLayers(source_of_layers, read_layers())
-    record = None if shared is None else shared.record
-    chosen = maker(choose(engine, host, builder), host, independent=independent, record=record)
-    made = make_image(found, name, gpu, host, engine=chosen, shared=shared)
-    shown = chosen.images.find(made.digest)
+    store = ImageStore(host)
+    found, sizes = store.images(), unpacked_sizes(host.home)
+    layers = {each.digest: {diff for _, diff in store.layers(each.digest)} for each in found}
+    unpacked = {digest: sum(sizes.get(diff, 0) for diff in diffs) for digest, diffs in layers.items()}
     if json_:
-        engines = {"engine": chosen.kind, "built_by": chosen.built_by}
-        emit({**image_facts(shown), **engines, "name": made.name, "report": made.report.to_dict()})
+        emit([{**image_facts(each), "unpacked": unpacked[each.digest]} for each in found])
         return
-    rows = [("image", made.name), ("digest", made.digest), ("size", size_text(shown.size)), *_stack(shown)]
-    if chosen.kind != "oci":
-        how = "from the Dockerfile, by itself" if independent else "by the embedded engine, and handed over"
-        rows += [("engine", chosen.kind), ("built", how)]
-    table("", [*rows, *summary(made.report)])
-
-
-@click.command()
-@click.option("--all", "all_", is_flag=True, help="Remove all images too, and everything else.")
-@as_json
-@click.pass_obj
-def clean(host: Host, *, all_: bool, json_: bool) -> None:
-    """Free the space of what no image needs.
-
-    That is candidates, and the layers, wheels and Debian packages that no named image consists of. Of layers
-    unpacked for running, at most 30 GB stay in any case: those used longest ago go first.
-
-    \b
-    reprobuild clean
-    """
-    freed = clean_home(host, everything=all_)
-    if json_:
-        emit({"freed": freed.total, "unpacked": freed.unpacked, "home": str(host.home.root)})
-    else:
-        part = f", {size_text(freed.unpacked)} of it layers unpacked for running" if freed.unpacked else ""
-        click.echo(f"{size_text(freed.total)} freed in {host.home.root}{part}")
-
-
-COMMANDS: tuple[click.Command, ...] = (image, clean)
-
-
-def _stack(found: Image) -> list[tuple[str, str]]:
-    rows = [(title, found.labels[LABEL + key]) for key, title in STACK.items() if LABEL + key in found.labels]
-    base = [("Python", "python"), ("Debian", "debian"), ("profile", "profile")]
-    return rows + [(title, found.labels[LABEL + key]) for title, key in base]
+    if not found:
+        host.console.step("no images; `reprobuild image --cuda 12.1` makes one")
+        return
+    columns(
+        ("NAME", "DIGEST", "SIZE", "UNPACKED", "PYTORCH", "CUDA"),
+        [
+            (
+                name,
+                each.digest[7:19],
+                size_text(each.size),
+                size_text(unpacked[each.digest]) if unpacked[each.digest] else "-",
+                each.labels.get(LABEL + "torch", "-"),
+                each.labels.get(LABEL + "cuda", "-"),
+            )
+            for each in found
+            for name in each.names or ("<candidate>",)
+        ],
+    )
+    if total := sum(sizes.values()):
+        host.console.step(
+            f"layers unpacked for running take {size_text(total)}, shared by images; at most "
+            f"{size_text(MOST_BYTES)} stay"
+        )

@@ -17,10 +17,10 @@ from ..twice.page import twice_page
 from ..twice.resume import compare_resumed, resume_command
 from ..twice.runs import HowToRun, RecordedRun, compare_runs, one_run
 from ..verify.find import find_image
-from . import completing
+from . import complete
 from .output import as_json
-from .repeating import show, show_agreed, show_resumed
-from .running import in_image, own_command, settings
+from .run_options import in_image, own_command, settings
+from .twice_output import show, show_agreed, show_resumed
 
 MOST_TIMES = 20
 
@@ -32,7 +32,7 @@ def _every(_: click.Context, __: click.Parameter, value: str) -> str:
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
-@click.argument("image", shell_complete=completing.images)
+@click.argument("image", shell_complete=complete.images)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
 @click.option(
     "--times",
@@ -174,6 +174,3 @@ def _baseline(path: Path) -> Baseline:
         return read_baseline(path)
     except RepeatError as error:
         raise click.UsageError(f"--against: {error.message}; {error.hint}") from None
-
-
-COMMANDS: tuple[click.Command, ...] = (twice,)

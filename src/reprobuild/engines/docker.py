@@ -26,10 +26,10 @@ from ..fetch.arrivals import Arrivals
 from ..host import process
 from ..host.host import Host
 from ..lock.model import Lock
-from ..oci.described import with_platform
+from ..oci.archive_manifest import with_platform
+from ..oci.extract_file import file_of_tar
 from ..oci.file_tree import ImageTree, read_overlay, read_root
-from ..oci.layer_files import Keep
-from ..oci.one_file import file_of_tar
+from ..oci.merge_layers import Keep
 from ..oci.overlay_layer import sees_overlay_notes
 from ..oci.store import Image, image_name, lowest_below
 from ..oci.stream import CHUNK, from_chunks, tar_of_folder
@@ -37,7 +37,6 @@ from ..oci.tar_fields import LayerRefused
 from ..render.labels import LABEL
 from ..twice.runs import RecordedRun
 from . import failures
-from .carrier import CARRIER
 from .docker_client import (
     Builder,
     connect,
@@ -49,8 +48,9 @@ from .docker_client import (
     raise_if_gone,
 )
 from .docker_layers import are_readable, listed_layers, mounted_layers
-from .docker_recorded import recorded
 from .docker_runner import DockerRunner
+from .docker_twice import recorded
+from .loopback_registry import CARRIER
 from .protocols import EngineName, RunOptions, WriteContext, require_gpu
 
 if TYPE_CHECKING:

@@ -17,22 +17,22 @@ from ..errors import ImageError
 from ..fetch.arrivals import Arrivals
 from ..fetch.store import Store
 from ..host import process, sandbox
-from ..host.home import size_text
+from ..host.console import size_text
 from ..host.host import Host
 from ..host.limits import Limits, default_processes, guarded
 from ..host.machine import identity
-from ..layers import roots
+from ..layers import unpacked_layers
 from ..lock.layer_record import LayerRecord
 from ..lock.model import Lock
 from ..oci.documents import documents
 from ..oci.store import Image, ImageStore
 from ..render.image_config import image_config
-from ..request.profiles import SITE_PREFIX
+from ..request.image_layout import SITE_PREFIX
 from ..twice.runs import RanProgram, RecordedRun
 from .gpu import GpuAccess, gpu_access, gpu_missing
+from .passwd import user_of
 from .protocols import EngineName, RunOptions, WriteContext, require_gpu
-from .recording import IN_CONTAINER, recorder_binds
-from .users import user_of
+from .twice_mounts import IN_CONTAINER, recorder_binds
 
 
 class OciEngine:
@@ -187,10 +187,10 @@ def unpacked(host: Host, images: ImageStore, digest: str) -> Iterator[list[Path]
     missing = [(blob, diff) for blob, diff in layers if not (host.home.folder("roots") / diff[7:]).is_dir()]
     sizes = [_size(blob) for blob, _ in missing]
     with host.console.progress("unpack", sum(sizes)) as advance, ThreadPoolExecutor(2) as pool:
-        folders = list(pool.map(lambda y: roots.unpack(host, y[0], y[1], advance), layers))
-    with roots.in_use(folders):
-        if missing and (freed := roots.keep_within(host.home)):
-            most = size_text(roots.MOST_BYTES)
+        folders = list(pool.map(lambda y: unpacked_layers.unpack(host, y[0], y[1], advance), layers))
+    with unpacked_layers.in_use(folders):
+        if missing and (freed := unpacked_layers.keep_within(host.home)):
+            most = size_text(unpacked_layers.MOST_BYTES)
             host.console.step(f"removed {size_text(freed)} of unpacked layers, to keep them within {most}")
         yield folders
 

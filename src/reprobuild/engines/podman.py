@@ -20,18 +20,18 @@ from ..host.host import Host
 from ..host.limits import Limits, of_steps
 from ..host.machine import identity
 from ..lock.model import Lock
-from ..oci.described import with_platform
+from ..oci.archive_manifest import with_platform
+from ..oci.extract_file import file_of_tar
 from ..oci.file_tree import ImageTree, read_root
-from ..oci.layer_files import Keep
-from ..oci.one_file import file_of_tar
+from ..oci.merge_layers import Keep
 from ..oci.store import Image, image_name, lowest_below
 from ..oci.tar_fields import LayerRefused
 from ..render.labels import LABEL
 from ..twice.runs import RecordedRun
 from . import failures
 from .gpu import gpu_missing
-from .podman_recorded import gpu_options, limit_options, recorded
 from .podman_root import opened_file, opened_root
+from .podman_twice import gpu_options, limit_options, recorded
 from .protocols import EngineName, RunOptions, WriteContext, require_gpu
 
 _NO_IMAGE = re.compile(

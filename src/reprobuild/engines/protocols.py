@@ -18,7 +18,7 @@ from ..host.limits import Limits
 from ..host.sandbox import Bind
 from ..lock.model import Lock
 from ..oci.file_tree import ImageTree
-from ..oci.layer_files import Keep
+from ..oci.merge_layers import Keep
 from ..oci.store import Image
 from ..selftest.run import Runner
 from ..twice.runs import RecordedRun

@@ -9,13 +9,13 @@ from itertools import takewhile
 from typing import IO
 
 from ..errors import EngineError, ImageError
-from ..oci.alone import alone
 from ..oci.archive import write_docker, write_oci
-from ..oci.packed import blobs_of, refuse_damaged
+from ..oci.recompress import blobs_of, refuse_damaged
+from ..oci.single_image_layout import alone
 from ..oci.store import Image, ImageStore, image_name, refuse_candidate
 from ..oci.stream import CHUNK, piped
 from ..render.labels import LABEL
-from .carrier import offered
+from .loopback_registry import offered
 from .protocols import Taker
 
 

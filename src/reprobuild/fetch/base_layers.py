@@ -9,8 +9,8 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from ..errors import LockError
-from ..host.console import Console
-from ..host.home import size_text, storage_errors
+from ..host.console import Console, size_text
+from ..host.home import storage_errors
 from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer
 from ..oci.documents import DOCUMENT_LIMIT, parse_json, sha256
 from ..registry.client import Registry, Target

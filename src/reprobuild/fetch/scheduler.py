@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 import requests
 
 from ..errors import FetchError, HostError, StorageError
-from ..host.console import Console
-from ..host.home import free_bytes, size_text
+from ..host.console import Console, size_text
+from ..host.home import free_bytes
 from ..lock.base_image import BaseLayer
 from ..lock.model import Artifact, CondaPackage, DebianPackage, Lock, PythonPackage
-from ..lock.standalone import StandalonePython
+from ..lock.standalone_python import StandalonePython
 from ..net import debian_snapshot
 from ..net.debian_mirrors import package_urls
 from ..net.index_settings import PYTHON_MIRROR, mirrored_python

@@ -142,3 +142,11 @@ class Console:
                 yield lambda amount: bars.advance(task, amount)
             finally:
                 self._bars = None
+
+
+def size_text(size: int) -> str:
+    """Return a size as people read it: ``812 B``, ``3.4 MB``, ``2.9 GB``."""
+    value, units = float(size), ["B", "kB", "MB", "GB"]
+    while value >= 999.95 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    return f"{size} B" if units[0] == "B" else f"{value:.1f} {units[0]}"

@@ -21,8 +21,8 @@ from typing import IO, Literal
 from urllib.parse import quote
 
 from ..errors import HostError, StorageError
-from .console import Console
-from .placement import spread_below
+from .console import Console, size_text
+from .ext4_spread import spread_below
 from .removal import remove_tree
 
 Folder = Literal["store", "layers", "oci", "roots", "reports", "pushed", "built", "tmp", "locks"]
@@ -262,14 +262,6 @@ def raise_if_full(said: str, folder: Path) -> None:
     reason = os.strerror(errno.ENOSPC)
     if reason in said or free_bytes(folder) < _LITTLE:
         raise OSError(errno.ENOSPC, reason) from None
-
-
-def size_text(size: int) -> str:
-    """Return a size as people read it: ``812 B``, ``3.4 MB``, ``2.9 GB``."""
-    value, units = float(size), ["B", "kB", "MB", "GB"]
-    while value >= 999.95 and len(units) > 1:
-        value, units = value / 1000, units[1:]
-    return f"{size} B" if units[0] == "B" else f"{value:.1f} {units[0]}"
 
 
 def _open_claimed(path: Path, operation: int) -> IO[bytes] | None:

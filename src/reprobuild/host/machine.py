@@ -1,4 +1,4 @@
-"""What names this machine as it runs now: all of it that the results of a program may depend on."""
+"""The machine's architecture, and a hash of all that the results of a program on it may depend on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import platform
 import re
 from pathlib import Path
+
+from ..errors import HostError
 
 _FACTS = ("sys/kernel/random/boot_id", "cpuinfo", "driver/nvidia/version", "driver/nvidia/gpus/*/information")
 _VARYING = re.compile(r"^(cpu MHz|bogomips)\b.*$", re.MULTILINE)
@@ -26,3 +28,15 @@ def identity(proc: Path = Path("/proc")) -> str | None:
     if not any(fact.endswith("boot_id") for fact in facts):
         return None
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()
+
+
+def architecture() -> str:
+    """Return Debian's name of this machine: ``amd64`` or ``arm64``. Raises `HostError` on any other."""
+    machine = platform.machine()
+    names = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+    if machine not in names:
+        raise HostError(
+            f"this machine is a {machine}; images are made for x86_64 and aarch64",
+            hint="run reprobuild on a machine of the kind that the image is for",
+        )
+    return names[machine]

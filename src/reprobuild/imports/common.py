@@ -17,12 +17,11 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from ..errors import RequestError
-from ..net.debian_mirrors import architecture
+from ..host.machine import architecture
 from ..net.session import without_credentials
 from ..request import toml_reader
 from ..request.direct import Direct
-from ..request.model import DEFAULT_PYTHON, TorchIndex
-from ..resolve.other_python import PYTHONS
+from ..request.model import DEFAULT_PYTHON, PYTHONS, TorchIndex
 from ..resolve.target import TargetPython, holds
 from ..resolve.torch import cuda_of_version, is_cuda_package
 from ..workspace import FOLDER

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import RequestError
+from ..host.machine import architecture
 from ..lock.conda_lock import Environment, is_conda_lock, read_conda_lock, read_environment
-from ..net.debian_mirrors import architecture
 from ..resolve.conda import CUDA, name_of
 from ..resolve.torch import cuda_of_version
 from .common import Imported, merged, requirement_of

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from ..net.debian_mirrors import architecture
+from ..host.machine import architecture
 from ..request.model import DEFAULT_PYTHON
 from ..resolve.target import TargetPython
 from .addresses import requirement_at

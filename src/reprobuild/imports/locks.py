@@ -13,12 +13,11 @@ from packaging.pylock import Package, Pylock, PylockValidationError
 from packaging.requirements import Requirement
 
 from ..errors import RequestError
+from ..host.machine import architecture
 from ..host.process import ProcessTimeout, run
-from ..net.debian_mirrors import architecture
 from ..net.index_settings import PLAIN, uv_program
 from ..net.session import scrub
-from ..request.model import DEFAULT_PYTHON
-from ..resolve.other_python import PYTHONS
+from ..request.model import DEFAULT_PYTHON, PYTHONS
 from ..resolve.target import TargetPython, holds
 from .common import Imported, is_for, load_toml, minor_of, read_text
 from .elsewhere import located

@@ -9,9 +9,9 @@ from datetime import date
 from packaging.specifiers import SpecifierSet
 
 from ..errors import RequestError
-from ..net.debian_mirrors import architecture
+from ..host.machine import architecture
 from ..net.session import session
-from ..resolve.other_python import PYTHONS
+from ..request.model import PYTHONS
 from ..resolve.target import TargetPython, glibc_here
 from ..resolve.torch import TorchScan
 

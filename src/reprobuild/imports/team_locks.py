@@ -20,7 +20,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from ..net.debian_mirrors import architecture
+from ..host.machine import architecture
 from ..request.toml_reader import MOST_TEXT
 from ..resolve.target import TargetPython
 from .common import Imported, fitting_python, is_for, load_toml, minor_of, read_text, requirement_of

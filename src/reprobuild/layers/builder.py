@@ -15,9 +15,9 @@ from ..lock.model import Lock
 from ..oci.documents import file_manifest
 from ..oci.tar_writer import LayerWriter, Record, parents, write_tar
 from ..render.own_files import image_files
+from .allowed_paths import refuse_own_names
 from .cache import Cached, LayerCache
-from .drafts import Drafts
-from .paths import refuse_own_names
+from .layer_writing import Drafts
 from .plan import plan, plan_digest
 from .schedule import Schedule
 from .system import SystemLayers
@@ -85,7 +85,7 @@ def system_folders(lock: Lock, store: Store, host: Host) -> list[Path]:
     """Return the unpacked layers of a lock's system, lowest first, made where they are not in the cache.
 
     The system is Debian, or the base image with the Debian packages on top, and a standalone Python. Hold
-    them with `roots.in_use`.
+    them with `unpacked_layers.in_use`.
     """
     with _system(lock, store, host) as system:
         return system.unpacked(system.layers())

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import BuildError
-from ..host import leftovers
+from ..host import untrusted_files
 
 SOURCES, BYTECODE = ".sources", ".bytecode"
 
@@ -68,14 +68,14 @@ class Bytecode:
     def read(self, path: str) -> bytes:
         """Return the content of one."""
         archive, start, size = self._found[path]
-        with leftovers.opened(self._stage, archive) as file:
+        with untrusted_files.opened(self._stage, archive) as file:
             file.seek(start)
             return file.read(size)
 
     def _read(self, archive: str, sources: Mapping[str, int]) -> None:
         seen: set[str] = set()
         try:
-            file = leftovers.opened(self._stage, archive)
+            file = untrusted_files.opened(self._stage, archive)
         except FileNotFoundError:
             raise _refused(archive, "it is missing") from None
         with file:

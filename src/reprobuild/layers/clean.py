@@ -11,7 +11,7 @@ from ..fetch.store import Store
 from ..host.home import Home, storage_errors
 from ..host.host import Host
 from ..oci.store import ImageStore
-from . import roots
+from . import unpacked_layers
 from .cache import LayerCache
 
 
@@ -38,7 +38,7 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
         else:
             images.drop_unnamed()
         wanted = {diff for image in images.images() for _, diff in images.layers(image.digest)}
-        unpacked = freed = roots.remove_unused(host.home, wanted)
+        unpacked = freed = unpacked_layers.remove_unused(host.home, wanted)
         needed, layers = LayerCache(host.home).forget_all_but(images.used_blobs())
         freed += layers + images.drop_blobs() + store.remove_partials()
         for sha256, size in store.sizes().items():

@@ -21,17 +21,18 @@ from typing import IO, Any
 from packaging.utils import canonicalize_name
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
+from .. import assets
 from ..errors import BuildError
 from ..fetch.store import Store
-from ..host import leftovers, process, sandbox
+from ..host import process, sandbox, untrusted_files
 from ..host.console import Console
 from ..host.home import raise_if_full, storage_errors
 from ..lock.model import CondaPackage, Lock
 from ..oci.tar_writer import LayerWriter, parents
-from ..request.profiles import SITE_PREFIX
+from ..request.image_layout import SITE_PREFIX
 from . import bytecode_stream, conda_archive
-from .parts import cut
-from .paths import is_plain, refuse_own_names
+from .allowed_paths import is_plain, refuse_own_names
+from .split_large import cut
 
 STAGE = "+conda"
 """The name of the compiler's archive of conda's modules; no Python package can be called that."""
@@ -59,7 +60,7 @@ class Linked:
         """Return the package's file in ``conda-meta``. Raises `BuildError` where it is not true."""
         path = f"conda-meta/{_stem(package)}.json"
         try:
-            with leftovers.opened(self.prefix, path) as file:
+            with untrusted_files.opened(self.prefix, path) as file:
                 found = json.loads(file.read(conda_archive.MOST_DOCUMENT))
             files = found["files"]
             found["paths_data"]["paths"].sort(key=lambda each: each["_path"])
@@ -85,7 +86,7 @@ def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Linked:
         folder, bundle, root = scratch / "conda", scratch / "conda-bundle", scratch / "conda-root"
         for each in (folder, bundle, root):
             each.mkdir()
-        (scratch / "linker.py").write_bytes(Path(__file__).with_name("conda_linker.py").read_bytes())
+        (scratch / "linker.py").write_bytes(assets.program("link_conda.py").read_bytes())
         binds = [*_python(root), sandbox.Bind(source=scratch / "linker.py", destination=f"{_AT}/linker.py")]
         archives = {f"{_AT}/archives/{package.filename}": package for package in lock.conda}
     binds += [sandbox.Bind(source=store.path(p.sha256), destination=at) for at, p in archives.items()]
@@ -111,14 +112,14 @@ def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Linked:
 
 def _linked(folder: Path, lock: Lock, console: Console) -> Linked:
     """Return what the linker has left in its folder, held against the lock."""
-    with leftovers.opened(folder, "said.json") as file:
+    with untrusted_files.opened(folder, "said.json") as file:
         said = json.loads(file.read(conda_archive.MOST_DOCUMENT))
     if "error" in said:
         raise_if_full(said["error"], folder)
         raise BuildError(f"the conda packages cannot be installed: {said['error']}")
     if said["packages"] != [[p.name, p.version, p.build] for p in lock.conda]:
         raise BuildError(f"the conda packages are not those of the lock: {said['packages']}")
-    found = Linked(folder / "prefix", dict(leftovers.walk(folder / "prefix")))
+    found = Linked(folder / "prefix", dict(untrusted_files.walk(folder / "prefix")))
     for path, status in found.paths.items():
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode) or stat.S_ISLNK(status.st_mode)):
             raise BuildError(f"{path!r}: the conda packages created neither a file, a folder nor a link")
@@ -218,16 +219,16 @@ def stage_sources(roots: Sequence[Path], site: str, stage: Path) -> Mapping[str,
     """
     found: dict[str, Path] = {}
     for root in roots:
-        top = leftovers.folder(root, site)
+        top = untrusted_files.folder(root, site)
         if top is None:
             continue
-        paths = {path for path, status in leftovers.walk(top) if stat.S_ISREG(status.st_mode)}
+        paths = {path for path, status in untrusted_files.walk(top) if stat.S_ISREG(status.st_mode)}
         compiled = {_source_of(path) for path in paths if path.endswith(".pyc")}
         found |= {f"{site}/{p}": root for p in paths if p.endswith(".py") and p not in compiled}
     sources = bytecode_stream.Sources((stage / f"{STAGE}{bytecode_stream.SOURCES}").open("wb"))
     try:
         for path, root in sorted(found.items()):
-            with leftovers.opened(root, path) as file:
+            with untrusted_files.opened(root, path) as file:
                 sources.add(path, file.read())
     finally:
         sources.close()
@@ -272,7 +273,7 @@ def _write(linked: Linked, path: str, target: str, out: LayerWriter) -> None:
     elif stat.S_ISDIR(mode):
         out.folder(target)
     else:
-        with leftovers.opened(linked.prefix, path) as file:
+        with untrusted_files.opened(linked.prefix, path) as file:
             size = linked.paths[path].st_size
             chunks = _bytecode(file) if path.endswith(".pyc") else iter(lambda: file.read(_CHUNK), b"")
             out.file(target, 0o755 if mode & 0o111 else 0o644, size, chunks)

@@ -22,7 +22,7 @@ from ..errors import BuildError
 from ..lock.model import CondaPackage
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Entry, Reader
-from .paths import is_plain
+from .allowed_paths import is_plain
 from .wheel_zip import BAD_ARCHIVE, hold_layout
 
 MOST_DOCUMENT = 256 << 20

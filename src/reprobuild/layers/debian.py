@@ -19,7 +19,7 @@ from debian.debfile import DebError, DebFile
 
 from ..errors import BuildError
 from ..fetch.store import DAMAGED, Store
-from ..host import apart, leftovers, namespaces, process
+from ..host import minimal_root, namespaces, process, untrusted_files
 from ..host.home import Home, raise_if_full, storage_errors
 from ..lock.merged_usr import links_into_usr
 from ..lock.model import DebianPackage, Lock
@@ -70,15 +70,15 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
             "--include=" + ",".join(p.name for p in lock.debian),
             f"--architectures={lock.platform.partition('/')[2]}",
             lock.request.suite,
-            f"{apart.WORK}/root.tar",
+            f"{minimal_root.WORK}/root.tar",
             # The packages were verified against the lock, whose hashes apt took from the signed archive.
-            f"deb [trusted=yes] copy://{apart.WORK}/pool ./",
+            f"deb [trusted=yes] copy://{minimal_root.WORK}/pool ./",
         ]
         env = {
             "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "LC_ALL": "C.UTF-8",
             "HOME": "/",
-            "TMPDIR": apart.WORK,
+            "TMPDIR": minimal_root.WORK,
             "SOURCE_DATE_EPOCH": str(MTIME),
             "DEBIAN_FRONTEND": "noninteractive",
         }
@@ -86,7 +86,7 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
             with process.named_when_stopped(
                 BuildError, "the Debian packages were not installed", slow=SLOW_SCRIPT
             ):
-                apart.run(folder, command, env=env, timeout=MOST_SECONDS)
+                minimal_root.run(folder, command, env=env, timeout=MOST_SECONDS)
         except process.ProcessFailed as failed:
             with storage_errors(folder):
                 raise_if_full(failed.tail, folder)
@@ -94,7 +94,7 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
                 f"the Debian packages could not be installed: {failed.tail}",
                 hint="run again with -v for the whole output of mmdebstrap",
             ) from None
-        with storage_errors(folder), leftovers.opened(folder, "root.tar") as file:
+        with storage_errors(folder), untrusted_files.opened(folder, "root.tar") as file:
             normalise(file, out)
 
 

@@ -11,9 +11,9 @@ from ..fetch.store import Store
 from ..lock.model import Lock, PythonPackage
 from ..oci.tar_writer import parents
 from .conda_archive import read_file
-from .parts import cut
+from .entry_points import script_template, template_of
 from .plan import place
-from .scripts import script_template, template_of
+from .split_large import cut
 from .wheel import Generated, Member, installed_files
 from .wheel_layer import Files
 from .wheel_zip import opened

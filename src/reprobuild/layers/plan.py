@@ -18,8 +18,8 @@ from .. import assets
 from ..lock.base_image import BaseLayer
 from ..lock.model import CondaPackage, DebianPackage, Lock, PythonPackage
 from ..oci.tar_writer import FORMAT
-from ..request.profiles import SITE_PREFIX
-from .parts import CONDA_PART_BYTES, PART_BYTES, parts_of
+from ..request.image_layout import SITE_PREFIX
+from .split_large import CONDA_PART_BYTES, PART_BYTES, parts_of
 from .wheel import Place
 
 MOST_WHEEL_LAYERS = 90
@@ -51,7 +51,7 @@ class LayerPlan:
     base: BaseLayer | None = None
     part: int = 0
     parts: int = 1
-    """Of one package's files, which of so many parts; see `parts.cut`."""
+    """Of one package's files, which of so many parts; see `split_large.cut`."""
     key: str
 
 

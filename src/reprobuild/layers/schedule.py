@@ -26,15 +26,15 @@ from ..host.home import storage_errors
 from ..host.host import Host
 from ..lock.model import Lock, PythonPackage
 from ..oci.tar_writer import LayerWriter
-from . import roots
+from . import unpacked_layers
 from .cache import Cached
 from .conda import link, stage_sources, write_bytecode, write_packages
-from .drafts import Drafts
-from .interpreter import run_interpreter, write_environment
-from .laid_out import LaidOut
+from .image_python import run_interpreter, write_environment
+from .layer_writing import Drafts
 from .package_files import PackageFiles, unpacked
 from .plan import SYSTEM, LayerPlan, place, plan, with_losers
 from .system import SystemLayers
+from .unpacked_copy import LaidOut
 from .wheel_layer import WheelLayer, large_files
 
 
@@ -252,7 +252,9 @@ class Schedule:
                 draft.out.close()
                 if draft.laid is not None:
                     draft.laid.finish()
-                    roots.take_over(self._host, draft.laid.root, cached.layer.diff_id, draft.laid.size)
+                    unpacked_layers.take_over(
+                        self._host, draft.laid.root, cached.layer.diff_id, draft.laid.size
+                    )
             return cached
 
         def closed(cached: Cached) -> None:
@@ -278,7 +280,7 @@ class Schedule:
     def _system_made(self, made: tuple[list[Cached], list[Path]]) -> None:
         below, folders = made
         self._done |= {layer.key: cached for layer, cached in zip(self._plans, below, strict=False)}
-        self._stack.enter_context(roots.in_use(folders))
+        self._stack.enter_context(unpacked_layers.in_use(folders))
         self._folders = folders
 
     def _conda(self) -> list[Cached]:

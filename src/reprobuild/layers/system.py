@@ -10,13 +10,13 @@ from ..fetch.store import Store
 from ..host.host import Host
 from ..lock.model import Lock
 from ..oci.tar_writer import LayerWriter
-from . import roots
-from .base import base_layers, write_on_top
+from . import unpacked_layers
+from .base_image import base_layers, write_on_top
 from .cache import Cached
 from .debian import write_debian
-from .drafts import Drafts
+from .layer_writing import Drafts
 from .plan import SYSTEM, plan
-from .standalone import write_standalone
+from .standalone_python import write_standalone
 
 
 class SystemLayers:
@@ -49,7 +49,7 @@ class SystemLayers:
                         owners = {r.path: r.owner for cached in found for r in cached.records}
                         below = self.unpacked(found)
                         home = self._host.home
-                        with roots.in_use(below):
+                        with unpacked_layers.in_use(below):
                             write_on_top(self._lock, self._store, below, home, writer, owners=owners)
                     else:
                         write_debian(self._lock, self._store, self._host.home, writer)
@@ -67,7 +67,7 @@ class SystemLayers:
 
         def one(cached: Cached) -> Path:
             blob, diff_id = self._cache.blob(cached.layer.digest), cached.layer.diff_id
-            return roots.unpack(self._host, blob, diff_id, lambda _: None)
+            return unpacked_layers.unpack(self._host, blob, diff_id, lambda _: None)
 
         return [one(cached) for cached in below]
 
@@ -76,6 +76,6 @@ class SystemLayers:
         assert self._lock.standalone is not None
         sha256 = self._lock.standalone.sha256
         below = self.unpacked(found)
-        with self._host.home.scratch("python") as folder, roots.in_use(below):
+        with self._host.home.scratch("python") as folder, unpacked_layers.in_use(below):
             write_standalone(self._lock, self._store.path(sha256), below, folder, writer)
         return [sha256]

@@ -24,8 +24,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from ..errors import BuildError
-from .paths import is_plain, refuse_own_names
-from .scripts import fixed_script, is_wrapper, own_names, wrapper
+from .allowed_paths import is_plain, refuse_own_names
+from .entry_points import fixed_script, is_wrapper, own_names, wrapper
 
 _MOST_TEXT = 64 << 20
 """Bytes of a file of ``.dist-info``; torch's RECORD has two million."""

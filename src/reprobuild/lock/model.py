@@ -15,11 +15,11 @@ from typing import Any, Literal
 import tomli_w
 
 from ..errors import LockError
+from ..request.image_layout import SITE_PREFIX
 from ..request.model import Request
-from ..request.profiles import SITE_PREFIX
 from .base_image import BaseImage, BaseLayer
 from .own_files import OwnFiles
-from .standalone import PREFIX, StandalonePython
+from .standalone_python import PREFIX, StandalonePython
 
 FORMAT = 1
 """The version of ``[tool.reprobuild]``; a lock of another is refused."""

@@ -18,8 +18,8 @@ from ..errors import LockError, RequestError
 from ..request import toml_reader
 from ..request.model import Request
 from ..request.profiles import names
-from .addressed import ADDRESSED, BadSourceError, read_addressed
 from .base_image import BaseImage
+from .direct_source import ADDRESSED, BadSourceError, read_addressed
 from .model import (
     FORMAT,
     MACHINES,
@@ -32,7 +32,7 @@ from .model import (
     Wheel,
 )
 from .own_files import OwnFiles
-from .standalone import StandalonePython
+from .standalone_python import StandalonePython
 
 RENEW = "restore it from version control, or lock again with `reprobuild lock --upgrade`"
 """What to do about a lock that cannot be used; without ``--upgrade`` its pins would be read, to keep them."""

@@ -102,18 +102,6 @@ def package_urls(suite: str, package: DebianPackage) -> tuple[str, ...]:
     return tuple(f"{mirror.url}/{quote(package.path, safe='/~')}" for mirror in found)
 
 
-def architecture() -> str:
-    """Return Debian's name of this machine: ``amd64`` or ``arm64``. Raises `HostError` on any other."""
-    machine = platform.machine()
-    names = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-    if machine not in names:
-        raise HostError(
-            f"this machine is a {machine}; images are made for x86_64 and aarch64",
-            hint="run reprobuild on a machine of the kind that the image is for",
-        )
-    return names[machine]
-
-
 def _add(found: dict[str, dict[str, Mirror]], suite: str, ending: str, entry: _Entry) -> None:
     url = _root(entry.url)
     if ending in ("-security", "/updates"):

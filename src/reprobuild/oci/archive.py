@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import IO
 
 from ..host.home import storage_errors
-from .described import NAME
+from .archive_manifest import NAME
 from .documents import LAYOUT, index_document, manifest_entry
-from .packed import Compression, blobs_of, inflated, inflated_size, packed
+from .recompress import Compression, blobs_of, inflated, inflated_size, packed
 from .store import Image, ImageStore, damaged
 from .stream import CHUNK
 from .tar_writer import MTIME

@@ -17,9 +17,9 @@ from typing import IO, Any, cast
 import zstandard
 
 from ..errors import ImageError
-from .described import Archive, Part, config_section
+from .archive_manifest import Archive, Part, config_section
 from .documents import DOCUMENT_LIMIT
-from .layer_files import Keep, KeptContents, LayerFiles, laid_over, read_layer
+from .merge_layers import Keep, KeptContents, LayerFiles, laid_over, read_layer
 from .overlay_layer import read_folders
 from .stream import CHUNK, Member
 from .tar_fields import LayerRefused

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .layer_files import MOST_KEPT, Keep, KeptContents, LayerFiles
+from .merge_layers import MOST_KEPT, Keep, KeptContents, LayerFiles
 from .tar_fields import MOST_ID, LayerRefused, attribute_lines, clean_path, default_device
 from .tar_reader import MOST_BYTES, MOST_ENTRIES
 from .tar_writer import Record
@@ -51,7 +51,7 @@ def sees_overlay_notes(folder: Path) -> bool:
 
 
 def read_folders(folders: Sequence[Path], keep: Keep, contents: KeptContents) -> list[LayerFiles]:
-    """Return what some layers have, the lowest first; see `layer_files.read_layer`.
+    """Return what some layers have, the lowest first; see `merge_layers.read_layer`.
 
     A thread a processor hashes. Raises `LayerRefused` and OSError.
     """

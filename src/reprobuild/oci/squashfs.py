@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import ImageError, StorageError
 from ..host import process
 from ..host.home import raise_if_full, storage_errors
-from .flat import write_root
+from .flatten import write_root
 from .store import Image, ImageStore
 from .tar_fields import LayerRefused
 from .tar_writer import MTIME

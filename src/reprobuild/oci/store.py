@@ -15,12 +15,12 @@ from typing import Any
 from ..errors import ImageError
 from ..host.home import atomic_write, open_regular, storage_errors
 from ..host.host import Host
+from .archive_manifest import NAME
 from .blobs import Blobs
-from .described import NAME
 from .documents import LAYOUT, ImageDocuments, index_document, manifest_entry, parse_json, sha256
+from .extract_file import file_of_layers
 from .file_tree import ImageTree, read_tree
-from .layer_files import Keep
-from .one_file import file_of_layers
+from .merge_layers import Keep
 from .stream import layout_members
 from .tar_fields import LayerRefused
 

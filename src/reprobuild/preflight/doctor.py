@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..engines.choice import taker
 from ..engines.gpu import gpu_access
+from ..engines.select import taker
 from ..errors import HostError
 from ..fetch.scheduler import UNPACKED
 from ..host import control_groups, namespaces, process, sandbox
-from ..host.console import Console
-from ..host.home import Home, free_bytes, size_text
+from ..host.console import Console, size_text
+from ..host.home import Home, free_bytes
 from ..host.host import Host
 from ..lock.model import Lock
 from ..net.index_settings import ca_bundle

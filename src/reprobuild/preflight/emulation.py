@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import HostError
+from ..host.machine import architecture
 from ..lock.model import MACHINES
-from ..net.debian_mirrors import architecture
 
 _BINFMT = Path("/proc/sys/fs/binfmt_misc")
 

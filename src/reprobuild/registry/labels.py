@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ImageError, RegistryError
-from ..net.debian_mirrors import architecture
+from ..host.machine import architecture
 from ..oci.documents import parse_json
 from ..render.labels import LABEL
 from .client import Registry, Target

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..errors import RegistryError
 from ..host.console import Console
-from ..oci.packed import Compression, Packed, packed
+from ..oci.recompress import Compression, Packed, packed
 from ..oci.store import Image, ImageStore, refuse_candidate
 from .client import Registry, Target
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ..errors import RenderError
 from ..lock.model import Lock
-from ..request.profiles import SITE_PREFIX
+from ..request.image_layout import SITE_PREFIX
 from .filters import printable
 from .kubernetes import is_by_digest
 

@@ -13,7 +13,7 @@ from .. import __version__, assets
 from ..errors import RenderError
 from ..lock.merged_usr import links_into_usr
 from ..lock.model import Lock
-from ..request.profiles import OWN_FOLDER, SITE_PREFIX
+from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
 from .filters import fill, minor, sha256, word
 from .image_config import ImageConfig, default_image_name, image_config
 from .own_files import BUILD_FILES, MANIFEST_FOLDERS, ROOT_FILE, image_files

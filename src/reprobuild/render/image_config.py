@@ -10,7 +10,8 @@ from packaging.version import Version
 
 from .. import __version__
 from ..lock.model import Lock
-from ..request.profiles import OWN_FOLDER, SITE_PREFIX, surroundings
+from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
+from ..request.profiles import surroundings
 from ..request.shipped import is_usual
 from .labels import LABEL
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import RenderError
 from ..lock.model import Lock
-from ..request.profiles import OWN_FOLDER, SITE_PREFIX
+from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
 
 MANIFESTS, COLLECT = "fleet.yaml", "collect.sh"
 """The files that are written."""

@@ -15,7 +15,7 @@ from packaging.version import VERSION_PATTERN
 from .. import __version__, assets
 from ..lock.model import Lock
 from ..lock.own_files import OwnFiles
-from ..request.profiles import OWN_FOLDER, SITE_PREFIX
+from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
 from .program import selftest_program
 
 OWN_FILES = ("golden.json",)

@@ -33,6 +33,10 @@ DEFAULT_PYTHON = "3.11"
 DEFAULT_SUITE = "bookworm"
 DEBIAN_PYTHONS = {DEFAULT_PYTHON: DEFAULT_SUITE, "3.13": "trixie", "3.9": "bullseye"}
 """The release that has a Python, which is taken where the request names none; the default first."""
+PYTHONS = (DEFAULT_PYTHON, "3.13", "3.12", "3.10", "3.14", "3.9", "3.8")
+"""What a file may get that allows several, the first that it allows: those of Debian's releases that have
+security updates, then standalone builds, then what has none."""
+
 _PYTHON_OF = {suite: python for python, suite in DEBIAN_PYTHONS.items()}
 
 _NAME = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")

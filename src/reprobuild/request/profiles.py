@@ -10,10 +10,8 @@ from collections.abc import Mapping
 
 from packaging.version import Version
 
+from .image_layout import OWN_FOLDER, SITE_PREFIX
 from .model import Request
-
-SITE_PREFIX = "/opt/venv"
-OWN_FOLDER = "/opt/reprobuild"
 
 _NUMPY_KERNELS = {
     (2, 4): "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..errors import ResolveError
 from ..in_image.selftest.names import CUDA_LIBRARY
-from ..oci.layer_files import Keep
+from ..oci.merge_layers import Keep
 from ..oci.tar_writer import Record
 
 STATUS = "var/lib/dpkg/status"

@@ -11,16 +11,18 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from .. import assets
 from ..errors import HostError, ResolveError
 from ..host import process
 from ..host.limits import guarded, of_steps
 from ..lock.model import CondaPackage
 from ..net.session import scrub, without_credentials
+from ..request.dates import end_of
 from ..request.yaml_reader import load_yaml
 
 _ARCHSPEC = {"linux-64": "x86_64", "linux-aarch64": "aarch64"}
@@ -63,7 +65,7 @@ def solve(
             for name, version in given.items()
         ],
         "constraints": list(constraints),
-        "exclude_newer": None if as_of is None else _end_of(as_of).isoformat(),
+        "exclude_newer": None if as_of is None else end_of(as_of).isoformat(),
         "keep": [(package.name, package.filename, package.sha256) for package in keep],
         "largest": LARGEST_LIST,
     }
@@ -94,7 +96,7 @@ def _answer(job: Mapping[str, Any]) -> Mapping[str, Any]:
     """Run the program that solves, within the limits of a step: what channels serve is a stranger's."""
     with tempfile.TemporaryDirectory(prefix="reprobuild-conda-") as folder, guarded(of_steps()) as guard:
         answer = Path(folder, "answer.json")
-        program = str(Path(__file__).with_name("conda_program.py"))
+        program = str(assets.program("solve_conda.py"))
         slow = "a channel is slow, or no set of its packages fits: try again, or name fewer of both"
         try:
             with process.named_when_stopped(ResolveError, "the conda packages were not resolved", slow=slow):
@@ -143,10 +145,6 @@ def _package(record: Mapping[str, Any]) -> CondaPackage:
         uploaded=None if time is None else datetime.fromisoformat(time),
         constrains=tuple(record["constrains"]),
     )
-
-
-def _end_of(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
 
 
 def _alias() -> str | None:

@@ -16,24 +16,25 @@ from packaging.version import Version
 
 from ..errors import ResolveError
 from ..host.host import Host
+from ..host.machine import architecture
 from ..lock.model import BuildFiles, CondaPackage, Lock, PythonPackage
-from ..net.debian_mirrors import architecture
 from ..net.index_settings import find_links
 from ..net.session import session as new_session
 from ..net.session import without_credentials
+from ..request.dates import start_of
 from ..request.model import Request, flavour
 from ..request.profiles import variables
 from .base_image import resolve_base
 from .conda import check_wheels, resolve_conda, torch_from_conda
-from .fitting import Kept, fitting, only_wheels
+from .constraint_loop import Kept, fitting, only_wheels
+from .debian_system import System
 from .gpu_targets import gpu_targets
 from .index_page import linked_files
-from .sources import SourcePackages
-from .standalone import resolve_standalone
-from .system import System
+from .sdist_builds import SourcePackages
+from .standalone_python import resolve_standalone
 from .target import TargetPython
-from .torch import TorchScan, cuda_of_version, is_cuda_package, start_of
-from .uv import ALWAYS
+from .torch import TorchScan, cuda_of_version, is_cuda_package
+from .uv_command import ALWAYS
 
 __all__ = ["Upgrade", "resolve", "resolve_platforms"]
 

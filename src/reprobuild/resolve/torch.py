@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from ..errors import ResolveError
+from ..request.dates import end_of
 from . import index_page
 from .target import TargetPython, holds
 from .wheel_metadata import requirements
@@ -208,16 +209,6 @@ def cuda_of_version(version: str) -> str:
 def is_cuda_package(name: str) -> bool:
     """Whether a package, by its normalised name, is a part that every CUDA build of torch requires."""
     return _RUNTIME.fullmatch(name) is not None
-
-
-def start_of(day: date) -> datetime:
-    """Return the first moment of a day, UTC."""
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)
-
-
-def end_of(day: date) -> datetime:
-    """Return the first moment after a day, UTC: what was published before it counts as of that day."""
-    return start_of(day) + timedelta(days=1)
 
 
 def _is_exact(wanted: str) -> bool:

@@ -16,7 +16,7 @@ from typing import Literal, Protocol, TypeVar, assert_never
 
 from ..errors import HostError, SelfTestError
 from ..host import process
-from ..request.profiles import OWN_FOLDER, SITE_PREFIX
+from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
 from .cost import CostReport
 from .report import Mode, SelfTestReport
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..request.build import FIRST_CUDA, GPUS, has_nvcc_wheels
-from .script import Script
+from .setup_py import Script
 
 _COMPILER = r"(?:[\w.-]+-linux-gnu-)?(?:gcc|cc|g\+\+|c\+\+)"
 _COMPILERS = re.compile(

@@ -20,7 +20,7 @@ from ..errors import FetchError, ResolveError
 from ..host.home import open_regular
 from ..host.process import OUTPUT_LIMIT, Completed, Guarding, LimitReached, ProcessTimeout, require, run
 from ..net.scrubbing import scrub, without_credentials
-from .tree import MOST_BYTES, MOST_FILES, TreeEntry
+from .source_tree import MOST_BYTES, MOST_FILES, TreeEntry
 
 _SECONDS = 900.0
 """For all that a commit needs, its submodules too."""

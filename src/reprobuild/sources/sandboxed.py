@@ -18,15 +18,16 @@ from typing import Any
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
+from .. import assets
 from ..errors import BuildError, HostError
 from ..fetch.store import Store
-from ..host import leftovers, process, sandbox
+from ..host import process, sandbox, untrusted_files
 from ..host.home import storage_errors
 from ..lock.model import PythonPackage
 from .archive import BuildSystem, told
 from .failures import UNEXPLAINED, Setting, advice, last_lines
-from .normal import normalise
-from .script import read_script
+from .normalize_wheel import normalise
+from .setup_py import read_script
 
 SECONDS = "REPROBUILD_BUILD_SECONDS"
 """The variable that sets how long one build of a source package may take."""
@@ -143,7 +144,7 @@ class MoreRequiredError(Exception):
 def build(
     recipe: Recipe, root: BuildRoot, store: Store, scratch: Path, *, ask: bool = False, second: bool = False
 ) -> Path:
-    """Build a wheel and return it in its one form (see `normal`), named as wheels are, below ``scratch``.
+    """Build a wheel; return it in its one form (`normalize_wheel`), named as wheels are, below ``scratch``.
 
     With ``ask`` the backend may ask for more requirements: then `MoreRequiredError` is raised. ``second``
     begins from another state. Raises `BuildError` that names the package and the cause, `HostError` where
@@ -160,7 +161,7 @@ def build(
             f"{recipe.title}: its build made a wheel of {name} {version}",
             hint="the index has this archive under a name that is not its own; ask for another version",
         )
-    with storage_errors(scratch), leftovers.opened(scratch, "out") as _:
+    with storage_errors(scratch), untrusted_files.opened(scratch, "out") as _:
         target = scratch / str(filename)
         normalise(scratch / "out", recipe.title, target)
     return target
@@ -174,7 +175,7 @@ def prepare(recipe: Recipe, root: BuildRoot, store: Store, scratch: Path) -> byt
     outcome = _run(recipe, root, store, scratch, ask=True, second=False, metadata=True)
     if outcome.get("metadata") is None:
         return None
-    with leftovers.opened(scratch, "out") as file:
+    with untrusted_files.opened(scratch, "out") as file:
         found = file.read(LARGEST_METADATA + 1)
     if len(found) > LARGEST_METADATA:
         raise BuildError(f"{recipe.title}: its metadata is larger than {LARGEST_METADATA >> 20} MiB")
@@ -192,7 +193,7 @@ def _run(
     metadata: bool = False,
 ) -> dict[str, Any]:
     with storage_errors(scratch):
-        (scratch / "program.py").write_bytes(Path(__file__).with_name("program.py").read_bytes())
+        (scratch / "program.py").write_bytes(assets.program("build_wheel.py").read_bytes())
         (scratch / "processors").write_bytes(_ONE_PROCESSOR)
         (scratch / "out").write_bytes(b"")
         bundle = scratch / "bundle"

@@ -14,13 +14,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from .. import assets
 from ..errors import BuildError
 from ..fetch.scheduler import fetch
 from ..fetch.store import Store
 from ..host import process
 from ..host.home import atomic_write, open_regular, storage_errors
 from ..host.host import Host
-from ..layers import roots
+from ..layers import unpacked_layers
 from ..layers.builder import system_folders
 from ..layers.plan import SYSTEM, plan
 from ..layers.wheel_zip import opened
@@ -28,7 +29,7 @@ from ..lock.model import BuildFiles, Lock, PythonPackage, SourceArchive, Wheel
 from ..net.local_files import folders
 from . import sandboxed
 from .archive import BuildSystem, build_system, told
-from .normal import first_difference
+from .normalize_wheel import first_difference
 from .sandboxed import BuildRoot, Recipe, environment
 from .static_metadata import static_metadata
 
@@ -164,7 +165,7 @@ class Workshop:
         if self._root is None:
             fetch(self._system, self._store, self._host.console)
             layers = system_folders(self._system, self._store, self._host)
-            self._stack.enter_context(roots.in_use(layers))
+            self._stack.enter_context(unpacked_layers.in_use(layers))
             system = self._system
             self._root = BuildRoot(
                 layers,
@@ -178,7 +179,7 @@ class Workshop:
 
     def _record(self, recipe: Recipe) -> Path:
         layers = [layer.key for layer in plan(self._system) if layer.kind in SYSTEM]
-        program = Path(sandboxed.__file__).with_name("program.py").read_bytes()
+        program = assets.program("build_wheel.py").read_bytes()
         env = environment(recipe, is_standalone=self._system.standalone is not None)
         parts = [
             *(FORMAT, hashlib.sha256(program).hexdigest(), layers, self._system.interpreter),
@@ -307,7 +308,7 @@ def metadata_of(wheel: Path, title: str) -> bytes:
                 f"{title}: its build made a wheel without METADATA",
                 hint="ask for another version of the package, or report it to its maintainers",
             )
-        path = paths[0]  # `normal` lets only one .dist-info pass
+        path = paths[0]  # `normalize_wheel` lets only one .dist-info pass
         if archive.getinfo(path).file_size > sandboxed.LARGEST_METADATA:
             raise BuildError(f"{title}: its metadata is larger than {sandboxed.LARGEST_METADATA >> 20} MiB")
         return archive.read(path)

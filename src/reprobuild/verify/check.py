@@ -22,7 +22,8 @@ from ..oci.file_tree import ImageTree, capability
 from ..oci.tar_writer import Kind, Record
 from ..render.labels import LABEL
 from ..render.own_files import image_files, own_files, site_packages
-from ..request.profiles import OWN_FOLDER, SITE_PREFIX, surroundings
+from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
+from ..request.profiles import surroundings
 from .commands import beside, commands
 from .compare import Difference, settings
 from .context import Context

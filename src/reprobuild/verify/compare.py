@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..oci.described import PLATFORM
+from ..oci.archive_manifest import PLATFORM
 from ..oci.file_tree import ImageTree, capability
 from ..oci.tar_writer import Record
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..lock.model import Lock
 from ..oci.file_tree import ImageTree
 from ..oci.tar_writer import Record
-from ..request.profiles import SITE_PREFIX
+from ..request.image_layout import SITE_PREFIX
 from .compare import settings
 
 PREFIX = SITE_PREFIX.lstrip("/")

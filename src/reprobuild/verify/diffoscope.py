@@ -8,7 +8,7 @@ from pathlib import Path
 from ..host import process
 from ..host.home import atomic_write, make_folders
 from ..host.host import Host
-from ..oci.layer_files import MOST_KEPT
+from ..oci.merge_layers import MOST_KEPT
 from .compare import Difference
 from .find import tree_of
 

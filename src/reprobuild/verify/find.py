@@ -7,20 +7,20 @@ from io import BufferedReader
 from pathlib import Path
 from typing import get_args
 
-from ..engines.choice import choose
 from ..engines.embedded import OciEngine
 from ..engines.protocols import EngineName, Recorder
+from ..engines.select import choose
 from ..errors import HostError, ImageError
 from ..host.home import kind_of, open_regular
 from ..host.host import Host
-from ..oci.described import NAME
+from ..oci.archive_manifest import NAME
 from ..oci.documents import DOCUMENT_LIMIT, parse_json
 from ..oci.file_tree import ImageTree, nothing, read_tree
-from ..oci.layer_files import Keep
+from ..oci.merge_layers import Keep
 from ..oci.store import Image
 from ..oci.stream import archive_members, layout_members
 from ..render.labels import LABEL
-from ..request.profiles import OWN_FOLDER
+from ..request.image_layout import OWN_FOLDER
 
 _ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 

@@ -1,0 +1,128 @@
+"""The command ``diff``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from ..host.console import size_text
+from ..host.host import Host
+from ..lock.diff import MEANINGS, Change, diff_all
+from ..lock.model import Lock
+from ..lock.platforms import digest_of
+from ..workspace import lock_for
+from . import complete
+from .measure_drift import show_drift
+from .options import locks_of, one_platform
+from .output import as_json, columns, emit
+from .run_options import in_image
+
+
+@click.command()
+@click.argument("old", metavar="OLD", shell_complete=complete.locks)
+@click.argument("new", metavar="NEW", shell_complete=complete.locks)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+@click.option("--markdown", is_flag=True, help="Write the result as Markdown, for a pull request.")
+@click.option(
+    "--measure",
+    is_flag=True,
+    help="Run a program, or else the self-test's checks, in both images and show which operations moved.",
+)
+@in_image
+@as_json
+@click.pass_obj
+def diff(
+    host: Host,
+    /,
+    old: str,
+    new: str,
+    command: tuple[str, ...],
+    *,
+    markdown: bool,
+    measure: bool,
+    json_: bool,
+    **options: Any,
+) -> None:
+    """Show what differs between two locks, and what it can do.
+
+    OLD and NEW are lock files, or requests, which stand for their locks. Each change can move numbers, can
+    move behaviour, or cannot. With --measure, which operations of torch gave other numbers in the images of
+    the two locks, at which line, and how far.
+
+    \b
+    git show main:envs/pylock.frames.toml > old.toml
+    reprobuild diff old.toml envs/pylock.frames.toml
+    reprobuild diff --measure -v $PWD:/work -w /work old.toml frames -- python3 train.py --steps 5
+    """
+    if markdown and (json_ or measure):
+        raise click.UsageError("--markdown excludes --json and --measure")
+    before, after = locks_of(old), locks_of(new)
+    if measure:
+        locks = [lock_for(found, one_platform(()), name) for found, name in ((before, old), (after, new))]
+        show_drift(host, locks, command, options, json_=json_)
+        return
+    source = click.get_current_context().get_parameter_source
+    if command or any(source(name) == ParameterSource.COMMANDLINE for name in options):
+        raise click.UsageError("a command and its options are for --measure")
+    changes = diff_all(before, after)
+    if json_:
+        emit({"old": digest_of(before), "new": digest_of(after), "changes": [c.to_dict() for c in changes]})
+    elif markdown:
+        click.echo(_markdown(before, after, changes))
+    else:
+        _show(before, after, changes)
+
+
+def _show(old: Sequence[Lock], new: Sequence[Lock], changes: Sequence[Change]) -> None:
+    if not changes:
+        click.echo("the same" if digest_of(old) == digest_of(new) else "the same packages and variables")
+        return
+    rows = [(MEANINGS[c.meaning], c.kind, c.name, c.old or "-", c.new or "-", _more(c.size)) for c in changes]
+    columns(("MEANING", "KIND", "NAME", "OLD", "NEW", "SIZE"), rows)
+    click.echo("\n" + _sum(changes))
+
+
+def _sum(changes: Sequence[Change]) -> str:
+    counts = {m: sum(c.meaning == m for c in changes) for m in MEANINGS}
+    parts = [f"{count} {MEANINGS[m]}" for m, count in counts.items() if count]
+    return f"{', '.join(parts)}; {_more(sum(c.size for c in changes)) or 'no change'} in size"
+
+
+def _more(size: int) -> str:
+    return f"{'+' if size > 0 else '-'}{size_text(abs(size))}" if size else ""
+
+
+def _markdown(old: Sequence[Lock], new: Sequence[Lock], changes: Sequence[Change]) -> str:
+    title = f"### Lock of {_cell(new[0].request.name)}: {len(changes)} changes"
+    digests = f"`{digest_of(old)[:19]}` → `{digest_of(new)[:19]}`"
+    if not changes:
+        return f"{title.rpartition(':')[0]}: nothing changed\n\n{digests}"
+    lines = [title, "", f"{digests}. {_sum(changes)}."]
+    for meaning, words in MEANINGS.items():
+        rows = [c for c in changes if c.meaning == meaning]
+        if rows:
+            lines += [
+                "",
+                f"**{words[0].upper()}{words[1:]}**" if meaning != "nothing" else "**Cannot move either**",
+            ]
+            lines += ["", "| | Name | Old | New | Size | Why |", "|---|---|---|---|---:|---|"]
+            lines += [
+                "| "
+                + " | ".join((c.kind, _code(c.name), _code(c.old), _code(c.new), _more(c.size), c.why))
+                + " |"
+                for c in rows
+            ]
+    return "\n".join(lines)
+
+
+def _code(text: str | None) -> str:
+    return "" if text is None else f"`{_cell(text)}`" if text else ""
+
+
+def _cell(text: str) -> str:
+    """Keep a value from ending its cell or its code."""
+    return re.sub(r"\s", " ", text).replace("`", "'").replace("|", "\\|")

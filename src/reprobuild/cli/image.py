@@ -1,0 +1,102 @@
+"""The command ``image``."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import click
+
+from ..engines.select import Choice, choose, maker
+from ..host.console import size_text
+from ..host.host import Host
+from ..oci.store import Image, image_name
+from ..pipeline import SharedLayers, make_image
+from ..registry.client import Target
+from ..render.labels import LABEL
+from ..selftest.run import Gpu
+from ..selftest.summary import summary
+from ..workspace import read_layers
+from . import complete
+from .options import chosen_lock, request_flags
+from .output import STACK, as_json, emit, gpu, image_facts, table
+
+
+@click.command()
+@click.argument("source", required=False, metavar="[LOCK|ENV]", shell_complete=complete.locks)
+@click.option(
+    "--tag", metavar="NAME", help="Name of the image. [default: like reprobuild/torch:2.4.1-cu121-py311]"
+)
+@click.option(
+    "--engine",
+    type=click.Choice(get_args(Choice)),
+    default="oci",
+    show_default=True,
+    help="What tests and keeps it; auto: the first that answers of Docker, Podman and oci.",
+)
+@click.option(
+    "--independent",
+    is_flag=True,
+    help="Docker or Podman builds it, from the Dockerfile. [default: it takes the embedded engine's layers]",
+)
+@click.option(
+    "--layers-from",
+    metavar="REGISTRY/NAME",
+    help="Fetch the layers that envs/layers.json records from here, in place of building them.",
+)
+@click.option("--builder", metavar="NAME", help="Builder of docker buildx; with it, --independent is meant.")
+@gpu
+@request_flags
+@as_json
+@click.pass_obj
+def image(
+    host: Host,
+    /,
+    source: str | None,
+    *,
+    tag: str | None,
+    engine: Choice,
+    independent: bool,
+    layers_from: str | None,
+    builder: str | None,
+    gpu: Gpu,
+    json_: bool,
+    **flags: Any,
+) -> None:
+    """Make an image: lock, fetch, build, self-test, name.
+
+    ENV is a request in envs/, by its file or name; LOCK is a lock file; or flags say what to build. The lock
+    is made if there is none. An image that fails its self-test gets no name.
+
+    \b
+    reprobuild image --cuda 12.1
+    reprobuild image envs/frames.toml --tag team/frames:1
+    reprobuild image --cuda 12.1 --engine docker
+    reprobuild image --cuda 12.1 --engine podman --independent
+    reprobuild image --cuda 12.1 --layers-from registry.example/team/torch
+    """
+    name = None if tag is None else image_name(tag)
+    independent = independent or builder is not None
+    if independent and layers_from is not None:
+        raise click.UsageError("--layers-from: an independent build makes its layers from the Dockerfile")
+    source_of_layers = None if layers_from is None else Target.parse_repository(layers_from)
+    found = chosen_lock(source, flags, host)
+    shared = None if source_of_layers is None else SharedLayers(source_of_layers, read_layers())
+    record = None if shared is None else shared.record
+    chosen = maker(choose(engine, host, builder), host, independent=independent, record=record)
+    made = make_image(found, name, gpu, host, engine=chosen, shared=shared)
+    shown = chosen.images.find(made.digest)
+    if json_:
+        engines = {"engine": chosen.kind, "built_by": chosen.built_by}
+        emit({**image_facts(shown), **engines, "name": made.name, "report": made.report.to_dict()})
+        return
+    rows = [("image", made.name), ("digest", made.digest), ("size", size_text(shown.size)), *_stack(shown)]
+    if chosen.kind != "oci":
+        how = "from the Dockerfile, by itself" if independent else "by the embedded engine, and handed over"
+        rows += [("engine", chosen.kind), ("built", how)]
+    table("", [*rows, *summary(made.report)])
+
+
+def _stack(found: Image) -> list[tuple[str, str]]:
+    rows = [(title, found.labels[LABEL + key]) for key, title in STACK.items() if LABEL + key in found.labels]
+    base = [("Python", "python"), ("Debian", "debian"), ("profile", "profile")]
+    return rows + [(title, found.labels[LABEL + key]) for title, key in base]

@@ -1,0 +1,182 @@
+"""The command ``lock``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import LockError, ReprobuildError
+from ..host.console import size_text
+from ..host.home import atomic_write
+from ..host.host import Host
+from ..lock.conda_lock import write_conda_lock
+from ..lock.model import Lock
+from ..pipeline import lock_env, warn_of_other_files
+from ..resolve.resolver import Upgrade
+from ..sources.direct_source import check_folders
+from ..workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
+from . import complete
+from .options import env_from_flags, request_flags
+from .output import STACK, as_json, emit, table
+
+_ALL = "*"
+
+
+@click.command()
+@click.argument("envs", nargs=-1, metavar="[ENV]...", shell_complete=complete.envs)
+@click.option(
+    "--check", is_flag=True, help="Write nothing; fail if a lock is missing or does not match its request."
+)
+@click.option(
+    "--upgrade",
+    "upgrade_",
+    is_flag=False,
+    flag_value=_ALL,
+    multiple=True,
+    metavar="[PACKAGE]",
+    help="Move the pin of a package, of reprobuild's own files (reprobuild), or all pins; may be repeated. "
+    "All other pins stay.",
+)
+@click.option(
+    "--conda-lock",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also write the lock as a conda-lock.yml.",
+)
+@request_flags
+@as_json
+@click.pass_obj
+def lock(
+    host: Host,
+    /,
+    envs: tuple[str, ...],
+    *,
+    check: bool,
+    upgrade_: tuple[str, ...],
+    conda_lock: Path | None,
+    json_: bool,
+    **flags: Any,
+) -> None:
+    """Write the lock of a request.
+
+    envs/pylock.NAME.toml pins everything that envs/NAME.toml asks for. ENV is the file or name of a request;
+    without one and without flags, all requests in envs/ are locked.
+
+    \b
+    reprobuild lock --cuda 12.1 --package pandas --name frames
+    reprobuild lock --upgrade numpy envs/frames.toml
+    reprobuild lock --check
+    """
+    # `--upgrade envs/a.toml` and `--upgrade a` mean all of that request, not a package of such a name.
+    envs = (*envs, *(value for value in upgrade_ if is_env(value)))
+    moved = tuple(value for value in upgrade_ if value != _ALL and not is_env(value))
+    upgrade = Upgrade(everything=len(moved) < len(upgrade_), packages=moved)
+    if check and (upgrade_ or conda_lock):
+        other = "--upgrade" if upgrade_ else "--conda-lock"
+        raise click.UsageError(f"--check writes nothing, so it cannot be combined with {other}")
+    chosen = _chosen(envs, flags, host)
+    if conda_lock is not None and len(chosen) > 1:
+        raise click.UsageError("--conda-lock FILE takes one request; name it")
+    results, errors = [], []
+    for env in chosen:
+        try:
+            results += _checked(env, host) if check else _locked(env, upgrade, host)
+            if conda_lock is not None:
+                atomic_write(conda_lock, write_conda_lock(read_lock(env.lock_file)).encode())
+        except ReprobuildError as error:  # the others of envs/ still get their turn
+            errors.append(error)
+    if json_:
+        emit(results)
+    else:
+        for result in results:
+            rows = [] if host.console.quiet else _rows(result)
+            table(f"{result['file']}{_of(result)}: {result['state']}", rows)
+    for each in errors[:-1]:
+        host.console.warn("\n  hint: ".join(filter(None, (each.message, each.hint))))
+    if errors:
+        raise errors[-1]
+
+
+def _chosen(names: tuple[str, ...], flags: dict[str, Any], host: Host) -> list[Env]:
+    env = env_from_flags(flags, host)
+    if env is not None and names:
+        raise click.UsageError("pass requests or flags, not both")
+    if env is not None:
+        return [env]
+    found = [read_env(name) for name in names] if names else all_envs()
+    if not found:
+        raise click.UsageError("no request in envs/; `reprobuild lock --cuda 12.1` writes one")
+    return found
+
+
+def _locked(env: Env, upgrade: Upgrade, host: Host) -> list[dict[str, Any]]:
+    locks, before = lock_env(env, upgrade, host)
+    earlier = {lock.platform: lock for lock in before}
+    return [_facts(env, lock, earlier.get(lock.platform)) for lock in locks]
+
+
+def _checked(env: Env, host: Host) -> list[dict[str, Any]]:
+    if not env.lock_file.exists():
+        how = f"`reprobuild lock {env.file}`" if env.file.exists() else "the same command without --check"
+        raise LockError(f"{env.lock_file}: no such file", hint=f"{how} writes it")
+    found = read_locks(env.lock_file)
+    for lock in found:
+        lock.check_for(env.request, str(env.lock_file))
+    missing = set(env.request.platforms) - {lock.platform for lock in found}
+    if missing:
+        raise LockError(
+            f"{env.lock_file}: lacks {', '.join(sorted(missing))}",
+            hint="run `reprobuild lock` to bring it up to date",
+        )
+    check_folders(found[0], str(env.lock_file))
+    warn_of_other_files(found[0], host)
+    return [_facts(env, lock, lock) for lock in found]
+
+
+def _of(facts: dict[str, Any]) -> str:
+    return f", {facts['platform']}" if facts["platform"] else ""
+
+
+def _facts(env: Env, now: Lock, before: Lock | None) -> dict[str, Any]:
+    old = _versions(before) if before else {}
+    new = _versions(now)
+    moved = {
+        name: [old.get(name), new.get(name)]
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
+    }
+    state = "new" if before is None else ("unchanged" if now == before else "changed")
+    return {
+        "file": str(env.lock_file),
+        # Where it is said at all: most locks are for the machine that made them.
+        "platform": now.platform if now.request.platforms else None,
+        "digest": now.digest,
+        "state": state,
+        "stack": dict(now.stack),
+        "python_packages": len(now.python),
+        "debian_packages": len(now.debian),
+        "conda_packages": len(now.conda),
+        **({"base": f"{now.base.name}@{now.base.manifests[now.platform]}"} if now.base is not None else {}),
+        **({"own_files": now.own_files.to_dict()} if now.own_files is not None else {}),
+        "size": now.size,
+        "moved": moved if before else {},
+    }
+
+
+def _versions(found: Lock) -> dict[str, str]:
+    versions = {p.name: p.version for p in found.python}
+    versions |= {"reprobuild (own files)": str(found.own_files)} if found.own_files is not None else {}
+    versions |= {f"{p.name} (conda)": f"{p.version} {p.build}" for p in found.conda}
+    return versions | {f"{p.name} (apt)": p.version for p in found.debian}
+
+
+def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    stack = facts["stack"]
+    rows = [(title, stack[name]) for name, title in (STACK | {"python": "Python"}).items() if name in stack]
+    conda = f", {facts['conda_packages']} conda" if facts["conda_packages"] else ""
+    count = f"{facts['python_packages']} Python{conda} and {facts['debian_packages']} Debian packages"
+    rows += [("base", facts["base"].replace("@", " ")[: -64 + 12])] if "base" in facts else []
+    rows += [("locked", f"{count}, {size_text(facts['size'])}"), ("digest", facts["digest"])]
+    return rows + [("moved", f"{n} {a or 'none'} → {b or 'none'}") for n, (a, b) in facts["moved"].items()]

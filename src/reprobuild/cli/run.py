@@ -1,0 +1,49 @@
+"""The command ``run``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from ..engines.embedded import OciEngine
+from ..host.host import Host
+from . import complete
+from .run_options import in_image, own_command, settings
+
+
+# Options end at the image: what follows is the command's own, with or without "--" before it.
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument("image", shell_complete=complete.images)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
+@in_image
+@click.option("-i", "--interactive", is_flag=True, help="For habit: standard input is always passed in.")
+@click.option("-t", "--tty", is_flag=True, help="Fail unless standard input and output are a terminal.")
+@click.option("--rm", is_flag=True, help="For habit: nothing of a run is ever kept.")
+@click.pass_obj
+def run(
+    host: Host,
+    /,
+    image: str,
+    command: tuple[str, ...],
+    *,
+    interactive: bool,  # noqa: ARG001 -- as it is always
+    tty: bool,
+    rm: bool,  # noqa: ARG001 -- as it is always
+    **options: Any,
+) -> int:
+    """Run a command in an image; without one, Python.
+
+    Ends with the command's exit status. What the command writes outside volumes is lost afterwards. It gets
+    signals such as Ctrl-C, and a terminal if there is one. With network it also gets this machine's CA
+    certificates, in SSL_CERT_FILE, REQUESTS_CA_BUNDLE and PIP_CERT. Options come before the image.
+
+    \b
+    reprobuild run -v $PWD:/work -w /work reprobuild/torch:2.4.1-cu121-py311 -- python3 train.py
+    """
+    command = own_command(command, "run")
+    if tty and not (os.isatty(0) and os.isatty(1)):
+        raise click.UsageError("-t: standard input and output are not a terminal; leave -t out")
+    status = OciEngine(host).run(image, command, settings(host.console, **options))
+    return status if status >= 0 else 128 - status

@@ -1,0 +1,152 @@
+"""The options that say how a program runs in an image, of ``run``, ``twice`` and ``diff --measure``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..engines.gpu import gpu_access
+from ..engines.protocols import RunOptions
+from ..errors import HostError
+from ..host.console import Console
+from ..host.home import kind_of
+from ..host.limits import Limits, number, size
+from ..host.sandbox import Bind
+from ..net.index_settings import ca_bundle
+from ..selftest.run import Gpu
+
+_OPTIONS = (
+    click.option(
+        "-e", "--env", "env", multiple=True, metavar="NAME[=VALUE]", help="Set a variable; may be repeated."
+    ),
+    click.option(
+        "-v",
+        "--volume",
+        multiple=True,
+        metavar="SRC:DST[:ro]",
+        help="Bind a folder or file; may be repeated.",
+    ),
+    click.option("-w", "--workdir", metavar="DIR", help="Working directory in the image."),
+    click.option(
+        "-u",
+        "--user",
+        metavar="USER[:GROUP]",
+        help="User and group in the image, as numbers or as its names. [default: root]",
+    ),
+    click.option(
+        "-m", "--memory", metavar="SIZE", help="Memory it may take, like 8G. [default: the machine's]"
+    ),
+    click.option(
+        "--pids-limit",
+        metavar="NUMBER",
+        help="Processes and threads it may start. [default: 32768, or half the machine's]",
+    ),
+    click.option("--no-network", is_flag=True, help="Run without network; by default the host's is shared."),
+    click.option(
+        "--gpu",
+        type=click.Choice(["auto", "require", "off"]),
+        default="auto",
+        show_default=True,
+        help="Pass the GPUs in: if there are any, always, or never.",
+    ),
+)
+
+
+def in_image(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how a command runs in an image; `settings` reads them."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def settings(
+    console: Console,
+    *,
+    env: tuple[str, ...],
+    volume: tuple[str, ...],
+    workdir: str | None,
+    user: str | None,
+    memory: str | None,
+    pids_limit: str | None,
+    no_network: bool,
+    gpu: Gpu,
+) -> RunOptions:
+    """Return what these options mean. Raises UsageError and `HostError`."""
+    who = "0:0" if user is None else _user(user, console)
+    certificates = None if no_network else _certificates()
+    access = gpu_access() if gpu != "off" else "switched off"
+    if gpu == "require" and isinstance(access, str):
+        raise HostError(f"--gpu require: {access}", hint="leave --gpu out to run on the CPU")
+    return RunOptions(
+        env={
+            **(dict.fromkeys(_CERTIFICATES, certificates.destination) if certificates else {}),
+            **{name: value for text in env for name, value in _variable(text).items()},
+        },
+        binds=[*([certificates] if certificates else []), *(_bind(text) for text in volume)],
+        network=not no_network,
+        gpu=None if isinstance(access, str) else access,
+        workdir=workdir,
+        user=who,
+        limits=Limits(
+            memory=None if memory is None else size(memory, "--memory"),
+            processes=None if pids_limit is None else number(pids_limit, "--pids-limit"),
+        ),
+    )
+
+
+def own_command(command: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """Return a command without its ``--``. Raises UsageError for an option in its place."""
+    if command[:1] == ("--",):
+        return command[1:]
+    if command and command[0].startswith("-"):
+        raise click.UsageError(f"{command[0]} is after the image; options of `{name}` come before it")
+    return command
+
+
+def _user(text: str, console: Console) -> str:
+    """Return whom ``--user`` means. An ordinary user's own id means root inside, who is that user outside."""
+    found = re.fullmatch(r"([^:\s/]{1,64})(:[^:\s/]{1,64})?", text)
+    if found is None:
+        raise click.UsageError(f"--user {text!r}: expected USER[:GROUP], like 1000:1000 or nobody")
+    if str(os.geteuid()) != found[1] or os.geteuid() == 0:
+        return text
+    console.step(f"root in the image is user {found[1]} of this machine, so --user {text} changes nothing")
+    return "0:0"
+
+
+_CERTIFICATES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
+_SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+def _certificates() -> Bind | None:
+    """Return the CA certificates that this machine trusts, as a file in the image."""
+    bundle = ca_bundle() or _SYSTEM_CERTIFICATES
+    if not bundle.is_file():
+        return None
+    return Bind(source=bundle.resolve(), destination="/run/reprobuild/ca-certificates.crt")
+
+
+def _variable(text: str) -> dict[str, str]:
+    """Return what ``--env`` sets: of a name alone its value here, and nothing where it has none."""
+    name, given, value = text.partition("=")
+    if not name:
+        raise click.UsageError(f"-e {text!r}: expected NAME=VALUE, or NAME to pass on its value")
+    if given:
+        return {name: value}
+    return {name: os.environ[name]} if name in os.environ else {}
+
+
+def _bind(text: str) -> Bind:
+    source, _, rest = text.partition(":")
+    destination, _, mode = rest.partition(":")
+    if not source or not destination.startswith("/") or mode not in ("", "ro", "rw"):
+        raise click.UsageError(f"-v {text!r}: expected SRC:DST or SRC:DST:ro, with DST an absolute path")
+    path = Path(source).absolute()
+    if kind_of(path) is None:
+        raise click.UsageError(f"-v {text!r}: {source}: no such file or folder")
+    return Bind(source=path, destination=destination, writable=mode != "ro")

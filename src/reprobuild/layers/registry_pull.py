@@ -1,0 +1,247 @@
+"""The layers of a lock → a team's registry and back, by a record that is committed beside the locks.
+
+A layer is a function of what is locked, so who has one need not fetch, inflate, hash and compress its wheels.
+The registry is not trusted: of what it gives, only bytes with the recorded digest are taken.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from ..errors import FetchError, LockError, RegistryError, StorageError
+from ..fetch.download import Download, Patience, Stop, Stopped, Wanted
+from ..fetch.store import Partial, Store
+from ..host.console import size_text
+from ..host.home import free_bytes, storage_errors
+from ..host.host import Host
+from ..lock.layer_record import LayerRecord, RecordedLayer
+from ..lock.model import Lock
+from ..oci.tar_writer import Kind, Layer, Record
+from ..registry.client import Registry, Target
+from . import unpacked_layers
+from .cache import Cached, LayerCache
+from .plan import plan, plan_digest
+
+_AT_ONCE = 4
+_POLL_SECONDS = 0.2
+_MOST_FAILURES = 4
+"""Of layers whose connection failed; then the cause is a common one, and no more are asked for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pace:
+    """How slow a registry may be before what it has is built in its place."""
+
+    seconds: float = 30.0
+    """Between two looks."""
+    rate: float = 1e6
+    """Bytes a second, of all layers together: far less than building them gives."""
+
+
+def take_layers(
+    lock: Lock,
+    record: LayerRecord,
+    source: Target,
+    host: Host,
+    *,
+    lay_out: bool = False,
+    patience: Patience | None = None,
+    pace: Pace | None = None,
+) -> bool:
+    """Bring the recorded layers of a lock into the cache; return whether these are all but reprobuild's own.
+
+    With ``lay_out`` each is also unpacked as soon as it is there, to run the image here. What the registry
+    lacks, gives with other bytes, or gives too slowly is left out, with a warning: the caller builds it.
+    Raises `LockError` for a record whose lists are none, `ImageError` for a layer that is none or does not
+    unpack to what the record says, `StorageError`.
+    """
+    asked = plan(lock)
+    keys = record.keys_of(plan_digest(asked))
+    recorded = [
+        record.layers[key] for key in keys or [layer.key for layer in asked if layer.key in record.layers]
+    ]
+    if keys is None:
+        host.console.step(
+            f"the record has {len(recorded)} of the {len(asked)} layers of this lock, not the lock itself;"
+            " the others are built from its wheels"
+        )
+    cache = LayerCache(host.home, record, host.console)
+    missing = [layer for layer in recorded if cache.get(layer.key) is None]
+    if missing:
+        _Taking(source, host, patience or Patience(), pace or Pace(), lay_out=lay_out).take(missing)
+    return keys is not None and all(cache.get(key) is not None for key in keys)
+
+
+class _Taking:
+    def __init__(self, source: Target, host: Host, patience: Patience, pace: Pace, *, lay_out: bool) -> None:
+        self._lay_out, self._unpacked = lay_out, list[Future[Path]]()
+        self._source, self._host, self._patience, self._pace = source, host, patience, pace
+        self._cache, self._store = LayerCache(host.home), Store(host.home)
+        self._stop, self._mutex = Stop(), threading.Lock()
+        self._failures = self._arrived = 0
+        self._name = f"{source.host}/{source.repository}"
+
+    def take(self, layers: Sequence[RecordedLayer]) -> None:
+        total = sum(layer.size + layer.paths_size for layer in layers)
+        if total > free_bytes(self._store.root):
+            raise StorageError(
+                f"{self._store.root}: the layers take {size_text(total)}, and that much is not free",
+                hint="`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place",
+            )
+        try:
+            registry = Registry(self._source, "pull")
+        except RegistryError as error:
+            self._warn(_told(error), "the layers are built")
+            return
+        self._host.console.step(f"fetching {len(layers)} layers from {self._name}, {size_text(total)}")
+        pool = ThreadPoolExecutor(_AT_ONCE)
+        # Not those that fetch: who looks how fast bytes arrive would take a slow disk for a slow registry.
+        self._unpacking = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        try:
+            with self._host.console.progress("layers", total) as advance:
+
+                def counted(amount: int) -> None:
+                    with self._mutex:
+                        self._arrived += amount
+                    advance(amount)
+
+                # The largest first, so that no thread is left with it at the end.
+                order = sorted(layers, key=lambda layer: -layer.size)
+                self._watch({pool.submit(self._try, registry, layer, counted) for layer in order})
+                for each in self._unpacked:
+                    each.result()
+        finally:
+            self._stop.set()
+            pool.shutdown(cancel_futures=True)
+            self._unpacking.shutdown(cancel_futures=True)
+
+    def _watch(self, left: set[Future[None]]) -> None:
+        """Wait for all, as long as enough arrives."""
+        begin, before = time.monotonic(), 0
+        while left:
+            done, left = wait(left, timeout=self._pace.seconds, return_when="FIRST_COMPLETED")
+            for each in done:
+                each.result()
+            if (now := time.monotonic()) < begin + self._pace.seconds:
+                continue
+            if left and self._arrived - before < self._pace.rate * (now - begin):
+                few = f"{self._name} gives less than {size_text(int(self._pace.rate))} a second"
+                self._warn(few, f"{len(left)} of its layers are built")
+                return
+            begin, before = now, self._arrived
+
+    def _try(self, registry: Registry, layer: RecordedLayer, advance: Callable[[int], None]) -> None:
+        try:
+            self._stop.check()
+            if registry.has_blob(layer.digest):
+                self._one(registry, layer, advance)
+            else:
+                self._warn(f"{self._name} does not have the layer of {layer.title}", "it is built")
+        except Stopped:
+            return
+        except (FetchError, RegistryError) as error:
+            with self._mutex:
+                self._failures += 1
+                last = self._failures == _MOST_FAILURES
+            self._warn(f"{layer.title}: {_told(error)}", "it is built")
+            if last:
+                self._warn(
+                    f"{self._name} has failed {_MOST_FAILURES} times", "it is asked for no more layers"
+                )
+                self._stop.set()
+
+    def _one(self, registry: Registry, layer: RecordedLayer, advance: Callable[[int], None]) -> None:
+        title = f"the list of paths of {layer.title}"
+        with self._fetched(registry, title, layer.paths, layer.paths_size, advance) as partial:
+            with storage_errors(partial.path):
+                partial.file.seek(0)
+                listed = partial.file.read()
+            partial.discard()
+        records, artifacts = parse_paths(listed, layer)
+        found = Layer(layer.diff_id, layer.digest, layer.size, layer.media_type)
+        title = f"the layer of {layer.title}"
+        with self._fetched(registry, title, layer.digest, layer.size, advance) as partial:
+            self._cache.put_taken(layer, partial.path, Cached(found, records, artifacts))
+        if self._lay_out:
+            blob = self._cache.blob(layer.digest)
+            self._unpacked.append(
+                self._unpacking.submit(
+                    unpacked_layers.unpack, self._host, blob, layer.diff_id, lambda _: None
+                )
+            )
+
+    @contextmanager
+    def _fetched(
+        self, registry: Registry, title: str, digest: str, size: int, advance: Callable[[int], None]
+    ) -> Iterator[Partial]:
+        """Yield a claimed file that has the bytes of a digest."""
+        session, url = registry.address(digest)
+        sha256 = digest.removeprefix("sha256:")
+        wanted = Wanted(filename=title, sha256=sha256, size=size, urls=(url,), gone="")
+        while True:
+            with self._store.partial(sha256) as partial:
+                if partial is None:
+                    self._stop.wait(_POLL_SECONDS)  # another process is fetching it
+                    continue
+                Download(
+                    wanted,
+                    partial,
+                    session=session,
+                    stop=self._stop,
+                    advance=advance,
+                    patience=self._patience,
+                ).run()
+                yield partial
+                return
+
+    def _warn(self, what: str, then: str) -> None:
+        self._host.console.warn(f"{what}; {then}")
+
+
+def dump_paths(cached: Cached) -> bytes:
+    """Return the list of a layer's paths, which belongs to the layer as its manifest does."""
+    rows = [[r.path, r.kind, r.mode, r.content, r.owner] for r in cached.records]
+    return json.dumps({"artifacts": cached.artifacts, "records": rows}, separators=(",", ":")).encode()
+
+
+def parse_paths(data: bytes, layer: RecordedLayer) -> tuple[tuple[Record, ...], tuple[str, ...]]:
+    """Return the paths of a layer and the sha256 of the artifacts in it, from bytes of the recorded digest.
+
+    Raises `LockError`, since nobody but the record can be wrong.
+    """
+    try:
+        table = json.loads(data)
+        records = tuple(Record(*row) for row in table["records"])
+        artifacts = tuple(table["artifacts"])
+        good = all(_is_record(each) for each in records) and all(isinstance(each, str) for each in artifacts)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        good = False
+    if not good:
+        raise LockError(
+            f"the record of layers names no list of paths for {layer.title}: {layer.paths}",
+            hint="do not use it before you know who changed it; `reprobuild push --record-layers` writes it",
+        )
+    return records, artifacts
+
+
+def _is_record(record: Record) -> bool:
+    texts = (record.path, record.content, record.owner)
+    return (
+        record.kind in get_args(Kind)
+        and type(record.mode) is int
+        and all(isinstance(text, str) for text in texts)
+        and not record.path.startswith("/")
+    )
+
+
+def _told(error: FetchError | RegistryError) -> str:
+    return f"{error.message} ({error.hint})" if error.hint else error.message

@@ -1,0 +1,86 @@
+"""The layers of an image that was pushed → a record of them, and the lists of their paths beside them.
+
+A manifest of its own keeps lists and layers: what no manifest names, a registry may collect as garbage.
+"""
+
+from __future__ import annotations
+
+import json
+
+from ..errors import ImageError
+from ..host.home import storage_errors
+from ..host.host import Host
+from ..lock.layer_record import LayerRecord, RecordedLayer
+from ..lock.model import Lock
+from ..oci.documents import MANIFEST_TYPE, sha256
+from ..oci.store import Image, ImageStore
+from ..registry.client import Registry, Target
+from .cache import LayerCache
+from .plan import plan, plan_digest
+from .registry_pull import dump_paths
+
+_EMPTY = b"{}"
+"""The configuration of a manifest that is no image (image-spec, "Guidance for an Empty Descriptor")."""
+_EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
+_LIST_TYPE = "application/vnd.reprobuild.layers.v1"
+_PATHS_TYPE = "application/vnd.reprobuild.paths.v1+json"
+
+
+def publish_layers(
+    lock: Lock, image: Image, images: ImageStore, target: Target, host: Host, *, record: LayerRecord
+) -> LayerRecord:
+    """Put what `registry_pull.take_layers` needs beside a pushed image; return the record with its layers.
+
+    ``lock`` is the image's own. Raises `ImageError` where its layers were not made here or are gone,
+    `RegistryError`, `StorageError`.
+    """
+    asked = plan(lock)
+    digest, cache = plan_digest(asked), LayerCache(host.home, record, host.console)
+    keys, found = cache.keys(digest) or [], cache.known(digest)
+    manifest = images.manifest(image.digest)
+    if found is None or [y.layer.digest for y in found] != [y["digest"] for y in manifest["layers"][:-1]]:
+        raise ImageError(
+            f"the layers of {image.digest[:19]} cannot be recorded: they were not made by this reprobuild, or"
+            " `clean` has removed what is known of them",
+            hint="`reprobuild image` with its lock makes what is missing; then push again",
+        )
+    place = Target(target.host, target.repository, f"layers-{digest[:12]}")
+    registry = Registry(place)
+    recorded, blobs = [], []
+    with host.home.scratch("paths") as scratch:
+
+        def send(data: bytes) -> None:
+            if not registry.has_blob(sha256(data)):
+                with storage_errors(scratch):
+                    (scratch / "blob").write_bytes(data)
+                registry.send_blob(sha256(data), scratch / "blob", lambda _: None)
+
+        send(_EMPTY)
+        for layer, key, cached in zip(asked, keys, found, strict=True):
+            paths, own = dump_paths(cached), cached.layer
+            send(paths)
+            recorded.append(
+                RecordedLayer(
+                    key=key,
+                    title=layer.title,
+                    diff_id=own.diff_id,
+                    digest=own.digest,
+                    size=own.size,
+                    media_type=own.media_type,
+                    paths=sha256(paths),
+                    paths_size=len(paths),
+                )
+            )
+            blobs += [
+                {"digest": own.digest, "mediaType": own.media_type, "size": own.size},
+                {"digest": sha256(paths), "mediaType": _PATHS_TYPE, "size": len(paths)},
+            ]
+    table = {
+        "artifactType": _LIST_TYPE,
+        "config": {"digest": sha256(_EMPTY), "mediaType": _EMPTY_TYPE, "size": len(_EMPTY)},
+        "layers": blobs,
+        "mediaType": MANIFEST_TYPE,
+        "schemaVersion": 2,
+    }
+    registry.send_manifest(json.dumps(table, sort_keys=True, separators=(",", ":")).encode())
+    return record.with_image(f"{lock.request.name} {lock.platform}", digest, recorded)

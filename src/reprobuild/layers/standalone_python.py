@@ -1,0 +1,134 @@
+"""A standalone build of Python → the layer that has it, with the bytecode of its standard library.
+
+Left out are the archive's own ``site-packages`` (pip is a locked wheel) and its bytecode, which is made anew.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shutil
+import tarfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from zlib import error as ZlibError  # noqa: N812 -- it is an exception
+
+from ..errors import BuildError
+from ..host import untrusted_files
+from ..host.home import storage_errors
+from ..lock.model import Lock
+from ..lock.standalone_python import PREFIX, StandalonePython
+from ..oci.tar_writer import LayerWriter, parents
+from . import bytecode_stream
+from .allowed_paths import is_plain
+from .image_python import run_interpreter
+
+_TOP = "python/"
+_PLACE = PREFIX.lstrip("/")
+_STAGE = "standard-library"
+_LEFT_OUT = re.compile(r"lib/python3\.\d+/site-packages/.+|(.+/)?__pycache__(/.*)?|.+\.pyc")
+_MOST_FILES, _MOST_BYTES = 100_000, 2 << 30
+"""Of an archive; a real one has 5,000 files with 120 MB."""
+
+
+def write_standalone(
+    lock: Lock, archive: Path, below: Sequence[Path], folder: Path, out: LayerWriter
+) -> None:
+    """Write the layer of a lock's standalone Python.
+
+    ``below`` are the unpacked layers of the system under it, ``folder`` is an empty one. The build compiles
+    its own library in the sandbox. Raises `BuildError` for an archive that is not of the expected form.
+    """
+    python = lock.standalone
+    assert python is not None
+    with storage_errors(folder):
+        root = folder / "root"
+        root.mkdir(mode=0o755)
+        workshop = folder / "workshop"
+        (workshop / "stage").mkdir(parents=True)
+        found = _unpack(python, archive, root)
+        library = f"{_PLACE}/lib/python{python.minor}/"
+        sources = bytecode_stream.Sources((workshop / f"stage/{_STAGE}{bytecode_stream.SOURCES}").open("wb"))
+        try:
+            for path in sorted(found):
+                if path.startswith(library) and path.endswith(".py") and not found[path].link:
+                    sources.add(path, (root / path).read_bytes())
+        finally:
+            sources.close()
+    run_interpreter(lock, [*below, root], workshop, environment=False)
+    compiled = bytecode_stream.Bytecode(workshop / "stage", {_STAGE: sources.sizes}, python.minor)
+    bytecode = set(compiled.paths())
+    with storage_errors(folder):
+        every = sorted({*found, *bytecode})
+        for path in sorted({*every, *parents(every)}):
+            if path in bytecode:
+                content = compiled.read(path)
+                out.file(path, 0o644, len(content), [content])
+            elif path not in found:
+                out.folder(path)
+            elif found[path].link:
+                out.link(path, found[path].link)
+            else:
+                with untrusted_files.opened(root, path) as file:
+                    out.file(path, found[path].mode, found[path].size, iter(lambda: file.read(1 << 20), b""))
+
+
+class _Entry:
+    def __init__(self, member: tarfile.TarInfo) -> None:
+        self.link = member.linkname if member.issym() else ""
+        self.mode = 0o755 if member.mode & 0o111 else 0o644
+        self.size = member.size
+
+
+def _unpack(python: StandalonePython, archive: Path, root: Path) -> dict[str, _Entry]:
+    """Unpack what belongs into the image; return it by its path there."""
+    found: dict[str, _Entry] = {}
+    total = 0
+
+    def bad(why: str) -> BuildError:
+        return BuildError(
+            f"{python.filename}: {why}", hint="look at where it comes from: uv's list, or your mirror of it"
+        )
+
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            for member in tar:
+                path = member.name.removeprefix(_TOP)
+                if member.isdir() or _LEFT_OUT.fullmatch(path):
+                    continue
+                if not member.name.startswith(_TOP) or not is_plain(path):
+                    raise bad(f"{member.name!r} is not below {_TOP}")
+                total += member.size
+                if len(found) >= _MOST_FILES or total > _MOST_BYTES:
+                    raise bad(f"it has more than {_MOST_FILES:,} files or {_MOST_BYTES >> 30} GiB")
+                place = f"{_PLACE}/{path}"
+                if place in found or any(above in found for above in parents([place])):
+                    raise bad(f"{member.name!r} is there twice, or is a folder too")
+                entry = _Entry(member)
+                target = root / place
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if entry.link:
+                    _check_link(path, entry.link, bad)
+                    target.symlink_to(entry.link)
+                else:
+                    content = tar.extractfile(member)  # of a hard link, that of the other name
+                    if content is None:
+                        raise bad(f"{member.name!r} is neither a file nor a link")
+                    with target.open("xb") as file:
+                        shutil.copyfileobj(content, file)
+                    target.chmod(entry.mode)
+                    entry.size = target.stat().st_size
+                found[place] = entry
+    except (tarfile.TarError, EOFError, ZlibError, KeyError) as error:
+        raise bad(f"it cannot be read: {error}") from None
+    except (FileExistsError, IsADirectoryError, NotADirectoryError):
+        raise bad("two of its entries have one name") from None
+    if f"{_PLACE}/bin/python{python.minor}" not in found:
+        raise bad(f"it has no {_TOP}bin/python{python.minor}")
+    return found
+
+
+def _check_link(path: str, link: str, bad: Callable[[str], BuildError]) -> None:
+    ends = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
+    if link.startswith("/") or ends.split("/")[0] == ".." or not is_plain(ends):
+        raise bad(f"the link {path!r} leads outside")

@@ -1,0 +1,65 @@
+"""Another Python, where a release has wheels for that one and none for the one asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import requests
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from ...errors import ResolveError
+from ...request.model import PYTHONS
+from ..index_page import File, files
+from ..newer_without_wheel import has_wheel
+from ..target import TargetPython
+
+_OLDEST_GLIBC = (2, 31)
+"""Of the Debian releases that have these Pythons."""
+_NO_ABI = re.compile(r"([A-Za-z0-9][\w.-]*)==([\w.!+-]+) has no wheels with a matching Python ABI tag")
+
+
+def other_python(
+    pin: str, others: Sequence[str], target: TargetPython, session: requests.Session
+) -> str | None:
+    """Return a line that names the Python to take for ``name==version``; None where no other has a wheel.
+
+    Of several it is the one for which the most of ``others``, the rest of the requirements, have wheels.
+    """
+    every = [pin, *(text for text in others if "==" in text and Requirement(text).url is None)]
+    wanted = {str(canonicalize_name(each.name)): each for each in map(Requirement, every)}
+    with ThreadPoolExecutor(8, "index-pages") as pool:
+        pages = dict(zip(wanted, pool.map(lambda name: _page(name, session), wanted), strict=True))
+    own = Requirement(pin)
+    lacking = {
+        python: _lacking(wanted, pages, TargetPython(python, target.architecture, _OLDEST_GLIBC))
+        for python in PYTHONS
+        if python != target.python
+    }
+    fits = [python for python in lacking if canonicalize_name(own.name) not in lacking[python]]
+    if not fits:
+        return None
+    best = min(fits, key=lambda python: (len(lacking[python]), PYTHONS.index(python)))
+    listed = ", ".join(sorted(fits, key=lambda python: int(python.partition(".")[2])))
+    return f"{pin} has wheels for Python {listed}: give --python {best} (python in the request)"
+
+
+def pin_without_abi(error: ResolveError) -> str | None:
+    """Return ``name==version`` of what uv names as without a wheel for this Python."""
+    found = _NO_ABI.search(re.sub(r"\s+", " ", error.message))
+    return None if found is None else f"{found[1]}=={found[2]}"
+
+
+def _lacking(
+    wanted: Mapping[str, Requirement], pages: Mapping[str, Sequence[File]], target: TargetPython
+) -> set[str]:
+    return {name for name, each in wanted.items() if not has_wheel(pages[name], each, target)}
+
+
+def _page(name: str, session: requests.Session) -> Sequence[File]:
+    try:
+        return files(name, session)
+    except ResolveError:
+        return ()

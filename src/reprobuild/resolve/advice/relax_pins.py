@@ -1,0 +1,86 @@
+"""The nearest set of packages where the pins of a request cannot all be kept."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from ...errors import ResolveError
+from ...lock.model import PythonPackage
+from ..newer_without_wheel import without_wheels
+from ..uv_command import REASONS
+
+_MOST = 6
+"""Groups of pins that are tried one by one; each takes uv about half a second."""
+
+
+def nearest(
+    error: ResolveError,
+    requirements: Sequence[str],
+    own: Collection[str],
+    attempt: Callable[[Sequence[str]], Sequence[PythonPackage] | ResolveError],
+) -> list[str]:
+    """Return a line for each pin that has to go so that the others stay, with the version that then comes.
+
+    ``own`` are the requirements of the request among ``requirements``; ``attempt`` resolves some, or says
+    why nothing fits. Empty where taking pins away does not help, or too many would have to go.
+    """
+    if not error.message.startswith(REASONS) or without_wheels(error):
+        return []  # it is not the versions
+    groups: dict[str, set[str]] = {}
+    for text in own:
+        if Requirement(text).specifier and _is_named(text, error.message):
+            groups.setdefault(_group(text), set())
+    for text in own:
+        if Requirement(text).specifier and _group(text) in groups:
+            groups[_group(text)].add(text)
+    if not groups or len(groups) > _MOST:
+        return []
+    gone = set(groups)
+    found = attempt(_without(requirements, _texts(groups, gone)))
+    if isinstance(found, ResolveError):
+        return []
+    for group in groups if len(groups) > 1 else ():
+        better = attempt(_without(requirements, _texts(groups, gone - {group})))
+        if not isinstance(better, ResolveError) and len(gone) > 1:
+            gone.discard(group)
+            found = better
+    versions = {package.name: package.version for package in found}
+    lines = []
+    for group in sorted(gone):
+        pins = ", ".join(sorted(groups[group]))
+        fits = f"{group} {versions[group]} fits" if group in versions else "others fit"
+        lines.append(
+            f"{pins} cannot be kept with the others; {fits}: change it, or give --loosen "
+            f"{shlex.quote(group)} with --from"
+        )
+    return lines
+
+
+def _group(text: str) -> str:
+    """Return what a pin stands and falls with: its own name, but one for all of CUDA's libraries."""
+    name = canonicalize_name(Requirement(text).name)
+    return "nvidia-*" if name.startswith("nvidia-") else name
+
+
+def _texts(groups: Mapping[str, set[str]], gone: Collection[str]) -> set[str]:
+    return {text for group in gone for text in groups[group]}
+
+
+def _is_named(text: str, message: str) -> bool:
+    name = canonicalize_name(Requirement(text).name)
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", message) is not None
+
+
+def _without(requirements: Sequence[str], gone: Collection[str]) -> list[str]:
+    """Return requirements, some of them without their versions."""
+    kept = []
+    for text in requirements:
+        requirement = Requirement(text)
+        extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+        kept.append(f"{requirement.name}{extras}" if text in gone else text)
+    return kept

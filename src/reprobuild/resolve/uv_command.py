@@ -1,0 +1,384 @@
+"""Python packages through uv: one wheel each, for one target, with size and sha256."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+import requests
+import tomli_w
+from packaging.pylock import Package, PackageWheel, Pylock, PylockValidationError
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name, parse_wheel_filename
+
+from ..errors import ResolveError
+from ..host.process import Completed, ProcessTimeout, run
+from ..lock.model import Lock, PythonPackage, Wheel
+from ..net.index_settings import PLAIN, check_no_backend, uv_program
+from ..net.session import scrub, uv_environment, without_credentials
+from ..request.dates import end_of
+from ..request.direct import Direct
+from ..request.toml_reader import load_toml
+from .advice.typo_hints import near_names
+from .target import TargetPython
+from .uv_standins import write_standins
+
+ALWAYS = ("numpy", "pip")
+"""In every image beside torch: torch's bridge to arrays, and what a derived image installs with."""
+
+_TIMEOUT = 900.0
+# Variables that change *what* uv picks. Those that say where it looks (indexes, proxies, logins, caches)
+# are the user's to set; with these, the same request would give another lock elsewhere. The torch backend is
+# the request's own to name.
+_DROPPED = re.compile(
+    r"UV_(CONSTRAINT|BUILD_CONSTRAINT|OVERRIDE|EXCLUDE|EXCLUDE_NEWER|PRERELEASE|RESOLUTION|FORK_STRATEGY|"
+    r"NO_BINARY|NO_BUILD|ONLY_BINARY|NO_BINARY_PACKAGE|NO_BUILD_PACKAGE|REQUIRE_HASHES|PYTHON|CONFIG_SETTINGS|"
+    r"TORCH_BACKEND|CUSTOM_COMPILE_COMMAND|PROJECT|WORKING_DIRECTORY)"
+)
+
+_STANDINS = "conda"
+"""The folder with the stand-ins for what conda brings."""
+
+SOURCES = "sources"
+"""The folder with the stand-ins for packages that are built from source."""
+
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+
+_DRAWING = re.compile("[\u2500-\u25ff\u00d7]")
+"""The lines and crosses that uv puts before a cause."""
+
+
+_UNREACHED = re.compile(
+    r"Failed to fetch|error sending request|dns error|Could not connect|Request failed after"
+)
+
+_UNKNOWN = re.compile(r"([A-Za-z0-9._-]+) was not found in the package registry")
+
+REASONS = "the Python packages cannot be resolved: "
+"""Before uv's reasons why nothing fits."""
+CORRECT = "correct the versions or names in the request"
+"""The hint where nothing better is known."""
+
+_MOST_LINES = 20
+"""Of uv's reasons; of a large request it gives thousands."""
+
+
+def resolve_python(
+    requirements: Sequence[str],
+    target: TargetPython,
+    *,
+    as_of: date | None,
+    existing: Lock | None,
+    upgrade: Collection[str] | None,
+    backend: str | None = None,
+    provided: Mapping[str, str] | None = None,
+    standins: Mapping[str, bytes] | None = None,
+    hashes: Mapping[str, frozenset[str]] | None = None,
+    session: requests.Session,
+) -> tuple[PythonPackage, ...]:
+    """Return the packages that uv picks for requirements, closure included.
+
+    ``upgrade`` names the packages whose versions in ``existing`` need not stay; None: all of them.
+    ``backend`` is uv's name of an index of PyTorch's, from which torch and its kin shall come; ``provided``
+    are packages that conda brings, with their versions, which what is resolved has to fit. ``standins`` are
+    wheels by file name that stand for packages without one: such a package has no hash of its own yet. Of
+    several wheels of one version those in ``hashes``, by name of the package, or in ``existing`` count.
+    Raises `ResolveError` with uv's reason when nothing fits, or when a package has no wheel or no SHA256.
+    """
+    if not requirements:
+        return ()
+    with tempfile.TemporaryDirectory(prefix="reprobuild-uv-") as folder:
+        output = Path(folder, "pylock.toml")
+        # uv takes settings from the nearest file in the folders above, and anybody may write to /tmp.
+        Path(folder, "uv.toml").touch()
+        arguments = ["--refresh"]
+        if upgrade is not None:
+            # uv keeps the versions that it finds in the file which it is to write.
+            if existing is not None:
+                output.write_text(_preferences(existing, upgrade), "utf-8")
+            arguments = [word for name in sorted(upgrade) for word in ("--refresh-package", name)]
+        if standins:
+            (Path(folder) / SOURCES).mkdir()
+            for name, content in standins.items():
+                (Path(folder) / SOURCES / name).write_bytes(content)
+        if provided:
+            arguments += _given(Path(folder), provided)
+        if as_of is not None:
+            arguments += ["--exclude-newer", end_of(as_of).strftime("%Y-%m-%dT%H:%M:%SZ")]
+        if backend is not None:
+            arguments += ["--torch-backend", backend]
+        else:
+            check_no_backend()
+        result = _compile(requirements, target, arguments, output)
+        if result.returncode != 0:
+            raise _refusal(result, as_of, backend)
+        # A file: address in uv's output is relative to the folder of the file.
+        text = output.read_text("utf-8")
+        found = _read(
+            text,
+            target,
+            output.as_uri(),
+            session,
+            provided=provided or (),
+            standins=standins or (),
+            hashes=_preferred(hashes or {}, existing, upgrade),
+        )
+    _check_named_hashes(found, requirements)
+    if existing is not None and upgrade is not None:
+        _check_same_bytes(found, existing, upgrade)
+    return found
+
+
+def _check_named_hashes(found: Collection[PythonPackage], requirements: Sequence[str]) -> None:
+    """Hold wheels against the hashes in their requirements' own addresses."""
+    by_name = {package.name: package.wheel for package in found}
+    for requirement in map(Requirement, requirements):
+        wanted = Direct.parse(requirement.url).sha256 if requirement.url is not None else None
+        wheel = by_name.get(canonicalize_name(requirement.name))
+        if wanted is not None and wheel is not None and wheel.sha256 != wanted:
+            raise ResolveError(
+                f"{requirement.name}: {wheel.url} has the SHA-256 {wheel.sha256}, not {wanted} "
+                "as its address says",
+                hint="correct the hash, if you trust what is there now",
+            )
+
+
+def _check_same_bytes(found: Collection[PythonPackage], existing: Lock, upgrade: Collection[str]) -> None:
+    """Raise `ResolveError` for an address that gives other bytes than when it was locked."""
+    locked = {package.wheel.url: package for package in existing.python if package.source is None}
+    for package in found:
+        before = locked.get(package.wheel.url)
+        if before is not None and package.name not in upgrade and before.wheel.sha256 != package.wheel.sha256:
+            raise ResolveError(
+                f"{package.name}: {package.wheel.url} gives other bytes than when it was locked: SHA-256 "
+                f"{package.wheel.sha256}, not {before.wheel.sha256}",
+                hint=f"whoever serves it has replaced the file; if you trust the new one, `reprobuild lock "
+                f"--upgrade {package.name}`",
+            )
+
+
+def _given(folder: Path, provided: Mapping[str, str]) -> list[str]:
+    """Return the arguments by which uv takes what conda brings as it is."""
+    standins = folder / _STANDINS
+    standins.mkdir()
+    versions = write_standins(standins, provided)
+    pins = "".join(f"{name}=={version}\n" for name, version in versions.items())
+    (folder / "pins.txt").write_text(pins, "utf-8")
+    # A marker that never holds takes a package out wherever it is asked for.
+    rest = sorted(name for name in provided.keys() - versions.keys() if _NAME.fullmatch(name))
+    (folder / "rest.txt").write_text("".join(f"{name} ; python_version < '0'\n" for name in rest), "utf-8")
+    return ["--constraint", "pins.txt", "--override", "rest.txt"]
+
+
+def _compile(
+    requirements: Sequence[str], target: TargetPython, arguments: list[str], output: Path
+) -> Completed:
+    env = {key: value for key, value in os.environ.items() if not _DROPPED.fullmatch(key)} | PLAIN
+    command = [uv_program(), "pip", "compile", "--format", "pylock.toml", "--output-file", output.name]
+    command += ["--quiet", "--python", sys.executable, "--python-version", target.python]
+    command += ["--python-platform", target.uv_platform, "--only-binary", ":all:", "--no-header"]
+    command += ["--resolution", "highest", "--prerelease", "if-necessary-or-explicit", *arguments, "-"]
+    text = "".join(f"{_for_uv(requirement)}\n" for requirement in requirements)
+    env |= uv_environment()
+    # Not as an argument, which would take the place of the user's own, and those may have passwords.
+    folders = [str(path) for name in (_STANDINS, SOURCES) if (path := output.parent / name).exists()]
+    if folders:
+        env["UV_FIND_LINKS"] = ",".join(filter(None, [*folders, env.get("UV_FIND_LINKS")]))
+    try:
+        return run(
+            command,
+            env=env,
+            cwd=output.parent,
+            stdin=text.encode(),
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except ProcessTimeout as error:
+        raise ResolveError(f"{error}; the index may be slow", hint="try again") from None
+
+
+def _for_uv(text: str) -> str:
+    """Return a requirement without the hash in its address, which uv would take for the file's own."""
+    requirement = Requirement(text)
+    if requirement.url is not None:
+        requirement.url = str(dataclasses.replace(Direct.parse(requirement.url), sha256=None))
+    return str(requirement)
+
+
+def _preferences(existing: Lock, upgrade: Collection[str]) -> str:
+    kept = [{"name": p.name, "version": p.version} for p in existing.python if p.name not in upgrade]
+    return tomli_w.dumps({"lock-version": "1.0", "created-by": "reprobuild", "packages": kept})
+
+
+def _refusal(result: Completed, as_of: date | None, backend: str | None) -> ResolveError:
+    """Turn uv's drawing of causes into lines of text, its hints into ours."""
+    text = scrub(result.stderr.decode("utf-8", "replace"))
+    if backend is not None and "for '--torch-backend" in text:
+        known = re.findall(r"\bcu[0-9]+\b", text.partition("possible values")[2])
+        return ResolveError(
+            f"uv knows no PyTorch index named {backend}",
+            hint=f"it knows {', '.join(reversed(known))} and cpu; change cuda in the request",
+        )
+    if _UNREACHED.search(text):
+        where = "PyTorch's own index" if backend is not None else "an index"
+        first = next((line for line in text.splitlines() if _UNREACHED.search(line)), text)
+        return ResolveError(
+            f"{where} cannot be reached: {_DRAWING.sub(' ', first).strip()}",
+            hint="check the network, and the addresses, proxies and logins in the settings of uv or pip"
+            + ("; or take index out of the request" if backend is not None else ""),
+        )
+    lines = [line for raw in text.splitlines() if (line := _DRAWING.sub(" ", raw).strip())]
+    hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
+    causes = [
+        re.sub(r"^(error|cause|Caused by): ", "", line) for line in lines if not line.startswith("hint: ")
+    ]
+    if causes and causes[0].startswith("No solution found"):
+        del causes[0]
+    if len(causes) > _MOST_LINES:
+        causes = [*causes[:_MOST_LINES], f"and {len(causes) - _MOST_LINES} more lines of uv's reasons"]
+    if backend is None and re.search(r"\btorch\w*={2,3}[0-9.]+\+(cpu|cu[0-9]+)", text):
+        hints = ["PyTorch's own index may have that build: give --index pytorch"]
+    if any(line.startswith("Wheels are required") for line in hints):
+        hints = [
+            "only wheels can be locked; ask for a version that has one, or publish a wheel to your own index"
+        ]
+    if "+conda" in text:
+        hints.append("a version that ends in +conda is that of a conda package; ask for versions that fit it")
+    for name in sorted(set(_UNKNOWN.findall(text))):
+        if near := near_names(name):
+            hints.append(f"{name}: perhaps {' or '.join(near)} is meant")
+    if as_of is not None:
+        hints.append(f"the request's as-of allows only what was published by {as_of}")
+        if backend is not None:
+            hints.append("PyTorch's own index gives no dates, so as-of cannot be combined with index")
+    return ResolveError(
+        REASONS + "\n".join(causes),
+        hint="\n".join(hints) or CORRECT,
+    )
+
+
+def _read(
+    text: str,
+    target: TargetPython,
+    base: str,
+    session: requests.Session,
+    *,
+    provided: Collection[str] = (),
+    standins: Collection[str] = (),
+    hashes: Mapping[str, frozenset[str]],
+) -> tuple[PythonPackage, ...]:
+    try:
+        lock = Pylock.from_dict(load_toml(text))
+    except (PylockValidationError, ValueError) as error:
+        raise ResolveError(
+            f"uv's output cannot be read: {error}", hint="install another version of uv"
+        ) from None
+    chosen = [
+        _choose(package, target, hashes.get(package.name, frozenset()))
+        for package in lock.packages
+        if package.name not in provided
+    ]
+    with ThreadPoolExecutor(16, "wheel-size") as pool:
+        return tuple(pool.map(lambda pair: _locked(pair[0], pair[1], base, session, standins), chosen))
+
+
+def _preferred(
+    hashes: Mapping[str, frozenset[str]], existing: Lock | None, upgrade: Collection[str] | None
+) -> Mapping[str, frozenset[str]]:
+    """Return the hashes that are wanted, with those of what stays: a version may get another wheel later."""
+    if existing is None or upgrade is None:
+        return hashes
+    locked = {p.name: frozenset({p.wheel.sha256}) for p in existing.python if p.name not in upgrade}
+    return {**locked, **hashes}
+
+
+def _choose(
+    package: Package, target: TargetPython, preferred: Collection[str]
+) -> tuple[Package, PackageWheel]:
+    if package.archive is not None and (address := package.archive.url or package.archive.path) is not None:
+        return _at_address(package, address, package.archive.hashes, target)
+    wheels = {wheel.filename: wheel for wheel in package.wheels or ()}
+    named = [name for name, wheel in wheels.items() if wheel.hashes.get("sha256", "").lower() in preferred]
+    best = target.best(named) or target.best(sorted(wheels))
+    if best is None or package.version is None:
+        raise ResolveError(
+            f"{package.name} {package.version or ''} has no wheel for Python {target.python} on "
+            f"{target.uv_platform}; only wheels can be locked",
+            hint="ask for a version that has one, or publish a wheel to your own index",
+        )
+    return package, wheels[best]
+
+
+def _at_address(
+    package: Package, url: str, hashes: Mapping[str, str], target: TargetPython
+) -> tuple[Package, PackageWheel]:
+    """Return the wheel of a requirement that names it by its address; uv has hashed the file."""
+    bare = url.partition("#")[0]
+    name = unquote(bare.rpartition("/")[2])
+    if target.best([name]) is None:
+        raise ResolveError(
+            f"{package.name}: {name} is not a wheel for Python {target.python} on {target.uv_platform}",
+            hint="name the wheel for this Python and machine, or another python in the request",
+        )
+    wheel = PackageWheel(name=name, url=bare, hashes=dict(hashes))
+    return dataclasses.replace(package, version=parse_wheel_filename(name)[1]), wheel
+
+
+def _locked(
+    package: Package, wheel: PackageWheel, base: str, session: requests.Session, standins: Collection[str]
+) -> PythonPackage:
+    if wheel.filename in standins:
+        unknown = Wheel(filename=wheel.filename, url="", sha256="", size=0)
+        return PythonPackage(name=package.name, version=str(package.version), wheel=unknown)
+    address = wheel.url or urljoin(base, wheel.path or "")
+    sha256 = wheel.hashes.get("sha256")
+    if sha256 is None:
+        raise ResolveError(
+            f"the index gives no SHA-256 for {wheel.filename}",
+            hint="use an index that does: without it a file cannot be locked",
+        )
+    return PythonPackage(
+        name=package.name,
+        version=str(package.version),
+        wheel=Wheel(
+            filename=wheel.filename,
+            url=without_credentials(address),
+            sha256=sha256.lower(),
+            size=wheel.size or file_size(address, session),
+            uploaded=_whole_second(wheel.upload_time),
+        ),
+    )
+
+
+def _whole_second(time: datetime | None) -> datetime | None:
+    return None if time is None else time.astimezone(UTC).replace(microsecond=0)
+
+
+def file_size(address: str, session: requests.Session) -> int:
+    """Ask the server for the bytes of a file; HTML indexes give no sizes. Raises `ResolveError`."""
+    parts = urlsplit(address)
+    try:
+        if parts.scheme == "file":
+            return Path(unquote(parts.path)).stat().st_size
+        with session.head(address, allow_redirects=True, headers={"Accept-Encoding": "identity"}) as answer:
+            if answer.ok and answer.headers.get("Content-Length", "0") != "0":
+                return int(answer.headers["Content-Length"])
+        # Some servers do not answer HEAD, or without a length.
+        header = {"Range": "bytes=0-0", "Accept-Encoding": "identity"}
+        with session.get(address, headers=header, stream=True) as answer:
+            answer.raise_for_status()
+            whole = answer.headers.get("Content-Range", "").rpartition("/")[2]
+            return int(whole or answer.headers["Content-Length"])
+    except (requests.RequestException, OSError, KeyError, ValueError) as error:
+        raise ResolveError(
+            f"the size of {without_credentials(address)} cannot be determined: {scrub(str(error))}",
+            hint="try again; the server must report the size of a file",
+        ) from None

@@ -1,0 +1,371 @@
+"""Layers from a team's registry: a real docker-registry on loopback, partly through a gate that fails."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reprobuild.engines.embedded import OciEngine
+from reprobuild.errors import ImageError, LockError
+from reprobuild.fetch.download import Patience
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.host.host import Host
+from reprobuild.layers.cache import LayerCache
+from reprobuild.layers.clean import clean_home
+from reprobuild.layers.plan import plan, plan_digest
+from reprobuild.layers.registry_pull import Pace, take_layers
+from reprobuild.layers.registry_push import publish_layers
+from reprobuild.lock.layer_record import LayerRecord, RecordedImage
+from reprobuild.lock.model import Lock
+from reprobuild.registry import client as registry_module
+from reprobuild.registry.client import Registry, Target
+from reprobuild.registry.push import push
+from support.building import lock_for, no_context, without_debian
+from support.registry import PASSWORD, USER, Gate, gate_before, serve_registry
+from support.server import serve
+from support.wheels import put, simple_wheel, wheel_bytes
+
+NONE = LayerRecord(images={}, layers={})
+HASTY = Patience(attempts=2, pause=0.01, connect=5, silence=5)
+BIG = {"data": "x = " + "'" + "0123456789abcdef" * 4096 + "'\n"}
+
+
+class Team:
+    """Who pushes: a home with an image, and the registry that has it."""
+
+    def __init__(self, home: Home, registry: str) -> None:
+        self.home, self.registry, self.host = home, registry, Host(home, Console(quiet=True))
+        self.lock = self.locked("torch", "toy")
+        self.digest = self.build(self.lock)
+        self.record = self.publish(self.lock, self.digest)
+
+    def locked(self, *names: str) -> Lock:
+        return lock_for(self.home, [put(self.home, name, simple_wheel(name, **BIG)) for name in names])
+
+    def build(self, lock: Lock) -> str:
+        engine = OciEngine(self.host)
+        digest = engine.build(lock, no_context)
+        engine.images.name(digest, "team/x:1")
+        return digest
+
+    def publish(self, lock: Lock, digest: str, record: LayerRecord = NONE) -> LayerRecord:
+        images, target = OciEngine(self.host).images, Target.parse(f"{self.registry}/team/x:1")
+        image = images.find(digest)
+        push(images, image, target, self.host.console, force=True)
+        return publish_layers(lock, image, images, target, self.host, record=record)
+
+
+class Fresh:
+    """A machine that has nothing, and what it prints."""
+
+    def __init__(self, home: Home, team: Team) -> None:
+        self.home, self.team = home, team
+        self.host = Host(home, Console())
+
+    def take(
+        self,
+        record: LayerRecord,
+        registry: str = "",
+        lock: Lock | None = None,
+        pace: float = 60,
+        *,
+        lay_out: bool = False,
+    ) -> bool:
+        source = Target.parse_repository(f"{registry or self.team.registry}/team/x")
+        speed = Pace(seconds=pace)
+        return take_layers(
+            lock or self.team.lock, record, source, self.host, lay_out=lay_out, patience=HASTY, pace=speed
+        )
+
+    def build(self, lock: Lock | None = None, *, wheels: bool, record: LayerRecord | None = None) -> str:
+        if wheels:
+            shutil.copytree(self.team.home.root / "store", self.home.root / "store", dirs_exist_ok=True)
+        engine = OciEngine(self.host, record=record or self.team.record)
+        return engine.build(lock or self.team.lock, no_context)
+
+    def has(self, record: LayerRecord) -> list[str]:
+        return [each.title for each in record.layers.values() if LayerCache(self.home, record).get(each.key)]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    folder = tmp_path_factory.mktemp("certificates")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry_module, "CERTIFICATES", (folder / "docker", folder / "containers"))
+        patch.setattr(Registry.__init__, "__kwdefaults__", {"wait": 0.01})
+        yield without_debian(patch)
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory, ran: list[str]) -> Iterator[Team]:
+    folder = tmp_path_factory.mktemp("team")
+    with serve_registry(folder / "registry") as host:
+        yield Team(Home(folder / "home"), host)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, team: Team) -> Fresh:
+    return Fresh(Home(tmp_path / "fresh"), team)
+
+
+@pytest.fixture
+def gate(team: Team) -> Iterator[Gate]:
+    with gate_before(team.registry) as found:
+        yield found
+
+
+def test_a_fresh_machine_needs_no_wheel_and_gets_the_same_digest(
+    team: Team, fresh: Fresh, ran: list[str]
+) -> None:
+    record = team.record
+    ran.clear()
+    assert fresh.take(record)
+    assert fresh.build(wheels=False) == team.digest
+    assert ran == []
+    assert not (fresh.home.root / "store/sha256").exists()
+    assert list((fresh.home.root / "store/partial").iterdir()) == []
+
+
+def test_what_comes_is_unpacked_where_the_image_is_to_run(team: Team, fresh: Fresh) -> None:
+    assert fresh.take(team.record, lay_out=True)
+    roots = fresh.home.root / "roots"
+    assert all((roots / layer.diff_id[7:]).is_dir() for layer in team.record.layers.values())
+    assert fresh.build(wheels=False) == team.digest
+
+
+def test_a_layer_that_unpacks_to_something_else_than_recorded_is_refused(team: Team, fresh: Fresh) -> None:
+    key, layer = next(iter(team.record.layers.items()))
+    lie = replace(layer, diff_id=f"sha256:{'0' * 64}")
+    with pytest.raises(ImageError, match="its bytes are not those of the image"):
+        fresh.take(replace(team.record, layers={**team.record.layers, key: lie}), lay_out=True)
+    assert not (fresh.home.root / "roots" / lie.diff_id[7:]).exists()
+
+
+def test_with_all_layers_there_the_registry_is_not_asked(team: Team, fresh: Fresh, gate: Gate) -> None:
+    record = team.record
+    assert fresh.take(record, gate.host)
+    gate.log.clear()
+    assert fresh.take(record, gate.host)
+    assert gate.log == []
+
+
+def test_what_has_changed_since_is_built(
+    team: Team, fresh: Fresh, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, changed = team.record, team.locked("torch", "other")
+    assert not fresh.take(record, lock=changed)
+    assert "the record has 4 of the 5 layers of this lock" in capsys.readouterr().err
+    built = fresh.build(changed, wheels=True)
+    assert "1 of 6 layers to build" in capsys.readouterr().err
+    assert built == team.build(changed)
+
+
+def test_a_package_that_lost_a_file_to_one_that_is_gone_is_built(team: Team, fresh: Fresh) -> None:
+    """The keys of the lock alone are all in the record, but it was made beside another package."""
+    packages = [
+        put(team.home, "torch", simple_wheel("torch")),
+        put(team.home, "alpha", wheel_bytes("alpha", "1.0", {"torch/__init__.py": "ours"})),
+    ]
+    both, one = lock_for(team.home, packages), lock_for(team.home, packages[:1])
+    digest = team.build(both)
+    record = team.publish(both, digest)
+    assert plan_digest(plan(one)) != plan_digest(plan(both))
+    assert not fresh.take(record, lock=one)
+    assert fresh.build(one, wheels=True) == team.build(one)
+    assert fresh.take(record, lock=both)
+    assert fresh.build(both, wheels=False, record=record) == digest
+
+
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [
+        ([404], "does not have the layer of torch 1.0; it is built"),
+        (["drop"] * 99, "the connection failed"),
+    ],
+)
+def test_a_layer_that_cannot_be_had_is_built(
+    faults: Sequence[int | str],
+    said: str,
+    team: Team,
+    fresh: Fresh,
+    gate: Gate,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    record = team.record
+    torch = next(each for each in record.layers.values() if each.title == "torch 1.0")
+    gate.faults[f"(HEAD|GET) /v2/team/x/blobs/{torch.digest}"] = list(faults)  # type: ignore[arg-type]
+    assert not fresh.take(record, gate.host)
+    err = capsys.readouterr().err
+    assert said in err
+    assert "it is built" in err
+    assert len(fresh.has(record)) == len(record.layers) - 1
+    assert fresh.build(wheels=True) == team.digest
+    assert "1 of 6 layers to build" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("harm", "what"), [("wrong", "digest"), ("cut", "digest"), ("wrong", "paths")])
+def test_a_blob_with_other_bytes_is_not_taken(
+    harm: str, what: str, team: Team, fresh: Fresh, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = team.record
+    torch = next(each for each in record.layers.values() if each.title == "torch 1.0")
+    digest = str(getattr(torch, what))[7:]
+    [blob] = (team.home.root.parent / "registry").glob(f"**/sha256/{digest[:2]}/{digest}/data")
+    data = blob.read_bytes()
+    blob.write_bytes(data[:-9] if harm == "cut" else bytes(reversed(data)))
+    try:
+        assert not fresh.take(record)
+    finally:
+        blob.write_bytes(data)
+    assert "torch 1.0" in capsys.readouterr().err
+    assert len(fresh.has(record)) == len(record.layers) - 1
+    # The bytes that were wrong are not what the next try begins with.
+    assert fresh.take(record)
+    assert fresh.build(wheels=False) == team.digest
+
+
+def test_a_registry_that_dies_is_given_up_soon(
+    team: Team, fresh: Fresh, gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    layer = team.record.layers[team.record.keys_of(plan_digest(plan(team.lock)))[-1]]  # type: ignore[index]
+    many = {f"{n:064x}": replace(layer, key=f"{n:064x}") for n in range(30)}
+    image = RecordedImage(plan=plan_digest(plan(team.lock)), layers=tuple(many))
+    record = LayerRecord(images={"x": image}, layers=many)
+    gate.faults["(HEAD|GET) /v2/team/x/blobs/.*"] = ["drop"] * 9999
+    assert not fresh.take(record, gate.host)
+    err = capsys.readouterr().err
+    assert "has failed 4 times; it is asked for no more layers" in err
+    assert err.count("it is built") <= 8  # those that were on their way then may still be told of
+
+
+def test_a_registry_that_is_not_there_is_told_and_all_is_built(
+    team: Team, fresh: Fresh, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = team.record
+    assert not fresh.take(record, "127.0.0.1:1")
+    assert "the layers are built" in capsys.readouterr().err
+
+
+def test_a_registry_that_is_too_slow_is_given_up(
+    team: Team, fresh: Fresh, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = team.record
+    with serve() as server:
+        server.add("/v2/", b"{}")
+        for layer in record.layers.values():
+            server.add(f"/v2/team/x/blobs/{layer.digest}", b"x" * layer.size)
+            server.add(f"/v2/team/x/blobs/{layer.paths}", b"x" * layer.paths_size, stall_at=20)
+        assert not fresh.take(record, server.url.partition("//")[2].strip("/"), pace=0.3)
+    assert "gives less than 1.0 MB a second; 5 of its layers are built" in capsys.readouterr().err
+    assert fresh.build(wheels=True) == team.digest
+
+
+def test_a_registry_with_a_login(
+    team: Team,
+    fresh: Fresh,
+    gate: Gate,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    gate.token = "s3cret"
+    assert not fresh.take(team.record, gate.host)
+    assert f"`docker login {gate.host}`" in capsys.readouterr().err
+    auth = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+    (tmp_path / "config.json").write_text(json.dumps({"auths": {gate.host: {"auth": auth}}}))
+    assert fresh.take(team.record, gate.host)
+
+
+def test_a_record_that_names_something_else_than_paths_is_refused(team: Team, fresh: Fresh) -> None:
+    record = team.record
+    bad = {key: replace(each, paths=each.digest, paths_size=each.size) for key, each in record.layers.items()}
+    with pytest.raises(LockError, match="names no list of paths"):
+        fresh.take(replace(record, layers=bad))
+
+
+def test_an_image_of_another_lock_is_not_recorded(team: Team) -> None:
+    other = team.build(team.locked("torch", "other"))
+    images = OciEngine(team.host).images
+    target = Target.parse(f"{team.registry}/team/x:1")
+    with pytest.raises(ImageError, match="cannot be recorded"):
+        publish_layers(team.lock, images.find(other), images, target, team.host, record=NONE)
+
+
+def test_the_record_forgets_what_no_lock_has(team: Team) -> None:
+    lock = team.locked("torch", "other")
+    record = team.publish(lock, team.build(lock), team.record)
+    before, after = ({each.title for each in r.layers.values()} for r in (team.record, record))
+    assert (after - before, before - after) == ({"other 1.0"}, {"toy 1.0"})
+    assert len(record.images) == 1
+
+
+def test_who_does_not_have_the_record_gets_nothing_of_it(
+    team: Team, fresh: Fresh, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A record of a pull request is one person's word: it decides that person's image, and no other."""
+    right = team.record
+    by_title = {each.title: each for each in right.layers.values()}
+    toy, torch = by_title["toy 1.0"], by_title["torch 1.0"]
+    # The layer of toy is that of torch, it says; and the lock's layers have that of torch twice.
+    wrong = replace(torch, key=toy.key, title=toy.title)
+    [(name, image)] = right.images.items()
+    harmful = LayerRecord(
+        images={name: replace(image, layers=tuple(torch.key if k == toy.key else k for k in image.layers))},
+        layers={**right.layers, toy.key: wrong},
+    )
+    assert fresh.take(harmful)
+    assert fresh.build(wheels=False, record=harmful) != team.digest
+    capsys.readouterr()
+    assert fresh.has(NONE) == []
+    assert fresh.build(wheels=True, record=NONE) == team.digest
+    assert "building 6 layers" in capsys.readouterr().err
+    # And what was made here goes before what a record says of it.
+    assert fresh.build(wheels=False, record=harmful) == team.digest
+
+
+def test_what_is_made_over_a_taken_layer_stays_with_its_record(team: Team, fresh: Fresh) -> None:
+    """A taken system's interpreter compiles the wheels, so their layers are its record's word too."""
+    [taken] = [each for each in team.record.layers.values() if each.title.startswith("Debian ")]
+    record = LayerRecord(images={}, layers={taken.key: taken})
+    assert not fresh.take(record)
+    assert fresh.build(wheels=True, record=record) == team.digest
+    cache = LayerCache(fresh.home)
+    assert [layer.title for layer in plan(team.lock) if cache.get(layer.key)] == []
+    assert cache.keys(plan_digest(plan(team.lock))) is None
+    # With the record they are there again, and with another one they are not.
+    assert LayerCache(fresh.home, record).known(plan_digest(plan(team.lock)))
+    other = LayerRecord(images={}, layers={taken.key: replace(taken, title="other")})
+    assert not LayerCache(fresh.home, other).known(plan_digest(plan(team.lock)))
+    assert fresh.build(wheels=True, record=NONE) == team.digest
+    assert cache.known(plan_digest(plan(team.lock)))
+
+
+def test_what_a_record_brought_is_kept_while_an_image_has_it(team: Team, fresh: Fresh) -> None:
+    assert fresh.take(team.record)
+    engine = OciEngine(fresh.host, record=team.record)
+    engine.images.name(engine.build(team.lock, no_context), "team/x:1")
+    clean_home(fresh.host, everything=False)
+    assert len(fresh.has(team.record)) == 5
+    engine.images.remove("team/x:1")
+    clean_home(fresh.host, everything=False)
+    assert fresh.has(team.record) == []
+
+
+def test_who_took_layers_can_record_what_is_new(team: Team, fresh: Fresh) -> None:
+    changed = team.locked("torch", "other")
+    assert not fresh.take(team.record, lock=changed)
+    digest = fresh.build(changed, wheels=True)
+    images, target = OciEngine(fresh.host).images, Target.parse(f"{team.registry}/team/x:2")
+    images.name(digest, "team/x:1")
+    image = images.find(digest)
+    push(images, image, target, fresh.host.console, force=True)
+    record = publish_layers(changed, image, images, target, fresh.host, record=team.record)
+    assert {"other 1.0", "torch 1.0"} <= {each.title for each in record.layers.values()}

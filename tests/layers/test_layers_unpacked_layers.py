@@ -1,0 +1,272 @@
+"""Unpacked layers: verified, whole or not there, shared, and safe from a clean-up that goes on."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from reprobuild.errors import ImageError, ReprobuildError, StorageError
+from reprobuild.host import sandbox
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.host.host import Host
+from reprobuild.layers import unpacked_layers
+from reprobuild.layers.cache import LayerCache
+from reprobuild.oci.tar_writer import MTIME, Layer
+from support.disk import tiny_disk
+from support.images import PACK, Entry, layer
+from support.small_root import files_of, layer_of
+
+CONSOLE = Console(quiet=True)
+FILES: dict[str, bytes | str] = {
+    "usr/bin/tool": b"#!/bin/sh\n",
+    "usr/lib/big": bytes(range(256)) * 20_000,
+    "bin": "usr/bin",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def unpack(home: Home, layer: Layer) -> Path:
+    blob = LayerCache(home).blob(layer.digest)
+    return unpacked_layers.unpack(Host(home, CONSOLE), blob, layer.diff_id, lambda _: None)
+
+
+def damage(home: Home, layer: Layer, data: bytes) -> None:
+    blob = LayerCache(home).blob(layer.digest)
+    blob.chmod(0o644)
+    blob.write_bytes(data)
+
+
+def test_a_layer_becomes_a_folder(home: Home) -> None:
+    layer = layer_of(home, FILES)
+    blob = LayerCache(home).blob(layer.digest)
+    seen: list[int] = []
+    folder = unpacked_layers.unpack(Host(home, CONSOLE), blob, layer.diff_id, seen.append)
+    assert folder == home.root / "roots" / layer.diff_id[7:]
+    assert sum(seen) == layer.size
+    tool = folder / "usr/bin/tool"
+    assert (tool.read_bytes(), tool.stat().st_mode & 0o7777) == (b"#!/bin/sh\n", 0o755)
+    assert tool.stat().st_mtime == MTIME
+    assert (tool.stat().st_uid, tool.stat().st_gid) == (os.geteuid(), os.getegid())
+    assert (folder / "usr/lib/big").read_bytes() == FILES["usr/lib/big"]
+    assert (folder / "bin").readlink() == Path("usr/bin")
+    assert [*home.folder("tmp").iterdir()] == []
+
+
+def test_it_is_unpacked_once(home: Home) -> None:
+    layer = layer_of(home, FILES)
+    folder = unpack(home, layer)
+    before = folder.stat().st_ino
+    LayerCache(home).blob(layer.digest).unlink()
+    assert unpack(home, layer).stat().st_ino == before
+
+
+def test_two_at_once_share_it(home: Home) -> None:
+    layer = layer_of(home, FILES)
+    with ThreadPoolExecutor(4) as pool:
+        folders = set(pool.map(lambda _: unpack(home, layer), range(4)))
+    assert folders == {home.root / "roots" / layer.diff_id[7:]}
+    assert [*home.folder("tmp").iterdir()] == []
+
+
+@pytest.mark.parametrize("harm", ["other", "cut", "rubbish", "empty", "flipped", "no-tar", "cut-tar"])
+def test_a_damaged_blob_is_an_error_of_the_image_and_leaves_nothing(home: Home, harm: str) -> None:
+    layer = layer_of(home, FILES)
+    good = LayerCache(home).blob(layer.digest).read_bytes()
+    tar = zstandard.ZstdDecompressor().decompressobj().decompress(good)
+    flipped = bytearray(good)
+    flipped[len(good) // 2] ^= 0xFF
+    other = layer_of(home, {"x": b"another layer"}, key="other")
+    bad = {
+        "other": LayerCache(home).blob(other.digest).read_bytes(),
+        "cut": good[: len(good) // 2],
+        "rubbish": b"no layer at all",
+        "empty": b"",
+        "flipped": bytes(flipped),
+        "no-tar": zstandard.compress(b"rubbish" * 999),
+        "cut-tar": zstandard.compress(tar[: len(tar) // 2]),
+    }[harm]
+    damage(home, layer, bad)
+    with pytest.raises(ImageError) as caught:
+        unpack(home, layer)
+    assert layer.digest[7:26] in caught.value.message
+    assert "reprobuild clean --all" in caught.value.hint
+    assert [*home.folder("roots").iterdir()] == []
+    assert [*home.folder("tmp").iterdir()] == []
+    damage(home, layer, good)
+    assert (unpack(home, layer) / "usr/bin/tool").exists()
+
+
+@pytest.mark.core
+def test_a_full_disk_is_no_damage(home: Home, tmp_path: Path) -> None:
+    layer = layer_of(home, FILES)
+    blob = LayerCache(home).blob(layer.digest)
+    with tiny_disk(tmp_path / "small", 2 << 20) as small:
+        other = Home(small)
+        with pytest.raises(StorageError, match="No space left on device"):
+            unpacked_layers.unpack(Host(other, CONSOLE), blob, layer.diff_id, lambda _: None)
+        assert [*other.folder("roots").iterdir(), *other.folder("tmp").iterdir()] == []
+
+
+def test_a_blob_that_is_gone_is_said_plainly(home: Home) -> None:
+    layer = layer_of(home, FILES)
+    LayerCache(home).blob(layer.digest).unlink()
+    with pytest.raises(ReprobuildError):
+        unpack(home, layer)
+    assert [*home.folder("roots").iterdir()] == []
+
+
+def test_only_what_is_unwanted_and_unused_goes(home: Home) -> None:
+    wanted, used, unused = (layer_of(home, {"x": text}, key=text.decode()) for text in (b"a", b"bb", b"ccc"))
+    folders = [unpack(home, layer) for layer in (wanted, used, unused)]
+    with unpacked_layers.in_use([folders[1]]):
+        assert unpacked_layers.remove_unused(home, {wanted.diff_id}) == len(b"ccc")
+        assert [folder.exists() for folder in folders] == [True, True, False]
+    assert unpacked_layers.remove_unused(home, {wanted.diff_id}) == len(b"bb")
+    assert [folder.exists() for folder in folders] == [True, False, False]
+    assert [*home.folder("tmp").iterdir()] == []
+
+
+def test_those_used_longest_ago_go_first(home: Home) -> None:
+    made = [layer_of(home, {"x": text * 100}, key=text.decode()) for text in (b"a", b"b", b"c", b"d")]
+    folders = [unpack(home, each) for each in made]
+    for age, folder in enumerate(folders):
+        os.utime(folder.with_name(f"{folder.name}.size"), (1000 + age, 1000 + age))
+    with unpacked_layers.in_use([folders[0]]):
+        pass  # now it is the latest
+    assert sum(unpacked_layers.unpacked_sizes(home).values()) == 400
+    assert unpacked_layers.keep_within(home, 400) == 0
+    with unpacked_layers.in_use([folders[1]]):
+        assert unpacked_layers.keep_within(home, 250) == 200
+        assert [folder.exists() for folder in folders] == [True, True, False, False]
+        # One that is in use stays, though it is too much.
+        assert unpacked_layers.keep_within(home, 50) == 100
+    assert [folder.exists() for folder in folders] == [False, True, False, False]
+    assert sorted(p.name for p in home.folder("roots").iterdir()) == [
+        folders[1].name,
+        f"{folders[1].name}.size",
+    ]
+
+
+def test_a_layer_that_an_earlier_version_unpacked_is_counted(home: Home) -> None:
+    folder = unpack(home, layer_of(home, {"x": b"abc"}))
+    folder.with_name(f"{folder.name}.size").unlink()
+    assert sum(unpacked_layers.unpacked_sizes(home).values()) == 3
+    assert unpacked_layers.keep_within(home, 0) == 3
+
+
+def test_several_runs_use_a_layer_at_once(home: Home) -> None:
+    folder = unpack(home, layer_of(home, {"x": b"a"}))
+    with unpacked_layers.in_use([folder]):
+        with unpacked_layers.in_use([folder]):
+            pass
+        assert unpacked_layers.remove_unused(home, set()) == 0
+        assert folder.exists()
+
+
+def test_a_layer_that_was_removed_meanwhile_is_not_used(home: Home) -> None:
+    folder = unpack(home, layer_of(home, {"x": b"a"}))
+    unpacked_layers.remove_unused(home, set())
+    with (
+        pytest.raises(ImageError, match="removed by another process") as caught,
+        unpacked_layers.in_use([folder]),
+    ):
+        pytest.fail("used")
+    assert caught.value.hint == "run the command again"
+
+
+def test_a_layer_that_is_removed_while_it_is_claimed_is_not_used(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = unpack(home, layer_of(home, {"x": b"a"}))
+    flock = fcntl.flock
+
+    def late(descriptor: int, operation: int) -> None:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(fcntl, "flock", flock)
+            unpacked_layers.remove_unused(home, set())
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with pytest.raises(ImageError, match="removed by another process"), unpacked_layers.in_use([folder]):
+        pytest.fail("used")
+
+
+def test_unpacking_waits_for_whoever_unpacks_already(home: Home) -> None:
+    layer = layer_of(home, FILES)
+    done = threading.Event()
+
+    def work() -> None:
+        unpack(home, layer)
+        done.set()
+
+    with home.lock(f"root-{layer.diff_id[7:23]}", CONSOLE):
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert not done.wait(0.3)
+    thread.join(timeout=30)
+    assert done.is_set()
+
+
+def test_what_a_layer_hides_is_hidden(home: Home) -> None:
+    below = layer_of(home, {**FILES, "etc/one": b"1", "etc/two": b"2", "opt/a/b": b"b"}, key="below")
+    marks: dict[str, bytes | str] = {
+        "etc/.wh.one": b"",
+        "opt/a/.wh..wh..opq": b"",
+        "opt/a/c": b"c",
+        ".wh.bin": b"",
+        "bin": b"now a file",
+    }
+    above = layer_of(home, marks, key="above")
+    programs: dict[str, bytes | str] = {p: s.read_bytes() for p, s in files_of(["sh", "ls"]).items()}
+    top = layer_of(home, programs, key="programs")
+    layers = [unpack(home, layer) for layer in (below, above, top)]
+    assert not list(layers[1].rglob(".wh.*"))
+    task = sandbox.Task(argv=["/usr/bin/ls", "/etc", "/opt/a", "/bin"], env={"LC_ALL": "C"})
+    with home.scratch("run") as folder:
+        done = sandbox.run(folder, layers, task)
+    assert done.stdout.decode().split() == ["/bin", "/etc:", "two", "/opt/a:", "c"]
+
+
+@pytest.mark.parametrize("kind", ["plain", "gzip", "zstd"])
+def test_layers_of_other_tools(home: Home, kind: str) -> None:
+    content = layer(
+        "usr/",
+        Entry(path="usr/tool", content=b"tool", mode=0o755),
+        Entry(path="dev/null", kind=b"3", device=(1, 3)),
+    )
+    blob = home.folder("tmp") / "blob"
+    blob.write_bytes(PACK[kind](content))
+    digest = "sha256:" + hashlib.sha256(content).hexdigest()
+    folder = unpacked_layers.unpack(Host(home, CONSOLE), blob, digest, lambda _: None)
+    assert (folder / "usr/tool").read_bytes() == b"tool"
+    assert not (folder / "dev/null").exists()
+    blob.write_bytes(PACK[kind](content)[:-40] if kind != "plain" else content[:600])
+    other = Home(home.root / "other")
+    with pytest.raises(ImageError, match="cannot be unpacked"):
+        unpacked_layers.unpack(Host(other, CONSOLE), blob, digest, lambda _: None)
+
+
+def test_a_folder_that_no_entry_names_is_open_to_all(home: Home) -> None:
+    content = layer(Entry(path="etc/one", content=b"1", mode=0o600))
+    blob = home.folder("tmp") / "blob"
+    blob.write_bytes(content)
+    digest = "sha256:" + hashlib.sha256(content).hexdigest()
+    before = os.umask(0o077)
+    try:
+        folder = unpacked_layers.unpack(Host(home, CONSOLE), blob, digest, lambda _: None)
+    finally:
+        os.umask(before)
+    assert (folder / "etc").stat().st_mode & 0o7777 == 0o755
+    assert (folder / "etc/one").stat().st_mode & 0o7777 == 0o600
