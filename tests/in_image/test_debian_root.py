@@ -70,7 +70,7 @@ def run(root: Path, digest: str) -> subprocess.CompletedProcess[str]:
 
 def test_its_rules_are_those_of_the_embedded_engine() -> None:
     """Written twice, since what runs in an image stands alone."""
-    rules = (debian._LEFT_OUT, debian._LOG, debian._SOURCES, debian._SOURCES_TEXT)
+    rules = (debian._LEFT_OUT, debian._LOG, debian._SOURCES, debian.SOURCES_TEXT)
     assert rules == (debian_root.LEFT_OUT, debian_root.LOG, debian_root.SOURCES, debian_root.SOURCES_TEXT)
 
 

@@ -25,7 +25,10 @@ LOG = re.compile(r"var/log/.+")
 SOURCES = "etc/apt/sources.list"
 SOURCES_TEXT = b"""\
 # The Debian packages of this image are locked. More of them: apt = ["..."] in the image's request.
-# To take them from a mirror all the same, write its line here.
+# In an image built on this one, apt can take more from a mirror: write these two lines here, with your mirror
+# for MIRROR, and for RELEASE the name in /etc/os-release (VERSION_CODENAME).
+#   deb https://MIRROR/debian RELEASE main
+#   deb https://MIRROR/debian-security RELEASE-security main
 """
 
 

@@ -42,9 +42,12 @@ _LARGEST = 1 << 30
 _PACKED = "data.tar.xz"
 _LOG = re.compile(r"var/log/.+")
 _SOURCES = "etc/apt/sources.list"
-_SOURCES_TEXT = b"""\
+SOURCES_TEXT = b"""\
 # The Debian packages of this image are locked. More of them: apt = ["..."] in the image's request.
-# To take them from a mirror all the same, write its line here.
+# In an image built on this one, apt can take more from a mirror: write these two lines here, with your mirror
+# for MIRROR, and for RELEASE the name in /etc/os-release (VERSION_CODENAME).
+#   deb https://MIRROR/debian RELEASE main
+#   deb https://MIRROR/debian-security RELEASE-security main
 """
 
 
@@ -130,7 +133,7 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> bytes:
         raise BuildError(f"/{path}: a hard link to nothing")
     content = file.read()
     if path == _SOURCES:
-        return _SOURCES_TEXT
+        return SOURCES_TEXT
     if path.endswith(".pyc") and content[4:8] == bytes(4):
         # Bytecode made for a time stamp, which the layer changes: make it "unchecked-hash" (PEP 552), whose
         # eight bytes of source hash are never compared.

@@ -30,6 +30,9 @@ MOST_CONDA_LAYERS = 50
 
 _LEAST_WHEEL_LAYERS = 20
 
+_DEBIAN_FORMAT = 2
+"""The number changes when what is written beside the Debian packages' own files changes (sources.list)."""
+
 _STANDALONE_FORMAT = 1
 """The number changes when another part of a standalone Python's archive gets into its layer."""
 
@@ -82,7 +85,7 @@ def plan(lock: Lock) -> tuple[LayerPlan, ...]:
             LayerPlan(
                 kind="debian",
                 title=f"Debian {lock.suite}, {len(lock.debian)} packages",
-                key=_key("debian", lock.platform, blobs, debian),
+                key=_key("debian", _DEBIAN_FORMAT, lock.platform, blobs, debian),
             )
         )
     if lock.standalone is not None:

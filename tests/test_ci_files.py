@@ -1,0 +1,56 @@
+"""The CI files of docs/ci.md: by the schemas of their services, and their scripts by the shell."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+PAGE = Path(__file__).resolve().parents[1] / "docs/ci.md"
+FILES = {
+    ".github/workflows/images.yml": "vendor.github-workflows",
+    ".gitlab-ci.yml": "vendor.gitlab-ci",
+}
+"""Each file with its schema, by the name that check-jsonschema has for it."""
+
+
+def text_of(name: str) -> str:
+    found = re.search(rf"```yaml\n(# {re.escape(name)}\n.*?)```", PAGE.read_text(), re.DOTALL)
+    assert found is not None, name
+    return found[1]
+
+
+def scripts(value: Any) -> Iterator[str]:
+    """What a shell runs: GitHub's ``run``, and the lines of GitLab's ``script`` and ``before_script``."""
+    if isinstance(value, list):
+        for item in value:
+            yield from scripts(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key in ("run", "script", "before_script"):
+                yield from [item] if isinstance(item, str) else item
+            else:
+                yield from scripts(item)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_it_keeps_to_the_schema_of_its_service(name: str, tmp_path: Path) -> None:
+    main = pytest.importorskip("check_jsonschema").main
+    file = tmp_path / "file.yml"
+    file.write_text(text_of(name))
+    said = CliRunner().invoke(main, ["--builtin-schema", FILES[name], str(file)])
+    assert said.exit_code == 0, said.output
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_its_scripts_are_valid_shell(name: str) -> None:
+    lines = list(scripts(yaml.safe_load(text_of(name))))
+    assert len(lines) >= 5
+    for line in lines:
+        subprocess.run(["bash", "-n", "-c", re.sub(r"\$\{\{.*?\}\}", "x", line)], check=True)
