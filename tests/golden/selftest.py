@@ -57,6 +57,7 @@ from __future__ import annotations
 import argparse
 import base64
 import contextlib
+import ctypes
 import faulthandler
 import hashlib
 import importlib
@@ -543,6 +544,84 @@ def version() -> tuple[int, int]:
     return int(major), int(minor)
 
 
+# --- nvml -------------------------------------------------------------------------------------------------
+# How the GPUs are set up, as NVIDIA's management library says (docs.nvidia.com/deploy/nvml-api).
+#
+# It comes with the driver. Where it is missing, or does not say, a fact is None: not known.
+
+NOT_SUPPORTED = 3  # nvmlReturn_t; a card for screens has no ECC and no MIG
+SM_CLOCK = 1  # nvmlClockType_t
+
+
+class Management:
+    """The library, opened; every answer is None where there is none."""
+
+    def __init__(self) -> None:
+        self.library: Any = None
+        try:
+            library = ctypes.CDLL("libnvidia-ml.so.1")
+            self.library = None if library.nvmlInit_v2() else library
+        except (OSError, AttributeError):
+            return
+
+    def driver(self) -> str | None:
+        """Return the driver's version."""
+        text = ctypes.create_string_buffer(96)
+        size = ctypes.c_uint(len(text))
+        if self.library is None or self.library.nvmlSystemGetDriverVersion(text, size):
+            return None
+        return text.value.decode("ascii", "replace") or None
+
+    def settings(self, bus: str) -> dict[str, Any]:
+        """Return ECC, MIG, compute mode, highest clock and power limit of the GPU at a PCI bus."""
+        handle = ctypes.c_void_p()
+        where = bus.encode("ascii"), ctypes.byref(handle)
+        known = self.library is not None and bus
+        found = handle if known and not self.library.nvmlDeviceGetHandleByPciBusId_v2(*where) else None
+        switch = {0: "off", 1: "on"}
+        modes = {0: "default", 1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
+        ecc, mig = (self._number(f"nvmlDeviceGet{name}Mode", found, pending=True) for name in ("Ecc", "Mig"))
+        return {
+            "ecc": switch.get(ecc, ecc),
+            "mig": switch.get(mig, mig),
+            "compute_mode": modes.get(mode := self._number("nvmlDeviceGetComputeMode", found), mode),
+            "max_sm_mhz": self._number("nvmlDeviceGetMaxClockInfo", found, SM_CLOCK),
+            "power_limit_mw": self._number("nvmlDeviceGetEnforcedPowerLimit", found),
+        }
+
+    def _number(self, function: str, handle: Any, *arguments: int, pending: bool = False) -> Any:
+        """Return what a function writes into its last argument, but for what is to come after a restart."""
+        if handle is None or not hasattr(self.library, function):
+            return None
+        value, later = ctypes.c_uint(), ctypes.c_uint()
+        places = [ctypes.byref(value), *([ctypes.byref(later)] if pending else [])]
+        status = getattr(self.library, function)(handle, *map(ctypes.c_uint, arguments), *places)
+        return "not supported" if status == NOT_SUPPORTED else None if status else value.value
+
+
+def bus_of(device: int) -> str:
+    """Return the PCI bus of a GPU by CUDA's own number, which need not be NVML's; else nothing."""
+    text = ctypes.create_string_buffer(64)
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+        handle = ctypes.c_int()
+        if cuda.cuDeviceGet(ctypes.byref(handle), ctypes.c_int(device)):
+            return ""
+        return (
+            "" if cuda.cuDeviceGetPCIBusId(text, len(text), handle) else text.value.decode("ascii", "replace")
+        )
+    except (OSError, AttributeError):
+        return ""
+
+
+def shared_by_mps() -> str:
+    """Return whether NVIDIA's Multi-Process Service shares out the GPU, and what share this process has."""
+    folder = os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps")  # noqa: S108 -- its default
+    pipe = Path(folder) / "control"
+    share = os.environ.get("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE")
+    return ("on" if pipe.exists() else "off") + (f", {share} % of the threads" if share else "")
+
+
 # --- machine ----------------------------------------------------------------------------------------------
 # The versions and the kind of machine that results belong to.
 
@@ -588,18 +667,43 @@ def cpu_scope() -> dict[str, Any]:
     }
 
 
-def gpu_scope() -> dict[str, Any]:
-    """Return what decides the bits of results on the GPU, beside the versions; driver: null when unknown."""
-    properties = torch.cuda.get_device_properties(0)
-    driver = None
-    with contextlib.suppress(OSError):
-        driver = Path("/sys/module/nvidia/version").read_text("utf-8").strip()
+def gpu_of(device: int, management: Management) -> dict[str, Any]:
+    """Return what one GPU is, and how it is set up."""
+    properties = torch.cuda.get_device_properties(device)
     return {
         "name": properties.name,
         "capability": f"{properties.major}.{properties.minor}",
         "sm_count": properties.multi_processor_count,
         "memory_bytes": properties.total_memory,
-        "driver": driver,
+        **management.settings(bus_of(device)),
+    }
+
+
+def nccl_version() -> str | None:
+    """Return the version of NCCL, or nothing where this torch has none."""
+    try:
+        found = torch.cuda.nccl.version()
+    except (AttributeError, RuntimeError):
+        return None
+    return ".".join(map(str, found)) if isinstance(found, tuple) else str(found)
+
+
+def gpu_scope() -> dict[str, Any]:
+    """Return what decides the bits of results on the GPUs, beside the versions.
+
+    Of the first GPU fact by fact, since the checks run there; of all in ``devices``. Null: not known.
+    """
+    management = Management()
+    gpus = [gpu_of(number, management) for number in range(torch.cuda.device_count())]
+    driver = None
+    with contextlib.suppress(OSError):  # WSL 2 has no such module
+        driver = Path("/sys/module/nvidia/version").read_text("utf-8").strip()
+    return {
+        **gpus[0],
+        "devices": "; ".join(", ".join(f"{key} {value}" for key, value in gpu.items()) for gpu in gpus),
+        "driver": driver or management.driver(),
+        "mps": shared_by_mps(),
+        "nccl": nccl_version(),
         # What decides how cuBLASLt splits a product; its default depends on the GPU (pytorch/pytorch#182669).
         "cublas_workspace": os.environ.get("CUBLAS_WORKSPACE_CONFIG"),
         "cublaslt_workspace": os.environ.get("CUBLASLT_WORKSPACE_SIZE"),
@@ -834,13 +938,19 @@ def attention(device: str) -> Results:
             with only, warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it warns why a backend does not do
                 found = attended(device, backend)
-        except RuntimeError:
-            if backend == "MATH":  # the only one that every device has
+        except RuntimeError as error:
+            # torch's words for a backend that does not do; anything else, as want of memory, is a failure.
+            # MATH is the only one that every device has.
+            if backend == "MATH" or not any(words in str(error) for words in NO_KERNEL):
                 raise
+            note(f"{backend}: not available here")
             continue
         results.update({f"{backend} {name}": value for name, value in found.items()})
     note("backends: " + ", ".join(sorted({name.split()[0] for name in results})))
     return results
+
+
+NO_KERNEL = ("No available kernel", "No viable backend")
 
 
 def attention_by(backend: str) -> AbstractContextManager[object] | None:
@@ -1285,7 +1395,9 @@ def cublas_refuses(_: str) -> Results:
         "a = torch.ones(64, 64, device='cuda'); print((a @ a).cpu())"
     )
     env = {name: value for name, value in os.environ.items() if name != "CUBLAS_WORKSPACE_CONFIG"}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120, check=False
+    )
     if done.returncode == 0:
         raise Failed("a product without CUBLAS_WORKSPACE_CONFIG gave a result: the flag is not enforced")
     if "CUBLAS_WORKSPACE_CONFIG" not in done.stderr:
@@ -1549,6 +1661,9 @@ def subnormals(_: str) -> Results:
 # --- ranks ------------------------------------------------------------------------------------------------
 # Training on two ranks.
 
+SECONDS = 90  # for the ranks' answers
+
+
 def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: bool) -> None:
     """Send what one of two ranks has after 5 steps: its order of samples, losses, gradients, parameters.
 
@@ -1558,6 +1673,10 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
     # Without it gloo resolves the host's name, which a container without a network cannot.
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     device = "cpu" if backend == "gloo" else f"cuda:{rank}"
+    if device != "cpu":
+        # What NCCL and the caches of memory take for this rank's own
+        # (https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group).
+        torch.cuda.set_device(rank)
     if history:
         held = [torch.empty(1000 * size + rank, device=device) for size in (1, 777, 3, 4099)]
         del held[::2]
@@ -1573,7 +1692,7 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
     parallel = nn.parallel.DistributedDataParallel(model)
     images, labels = numbers(40, 48, device=device), indices(40, 10, device=device)
     order = torch.tensor(list(sampler_of(40, rank)))
-    stepper = torch.optim.SGD(parallel.parameters(), lr=0.1)
+    stepper = torch.optim.AdamW(parallel.parameters(), lr=0.01)
     losses = []
     for mine in order.to(device).split(4):
         stepper.zero_grad()
@@ -1616,13 +1735,10 @@ def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, A
         try:
             for process in processes:
                 process.start()
-            limit = time.monotonic() + 90
+            limit = time.monotonic() + SECONDS
             for rank, (end, process) in enumerate(zip(ends, processes)):
                 multiprocessing.connection.wait([end, process.sentinel], max(0, limit - time.monotonic()))
-                answer = end.recv() if end.poll() else "it ended, or gave no answer within 90 s"
-                if not isinstance(answer, dict):
-                    raise RuntimeError(f"rank {rank}: {answer}")  # noqa: TRY004 -- no bug of the caller
-                answers.append(answer)
+                answers.append(answer_of(rank, end, process))
         finally:
             for process in processes:
                 if process.pid is not None:
@@ -1637,8 +1753,27 @@ def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, A
     return {**first, "order of rank 1": second["order"], "losses of rank 1": second["losses"]}
 
 
+def answer_of(rank: int, end: Any, process: Any) -> dict[str, Any]:
+    """Return what a rank has sent. Raises RuntimeError with what became of it instead."""
+    answer = None
+    with contextlib.suppress(EOFError):  # its end of the pipe is closed when it has died
+        answer = end.recv() if end.poll() else None
+    if isinstance(answer, dict):
+        return answer
+    if answer is None:
+        process.join(1)
+        answer = f"no answer within {SECONDS} s"
+        if process.exitcode is not None:
+            how = f"with status {process.exitcode}"
+            if process.exitcode < 0:
+                how = f"by {signal.Signals(-process.exitcode).name}"
+            answer = f"it ended {how} before it had answered"
+    raise RuntimeError(f"rank {rank}: {answer}")
+
+
 # This early because its two processes are forked (an import of torch each would take seconds), which is safe
-# only while torch has not started threads.
+# only while torch has not started threads and nobody has looked for a GPU: after cuInit a child cannot use
+# CUDA, and an optimizer asks whether a CUDA graph is being captured (`child` looks for one after this check).
 @check(ACROSS, order=20)
 def ranks_gloo(_: str) -> Results:
     """Training on two ranks with gloo repeats: order, losses, gradients and parameters, equal on both."""
@@ -1809,7 +1944,8 @@ def hash_seed(_: str) -> Results:
     """Two interpreters give a set of words one order."""
     code = "print(list({str(i) for i in range(50)}))"
     changing = {**os.environ, "PYTHONHASHSEED": "random"}
-    orders = [subprocess.check_output([sys.executable, "-S", "-c", code], env=changing) for _ in range(2)]
+    command = [sys.executable, "-S", "-c", code]
+    orders = [subprocess.check_output(command, env=changing, timeout=60) for _ in range(2)]
     must_differ("a set's order under PYTHONHASHSEED=random", *orders)
     return {"set": list({f"word {i}" for i in range(50)}), "hash": hash("reprobuild")}
 
@@ -2463,7 +2599,9 @@ def prove_index_put(device: str) -> Results:
     return control(device)
 
 
-@check(CONTROL, part="prove", devices=BOTH, order=810)
+# On the CPU alone: CUDA sorts what index_put accumulates, and so the gradients of w[idx] and of an embedding,
+# whatever the flag says (pytorch/pytorch#55827); they repeat without it.
+@check(CONTROL, part="prove", order=810)
 def prove_indexing(device: str) -> Results:
     """The gradient of w[idx], a million rows from a thousand, races without the flag."""
     weights, index = numbers(1000, 4, device=device), indices(1_000_000, 1000, device=device)
@@ -2488,10 +2626,19 @@ def prove_scatter_add(device: str) -> Results:
 
 
 @check(CONTROL, part="prove", devices=("cuda",), order=825)
-def prove_embedding(device: str) -> Results:
-    """The gradient of an embedding, a million words of a thousand, races without the flag."""
-    table, words = numbers(1000, 16, device=device), indices(1_000_000, 1000, device=device)
-    prove_flag(lambda: with_gradients(lambda w: torch.nn.functional.embedding(words, w), table)["gradient0"])
+def prove_index_select(device: str) -> Results:
+    """The gradient of index_select, a million rows from a thousand, races without the flag."""
+    rows, index = numbers(1000, 4, device=device), indices(1_000_000, 1000, device=device)
+    prove_flag(lambda: with_gradients(lambda w: w.index_select(0, index), rows)["gradient0"])
+    return None
+
+
+@check(CONTROL, part="prove", devices=("cuda",), order=827)
+def prove_gather(device: str) -> Results:
+    """The gradient of gather, four million values from four thousand, races without the flag."""
+    rows, index = numbers(1000, 4, device=device), indices(1_000_000, 1000, device=device)
+    wide = index[:, None].expand(-1, 4)
+    prove_flag(lambda: with_gradients(lambda w: w.gather(0, wide), rows)["gradient0"])
     return None
 
 
@@ -2543,9 +2690,8 @@ def prove_hash_seed(_: str) -> Results:
 
     def order(seed: str) -> bytes:
         code = "print(list({str(i) for i in range(50)}))"
-        return subprocess.check_output(
-            [sys.executable, "-S", "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}
-        )
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        return subprocess.check_output([sys.executable, "-S", "-c", code], env=environment, timeout=60)
 
     baked = os.environ.get("PYTHONHASHSEED", "random")
     prove(lambda: order(baked), lambda: order("random"))
@@ -2764,6 +2910,13 @@ def execute(checked: Check, device: str) -> Outcome:
     return outcome
 
 
+def look_for_gpu(device: str, say: Callable[..., None]) -> str:
+    """Say what machine this is; return why no GPU is tested, or nothing."""
+    missing = "asked for the CPU only" if device == "cpu" else gpu_missing()
+    say(**facts(missing))
+    return missing
+
+
 def child(report: TextIO, names: Sequence[str], device: str) -> None:
     """Run the checks and write each outcome as a line of JSON to ``report``, a text file."""
 
@@ -2777,10 +2930,12 @@ def child(report: TextIO, names: Sequence[str], device: str) -> None:
     say(end=["imports", "cpu"], outcome=asdict(outcome))
     if outcome.status == "passed":
         fill_memory()
-        missing = "asked for the CPU only" if device == "cpu" else gpu_missing()
-        say(**facts(missing))
-        unhooked = ""
+        missing = unhooked = ""
+        looked = False
         for checked in (CHECKS[name] for name in names if name != "imports"):
+            # Not before what is for the CPU alone: to look for a GPU spoils CUDA for what is forked later.
+            if "cuda" in checked.devices and not looked:
+                missing, looked = look_for_gpu(device, say), True
             for where in checked.devices:
                 if missing and where == "cuda":
                     continue
@@ -2790,6 +2945,8 @@ def child(report: TextIO, names: Sequence[str], device: str) -> None:
                 if checked.name == "setting-hook" and outcome.status == "failed":
                     unhooked = outcome.reason
                 say(end=[checked.name, where], outcome=asdict(outcome))
+        if not looked:
+            look_for_gpu(device, say)
     say(done=True, peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 
 

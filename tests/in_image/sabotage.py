@@ -283,6 +283,11 @@ def compiled_as_is(path: str | None) -> Iterator[None]:
         yield
 
 
+def too_large(*_: Any, **__: Any) -> Any:
+    """Stand for an operation that the device has no memory for."""
+    raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+
 def not_split(*arguments: Any, **options: Any) -> Any:
     """Return a sampler that gives all ranks the samples of the first."""
     return SAMPLER(*arguments, **{**options, "rank": 0})
@@ -403,7 +408,10 @@ CASES: dict[str, Callable[[], Any]] = {
     "ranks-gloo: both ranks have the same samples": lambda: mock.patch.object(
         torch.utils.data, "DistributedSampler", not_split
     ),
-    "ranks-gloo: a rank dies": lambda: mock.patch.object(torch.optim, "SGD", ends),
+    "ranks-gloo: a rank dies": lambda: mock.patch.object(torch.optim, "AdamW", ends),
+    "attention: memory runs out": lambda: mock.patch.object(
+        torch.nn.functional, "scaled_dot_product_attention", too_large
+    ),
     "setting-files: another torch": lambda: another_file("torch"),
     "setting-files-all: another file": lambda: another_file("pyvenv.cfg"),
     "golden-streams: another order": lambda: mock.patch.object(

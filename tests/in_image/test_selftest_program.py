@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
+import multiprocessing
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from torch_python import image_environment, make_venv, program_of, run, write_program
 
 import reprobuild.in_image.selftest.command_line  # noqa: F401 -- the checks are registered
-from reprobuild.in_image.selftest import machine, power, subnormals
+from reprobuild.in_image.selftest import child, machine, nvml, power, ranks, subnormals
 from reprobuild.in_image.selftest.names import CUDA_LIBRARY
 from reprobuild.in_image.selftest.outcomes import Failed, Outcome
 from reprobuild.in_image.selftest.parent import judge
@@ -284,11 +287,105 @@ REASONS = {
     "subnormals: a package flushes them": (
         "once flushing is imported, the process turns subnormal numbers into zero"
     ),
+    "attention: memory runs out": "it crashed: RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB.",
     "requested-imports: a module is missing": "cannot be imported: nonsense",
     "linked-cuda: another major version": "built for another CUDA: audio",
     "setting-hook: turned off": "the import hook is turned off: REPROBUILD_DETERMINISM is off",
 }
 """Of some cases of sabotage.py: what the check must say."""
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (None, "no answer within 90 s"),
+        (3, "it ended with status 3 before it had answered"),
+        (-11, "it ended by SIGSEGV before it had answered"),
+    ],
+)
+def test_a_rank_that_takes_too_long_is_told_from_one_that_died(status: int | None, reason: str) -> None:
+    receiving, _sending = multiprocessing.Pipe(duplex=False)
+    process = SimpleNamespace(exitcode=status, join=lambda _: None)
+    with pytest.raises(RuntimeError, match=f"^rank 1: {reason}$"):
+        ranks.answer_of(1, receiving, process)
+
+
+def test_no_gpu_is_looked_for_before_the_ranks_are_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that is forked after cuInit cannot use CUDA, and the step of an optimizer asks for it."""
+    seen: list[str] = []
+
+    def went(name: str, result: Any) -> Any:
+        seen.append(name)
+        return result
+
+    monkeypatch.setattr(child, "fill_memory", lambda: None)
+    monkeypatch.setattr(child, "gpu_missing", lambda: went("GPU", ""))
+    monkeypatch.setattr(child, "facts", lambda reason: {"gpu": reason})
+    monkeypatch.setattr(child, "execute", lambda check, _: went(check.name, Outcome("passed")))
+    child.child(io.StringIO(), ["imports", "setting-hook", "ranks-gloo", "ranks-nccl", "matmul"], "auto")
+    assert seen[:4] == ["imports", "setting-hook", "ranks-gloo", "GPU"]
+    seen.clear()
+    report = io.StringIO()
+    child.child(report, ["imports", "ranks-gloo"], "auto")
+    assert (seen[-1], '{"gpu": ""}' in report.getvalue()) == ("GPU", True)
+
+
+class FakeLibrary:
+    """Answers as NVML does: a status, and what was asked for in the last argument."""
+
+    def __init__(self, **answers: int | tuple[int, int]) -> None:
+        self.answers = answers
+
+    def driver(self, text: Any, _: Any) -> int:
+        text.value = b"580.159.04"
+        return 0
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        if name == "nvmlSystemGetDriverVersion":
+            return self.driver
+        if name == "nvmlDeviceGetHandleByPciBusId_v2":
+            return lambda bus, _: int(bus != b"0000:00:06.0")
+        if name not in self.answers:
+            raise AttributeError(name)
+        given = self.answers[name]
+        status, value = given if isinstance(given, tuple) else (0, given)
+
+        def answer(*arguments: Any) -> int:
+            place = next(each for each in arguments if hasattr(each, "_obj"))
+            place._obj.value = value
+            return status
+
+        return answer
+
+
+def test_what_the_gpu_is_set_to_is_told_and_unknown_is_null() -> None:
+    management = nvml.Management()
+    management.library = FakeLibrary(
+        nvmlDeviceGetEccMode=1,
+        nvmlDeviceGetMigMode=(3, 0),
+        nvmlDeviceGetComputeMode=3,
+        nvmlDeviceGetMaxClockInfo=1980,
+        nvmlDeviceGetEnforcedPowerLimit=(999, 0),
+    )
+    assert management.driver() == "580.159.04"
+    assert management.settings("0000:00:06.0") == {
+        "ecc": "on",
+        "mig": "not supported",
+        "compute_mode": "exclusive process",
+        "max_sm_mhz": 1980,
+        "power_limit_mw": None,
+    }
+    assert set(management.settings("0000:00:07.0").values()) == {None}
+    management.library = None
+    assert (management.driver(), set(management.settings("0000:00:06.0").values())) == (None, {None})
+
+
+def test_mps_is_told_by_its_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", str(tmp_path))
+    assert nvml.shared_by_mps() == "off"
+    (tmp_path / "control").touch()
+    monkeypatch.setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "25")
+    assert nvml.shared_by_mps() == "on, 25 % of the threads"
 
 
 # --- With torch ---

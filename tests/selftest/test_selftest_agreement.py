@@ -63,6 +63,23 @@ def test_two_kinds_of_gpu_are_not_comparable_and_the_cpu_is_no_matter(change: di
     assert compare(report(ONE), report(TWO, gpu=change))[0].state == "differs"
 
 
+@pytest.mark.parametrize("key", ["driver", "ecc", "mig", "max_sm_mhz", "power_limit_mw"])
+def test_what_a_gpu_does_not_tell_makes_even_equal_bits_not_comparable(key: str) -> None:
+    one = with_bits("b" * 64, device="cuda")
+    (found,) = compare(report(one, gpu={key: None}), report(one, gpu={key: None}))
+    assert (found.state, found.reason.partition(": ")[2]) == ("not comparable", "not known")
+    assert compare(report(ONE, gpu={key: None}), report(ONE, gpu={key: None}))[0].state == "equal"
+    assert compare(report(one, gpu={key: "on"}), report(one, gpu={key: "on"}))[0].state == "equal"
+    assert compare(report(one, gpu={key: "on"}), report(one))[0].state == "not comparable"
+
+
+def test_the_other_gpus_are_part_of_the_kind_where_they_are_used() -> None:
+    states = {"torch-seed": "not comparable", "ranks-nccl": "not comparable", "bmm": "differs"}
+    for name, state in states.items():
+        one, two = (with_bits(bits, device="cuda", name=name) for bits in ("b" * 64, OTHER))
+        assert compare(report(one, gpu={"devices": "A"}), report(two, gpu={"devices": "B"}))[0].state == state
+
+
 def test_nccl_s_algorithm_is_part_of_the_kind_of_its_check_alone() -> None:
     for name, state in (("ranks-nccl", "not comparable"), ("matmul", "differs")):
         one, two = (with_bits(bits, device="cuda", name=name) for bits in ("b" * 64, OTHER))

@@ -89,11 +89,16 @@ device_hash._keys["cuda:1"] = device_hash._keys["cpu"]
 whole, each = digests.of_group(torch, [here, there, None, other])
 torch.cuda.is_initialized = lambda: True
 torch.cuda.get_rng_state_all = lambda: [torch.zeros(16, dtype=torch.uint8), torch.ones(16, dtype=torch.uint8)]
+torch.cuda.is_current_stream_capturing = lambda: False
+generators = digests.of_generators(torch)
+last = digests.of_tensor(torch, here).hex(), digests.of_tensor(torch, there).hex()
+torch.cuda.is_current_stream_capturing = lambda: True
+captured = digests.of_group(torch, [here, there])[1], sorted(digests.unread)
+digests.unread.clear()
 print(json.dumps([
     each,
     [one.hex() for one in hashed],
-    digests.of_tensor(torch, here).hex(), digests.of_tensor(torch, there).hex(),
-    digests.of_generators(torch), sorted(digests.unread),
+    *last, generators, sorted(digests.unread), *captured,
 ]))
 """
 
@@ -103,9 +108,12 @@ def test_tensors_and_generators_of_a_gpu_take_its_way(tmp_path: Path) -> None:
     need_torch()
     command = [torch_python(), "-c", ELSEWHERE, str(Path(in_image.__file__).parent)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    each, hashed, here, there, generators, unread = json.loads(done.stdout)
+    each, hashed, here, there, generators, unread, captured, reasons = json.loads(done.stdout)
     digests = [base64.b64decode(each)[at : at + 8].hex() for at in range(0, 32, 8)]
     assert digests == [here[:16], hashed[0][:16], "00" * 8, hashed[1][:16]]
     assert (there, unread) == (hashed[0], [])
     assert here != there
     assert generators["cuda:0"] != generators["cuda:1"]
+    first, second = base64.b64decode(captured)[:8].hex(), base64.b64decode(captured)[8:].hex()
+    assert (first, reasons) == (here[:16], ["CUDA graph"])  # nothing is asked of the GPU while it captures
+    assert second not in (hashed[0][:16], "00" * 8)

@@ -9,7 +9,18 @@ from functools import cache
 from .. import assets
 
 MODULES = (
-    *("names", "outcomes", "location", "registry", "libraries", "exact", "power", "gradients", "flags"),
+    *(
+        "names",
+        "outcomes",
+        "location",
+        "registry",
+        "libraries",
+        "exact",
+        "power",
+        "gradients",
+        "flags",
+        "nvml",
+    ),
     *("machine", "operations", "data", "training", "settings", "installed", "subnormals", "ranks", "seeds"),
     *("linkage", "requested"),
     *("cases", "documented", "compilation", "golden", "controls", "cost", "child", "parent", "text"),

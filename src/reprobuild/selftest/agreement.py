@@ -52,9 +52,11 @@ def _agreement(
 ) -> Agreement:
     a, b = kind(first, mine), kind(second, other)
     reason = "; ".join(
-        f"another {key}" if key == PROGRAM else f"{key}: {a.get(key)} and {b.get(key)}"
+        f"another {key}"
+        if key == PROGRAM
+        else f"{key}: {' and '.join(dict.fromkeys((str(a.get(key)), str(b.get(key)))))}"
         for key in {**a, **b}
-        if a.get(key) != b.get(key)
+        if a.get(key) != b.get(key) or a.get(key) == UNKNOWN
     )
     results = differing(mine, other)
     state: State = "not comparable" if reason else "differs" if results else "equal"
@@ -70,6 +72,8 @@ def _agreement(
 
 PROGRAM = "self-test program"
 """What `kind` calls the program: another one computes other results."""
+UNKNOWN = "not known"
+"""What `kind` says of a fact that the machine does not tell: then not even equal facts are comparable."""
 
 
 def kind(report: SelfTestReport, check: CheckResult) -> Mapping[str, str]:
@@ -94,10 +98,11 @@ def _machine(report: SelfTestReport, check: CheckResult) -> Mapping[str, str]:
             "cuDNN": str(versions.get("cudnn")),
             "GPU": str(gpu.get("name")),
             "multiprocessors": str(gpu.get("sm_count")),
-            "driver": str(gpu.get("driver")),
+            **{name: _setting(gpu, key) for name, key in _SETTINGS.items()},
             "cuBLAS workspace": str(gpu.get("cublas_workspace")),
             "cuBLASLt workspace": f"{gpu.get('cublaslt_workspace')}, unified: {gpu.get('cublaslt_unified')}",
             **(_nccl(gpu) if check.name == "ranks-nccl" else {}),
+            **({"GPUs": _setting(gpu, "devices")} if check.name in _OF_ALL_GPUS else {}),
         }
     return {
         "torch": torch,
@@ -110,8 +115,30 @@ def _machine(report: SelfTestReport, check: CheckResult) -> Mapping[str, str]:
     }
 
 
+_SETTINGS = {
+    "driver": "driver",
+    "ECC": "ecc",
+    "MIG": "mig",
+    "MPS": "mps",
+    "highest clock in MHz": "max_sm_mhz",
+    "power limit in mW": "power_limit_mw",
+}
+_OF_ALL_GPUS = ("ranks-nccl", "torch-seed")
+"""The checks that run on every GPU, not on the first alone."""
+
+
+def _setting(gpu: Mapping[str, Any], key: str) -> str:
+    """Return a fact of a GPU. One that a report lacks was not asked for by the program that made it."""
+    value = gpu.get(key, "not asked for")
+    return UNKNOWN if value is None else str(value)
+
+
 def _nccl(gpu: Mapping[str, Any]) -> Mapping[str, str]:
-    return {"NCCL_ALGO": str(gpu.get("nccl_algo")), "NCCL_PROTO": str(gpu.get("nccl_proto"))}
+    return {
+        "NCCL": _setting(gpu, "nccl"),
+        "NCCL_ALGO": str(gpu.get("nccl_algo")),
+        "NCCL_PROTO": str(gpu.get("nccl_proto")),
+    }
 
 
 def differing(first: CheckResult, second: CheckResult) -> tuple[str, ...]:

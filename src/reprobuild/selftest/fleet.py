@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from .agreement import differing, distance, kind
+from .agreement import UNKNOWN, differing, distance, kind
 from .report import CheckResult, SelfTestReport
 
 State = Literal["agrees", "deviates", "alone", "no result"]
@@ -136,7 +136,10 @@ def _groups(
     for machine in machines:
         check = found[machine.name]
         if check is not None and check.results:
-            groups.setdefault(tuple(kind(machine.report, check).items()), {})[machine.name] = check
+            facts = tuple(kind(machine.report, check).items())
+            if any(value == UNKNOWN for _, value in facts):  # of no other's kind
+                facts = (*facts, ("machine", machine.name))
+            groups.setdefault(facts, {})[machine.name] = check
     return list(groups.values())
 
 

@@ -7,7 +7,7 @@ import json
 import resource
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TextIO
 
@@ -63,6 +63,13 @@ def execute(checked: Check, device: str) -> Outcome:
     return outcome
 
 
+def look_for_gpu(device: str, say: Callable[..., None]) -> str:
+    """Say what machine this is; return why no GPU is tested, or nothing."""
+    missing = "asked for the CPU only" if device == "cpu" else gpu_missing()
+    say(**facts(missing))
+    return missing
+
+
 def child(report: TextIO, names: Sequence[str], device: str) -> None:
     """Run the checks and write each outcome as a line of JSON to ``report``, a text file."""
 
@@ -76,10 +83,12 @@ def child(report: TextIO, names: Sequence[str], device: str) -> None:
     say(end=["imports", "cpu"], outcome=asdict(outcome))
     if outcome.status == "passed":
         fill_memory()
-        missing = "asked for the CPU only" if device == "cpu" else gpu_missing()
-        say(**facts(missing))
-        unhooked = ""
+        missing = unhooked = ""
+        looked = False
         for checked in (CHECKS[name] for name in names if name != "imports"):
+            # Not before what is for the CPU alone: to look for a GPU spoils CUDA for what is forked later.
+            if "cuda" in checked.devices and not looked:
+                missing, looked = look_for_gpu(device, say), True
             for where in checked.devices:
                 if missing and where == "cuda":
                     continue
@@ -89,4 +98,6 @@ def child(report: TextIO, names: Sequence[str], device: str) -> None:
                 if checked.name == "setting-hook" and outcome.status == "failed":
                     unhooked = outcome.reason
                 say(end=[checked.name, where], outcome=asdict(outcome))
+        if not looked:
+            look_for_gpu(device, say)
     say(done=True, peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .libraries import np, torch
+from .nvml import Management, bus_of, shared_by_mps
 
 SCHEMA = 3
 
@@ -54,18 +55,43 @@ def cpu_scope() -> dict[str, Any]:
     }
 
 
-def gpu_scope() -> dict[str, Any]:
-    """Return what decides the bits of results on the GPU, beside the versions; driver: null when unknown."""
-    properties = torch.cuda.get_device_properties(0)
-    driver = None
-    with contextlib.suppress(OSError):
-        driver = Path("/sys/module/nvidia/version").read_text("utf-8").strip()
+def gpu_of(device: int, management: Management) -> dict[str, Any]:
+    """Return what one GPU is, and how it is set up."""
+    properties = torch.cuda.get_device_properties(device)
     return {
         "name": properties.name,
         "capability": f"{properties.major}.{properties.minor}",
         "sm_count": properties.multi_processor_count,
         "memory_bytes": properties.total_memory,
-        "driver": driver,
+        **management.settings(bus_of(device)),
+    }
+
+
+def nccl_version() -> str | None:
+    """Return the version of NCCL, or nothing where this torch has none."""
+    try:
+        found = torch.cuda.nccl.version()
+    except (AttributeError, RuntimeError):
+        return None
+    return ".".join(map(str, found)) if isinstance(found, tuple) else str(found)
+
+
+def gpu_scope() -> dict[str, Any]:
+    """Return what decides the bits of results on the GPUs, beside the versions.
+
+    Of the first GPU fact by fact, since the checks run there; of all in ``devices``. Null: not known.
+    """
+    management = Management()
+    gpus = [gpu_of(number, management) for number in range(torch.cuda.device_count())]
+    driver = None
+    with contextlib.suppress(OSError):  # WSL 2 has no such module
+        driver = Path("/sys/module/nvidia/version").read_text("utf-8").strip()
+    return {
+        **gpus[0],
+        "devices": "; ".join(", ".join(f"{key} {value}" for key, value in gpu.items()) for gpu in gpus),
+        "driver": driver or management.driver(),
+        "mps": shared_by_mps(),
+        "nccl": nccl_version(),
         # What decides how cuBLASLt splits a product; its default depends on the GPU (pytorch/pytorch#182669).
         "cublas_workspace": os.environ.get("CUBLAS_WORKSPACE_CONFIG"),
         "cublaslt_workspace": os.environ.get("CUBLASLT_WORKSPACE_SIZE"),

@@ -222,13 +222,19 @@ def attention(device: str) -> Results:
             with only, warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it warns why a backend does not do
                 found = attended(device, backend)
-        except RuntimeError:
-            if backend == "MATH":  # the only one that every device has
+        except RuntimeError as error:
+            # torch's words for a backend that does not do; anything else, as want of memory, is a failure.
+            # MATH is the only one that every device has.
+            if backend == "MATH" or not any(words in str(error) for words in NO_KERNEL):
                 raise
+            note(f"{backend}: not available here")
             continue
         results.update({f"{backend} {name}": value for name, value in found.items()})
     note("backends: " + ", ".join(sorted({name.split()[0] for name in results})))
     return results
+
+
+NO_KERNEL = ("No available kernel", "No viable backend")
 
 
 def attention_by(backend: str) -> AbstractContextManager[object] | None:

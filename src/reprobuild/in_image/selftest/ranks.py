@@ -23,6 +23,8 @@ from .outcomes import Failed, NotRun, Results
 from .power import REPEATED
 from .registry import ACROSS, check
 
+SECONDS = 90  # for the ranks' answers
+
 
 def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: bool) -> None:
     """Send what one of two ranks has after 5 steps: its order of samples, losses, gradients, parameters.
@@ -33,6 +35,10 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
     # Without it gloo resolves the host's name, which a container without a network cannot.
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     device = "cpu" if backend == "gloo" else f"cuda:{rank}"
+    if device != "cpu":
+        # What NCCL and the caches of memory take for this rank's own
+        # (https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group).
+        torch.cuda.set_device(rank)
     if history:
         held = [torch.empty(1000 * size + rank, device=device) for size in (1, 777, 3, 4099)]
         del held[::2]
@@ -48,7 +54,7 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
     parallel = nn.parallel.DistributedDataParallel(model)
     images, labels = numbers(40, 48, device=device), indices(40, 10, device=device)
     order = torch.tensor(list(sampler_of(40, rank)))
-    stepper = torch.optim.SGD(parallel.parameters(), lr=0.1)
+    stepper = torch.optim.AdamW(parallel.parameters(), lr=0.01)
     losses = []
     for mine in order.to(device).split(4):
         stepper.zero_grad()
@@ -91,13 +97,10 @@ def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, A
         try:
             for process in processes:
                 process.start()
-            limit = time.monotonic() + 90
+            limit = time.monotonic() + SECONDS
             for rank, (end, process) in enumerate(zip(ends, processes)):
                 multiprocessing.connection.wait([end, process.sentinel], max(0, limit - time.monotonic()))
-                answer = end.recv() if end.poll() else "it ended, or gave no answer within 90 s"
-                if not isinstance(answer, dict):
-                    raise RuntimeError(f"rank {rank}: {answer}")  # noqa: TRY004 -- no bug of the caller
-                answers.append(answer)
+                answers.append(answer_of(rank, end, process))
         finally:
             for process in processes:
                 if process.pid is not None:
@@ -112,8 +115,27 @@ def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, A
     return {**first, "order of rank 1": second["order"], "losses of rank 1": second["losses"]}
 
 
+def answer_of(rank: int, end: Any, process: Any) -> dict[str, Any]:
+    """Return what a rank has sent. Raises RuntimeError with what became of it instead."""
+    answer = None
+    with contextlib.suppress(EOFError):  # its end of the pipe is closed when it has died
+        answer = end.recv() if end.poll() else None
+    if isinstance(answer, dict):
+        return answer
+    if answer is None:
+        process.join(1)
+        answer = f"no answer within {SECONDS} s"
+        if process.exitcode is not None:
+            how = f"with status {process.exitcode}"
+            if process.exitcode < 0:
+                how = f"by {signal.Signals(-process.exitcode).name}"
+            answer = f"it ended {how} before it had answered"
+    raise RuntimeError(f"rank {rank}: {answer}")
+
+
 # This early because its two processes are forked (an import of torch each would take seconds), which is safe
-# only while torch has not started threads.
+# only while torch has not started threads and nobody has looked for a GPU: after cuInit a child cannot use
+# CUDA, and an optimizer asks whether a CUDA graph is being captured (`child` looks for one after this check).
 @check(ACROSS, order=20)
 def ranks_gloo(_: str) -> Results:
     """Training on two ranks with gloo repeats: order, losses, gradients and parameters, equal on both."""

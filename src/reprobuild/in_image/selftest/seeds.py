@@ -154,6 +154,7 @@ def hash_seed(_: str) -> Results:
     """Two interpreters give a set of words one order."""
     code = "print(list({str(i) for i in range(50)}))"
     changing = {**os.environ, "PYTHONHASHSEED": "random"}
-    orders = [subprocess.check_output([sys.executable, "-S", "-c", code], env=changing) for _ in range(2)]
+    command = [sys.executable, "-S", "-c", code]
+    orders = [subprocess.check_output(command, env=changing, timeout=60) for _ in range(2)]
     must_differ("a set's order under PYTHONHASHSEED=random", *orders)
     return {"set": list({f"word {i}" for i in range(50)}), "hash": hash("reprobuild")}

@@ -216,7 +216,9 @@ def cublas_refuses(_: str) -> Results:
         "a = torch.ones(64, 64, device='cuda'); print((a @ a).cpu())"
     )
     env = {name: value for name, value in os.environ.items() if name != "CUBLAS_WORKSPACE_CONFIG"}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120, check=False
+    )
     if done.returncode == 0:
         raise Failed("a product without CUBLAS_WORKSPACE_CONFIG gave a result: the flag is not enforced")
     if "CUBLAS_WORKSPACE_CONFIG" not in done.stderr:

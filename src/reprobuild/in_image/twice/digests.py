@@ -32,6 +32,15 @@ class Unreadable(Exception):  # noqa: N818 -- says what, not that something fail
     """A tensor whose bytes cannot be read: of a type that is not known here."""
 
 
+def capturing(torch: Any) -> bool:
+    """Whether operations of this thread go into a CUDA graph, which computes them when it is replayed.
+
+    Until then there are no values, and a copy to the processor makes the program's capture fail
+    (https://docs.pytorch.org/docs/stable/notes/cuda.html#constraints).
+    """
+    return bool(torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
+
+
 def plain(torch: Any, value: Any) -> Any:
     """Return a tensor as a dense one in the processor's memory. Raises `Unreadable`."""
     value = dense(torch, value)
@@ -43,6 +52,8 @@ def plain(torch: Any, value: Any) -> Any:
 
 def dense(torch: Any, value: Any) -> Any:
     """Return a tensor as a dense, contiguous one where it is. Raises `Unreadable`."""
+    if value.device.type == "cuda" and capturing(torch):
+        raise Unreadable("CUDA graph")
     try:
         value = value.detach()
         if hasattr(value, "to_local"):

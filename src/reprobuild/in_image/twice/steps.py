@@ -74,6 +74,13 @@ class Recorder:
 
     # --- what the hooks call ---
 
+    def captured(self, graph: Any) -> None:
+        """Operations are about to go into a CUDA graph; its replays call none of the hooks."""
+        held, self._parts = self._parts, [["not recorded: what a CUDA graph computes", "", ""]]
+        losses, self._losses = self._losses, []
+        self._record("call", {"of": type(graph).__name__[:200]})
+        self._parts, self._losses = held, losses
+
     def batch(self, value: Any) -> None:
         """A DataLoader gave a batch."""
         self._part(
@@ -285,6 +292,8 @@ class Recorder:
 
         @functools.wraps(act)
         def hook(*arguments: Any) -> None:
+            if digests.capturing(self._torch):  # `captured` has written that nothing is seen of it
+                return
             start = time.perf_counter()
             try:
                 with self.unseen():
@@ -347,6 +356,7 @@ def install(torch: Any) -> None:
     first = optimizers.register_optimizer_step_pre_hook(lambda optimizer, *_: step(optimizer))
     second = optimizers.register_optimizer_step_post_hook(lambda optimizer, *_: stepped(optimizer))
     _before_call(torch.autograd, "backward", recorder.timed(recorder.loss))
+    _before_call(torch.cuda.CUDAGraph, "capture_begin", recorder.timed(recorder.captured))
     from torch.optim import lr_scheduler  # noqa: PLC0415 -- there only now
 
     base = getattr(lr_scheduler, "LRScheduler", None) or lr_scheduler._LRScheduler

@@ -82,6 +82,8 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if self.hidden or self._count >= MOST or func.namespace == "profiler":
             return func(*args, **kwargs)
+        if digests.capturing(self._torch):
+            return func(*args, **kwargs)
         try:
             before = self._before(func, args, kwargs)
         except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
