@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports import common, elsewhere, team_locks
+from reprobuild.imports import common, pyproject, team_locks
 from reprobuild.imports.projects import project_name, read_setup_py
 from reprobuild.imports.reader import read_import, request_table
 
@@ -19,7 +19,7 @@ Write = Callable[[str, str], Path]
 
 @pytest.fixture(autouse=True)
 def _amd64(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (common, elsewhere, team_locks):
+    for module in (common, pyproject, team_locks):
         monkeypatch.setattr(module, "architecture", lambda: "amd64")
 
 

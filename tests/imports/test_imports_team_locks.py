@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports import common, elsewhere, team_locks
+from reprobuild.imports import common, pyproject, team_locks
 from reprobuild.imports.reader import read_import, request_table
 
 Write = Callable[[str, str], Path]
@@ -21,7 +21,7 @@ HASH = "sha256:" + "a" * 64
 
 @pytest.fixture(autouse=True)
 def _amd64(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (common, elsewhere, team_locks):
+    for module in (common, pyproject, team_locks):
         monkeypatch.setattr(module, "architecture", lambda: "amd64")
 
 

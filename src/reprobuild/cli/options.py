@@ -149,6 +149,7 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
             loosen=given.get("loosen", ()),
         )
         _allow(imported, host)
+        _tell(imported, _as_of(given), host)
     else:
         tree = tree_of(given["from_image"], host, keep=is_kept)
         imported = read_image(tree, given["from_image"])
@@ -180,6 +181,20 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
     return replace(
         new_env(request), hashes=imported.hashes, pythons=pythons_of(imported), cuda_is_open=bool(chosen)
     )
+
+
+def _tell(imported: Imported, as_of: date | None, host: Host) -> None:
+    """Say what of a file decided, and warn of what has no say."""
+    for line in imported.applied:
+        host.console.step(line)
+    for line in imported.ignored:
+        host.console.warn(line)
+    newest = imported.exclude_newer
+    if newest is not None and (as_of is None or as_of > newest):
+        host.console.warn(
+            f"{imported.origin}: releases from after {newest} are excluded there, and not here: "
+            f"--as-of {newest} excludes them, and Debian's with them"
+        )
 
 
 def _python_of(request: Request) -> str:
@@ -234,7 +249,12 @@ def _request(given: Mapping[str, Any]) -> Request:
     table |= {"only-wheels": True} if given.get("only_wheels") else {}
     table |= {"build": build} if (build := build_table(given)) else {}
     table |= {
-        key: given[key] for key in ("cuda", "python", "torch", "index", "conda", "loosened") if key in given
+        key: given[key]
+        for key in (
+            *("cuda", "python", "torch", "index", "conda"),
+            *("loosened", "constraints", "overrides"),
+        )
+        if key in given
     }
     if (day := _as_of(given)) is not None:
         table["as-of"] = day

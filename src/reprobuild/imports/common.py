@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -57,6 +59,16 @@ class Imported:
     """The channels among it, in whose place conda-forge is asked."""
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """uv's variable → addresses of indexes that the file names, and that the user allows for this once."""
+    constraints: tuple[str, ...] = ()
+    """Versions of packages that nothing asks for by name, for this system: PEP 508 without markers."""
+    overrides: tuple[str, ...] = ()
+    """What is required in place of all that any package asks for; a marker that never holds: nothing."""
+    exclude_newer: date | None = None
+    """The last day of which the file allows a release."""
+    applied: tuple[str, ...] = ()
+    """Lines on what decided, for the user."""
+    ignored: tuple[str, ...] = ()
+    """Lines on what the file says and has no say here, for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +79,8 @@ class Keys:
     torch: SpecifierSet | None
     """What versions of it are asked for; None: the file does not name it."""
     cuda: str | None
+    constraints: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
 
     @property
     def torch_key(self) -> str | None:
@@ -129,7 +143,15 @@ def merged(first: Imported, *others: Imported | None) -> Imported:
         cuda=next((each.cuda for each in every if each.cuda), None),
         index=next((each.index for each in every if each.index), None),
         settings=settings,
+        constraints=_all(each.constraints for each in every),
+        overrides=_all(each.overrides for each in every),
+        applied=_all(each.applied for each in every),
+        ignored=_all(each.ignored for each in every),
     )
+
+
+def _all(lines: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(lines)))
 
 
 def wanted_of(imported: Imported, python: str) -> Keys:
@@ -138,7 +160,19 @@ def wanted_of(imported: Imported, python: str) -> Keys:
     torch: SpecifierSet | None = None
     cuda = imported.cuda
     packages = []
-    for requirement in imported.requirements:
+    overrides = [Requirement(text) for text in imported.overrides]
+    replaced = {canonicalize_name(each.name) for each in overrides}
+    # What is asked for by name is asked for as its override says; torch has a key of its own.
+    asked = {
+        canonicalize_name(each.name)
+        for each in imported.requirements
+        if is_for(each.marker, markers, f"{imported.origin}: {each.name}")
+    }
+    instead = [each for each in overrides if canonicalize_name(each.name) in asked and each.marker is None]
+    kept = [each for each in imported.requirements if canonicalize_name(each.name) not in replaced]
+    constraints = [Requirement(text) for text in imported.constraints]
+    kept += [each for each in constraints if canonicalize_name(each.name) == "torch"]
+    for requirement in [*kept, *instead]:
         if not is_for(requirement.marker, markers, f"{imported.origin}: {requirement.name}"):
             continue
         name, version = canonicalize_name(requirement.name), pin(requirement)
@@ -154,7 +188,13 @@ def wanted_of(imported: Imported, python: str) -> Keys:
         if version is not None and is_cuda_package(name):
             cuda = cuda or cuda_of_version(version)
         packages.append(str(_without_marker(requirement)))
-    return Keys(tuple(packages), torch, cuda)
+    return Keys(
+        tuple(packages),
+        torch,
+        cuda,
+        tuple(str(each) for each in constraints if canonicalize_name(each.name) != "torch"),
+        tuple("torch" if canonicalize_name(each.name) == "torch" else str(each) for each in overrides),
+    )
 
 
 def is_for(marker: Marker | None, markers: Mapping[str, str], place: str) -> bool:

@@ -9,19 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from ..host.machine import architecture
-from ..request.model import DEFAULT_PYTHON
-from ..resolve.target import TargetPython
 from .addresses import requirement_at
 from .common import is_for, load_toml, read_text, requirement_of
-from .indexes import NamedIndexes
+from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .projects import project_name
 
 _ABOVE = 8
@@ -66,71 +63,116 @@ def _git(url: str) -> str:
     return url if url.startswith("git+") else f"git+{url}"
 
 
-def uv_sources(
-    requirements: list[tuple[str, str]], uv: Mapping[str, Any], file: Path, indexes: NamedIndexes
-) -> list[Requirement]:
-    """Return requirements, given as text and place, with what ``tool.uv`` says of where they come from.
+class Stated(NamedTuple):
+    """A requirement of a project as text, and where it is stated."""
 
-    Raises `RequestError`.
-    """
-    sources = _table(uv, "sources", file)
-    named: dict[str, str] = {}
-    listed = uv.get("index", [])
-    for number, index in enumerate(listed if isinstance(listed, list) else [listed]):
-        place = f"{file}: tool.uv.index[{number}]"
-        if not isinstance(index, dict) or not isinstance(index.get("url"), str):
-            raise RequestError(f"{place}: expected a table with a url")
-        named[str(index.get("name", ""))] = index["url"]
-        if index.get("explicit") is not True:
-            indexes.add(
-                "--index-url" if index.get("default") is True else "--extra-index-url", index["url"], place
+    text: str
+    place: str
+    extra: str | None = None
+    group: str | None = None
+
+
+class UvSources:
+    """``tool.uv.sources`` and ``tool.uv.index`` of a project, for a system."""
+
+    def __init__(
+        self, uv: Mapping[str, Any], file: Path, indexes: NamedIndexes, markers: Mapping[str, str]
+    ) -> None:
+        """Take the indexes that count for all packages. Raises `RequestError`."""
+        self._file, self._indexes, self._markers = file, indexes, markers
+        self._named: dict[str, str] = {}
+        self._chosen: dict[str, str] = {}
+        self.applied: list[str] = []
+        listed = uv.get("index", [])
+        for number, index in enumerate(listed if isinstance(listed, list) else [listed]):
+            place = f"{file}: tool.uv.index[{number}]"
+            if not isinstance(index, dict) or not isinstance(index.get("url"), str):
+                raise RequestError(f"{place}: expected a table with a url")
+            self._named.setdefault(str(index.get("name", "")), index["url"])
+            if index.get("explicit") is not True:
+                option = "--index-url" if index.get("default") is True else "--extra-index-url"
+                indexes.add(option, index["url"], place)
+        for key in ("index-url", "extra-index-url", "find-links"):
+            values = uv.get(key, [])
+            for value in values if isinstance(values, list) else [values]:
+                indexes.add(f"--{key}", str(value), f"{file}: tool.uv.{key}")
+        sources = {} if uv.get("no-sources") is True else _table(uv, "sources", file)
+        without = {canonicalize_name(str(name)) for name in uv.get("no-sources-package", [])}
+        self._entries = {canonicalize_name(str(name)): value for name, value in sources.items()}
+        self._entries = {name: value for name, value in self._entries.items() if name not in without}
+
+    def placed(self, stated: Stated) -> Requirement:
+        """Return a requirement with the address that its source gives it. Raises `RequestError`.
+
+        An entry with an extra or a group is for what is stated there alone, as uv has it.
+        """
+        requirement = requirement_of(stated.text, stated.place)
+        name = canonicalize_name(requirement.name)
+        entries = self._entries.get(name, [])
+        for entry in entries if isinstance(entries, list) else [entries]:
+            spot = f"{self._file}: tool.uv.sources.{name}"
+            if not isinstance(entry, dict):
+                raise RequestError(f"{spot}: expected a table")
+            if unknown := sorted(entry.keys() - {*_ENTRY}):
+                raise RequestError(f"{spot}.{unknown[0]}: unknown key", hint=f"known: {', '.join(_ENTRY)}")
+            wrong = any(
+                key in entry and canonicalize_name(str(entry[key])) != canonicalize_name(where or "")
+                for key, where in (("extra", stated.extra), ("group", stated.group))
             )
-    by_name = {canonicalize_name(str(name)): value for name, value in sources.items()}
-    found = []
-    for text, place in requirements:
-        requirement = requirement_of(text, place)
-        entries = by_name.get(canonicalize_name(requirement.name))
-        if entries is not None:
-            every = entries if isinstance(entries, list) else [entries]
-            requirement = _sourced(requirement, every, named, file, indexes)
-        found.append(indexes.pinned(requirement))
-    return found
+            if wrong or not self._holds(entry.get("marker"), spot):
+                continue
+            return self._indexes.pinned(self._sourced(requirement, entry, spot))
+        return self._indexes.pinned(requirement)
 
-
-def _sourced(
-    requirement: Requirement, entries: list[Any], named: Mapping[str, str], file: Path, indexes: NamedIndexes
-) -> Requirement:
-    """Return a requirement as the first of its sources that is for this system has it."""
-    name = canonicalize_name(requirement.name)
-    spot = f"{file}: tool.uv.sources.{name}"
-    for entry in entries:
-        if not isinstance(entry, dict):
-            raise RequestError(f"{spot}: expected a table")
-        if not _holds(entry.get("marker"), spot):
-            continue
+    def _sourced(self, requirement: Requirement, entry: Mapping[str, Any], spot: str) -> Requirement:
+        name = canonicalize_name(requirement.name)
         if "index" in entry:
-            if (url := named.get(str(entry["index"]))) is None:
-                raise RequestError(f"{spot}: no index is called {entry['index']!r}")
-            indexes.add("--extra-index-url", url, spot)
+            self._choose(name, str(entry["index"]), entry, spot)
             return requirement
-        place = {"path": str(_member(name, file, spot))} if entry.get("workspace") is True else entry
+        if entry.get("workspace") is True:
+            entry = {"path": str(_member(name, self._file, spot))}
         extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
-        where = located(f"{requirement.name}{extras}", place, spot, file.parent)
+        where = located(f"{requirement.name}{extras}", entry, spot, self._file.parent)
         if where is None:
             raise RequestError(f"{spot}: expected git, url, path, index or workspace")
         where.marker = requirement.marker
         return where
-    return requirement
+
+    def _choose(self, name: str, index: str, entry: Mapping[str, Any], spot: str) -> None:
+        """Take the index of a package; PyTorch's own has one CUDA for all."""
+        if (url := self._named.get(index)) is None:
+            raise RequestError(f"{spot}: no index is called {index!r}")
+        if self._chosen.setdefault(name, url) != url:
+            raise RequestError(
+                f"{spot}: {name} is asked for from two indexes: {self._chosen[name]} and {url}",
+                hint="name only one of the extras and groups that ask for it",
+            )
+        self._indexes.add("--extra-index-url", url, spot)
+        ways = {each: cuda for each, at in self._chosen.items() if is_pytorch(at) and (cuda := cuda_in(at))}
+        if len({*ways.values()}) > 1:
+            said = " and ".join(f"{each} for {cuda}" for each, cuda in sorted(ways.items()))
+            raise RequestError(f"{spot}: PyTorch's index is asked for {said}", hint="name one CUDA for all")
+        if name in ways:  # it goes before an index that counts for any package
+            self._indexes.cuda = ways[name]
+        where = [f"{key} {entry[key]}" for key in ("extra", "group") if key in entry]
+        line = ": ".join([f"{self._file}", *where, f"{name} is from the index {index}"])
+        self.applied += [line] if line not in self.applied else []
+
+    def _holds(self, marker: object, place: str) -> bool:
+        if marker is None:
+            return True
+        try:
+            return is_for(Marker(str(marker)), self._markers, f"{place}.marker")
+        except (InvalidMarker, RecursionError) as error:
+            raise RequestError(
+                f"{place}.marker: {(str(error).splitlines() or ['nested too deeply'])[0]}"
+            ) from None
 
 
-def _holds(marker: object, place: str) -> bool:
-    if marker is None:
-        return True
-    markers = TargetPython(DEFAULT_PYTHON, architecture(), (2, 99)).markers
-    try:
-        return is_for(Marker(str(marker)), markers, f"{place}.marker")
-    except InvalidMarker as error:
-        raise RequestError(f"{place}.marker: {str(error).splitlines()[0]}") from None
+_ENTRY = (
+    *("git", "subdirectory", "rev", "tag", "branch", "lfs", "url", "path", "editable", "package", "index"),
+    *("workspace", "marker", "extra", "group"),
+)
 
 
 def _member(name: str, file: Path, place: str) -> Path:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from .common import Imported, load_toml, merged, minor_of, read_text, requirement_of
-from .elsewhere import uv_sources
+from ..host.machine import architecture
+from ..resolve.target import TargetPython
+from .common import Imported, fitting_python, load_toml, merged, minor_of, read_text, requirement_of
+from .elsewhere import Stated, UvSources
 from .indexes import NamedIndexes
 from .poetry import group_requirements, group_tables, poetry_requirements
 from .projects import requirements_beside
 from .setup_files import imported_files, read_setup, same_extra, setup_file_in
+from .uv_table import check_conflicts, uv_rules, with_workspace
 
 _MOST_LINES = 100_000
 _MOST_DEPTH = 50
@@ -24,14 +28,21 @@ _MOST_DEPTH = 50
 
 
 def read_pyproject(
-    file: Path, extras: Sequence[str], groups: Sequence[str], hosts: Collection[str] = ()
+    file: Path,
+    extras: Sequence[str],
+    groups: Sequence[str],
+    hosts: Collection[str] = (),
+    python: str | None = None,
 ) -> Imported:
-    """Read a project's dependencies, with those of some extras and groups. Raises `RequestError`."""
+    """Read a project's dependencies, with those of some extras and groups. Raises `RequestError`.
+
+    Sources and rules that depend on the Python are for ``python``, by default the first that fits.
+    """
     data = load_toml(read_text(file), str(file))
     project = _table(data, "project", str(file))
     tool = _table(data, "tool", str(file))
     poetry = _table(tool, "poetry", f"{file}: tool")
-    uv = _table(tool, "uv", f"{file}: tool")
+    uv = with_workspace(_table(tool, "uv", f"{file}: tool"), file)
     indexes = NamedIndexes(hosts)
     if "dependencies" in poetry and "dependencies" not in project:
         return _poetry(file, poetry, extras, groups, indexes)
@@ -55,7 +66,8 @@ def read_pyproject(
     poetrys = _poetry_groups(poetry, file)
     for group in groups:
         if group in poetrys and group not in table:
-            found += group_requirements(poetrys[group], f"{file}: tool.poetry.group.{group}", file.parent)
+            place = f"{file}: tool.poetry.group.{group}"
+            found += [Stated(*each) for each in group_requirements(poetrys[group], place, file.parent)]
             continue
         try:
             _check_size(table, group)
@@ -65,26 +77,46 @@ def read_pyproject(
                 f"{file}: dependency-groups: {group}: {_reason(error)}",
                 hint=f"it has: {', '.join(sorted({*table, *poetrys})) or 'none'}",
             ) from None
-        found += [(text, f"{file}: dependency-groups.{group}") for text in texts]
-    requirements = uv_sources(found, uv, file, indexes)
+        found += [Stated(text, f"{file}: dependency-groups.{group}", group=group) for text in texts]
+    project_itself = _described(file, project)
+    active = {line.extra for line in found if line.extra is not None}
+    check_conflicts(uv, file, project_itself.name, {*extras, *active}, groups)
+    fits = python is not None and SpecifierSet(project_itself.requires_python).contains(f"{python}.99")
+    version = fitting_python(project_itself, python if fits else None)
+    markers = TargetPython(version, architecture(), (2, 99)).markers
+    sources = UvSources(uv, file, indexes, markers)
+    requirements = [sources.placed(line) for line in found]
+    if more is not None:
+        stated = (Stated(str(each), more.origin) for each in more.requirements if each.url is None)
+        requirements += [sources.placed(line) for line in stated]
+        more = replace(more, requirements=tuple(each for each in more.requirements if each.url is not None))
     if not requirements and not (more and more.requirements):
         raise _nothing(file, extras={*optional} - {*extras}, groups={*table, *poetrys} - {*groups})
+    rules = uv_rules(uv, file, markers)
+    return merged(
+        replace(
+            project_itself,
+            requirements=tuple(requirements),
+            constraints=rules.constraints,
+            overrides=rules.overrides,
+            exclude_newer=rules.exclude_newer,
+            applied=(*sources.applied, *rules.applied(file)),
+            ignored=rules.ignored,
+            **indexes.found,
+        ),
+        more,
+    )
+
+
+def _described(file: Path, project: dict[str, Any]) -> Imported:
+    """Return the project without its requirements."""
     try:
         requires = str(SpecifierSet(project.get("requires-python", "")))
         python = minor_of(requires)
     except (InvalidSpecifier, AttributeError, TypeError) as error:
         raise RequestError(f"{file}: project.requires-python: {error}") from None
-    return merged(
-        Imported(
-            origin=str(file),
-            name=str(project.get("name") or file.absolute().parent.name),
-            requirements=tuple(requirements),
-            python=python,
-            requires_python=requires,
-            **indexes.found,
-        ),
-        more,
-    )
+    name = str(project.get("name") or file.absolute().parent.name)
+    return Imported(origin=str(file), name=name, requirements=(), python=python, requires_python=requires)
 
 
 def _check_size(table: dict[str, Any], group: str) -> None:
@@ -113,15 +145,15 @@ def _check_size(table: dict[str, Any], group: str) -> None:
         raise ValueError(f"more than {_MOST_LINES:,} lines, with the groups that it includes written out")
 
 
-def _of_extras(optional: dict[str, Any], extras: Sequence[str], file: Path) -> list[tuple[str, str]]:
-    found = []
+def _of_extras(optional: dict[str, Any], extras: Sequence[str], file: Path) -> list[Stated]:
+    found: list[Stated] = []
     for extra in extras:
         name = same_extra(extra, optional)
         if name is None:
             raise RequestError(
                 f"{file}: no extra {extra!r}", hint=f"it has: {', '.join(sorted(optional)) or 'none'}"
             )
-        found += _texts(optional[name], f"{file}: project.optional-dependencies.{name}")
+        found += _texts(optional[name], f"{file}: project.optional-dependencies.{name}", name)
     return found
 
 
@@ -170,28 +202,26 @@ def _dynamic(file: Path, tool: dict[str, Any], extras: Sequence[str], hosts: Col
     )
 
 
-def _without_itself(
-    found: list[tuple[str, str]], project: str, optional: dict[str, Any], file: Path
-) -> list[tuple[str, str]]:
+def _without_itself(found: list[Stated], project: str, optional: dict[str, Any], file: Path) -> list[Stated]:
     """Replace ``ours[plot]`` among a project's own dependencies by what its extra ``plot`` holds."""
-    kept: list[tuple[str, str]] = []
+    kept: list[Stated] = []
     done: set[str] = set()
     todo = list(found)
     while todo:
-        text, place = todo.pop(0)
-        requirement = requirement_of(text, place)
+        line = todo.pop(0)
+        requirement = requirement_of(line.text, line.place)
         if not project or canonicalize_name(requirement.name) != canonicalize_name(project):
-            kept.append((text, place))
+            kept.append(line)
             continue
         for extra in sorted(requirement.extras):
             name = same_extra(extra, optional)
             if name is not None and name not in done:
                 done.add(name)
-                todo += _texts(optional[name], f"{file}: project.optional-dependencies.{name}")
+                todo += _texts(optional[name], f"{file}: project.optional-dependencies.{name}", name)
     return kept
 
 
-def _old_groups(uv: dict[str, Any], tool: dict[str, Any], file: Path) -> dict[str, Any]:
+def _old_groups(uv: Mapping[str, Any], tool: dict[str, Any], file: Path) -> dict[str, Any]:
     """Return the groups of uv and PDM from before the standard had any."""
     pdm = _table(tool, "pdm", f"{file}: tool")
     groups = dict(_table(pdm, "dev-dependencies", f"{file}: tool.pdm"))
@@ -240,10 +270,10 @@ def _table(data: dict[str, Any], key: str, place: str) -> dict[str, Any]:
     return value
 
 
-def _texts(values: object, place: str) -> list[tuple[str, str]]:
+def _texts(values: object, place: str, extra: str | None = None) -> list[Stated]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise RequestError(f"{place}: expected a list of requirements")
-    return [(value, f"{place}[{index}]") for index, value in enumerate(values)]
+    return [Stated(value, f"{place}[{index}]", extra) for index, value in enumerate(values)]
 
 
 def _reason(error: BaseException) -> str:

@@ -69,14 +69,19 @@ def _with_python_version(file: Path, imported: Imported) -> Imported:
 
     It is what uv, pyenv and others take (https://docs.astral.sh/uv/concepts/python-versions/).
     """
-    beside = file.parent / ".python-version"
-    if imported.python is not None or imported.conda or not beside.is_file():
+    if imported.python is not None or imported.conda or (python := _python_beside(file)) is None:
         return imported
+    allowed = SpecifierSet(imported.requires_python).contains(f"{python}.99")
+    return replace(imported, python=python) if allowed else imported
+
+
+def _python_beside(file: Path) -> str | None:
+    beside = file.parent / ".python-version"
+    if not beside.is_file():
+        return None
     lines = (line.strip() for line in read_text(beside).splitlines())
     form = _PYTHON_VERSION.fullmatch(next((line for line in lines if line and line[0] != "#"), ""))
-    if form is None or not SpecifierSet(imported.requires_python).contains(f"{form[1]}.99"):
-        return imported
-    return replace(imported, python=form[1])
+    return None if form is None else form[1]
 
 
 def _read(
@@ -87,7 +92,7 @@ def _read(
     if groups and file.name not in (*_WITH_GROUPS, "Pipfile.lock"):
         raise RequestError(f"{file}: has no groups; {', '.join(_WITH_GROUPS)} and Pipfile.lock have")
     if file.name == "pyproject.toml":
-        return read_pyproject(file, extras, groups, hosts)
+        return read_pyproject(file, extras, groups, hosts, python or _python_beside(file))
     if file.name in _WITH_EXTRAS:
         return read_setup(file, extras, hosts)
     if file.name == "uv.lock":
@@ -159,8 +164,9 @@ def request_table(
         table["conda"] = {"channels": list(imported.channels), "packages": list(imported.conda)}
     if imported.index is not None:
         table["index"] = imported.index
-    if imported.loosened:
-        table["loosened"] = list(imported.loosened)
+    for key in ("loosened", "constraints", "overrides"):
+        if values := getattr(wanted if key != "loosened" else imported, key):
+            table[key] = list(values)
     torch = given.get("torch") or wanted.torch_key
     if torch is not None:
         table["torch"] = torch

@@ -45,7 +45,18 @@ _SUITE = re.compile(r"[a-z]+")
 _KEYS = {
     "": (
         *("name", "python", "platforms", "cuda", "torch", "index"),
-        *("packages", "only-wheels", "loosened", "apt", "as-of", "conda", "base", "build"),
+        *(
+            "packages",
+            "constraints",
+            "overrides",
+            "only-wheels",
+            "loosened",
+            "apt",
+            "as-of",
+            "conda",
+            "base",
+            "build",
+        ),
         *("determinism", "environment"),
     ),
     "conda.": ("environment", "channels", "packages"),
@@ -86,6 +97,11 @@ class Request:
     """``pytorch``: torch and its kin come from PyTorch's own index for this CUDA; None: from the user's."""
     packages: tuple[str, ...] = ()
     """PEP 508 requirements, sorted; an address is one that `Direct` takes."""
+    constraints: tuple[str, ...] = ()
+    """PEP 508 requirements that hold where something asks for the package, sorted."""
+    overrides: tuple[str, ...] = ()
+    """PEP 508 requirements in place of all that any package asks for, sorted. With a marker that does not
+    hold, a package is left out; ``torch`` alone stands for the key torch."""
     only_wheels: bool = False
     """Whether a package without a wheel is refused; else it is built from its source archive."""
     loosened: tuple[str, ...] = ()
@@ -158,6 +174,8 @@ class Request:
             packages=tuple(
                 sorted({_requirement(get.where("packages", i), p) for i, p in get.texts("packages")})
             ),
+            constraints=_rules(get, "constraints"),
+            overrides=_rules(get, "overrides"),
             only_wheels=get.value("only-wheels", bool, False),  # noqa: FBT003 -- as the other keys
             build=build(get),
             loosened=tuple(sorted({_text(get.where("loosened", i), p) for i, p in get.texts("loosened")})),
@@ -196,8 +214,8 @@ class Request:
         table["packages"] = list(self.packages)
         if self.only_wheels:
             table["only-wheels"] = True
-        if self.loosened:
-            table["loosened"] = list(self.loosened)
+        lists = {"constraints": self.constraints, "overrides": self.overrides, "loosened": self.loosened}
+        table |= {key: list(values) for key, values in lists.items() if values}
         table["apt"] = list(self.apt)
         if self.as_of is not None:
             table["as-of"] = self.as_of
@@ -374,6 +392,15 @@ def _requirement(where: str, text: str) -> str:
             raise RequestError(f"{where}: {requirement.name}: {error}") from None
         requirement.url = str(direct)
     return str(requirement)
+
+
+def _rules(table: Table, key: str) -> tuple[str, ...]:
+    """Return the requirements of a key, in their one spelling. Raises `RequestError`."""
+    found = {
+        text if key == "overrides" and text == "torch" else _requirement(table.where(key, position), text)
+        for position, text in table.texts(key)
+    }
+    return tuple(sorted(found))
 
 
 def _text(where: str, text: str) -> str:

@@ -145,6 +145,7 @@ class _Fitting:
                 existing=kept.existing,
                 upgrade=kept.upgrade,
                 hashes=kept.hashes,
+                rules_of=request,
                 # uv's name of PyTorch's own index for the request's CUDA, where that is asked for.
                 backend=None if request.index is None else flavour(request.cuda),
                 standins=None if self._sources is None else self._sources.standins(),

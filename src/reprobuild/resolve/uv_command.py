@@ -26,9 +26,11 @@ from ..net.index_settings import PLAIN, check_no_backend, uv_program
 from ..net.session import scrub, uv_environment, without_credentials
 from ..request.dates import end_of
 from ..request.direct import Direct
+from ..request.model import Request
 from ..request.toml_reader import load_toml
 from .advice.typo_hints import near_names
 from .target import TargetPython
+from .uv_rules import write_rules
 from .uv_standins import write_standins
 
 ALWAYS = ("numpy", "pip")
@@ -82,6 +84,7 @@ def resolve_python(
     provided: Mapping[str, str] | None = None,
     standins: Mapping[str, bytes] | None = None,
     hashes: Mapping[str, frozenset[str]] | None = None,
+    rules_of: Request | None = None,
     session: requests.Session,
 ) -> tuple[PythonPackage, ...]:
     """Return the packages that uv picks for requirements, closure included.
@@ -91,6 +94,7 @@ def resolve_python(
     are packages that conda brings, with their versions, which what is resolved has to fit. ``standins`` are
     wheels by file name that stand for packages without one: such a package has no hash of its own yet. Of
     several wheels of one version those in ``hashes``, by name of the package, or in ``existing`` count.
+    The constraints and overrides are those of the request ``rules_of``.
     Raises `ResolveError` with uv's reason when nothing fits, or when a package has no wheel or no SHA256.
     """
     if not requirements:
@@ -111,6 +115,8 @@ def resolve_python(
                 (Path(folder) / SOURCES / name).write_bytes(content)
         if provided:
             arguments += _given(Path(folder), provided)
+        if rules_of is not None:
+            arguments += write_rules(rules_of, requirements, Path(folder))
         if as_of is not None:
             arguments += ["--exclude-newer", end_of(as_of).strftime("%Y-%m-%dT%H:%M:%SZ")]
         if backend is not None:

@@ -1,0 +1,245 @@
+"""The table ``tool.uv``: each of its keys is used, or named in a warning; none is dropped in silence.
+
+https://docs.astral.sh/uv/reference/settings/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from packaging.markers import InvalidMarker, Marker
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from ..errors import RequestError
+from .common import is_for, load_toml, read_text, requirement_of
+
+_USED = (
+    *("sources", "index", "index-url", "extra-index-url", "find-links", "no-sources", "no-sources-package"),
+    *("constraint-dependencies", "override-dependencies", "exclude-dependencies", "exclude-newer"),
+    *("conflicts", "environments", "workspace", "dev-dependencies"),
+)
+_WITHOUT_EFFECT = (
+    *("required-version", "system-certs", "native-tls", "offline", "no-cache", "cache-dir", "preview"),
+    *("preview-features", "python-preference", "python-downloads", "concurrent-downloads", "pip"),
+    *("concurrent-builds", "concurrent-installs", "keyring-provider", "http-proxy", "https-proxy"),
+    *("no-proxy", "allow-insecure-host", "fork-strategy", "link-mode", "compile-bytecode", "upgrade"),
+    *("upgrade-package", "reinstall", "reinstall-package", "python-install-mirror", "audit", "cache-keys"),
+    *("pypy-install-mirror", "graalpy-install-mirror", "pyodide-install-mirror", "publish-url"),
+    *("python-downloads-json-url", "trusted-publishing", "check-url", "add-bounds", "managed", "package"),
+    *("required-environments", "build-backend"),
+)
+"""Keys that do not decide which packages a project gets."""
+_DEFAULTS = {
+    "resolution": "highest",
+    "prerelease": "if-necessary-or-explicit",
+    "index-strategy": "first-index",
+}
+_INSTEAD = {
+    "resolution": "the newest versions that fit are taken",
+    "prerelease": "a pre-release counts only where one is named, or there is nothing else",
+    "prerelease-package": "a pre-release counts only where one is named, or there is nothing else",
+    "index-strategy": "the first index that knows a package supplies it",
+    "no-binary": "wheels are taken where there are any",
+    "no-binary-package": "wheels are taken where there are any",
+    "no-build": "give --only-wheels to refuse what has no wheel",
+    "no-build-package": "give --only-wheels to refuse what has no wheel",
+    "no-index": "which indexes are asked is a setting of this machine",
+    "dependency-metadata": "what each package says of itself counts",
+    "torch-backend": "give --cuda, and --index pytorch",
+    "default-groups": "no group is included unless --group names it",
+}
+_ROOT_ONLY = ("constraint-dependencies", "override-dependencies", "exclude-dependencies", "environments")
+"""uv reads them in the root of a workspace alone, as it does ``conflicts`` of all members."""
+_ABOVE = 8
+_NEVER = "python_version < '0'"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UvRules:
+    """What ``tool.uv`` says of packages that no requirement names."""
+
+    constraints: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    """With a marker that never holds: left out wherever it is required."""
+    exclude_newer: date | None = None
+    """The last whole day of what may be used."""
+    ignored: tuple[str, ...] = ()
+    """A line for each key that has no say here."""
+
+    def applied(self, file: Path) -> tuple[str, ...]:
+        """Return a line for each rule of a file."""
+        found = [("constraint", each) for each in self.constraints]
+        found += [("override", each) for each in self.overrides if not each.endswith(_NEVER)]
+        lines = [f"{file}: tool.uv: {kind} {each}" for kind, each in found]
+        gone = [each.partition(" ;")[0] for each in self.overrides if each.endswith(_NEVER)]
+        return (*lines, *(f"{file}: tool.uv: {name} is left out" for name in gone))
+
+
+def uv_rules(uv: Mapping[str, Any], file: Path, markers: Mapping[str, str]) -> UvRules:
+    """Return the rules of a ``tool.uv``. Raises `RequestError`, also where the project is not for Linux."""
+    _check_environments(uv, file, markers)
+    gone = _requirements(uv, "exclude-dependencies", file)
+    newest, note = _exclude_newer(uv.get("exclude-newer"), f"{file}: tool.uv.exclude-newer")
+    return UvRules(
+        constraints=_here(_requirements(uv, "constraint-dependencies", file), file, markers),
+        overrides=(
+            *_overrides(_requirements(uv, "override-dependencies", file), file, markers),
+            *(f"{each.name} ; {_NEVER}" for each in gone),
+        ),
+        exclude_newer=newest,
+        ignored=(*note, *unused_keys(uv, file)),
+    )
+
+
+def unused_keys(uv: Mapping[str, Any], file: Path) -> Iterable[str]:
+    """Give a line for each key that has no say, as far as it says something else than the default."""
+    for key, value in uv.items():
+        if key in _USED or key in _WITHOUT_EFFECT or value in (False, [], {}, _DEFAULTS.get(key)):
+            continue
+        names = ""
+        if isinstance(value, list):
+            texts = [each.get("name") if isinstance(each, dict) else each for each in value]
+            names = f" ({', '.join(str(text) for text in texts[:5])}{', …' if texts[5:] else ''})"
+        why = _INSTEAD.get(key, "reprobuild does not use it")
+        yield f"{file}: tool.uv.{key}{names} is ignored: {why}"
+
+
+def with_workspace(uv: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
+    """Return the table of a member of a workspace with what it has from the workspace's root.
+
+    Sources and indexes of the root count where the member has none for a package; some keys are the root's
+    alone (https://docs.astral.sh/uv/concepts/projects/workspaces/#workspace-sources).
+    """
+    if "workspace" in uv:
+        return uv
+    top = file.absolute().parent
+    for root in list(top.parents)[:_ABOVE]:
+        project = root / "pyproject.toml"
+        if not project.is_file():
+            continue
+        data = load_toml(read_text(project), str(project))
+        above = data.get("tool", {}).get("uv", {}) if isinstance(data.get("tool"), dict) else {}
+        workspace = above.get("workspace") if isinstance(above, dict) else None
+        if not isinstance(workspace, dict):
+            continue
+        members, excluded = workspace.get("members", []), workspace.get("exclude", [])
+        relative = top.relative_to(root)
+        if not _matches(relative, members) or _matches(relative, excluded):
+            return uv
+        merged = {key: value for key, value in uv.items() if key not in _ROOT_ONLY}
+        merged |= {key: above[key] for key in _ROOT_ONLY if key in above}
+        merged["sources"] = {**above.get("sources", {}), **uv.get("sources", {})}
+        merged["index"] = [*uv.get("index", []), *above.get("index", [])]
+        return merged
+    return uv
+
+
+def _matches(path: Path, forms: object) -> bool:
+    return isinstance(forms, list) and any(isinstance(form, str) and path.match(form) for form in forms)
+
+
+def check_conflicts(
+    uv: Mapping[str, Any], file: Path, project: str, extras: Collection[str], groups: Collection[str]
+) -> None:
+    """Raise `RequestError` for extras and groups that exclude each other by ``tool.uv.conflicts``."""
+    active = {("extra", canonicalize_name(name)) for name in extras}
+    active |= {("group", canonicalize_name(name)) for name in groups}
+    sets = uv.get("conflicts", [])
+    for number, items in enumerate(sets if isinstance(sets, list) else ()):
+        both = []
+        for item in items if isinstance(items, list) else ():
+            if not isinstance(item, dict):
+                raise RequestError(f"{file}: tool.uv.conflicts[{number}]: expected tables")
+            if "package" in item and canonicalize_name(str(item["package"])) != canonicalize_name(project):
+                continue
+            both += [
+                f"--{kind} {item[kind]}"
+                for kind in ("extra", "group")
+                if kind in item and (kind, canonicalize_name(str(item[kind]))) in active
+            ]
+        if len(both) > 1:
+            raise RequestError(
+                f"{file}: tool.uv.conflicts[{number}]: {' and '.join(both)} exclude each other",
+                hint="name one of them",
+            )
+
+
+def _check_environments(uv: Mapping[str, Any], file: Path, markers: Mapping[str, str]) -> None:
+    value = uv.get("environments", [])
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list):
+        raise RequestError(f"{file}: tool.uv.environments: expected a list of markers")
+    place = f"{file}: tool.uv.environments"
+    try:
+        fits = [is_for(Marker(str(text)), markers, place) for text in texts]
+    except (InvalidMarker, RecursionError) as error:
+        raise RequestError(f"{place}: {(str(error).splitlines() or ['nested too deeply'])[0]}") from None
+    if fits and not any(fits):
+        raise RequestError(
+            f"{place}: none is for {markers['sys_platform']} on {markers['platform_machine']} with Python "
+            f"{markers['python_version']}",
+            hint="add one that is, or give another --python",
+        )
+
+
+def _requirements(uv: Mapping[str, Any], key: str, file: Path) -> list[Requirement]:
+    values = uv.get(key, [])
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise RequestError(f"{file}: tool.uv.{key}: expected a list of requirements")
+    return [requirement_of(text, f"{file}: tool.uv.{key}[{n}]") for n, text in enumerate(values)]
+
+
+def _here(found: Iterable[Requirement], file: Path, markers: Mapping[str, str]) -> tuple[str, ...]:
+    """Return requirements for this system, without their markers."""
+    kept = [each for each in found if is_for(each.marker, markers, f"{file}: tool.uv: {each.name}")]
+    return tuple(sorted({_bare(each) for each in kept}))
+
+
+def _overrides(found: Iterable[Requirement], file: Path, markers: Mapping[str, str]) -> tuple[str, ...]:
+    """Return overrides for this system; a package of which none holds is left out wherever it is required."""
+    by_name: dict[str, list[Requirement]] = {}
+    for each in found:
+        by_name.setdefault(canonicalize_name(each.name), []).append(each)
+    texts: list[str] = []
+    for name, every in by_name.items():
+        texts += _here(every, file, markers) or (f"{name} ; {_NEVER}",)
+    return tuple(sorted(texts))
+
+
+def _bare(requirement: Requirement) -> str:
+    plain = Requirement(str(requirement))
+    plain.marker = None
+    return str(plain)
+
+
+_SPAN = re.compile(r"P?T?(\d+)\s*(d|day|w|week|h|hour)s?(\s+ago)?", re.IGNORECASE)
+
+
+def _exclude_newer(value: object, place: str) -> tuple[date | None, tuple[str, ...]]:
+    """Return the last whole day that ``exclude-newer`` allows, and a line where it cannot be told."""
+    if value is None or value is False:
+        return None, ()
+    if isinstance(value, datetime):
+        moment = value
+    elif isinstance(value, date):
+        return value, ()
+    else:
+        text = str(value)
+        if (span := _SPAN.fullmatch(text.strip())) is not None:
+            days = int(span[1]) * {"w": 7, "d": 1, "h": 1 / 24}[span[2][0].lower()]
+            moment = datetime.now(UTC) - timedelta(days=min(days, 36500))
+        else:
+            try:
+                if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+                    return date.fromisoformat(text), ()
+                moment = datetime.fromisoformat(text)
+            except ValueError:
+                return None, (f"{place} ({text}) is ignored: not a day, a time or a span like '1 week'",)
+    moment = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+    return moment.date() - timedelta(days=1), ()

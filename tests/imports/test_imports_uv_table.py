@@ -1,0 +1,148 @@
+"""A uv project: where its packages come from by extra, group and marker; every other key is used or named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reprobuild.errors import RequestError
+from reprobuild.imports import common
+from reprobuild.imports.reader import Imported, read_import, request_table
+
+PYTORCH = "https://packages.pytorch.org/whl"
+Read = Callable[..., Imported]
+
+
+@pytest.fixture(autouse=True)
+def _amd64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common, "architecture", lambda: "amd64")
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def reader(text: str, *extras: str, groups: tuple[str, ...] = ()) -> Imported:
+        file = tmp_path / "pyproject.toml"
+        file.write_text('[project]\nname = "ours"\nversion = "1"\nrequires-python = "==3.11.*"\n' + text)
+        return read_import(file, extras=extras, groups=groups)
+
+    return reader
+
+
+INDEXES = "".join(
+    f'[[tool.uv.index]]\nname = "{name}"\nurl = "{PYTORCH}/{name}"\nexplicit = true\n'
+    for name in ("cpu", "cu130")
+)
+LAYOUT = (
+    'dependencies = ["six"]\n'
+    '[project.optional-dependencies]\ncpu = ["torch>=2.9"]\ncu130 = ["torch>=2.9"]\n'
+    '[dependency-groups]\ngpu = ["torch"]\ndev = [{include-group = "gpu"}]\n' + INDEXES
+)
+
+
+@pytest.mark.parametrize("order", [("cpu", "cu130"), ("cu130", "cpu")])
+def test_the_source_of_the_extra_that_is_asked_for_counts(read: Read, order: tuple[str, ...]) -> None:
+    entries = ", ".join(f'{{ index = "{name}", extra = "{name}" }}' for name in order)
+    text = LAYOUT + f"[tool.uv.sources]\ntorch = [{entries}]\n"
+    assert (read(text, "cpu").cuda, read(text, "cu130").cuda) == ("cpu", "13.0")
+    assert read(text, "cu130").applied == (
+        f"{read(text).origin}: extra cu130: torch is from the index cu130",
+    )
+    # Neither is for the project itself, nor for a group.
+    for plain in (read(text), read(text, groups=("gpu",))):
+        assert (plain.index, plain.cuda, plain.applied) == (None, None, ())
+    with pytest.raises(RequestError, match="torch is asked for from two indexes"):
+        read(text, "cpu", "cu130")
+    with pytest.raises(RequestError, match="--extra cpu and --extra cu130 exclude each other"):
+        read(text + '[tool.uv]\nconflicts = [[{ extra = "cpu" }, { extra = "cu130" }]]\n', "cpu", "cu130")
+
+
+def test_the_source_of_a_group_is_for_what_the_group_states(read: Read) -> None:
+    text = LAYOUT + '[tool.uv.sources]\ntorch = { index = "cu130", group = "gpu" }\n'
+    assert read(text, groups=("gpu",)).cuda == "13.0"
+    assert read(text, groups=("dev",)).cuda is None  # as uv has it
+    assert read(text, "cpu").cuda is None
+
+
+def test_an_index_of_torch_goes_before_one_for_all_packages(read: Read) -> None:
+    text = LAYOUT.replace("explicit = true", "explicit = false", 1)
+    text += '[tool.uv.sources]\ntorch = { index = "cu130" }\n'
+    assert read(text, "cpu").cuda == "13.0"
+
+
+def test_a_marker_is_for_the_python_that_is_asked_for(read: Read) -> None:
+    text = LAYOUT + (
+        '[tool.uv.sources]\ntorch = [{ index = "cpu", marker = "python_version < \'3.11\'" }, '
+        '{ index = "cu130", marker = "python_version >= \'3.11\'" }]\n'
+    )
+    assert read(text, "cpu").cuda == "13.0"
+
+
+def test_constraints_overrides_and_exclusions_become_keys_of_the_request(read: Read) -> None:
+    found = read(
+        'dependencies = ["numpy<2", "torch", "pandas"]\n[tool.uv]\n'
+        'constraint-dependencies = ["idna<3.5", "six==1 ; sys_platform == \'win32\'", "torch<2.9"]\n'
+        'override-dependencies = ["numpy==2.2.6", "pywin32 ; sys_platform == \'win32\'"]\n'
+        'exclude-dependencies = ["pytz"]\n'
+    )
+    table = request_table(found, {"cuda": "cpu"})
+    assert table["packages"] == ["pandas", "numpy==2.2.6"]
+    assert table["torch"] == "<2.9"
+    assert table["constraints"] == ["idna<3.5"]
+    gone = '; python_version < "0"'
+    assert table["overrides"] == ["numpy==2.2.6", f"pywin32{gone}", f"pytz{gone}"]
+    assert [line.partition("tool.uv: ")[2] for line in found.applied] == [
+        *("constraint idna<3.5", "constraint torch<2.9", "override numpy==2.2.6"),
+        *("pywin32 is left out", "pytz is left out"),
+    ]
+
+
+def test_an_override_of_torch_is_the_key_torch(read: Read) -> None:
+    text = 'dependencies = ["torch<2", "pandas"]\n[tool.uv]\noverride-dependencies = ["torch==2.9.0"]\n'
+    table = request_table(read(text), {"cuda": "cpu"})
+    assert (table["torch"], table["overrides"], table["packages"]) == ("2.9.0", ["torch"], ["pandas"])
+
+
+def test_what_has_no_say_is_named_and_what_says_the_default_is_not(read: Read) -> None:
+    text = (
+        'dependencies = ["six"]\n[tool.uv]\nresolution = "highest"\nprerelease = "allow"\nmanaged = true\n'
+        'no-binary-package = ["lxml"]\ndefault-groups = []\nfrobnicate = 1\n'
+        'exclude-newer = "2024-09-15T00:00:00Z"\n'
+        '[[tool.uv.dependency-metadata]]\nname = "chumpy"\nrequires-dist = []\n'
+    )
+    found = read(text)
+    assert [line.partition("tool.uv.")[2].partition(" is ignored")[0] for line in found.ignored] == [
+        *("prerelease", "no-binary-package (lxml)", "frobnicate", "dependency-metadata (chumpy)"),
+    ]
+    assert str(found.exclude_newer) == "2024-09-14"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("environments = [\"sys_platform == 'win32'\"]", "none is for linux on x86_64 with Python 3.11"),
+        ('environments = ["x"]', "environments: "),
+        ('constraint-dependencies = "x"', "expected a list of requirements"),
+        ('conflicts = [["a", "b"]]', "expected tables"),
+        ('sources = { six = { index = "x", frob = 1 } }', "six.frob: unknown key"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(read: Read, text: str, says: str) -> None:
+    with pytest.raises(RequestError, match=says):
+        read(f'dependencies = ["six"]\n[tool.uv]\n{text}\n')
+
+
+def test_a_member_of_a_workspace_has_the_sources_and_rules_of_its_root(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        INDEXES
+        + '[tool.uv]\nconstraint-dependencies = ["idna<3.5"]\n[tool.uv.workspace]\nmembers = ["packages/*"]\n'
+        '[tool.uv.sources]\ntorch = { index = "cu130" }\n'
+    )
+    member = tmp_path / "packages/a/pyproject.toml"
+    member.parent.mkdir(parents=True)
+    member.write_text(
+        '[project]\nname = "a"\ndependencies = ["torch"]\n[tool.uv]\nconstraint-dependencies = ["b"]\n'
+    )
+    found = read_import(member)
+    assert (found.cuda, found.constraints) == ("13.0", ("idna<3.5",))
