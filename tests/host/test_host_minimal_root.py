@@ -23,10 +23,10 @@ pytestmark = pytest.mark.core
 _DRIVER = """
 import json, sys
 from pathlib import Path
-from reprobuild.host import apart, process
+from reprobuild.host import minimal_root, process
 env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 try:
-    done = apart.run(Path(sys.argv[1]), sys.argv[2:], env=env, timeout=60)
+    done = minimal_root.run(Path(sys.argv[1]), sys.argv[2:], env=env, timeout=60)
     print(json.dumps({"out": done.stdout.decode(), "err": done.stderr.decode()}))
 except process.ProcessFailed as failed:
     print(json.dumps({"failed": failed.tail}))
