@@ -18,7 +18,9 @@ from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.gpu import GpuAccess
 from reprobuild.engines.protocols import RunOptions
 from reprobuild.fetch.arrivals import Arrivals
+from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.host.limits import Limits
 from reprobuild.host.sandbox import Bind
 from reprobuild.lock.model import Lock
@@ -287,3 +289,17 @@ def test_gpus_are_handed_in_as_asked(ran: list[Any], call: Call, monkeypatch: py
     for choice in ("auto", "require", "off"):
         call("run", "--gpu", choice, NAME)
     assert [settings.gpu for _, _, settings in ran] == [access, access, None]
+
+
+def test_a_damaged_image_is_listed_and_can_be_removed(call: Call, digest: str) -> None:
+    ImageStore(Host(Home.from_environment(), Console(quiet=True))).blob(digest).unlink()
+    said = call("images")
+    assert said.status == 0
+    assert re.search(rf"^{NAME} +{digest[7:19]} +damaged ", said.out, re.MULTILINE)
+    assert digest in said.err
+    listed = json.loads(call("images", "--json").out)
+    assert [(each["names"], each["digest"], "missing" in each["damaged"]) for each in listed] == [
+        ([NAME], digest, True)
+    ]
+    assert call("remove", NAME).status == 0
+    assert json.loads(call("images", "--json").out) == []

@@ -141,3 +141,26 @@ def test_a_damaged_store_can_be_emptied(home: Home, index: bytes) -> None:
     clean_home(Host(home, CONSOLE), everything=True)
     image(home, "one", "team/one:1")
     assert len(OciEngine(Host(home, CONSOLE)).images.images()) == 1
+
+
+def test_a_damaged_image_is_named_and_goes_and_the_others_stay(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept, lock = image(home, "one", "team/one:1")
+    bad, other = image(home, "two", "team/two:1")
+    images = OciEngine(Host(home, CONSOLE)).images
+    images.blob(bad).unlink()
+    clean_home(Host(home, CONSOLE), everything=False)
+    assert f"team/two:1 is removed: the image store is damaged: {bad}" in capsys.readouterr().err
+    assert [found.digest for found in images.images()] == [kept]
+    assert held(home) == wheels(lock)
+    assert not (wheels(other) - wheels(lock)) & held(home)
+
+
+def test_images_whose_names_are_lost_stay_with_all_that_they_need(home: Home) -> None:
+    kept, lock = image(home, "one", "team/one:1")
+    for name in ("index.json", "index.sealed"):
+        (home.folder("oci") / name).write_bytes(b"")
+    clean_home(Host(home, CONSOLE), everything=False)
+    assert OciEngine(Host(home, CONSOLE)).build(lock, no_context) == kept
+    assert held(home) == wheels(lock)

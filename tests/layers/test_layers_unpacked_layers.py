@@ -101,11 +101,52 @@ def test_a_damaged_blob_is_an_error_of_the_image_and_leaves_nothing(home: Home, 
     with pytest.raises(ImageError) as caught:
         unpack(home, layer)
     assert layer.digest[7:26] in caught.value.message
-    assert "reprobuild clean --all" in caught.value.hint
+    assert "`reprobuild image`" in caught.value.hint
+    assert not LayerCache(home).blob(layer.digest).exists()
     assert [*home.folder("roots").iterdir()] == []
     assert [*home.folder("tmp").iterdir()] == []
-    damage(home, layer, good)
+    LayerCache(home).blob(layer.digest).write_bytes(good)
     assert (unpack(home, layer) / "usr/bin/tool").exists()
+
+
+@pytest.mark.parametrize("harm", ["flip", "cut", "empty", "gone", "more", "mode", "note"])
+def test_a_damaged_folder_is_named_and_unpacked_again(
+    home: Home, capsys: pytest.CaptureFixture[str], harm: str
+) -> None:
+    layer = layer_of(home, FILES)
+    folder = unpack(home, layer)
+    file = folder / "usr/lib/big"
+    data = file.read_bytes()
+    match harm:
+        case "flip":
+            file.write_bytes(data[:-1] + b"x")
+        case "cut":
+            os.truncate(file, len(data) - 1)
+        case "empty":
+            os.truncate(file, 0)
+        case "gone":
+            file.unlink()
+        case "more":
+            (folder / "usr/lib/more").touch()
+        case "mode":
+            file.chmod(0o700)
+        case _:
+            folder.with_name(f"{folder.name}.size").write_text("")
+    assert unpack(home, layer) == folder
+    assert str(folder) in capsys.readouterr().err
+    assert file.read_bytes() == data
+    assert [path.name for path in file.parent.iterdir()] == ["big"]
+    before = folder.stat().st_ino
+    assert unpack(home, layer).stat().st_ino == before
+
+
+def test_a_damaged_folder_in_use_is_not_taken_away(home: Home) -> None:
+    layer = layer_of(home, FILES)
+    folder = unpack(home, layer)
+    (folder / "usr/bin/tool").write_bytes(b"other")
+    with roots.in_use([folder]), pytest.raises(ImageError, match="a run uses it"):
+        unpack(home, layer)
+    assert (unpack(home, layer) / "usr/bin/tool").read_bytes() == FILES["usr/bin/tool"]
 
 
 @pytest.mark.core

@@ -10,8 +10,8 @@ from reprobuild.errors import ImageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.oci.recompress import blobs_of, refuse_damaged
-from reprobuild.oci.store import ImageStore
+from reprobuild.oci.recompress import blobs_of
+from reprobuild.oci.store import ImageStore, refuse_damaged
 from support.small_root import small_image
 
 

@@ -22,5 +22,5 @@ def remove(host: Host, names: tuple[str, ...]) -> None:
     """
     store = ImageStore(host)
     for name in names:
-        found = store.remove(name)
-        click.echo(f"{name}: removed ({found.digest[:19]})")
+        digest = store.remove(name)
+        click.echo(f"{name}: removed ({digest[:19]})")

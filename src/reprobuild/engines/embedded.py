@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from .. import assets
-from ..errors import ImageError
 from ..fetch.arrivals import Arrivals
 from ..fetch.store import Store
 from ..host import process, sandbox
@@ -25,7 +24,7 @@ from ..layers import unpacked_layers
 from ..lock.layer_record import LayerRecord
 from ..lock.model import Lock
 from ..oci.documents import documents
-from ..oci.store import Image, ImageStore
+from ..oci.store import Image, ImageStore, damaged
 from ..render.image_config import image_config
 from ..request.image_layout import SITE_PREFIX
 from ..twice.runs import RanProgram, RecordedRun
@@ -199,10 +198,7 @@ def _size(blob: Path) -> int:
     try:
         return blob.stat().st_size
     except FileNotFoundError:
-        raise ImageError(
-            f"the image store is damaged: {blob.name} is missing",
-            hint="`reprobuild image` builds the image again",
-        ) from None
+        raise damaged(f"sha256:{blob.name}", "it is missing") from None
 
 
 def _at_most(limits: Limits | None) -> Limits:

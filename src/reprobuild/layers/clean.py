@@ -25,7 +25,7 @@ class Freed:
 
 
 def clean_home(host: Host, *, everything: bool) -> Freed:
-    """Remove candidates, and the layers and artifacts that no image needs; return what that freed.
+    """Remove candidates and damaged images, and what no other image needs; return what that freed.
 
     Unpacked layers in use by a run stay. ``everything``: also the named images, and all else. Waits for a
     build that goes on. Raises `StorageError`.
@@ -36,6 +36,9 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
         if everything:
             images.reset()
         else:
+            for bad in images.damaged_images():
+                host.console.warn(f"{', '.join(bad.names) or 'a candidate'} is removed: {bad.reason}")
+                images.remove(bad.digest)
             images.drop_unnamed()
         wanted = {diff for image in images.images() for _, diff in images.layers(image.digest)}
         unpacked = freed = unpacked_layers.remove_unused(host.home, wanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -13,7 +14,9 @@ from ..errors import ImageError
 from ..host.home import Home, atomic_write, storage_errors
 from ..host.host import Host
 from ..host.removal import remove_tree
+from ..oci.blobs import fault_of
 from ..oci.file_tree import layer_of
+from ..oci.store import damaged
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Reader
 from .unpack import unpack_entries
@@ -26,18 +29,19 @@ OPAQUE = ("trusted" if os.geteuid() == 0 else "user") + ".overlay.opaque"
 
 
 def unpack(host: Host, blob: Path, diff_id: str, advance: Callable[[int], None]) -> Path:
-    """Return the folder of a layer, unpacked and verified against ``diff_id`` when it is not there yet.
+    """Return the folder of a layer, unpacked and verified against ``diff_id`` when it is not there as it was.
 
     As an ordinary user all files belong to that user, who is root in the sandbox. ``advance`` gets the
     blob's bytes as they are read. Raises `ImageError` when the blob is damaged.
     """
     name = diff_id.removeprefix("sha256:")
     final = host.home.folder("roots") / name
-    if final.is_dir():
+    if _is_whole(final):
         return final
     with host.home.lock(f"root-{name[:16]}", host.console), host.home.scratch("root") as scratch:
-        if final.is_dir():
+        if _is_whole(final):
             return final
+        _drop_damaged(host, final)
         root = scratch / "root"
         with storage_errors(root):
             root.mkdir()
@@ -45,9 +49,7 @@ def unpack(host: Host, blob: Path, diff_id: str, advance: Callable[[int], None])
             found = _extract(blob, root, advance)
             if found != diff_id:
                 raise _damaged(blob, "its bytes are not those of the image")
-            size = _size(root)
-            root.rename(final)
-            atomic_write(_size_file(final), str(size).encode(), sync=False)
+            _keep(root, final, _size(root))
     return final
 
 
@@ -59,9 +61,9 @@ def take_over(host: Host, root: Path, diff_id: str, size: int) -> None:
     name = diff_id.removeprefix("sha256:")
     final = host.home.folder("roots") / name
     with host.home.lock(f"root-{name[:16]}", host.console), storage_errors(root):
-        if not final.is_dir():
-            root.rename(final)
-            atomic_write(_size_file(final), str(size).encode(), sync=False)
+        if not _is_whole(final):
+            _drop_damaged(host, final)
+            _keep(root, final, size)
 
 
 @contextmanager
@@ -135,6 +137,55 @@ def _remove(home: Home, folder: Path) -> int:
     return size
 
 
+def _keep(root: Path, final: Path, size: int) -> None:
+    root.rename(final)
+    atomic_write(_size_file(final), f"{size} {_state(final)}".encode(), sync=False)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a layer's folder has the files that it had when it was unpacked, by their sizes and times."""
+    try:
+        noted = _size_file(folder).read_text("ascii").split()[1]
+    except (OSError, ValueError, IndexError):
+        return False
+    return noted == _state(folder)
+
+
+def _drop_damaged(host: Host, folder: Path) -> None:
+    """Remove a folder that is there and not whole. Raises `ImageError` while it is in use."""
+    if not folder.is_dir():
+        return
+    host.console.warn(f"{folder}: files of this unpacked layer were changed or lost: it is unpacked again")
+    _remove(host.home, folder)
+    if folder.is_dir():
+        raise ImageError(
+            f"{folder}: files of this unpacked layer were changed or lost, and a run uses it",
+            hint="end the run that uses it, then run the command again",
+        )
+
+
+def _state(folder: Path) -> str:
+    """Return a hash of the name, mode, size and time of all that is in a folder."""
+    digest = hashlib.sha256()
+
+    def add(path: bytes) -> None:
+        try:
+            entries = sorted(os.scandir(path), key=lambda entry: entry.name)
+        except PermissionError:  # a layer's own; its owner here need not be root
+            return
+        for entry in entries:
+            status = entry.stat(follow_symlinks=False)
+            facts = (status.st_mode, status.st_size, status.st_mtime_ns)
+            digest.update(b"%s\0%o %d %d\n" % (entry.name, *facts))
+            if stat.S_ISDIR(status.st_mode):
+                add(entry.path)
+        digest.update(b"\n")
+
+    with suppress(FileNotFoundError):
+        add(os.fsencode(folder))
+    return digest.hexdigest()
+
+
 def _size_file(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.size")
 
@@ -146,9 +197,9 @@ def _last_use(folder: Path) -> tuple[float, str]:
 
 
 def _known_size(folder: Path) -> int:
-    with suppress(OSError, ValueError):
-        return int(_size_file(folder).read_text("ascii"))
-    return _size(folder)  # of an earlier version
+    with suppress(OSError, ValueError, IndexError):
+        return int(_size_file(folder).read_text("ascii").split()[0])
+    return _size(folder)  # what is noted of it is damaged
 
 
 def _size(folder: Path) -> int:
@@ -172,6 +223,8 @@ def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
                 position = file.tell()
 
             unpack_entries(Reader(stream, seen), descriptor, owners=os.geteuid() == 0, opaque=OPAQUE)
+    except FileNotFoundError:
+        raise damaged(f"sha256:{blob.name}", "it is missing") from None
     except LayerRefused as refused:
         raise _damaged(blob, str(refused)) from None
     finally:
@@ -180,8 +233,9 @@ def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
 
 
 def _damaged(blob: Path, reason: str) -> ImageError:
+    if fault := fault_of(blob):
+        return damaged(f"sha256:{blob.name}", fault)
     return ImageError(
         f"{blob.name[:19]}…: the layer cannot be unpacked: {reason}",
-        hint="of a base image: use another one; of an image that was built here: `reprobuild clean --all`"
-        " empties the stores, and the next run builds it again",
+        hint="its bytes are those of the base image: use another one",
     )

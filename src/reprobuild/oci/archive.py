@@ -14,7 +14,7 @@ from ..host.home import storage_errors
 from .archive_manifest import NAME
 from .documents import LAYOUT, index_document, manifest_entry
 from .recompress import Compression, blobs_of, inflated, inflated_size, packed
-from .store import Image, ImageStore, damaged
+from .store import Image, ImageStore, damaged, refuse_damaged
 from .stream import CHUNK
 from .tar_writer import MTIME
 
@@ -102,7 +102,8 @@ def _add_blob(tar: tarfile.TarFile, path: Path, digest: str) -> None:
         hashing = _Hashing(blob)
         tar.addfile(_info(f"blobs/sha256/{digest[7:]}", path.stat().st_size), hashing)
     if hashing.digest() != digest:
-        raise damaged(digest, "its bytes do not fit its name")
+        refuse_damaged(path)
+        raise damaged(digest, "its bytes changed while they were read")
 
 
 class _Hashing:

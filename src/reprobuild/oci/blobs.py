@@ -6,12 +6,15 @@ store. The image store alone removes any, since it alone knows which ones an ima
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Collection
 from pathlib import Path
 
 from ..host.home import Home, make_folders, storage_errors
 from ..host.verified import is_unchanged, stamp
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Blobs:
@@ -26,19 +29,8 @@ class Blobs:
         return self.folder / digest.removeprefix("sha256:")
 
     def fault(self, digest: str) -> str | None:
-        """Say what is wrong with a blob; None where its bytes are those of its digest. Removes a damaged one.
-
-        Whoever can, makes it again. Raises `StorageError` where it cannot be read, which is no damage.
-        """
-        path = self.path(digest)
-        with storage_errors(path):
-            try:
-                if is_unchanged(path, digest.removeprefix("sha256:")):
-                    return None
-            except FileNotFoundError:
-                return "it is missing"
-            path.unlink(missing_ok=True)
-        return "its bytes do not match its name, so it was removed"
+        """Say as `fault_of` what is wrong with a blob, without hashing one that was verified."""
+        return fault_of(self.path(digest), trust=True)
 
     def take(self, file: Path, digest: str) -> None:
         """Take over a finished temporary file on the same disk, whose bytes the caller has hashed."""
@@ -68,3 +60,22 @@ class Blobs:
                     freed += blob.stat().st_size
                     blob.unlink()
         return freed
+
+
+def fault_of(blob: Path, *, trust: bool = False) -> str | None:
+    """Say what is wrong with a blob; None where its bytes are those of its name. A damaged one is removed.
+
+    With ``trust`` one is not hashed that was verified and not written to since (see host/verified.py).
+    A file with another kind of name is left alone. Raises `StorageError` for one that cannot be read: that is
+    no damage.
+    """
+    if not _DIGEST.fullmatch(blob.name):
+        return None
+    with storage_errors(blob):
+        try:
+            if is_unchanged(blob, blob.name, trust=trust):
+                return None
+        except FileNotFoundError:
+            return "it is missing"
+        blob.unlink(missing_ok=True)
+    return "its bytes do not match its name, so it was removed"

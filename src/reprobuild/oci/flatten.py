@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .file_tree import layer_of, nothing
 from .merge_layers import KeptContents, LayerFiles, laid_over, read_layer
-from .store import damaged
+from .store import damaged, refuse_damaged
 from .tar_fields import LayerRefused
 from .tar_header import header
 from .tar_reader import Entry, Reader
@@ -70,9 +70,11 @@ def _read(blob: Path, diff_id: str) -> LayerFiles:
     except FileNotFoundError:
         raise damaged(f"sha256:{blob.name}", "it is missing") from None
     except LayerRefused as refused:
+        refuse_damaged(blob)
         raise damaged(f"sha256:{blob.name}", str(refused)) from None
     if f"sha256:{seen.hexdigest()}" != diff_id:
-        raise damaged(f"sha256:{blob.name}", "its bytes do not fit its name")
+        refuse_damaged(blob)
+        raise damaged(f"sha256:{blob.name}", "it is not the layer that the configuration names")
     return layer
 
 

@@ -15,7 +15,7 @@ from typing import IO, Literal
 from ..host.home import storage_errors
 from .documents import repacked, sha256
 from .file_tree import layer_of
-from .store import Image, ImageStore, damaged
+from .store import Image, ImageStore, damaged, refuse_damaged
 from .stream import CHUNK
 from .tar_writer import Layer
 
@@ -59,18 +59,6 @@ def blobs_of(images: ImageStore, image: Image) -> dict[str, Path]:
     manifest = images.manifest(image.digest)
     layers = {layer["digest"] for layer in manifest["layers"]}
     return {digest: images.blob(digest) for digest in (manifest["config"]["digest"], *layers)}
-
-
-def refuse_damaged(*blobs: Path) -> None:
-    """Raise `ImageError` for a blob of a store that is missing or is not what its name says."""
-    for blob in blobs:
-        try:
-            with blob.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-        except FileNotFoundError:
-            raise damaged(f"sha256:{blob.name}", "it is missing") from None
-        if found != blob.name:
-            raise damaged(f"sha256:{blob.name}", "its bytes do not fit its name")
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The image store of the embedded engine: an OCI layout (image-spec, image-layout.md) that other tools read.
 
 An image is known by its digest; a name is a line of ``index.json``. Blobs are written before any line that
-needs them, and the index is replaced as a whole.
+needs them, and the index is replaced as a whole. One damaged image is no obstacle to the others.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ImageError
-from ..host.home import atomic_write, open_regular, storage_errors
+from ..host.home import atomic_write, storage_errors
 from ..host.host import Host
+from .blobs import Blobs, fault_of
 from .archive_manifest import NAME
-from .blobs import Blobs
-from .documents import LAYOUT, ImageDocuments, index_document, manifest_entry, parse_json, sha256
-from .extract_file import file_of_layers
+from .documents import ImageDocuments, manifest_entry, parse_json, sha256
 from .file_tree import ImageTree, read_tree
+from .image_index import RECOVERED, ImageIndex
 from .merge_layers import Keep
+from .extract_file import file_of_layers
 from .stream import layout_members
 from .tar_fields import LayerRefused
 
 _REPOSITORY = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d+)?/)?"
 _REFERENCE = re.compile(rf"{_HOST}{_REPOSITORY}(?:/{_REPOSITORY})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?")
-_EMPTY = "`reprobuild clean --all` empties the store; the next run builds the images again"
-_SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
+_AGAIN = "`reprobuild image` with the lock of the image makes it again"
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{7,64})")
 
 
@@ -42,6 +42,17 @@ class Image:
     size: int
     """Bytes of its compressed layers and documents."""
     labels: Mapping[str, str]
+    recovered: bool = False
+    """Whether it lost its names with a damaged index, so that `clean` keeps it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DamagedImage:
+    """An image of the store whose manifest or configuration is damaged or missing."""
+
+    digest: str
+    names: tuple[str, ...]
+    reason: str
 
 
 def lowest_below(layers: Sequence[str], others: Mapping[str, Sequence[str]]) -> str | None:
@@ -71,6 +82,7 @@ class ImageStore:
         self._host, self.home = host, host.home
         self.folder = host.home.folder("oci")
         self._blobs = Blobs(host.home)
+        self._index = ImageIndex(self.folder, host.console)
 
     def blob(self, digest: str) -> Path:
         """Where the blob of a digest is."""
@@ -103,15 +115,19 @@ class ImageStore:
             for entry in entries:
                 if entry.get("annotations", {}).get(NAME) == name:
                     del entry["annotations"]
-            kept = [e for e in entries if e["digest"] != known.digest or "annotations" in e]
+            kept = [e for e in entries if e["digest"] != known.digest or NAME in e.get("annotations", {})]
             return [*kept, manifest_entry(known.digest, size, {NAME: name})]
 
         self._change(change)
 
     def images(self) -> list[Image]:
-        """Return all images, those with a name first, by name."""
-        images = [self._image(digest, names) for digest, names in self._names().items()]
+        """Return all images but those that are damaged, those with a name first, by name."""
+        images, _ = self._examined()
         return sorted(images, key=lambda image: (not image.names, image.names, image.digest))
+
+    def damaged_images(self) -> list[DamagedImage]:
+        """Return the images whose manifest or configuration is damaged or missing."""
+        return self._examined()[1]
 
     def find(self, reference: str) -> Image:
         """Return the image of a name, a digest, or seven or more digits of it. Raises `ImageError`.
@@ -119,23 +135,11 @@ class ImageStore:
         No document of another image is read, so that it takes as long in a store of hundreds.
         """
         names = self._names()
-        if match := _DIGEST.fullmatch(reference):
-            found = [digest for digest in names if digest.startswith(f"sha256:{match[1]}")]
-            if len(found) > 1:
-                raise ImageError(f"{reference} is the start of {len(found)} digests", hint="give more digits")
-            if found:
-                return self._image(found[0], names[found[0]])
-        for digest, own in names.items():
-            if reference in own or f"{reference}:latest" in own:
-                return self._image(digest, own)
-        there = sorted(min(own) for own in names.values() if own)
-        raise ImageError(
-            f"no image {reference!r}",
-            hint=f"there are: {', '.join(there)}" if there else "`reprobuild image --cuda 12.1` makes one",
-        )
+        digest = _found(reference, names)
+        return self._image(digest, names[digest])
 
     def manifest(self, digest: str) -> Mapping[str, Any]:
-        """Return the manifest of an image. Raises `ImageError` when the store is damaged."""
+        """Return the manifest of an image. Raises `ImageError` where it is damaged."""
         return self._document(digest)
 
     def config(self, digest: str) -> Mapping[str, Any]:
@@ -149,34 +153,43 @@ class ImageStore:
 
     def tree(self, digest: str, where: str, keep: Keep) -> ImageTree:
         """Return the files of an image; see `protocols.Images`."""
-        return read_tree(layout_members(self.folder, digest), where, keep=keep)
+        try:
+            return read_tree(layout_members(self.folder, digest), where, keep=keep)
+        except ImageError:
+            self._refuse_damaged(digest)
+            raise
 
     def file(self, digest: str, path: str) -> bytes | None:
         """Return the content of one file of an image; see `protocols.Images`."""
         try:
             return file_of_layers((blob for blob, _ in reversed(self.layers(digest))), path)
         except (LayerRefused, OSError) as error:
+            self._refuse_damaged(digest)
             raise damaged(digest, str(error)) from None
 
-    def remove(self, reference: str) -> Image:
-        """Take away a name, or with a digest the image with all its names; blobs go with `clean`."""
-        image = self.find(reference)
-        name = reference if reference in image.names else f"{reference}:latest"
+    def remove(self, reference: str) -> str:
+        """Take away a name, or with a digest the image with all its names; return the image's digest.
+
+        Blobs go with `clean`. Raises `ImageError`, but not for an image that is damaged.
+        """
+        names = self._names()
+        digest = _found(reference, names)
+        name = reference if reference in names[digest] else f"{reference}:latest"
 
         def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-            if name in image.names:
+            if name in names[digest]:
                 return [e for e in entries if e.get("annotations", {}).get(NAME) != name]
-            return [e for e in entries if e["digest"] != image.digest]
+            return [e for e in entries if e["digest"] != digest]
 
         self._change(change)
-        return image
+        return digest
 
     def drop_unnamed(self) -> list[str]:
-        """Take away all images without a name; return their digests."""
+        """Take away all images without a name, but those that lost theirs by damage; return their digests."""
         dropped: list[str] = []
 
         def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-            named = {e["digest"] for e in entries if NAME in e.get("annotations", {})}
+            named = {e["digest"] for e in entries if {NAME, RECOVERED} & e.get("annotations", {}).keys()}
             dropped.extend(sorted({e["digest"] for e in entries} - named))
             return [e for e in entries if e["digest"] in named]
 
@@ -185,11 +198,10 @@ class ImageStore:
 
     def reset(self) -> None:
         """Take away all images, also when the index is damaged."""
-        with storage_errors(self.folder):
-            (self.folder / "index.json").unlink(missing_ok=True)
+        self._index.reset()
 
     def used_blobs(self) -> set[str]:
-        """Return the digests of all blobs that an image needs."""
+        """Return the digests of all blobs that an image needs, of those that are not damaged."""
         used: set[str] = set()
         for image in self.images():
             manifest = self.manifest(image.digest)
@@ -200,58 +212,60 @@ class ImageStore:
         """Remove the blobs that no image needs, named or not; return the bytes freed."""
         return self._blobs.keep_only(self.used_blobs())
 
+    def _examined(self) -> tuple[list[Image], list[DamagedImage]]:
+        images, bad = list[Image](), list[DamagedImage]()
+        for digest, names in self._names().items():
+            try:
+                image = self._image(digest, names)
+                self.config(digest)
+            except ImageError as error:
+                bad.append(DamagedImage(digest=digest, names=tuple(sorted(names)), reason=error.message))
+            else:
+                images.append(image)
+        return images, bad
+
     def _names(self) -> dict[str, list[str]]:
-        """Return the digests of all images, each with its names."""
+        """Return the digests of all images, each with its names; an empty name for one that lost them."""
         names: dict[str, list[str]] = {}
-        for entry in self._entries():
-            found = names.setdefault(entry["digest"], [])
-            if name := entry.get("annotations", {}).get(NAME):
+        for entry in self._index.entries():
+            found, annotations = names.setdefault(entry["digest"], []), entry.get("annotations", {})
+            if name := annotations.get(NAME):
                 found.append(name)
+            elif RECOVERED in annotations:
+                found.append("")
         return names
 
     def _image(self, digest: str, names: Sequence[str]) -> Image:
         manifest = self.manifest(digest)
         size = manifest["config"]["size"] + sum(layer["size"] for layer in manifest["layers"])
         labels = manifest.get("annotations", {})
-        return Image(digest=digest, names=tuple(sorted(names)), size=size, labels=labels)
+        own = tuple(sorted(filter(None, names)))
+        return Image(digest=digest, names=own, size=size, labels=labels, recovered="" in names)
 
     def _document(self, digest: str) -> Mapping[str, Any]:
-        try:
-            data = self.blob(digest).read_bytes()
-        except OSError as error:
-            raise damaged(digest, str(error.strerror)) from None
+        path = self.blob(digest)
+        with storage_errors(path):
+            try:
+                data = path.read_bytes()
+            except FileNotFoundError:
+                raise damaged(digest, "it is missing") from None
         if sha256(data) != digest:
-            raise damaged(digest, "its bytes do not fit its name")
+            raise damaged(digest, fault_of(path) or "its bytes do not match its name")
         try:
             document: Mapping[str, Any] = parse_json(data)
         except ValueError as error:
             raise damaged(digest, str(error)) from None
         return document
 
-    def _entries(self) -> list[dict[str, Any]]:
-        try:
-            with open_regular(self.folder / "index.json") as file:
-                entries: list[dict[str, Any]] = parse_json(file.read())["manifests"]
-            bad = [e for e in entries if not _is_entry(e)]
-        except FileNotFoundError:
-            return []
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ImageError(
-                f"{self.folder / 'index.json'} is damaged: {error}",
-                hint=_EMPTY,
-            ) from None
-        if bad:
-            raise ImageError(f"{self.folder / 'index.json'} is damaged: not an image: {bad[0]}", hint=_EMPTY)
-        return entries
+    def _refuse_damaged(self, digest: str) -> None:
+        """Raise `ImageError` for a blob of an image that is damaged, and remove it."""
+        refuse_damaged(*(blob for blob, _ in self.layers(digest)))
 
     def _change(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
         with self._host.home.lock("images", self._host.console), storage_errors(self.folder):
-            entries = change(self._entries())
+            entries = change(self._index.entries())
             entries.sort(key=lambda e: (e["digest"], e.get("annotations", {}).get(NAME, "")))
-            if not (self.folder / "oci-layout").exists():
-                atomic_write(self.folder / "oci-layout", LAYOUT)
-            content = index_document(entries)
-            atomic_write(self.folder / "index.json", content, sync=False)
+            self._index.write(entries)
 
 
 def refuse_candidate(image: Image) -> None:
@@ -264,14 +278,31 @@ def refuse_candidate(image: Image) -> None:
         )
 
 
+def refuse_damaged(*blobs: Path) -> None:
+    """Hash some blobs; raise `ImageError` for one that is missing or damaged, which is then removed."""
+    for blob in blobs:
+        if fault := fault_of(blob):
+            raise damaged(f"sha256:{blob.name}", fault)
+
+
 def damaged(digest: str, reason: str) -> ImageError:
     """Return the error of a blob that is not what its name says."""
-    return ImageError(
-        f"the image store is damaged: {digest}: {reason}",
-        hint=_EMPTY,
+    return ImageError(f"the image store is damaged: {digest}: {reason}", hint=_AGAIN)
+
+
+def _found(reference: str, names: Mapping[str, Sequence[str]]) -> str:
+    """Return the digest that a name, a digest or its start means. Raises `ImageError`."""
+    if match := _DIGEST.fullmatch(reference):
+        found = [digest for digest in names if digest.startswith(f"sha256:{match[1]}")]
+        if len(found) > 1:
+            raise ImageError(f"{reference} is the start of {len(found)} digests", hint="give more digits")
+        if found:
+            return found[0]
+    for digest, own in names.items():
+        if reference and (reference in own or f"{reference}:latest" in own):
+            return digest
+    there = sorted(min(filter(None, own)) for own in names.values() if any(own))
+    raise ImageError(
+        f"no image {reference!r}",
+        hint=f"there are: {', '.join(there)}" if there else "`reprobuild image --cuda 12.1` makes one",
     )
-
-
-def _is_entry(entry: Mapping[str, Any]) -> bool:
-    annotations = entry.get("annotations", {})
-    return bool(_SHA256.fullmatch(entry["digest"])) and isinstance(annotations, dict)
