@@ -134,3 +134,20 @@ def test_a_home_that_is_a_file_is_a_storage_error(tmp_path: Path) -> None:
     assert not store.has(DIGEST, 1)
     with pytest.raises(StorageError), store.partial(DIGEST):
         pass
+
+
+@pytest.mark.parametrize("harm", ["flip", "cut", "empty", "longer"])
+def test_a_damaged_artifact_is_named_removed_and_does_not_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], harm: str
+) -> None:
+    store = Store(Home(tmp_path / "home"))
+    data = b"a wheel" * 100
+    path = store.add_document(data)
+    assert store.has(path.name, len(data))
+    path.chmod(0o644)
+    path.write_bytes({"flip": b"b" + data[1:], "cut": data[:-1], "empty": b"", "longer": data + b"x"}[harm])
+    assert not store.has(path.name, len(data))
+    assert not path.exists()
+    assert str(path) in capsys.readouterr().err
+    assert store.add_document(data) == path
+    assert store.has(path.name, len(data))

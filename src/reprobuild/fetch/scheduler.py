@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from urllib.parse import urlsplit
@@ -108,11 +110,11 @@ def fetching(
 
 def _missing(lock: Lock, store: Store) -> Sequence[Wanted]:
     """Return what the store lacks, each once, largest first."""
-    found = {
-        artifact.sha256: _wanted(lock, artifact)
-        for artifact in lock.artifacts
-        if not isinstance(artifact.of, BaseLayer) and not store.has(artifact.sha256, artifact.size)
-    }
+    artifacts = [artifact for artifact in lock.artifacts if not isinstance(artifact.of, BaseLayer)]
+    # The first time after a boot, all are hashed.
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        there = list(pool.map(lambda artifact: store.has(artifact.sha256, artifact.size), artifacts))
+    found = {a.sha256: _wanted(lock, a) for a, has in zip(artifacts, there, strict=True) if not has}
     return sorted(found.values(), key=lambda wanted: (-wanted.size, wanted.filename))
 
 

@@ -10,14 +10,17 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from ..host.console import Console
 from ..host.home import Home, atomic_write, make_folders, storage_errors, try_claim
+from ..host.verified import is_unchanged, stamp
+from ..lock.model import Artifact
 
-DAMAGED = "`reprobuild clean --all` empties the store; the next run fetches its files again"
+DAMAGED = "run the command again: what is damaged in the store is removed and fetched again"
 """What to do about an artifact whose bytes have changed."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -26,8 +29,9 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 class Store:
     """The artifacts of a `Home`. Several processes may use it at once."""
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
+    def __init__(self, home: Home, console: Console | None = None) -> None:
+        """``console`` is told of what is damaged."""
+        self._home, self._console = home, console or Console()
         self.root = home.root / "store"
 
     def path(self, sha256: str) -> Path:
@@ -37,26 +41,45 @@ class Store:
         return self.root / "sha256" / sha256[:2] / sha256
 
     def has(self, sha256: str, size: int) -> bool:
-        """Whether the artifact is there. A file of another size, as a power cut may leave, does not count."""
-        with storage_errors(self.root):
+        """Whether the artifact is there. A damaged file does not count: it is named and removed.
+
+        It is hashed unless it was verified and not written to since (see host/verified.py). Raises
+        `StorageError` where it cannot be read, which is no damage.
+        """
+        return self._is_there(sha256, size, trust=True)
+
+    def drop_damaged(self, artifacts: Iterable[Artifact]) -> list[str]:
+        """Hash some artifacts; remove those that are damaged, and return the names of their files."""
+        there = [a for a in artifacts if self.path(a.sha256).exists()]
+        return sorted({a.filename for a in there if not self._is_there(a.sha256, a.size, trust=False)})
+
+    def _is_there(self, sha256: str, size: int, *, trust: bool) -> bool:
+        path = self.path(sha256)
+        with storage_errors(path):
             try:
-                found = self.path(sha256).lstat()
+                found = path.lstat()
+                if not stat.S_ISREG(found.st_mode):
+                    return False
+                if found.st_size == size and is_unchanged(path, sha256, trust=trust):
+                    return True
             except (FileNotFoundError, NotADirectoryError):
                 return False
-        return stat.S_ISREG(found.st_mode) and found.st_size == size
+            path.unlink(missing_ok=True)
+        self._console.warn(f"{path}: its bytes do not match its name, so it was removed; it is fetched again")
+        return False
 
     def add(self, sha256: str, file: Path) -> Path:
         """Take over a file, on the home's disk, whose bytes the caller has verified; return its final path.
 
         It may be there already: then the new one takes its place. Raises `StorageError`.
         """
-        # No fsync, which would add the time to write gigabytes out. After a power cut a file system that
-        # allocates late shows a file too short, and then `has` says no.
+        # No fsync, which would add the time to write gigabytes out: after a power cut `has` hashes it.
         final = self.path(sha256)
         make_folders(final.parent)
         with storage_errors(self.root):
             file.chmod(0o444)
             file.replace(final)
+        stamp(final, sha256)
         return final
 
     def add_document(self, data: bytes) -> Path:
@@ -64,6 +87,7 @@ class Store:
         final = self.path(hashlib.sha256(data).hexdigest())
         make_folders(final.parent)
         atomic_write(final, data, mode=0o444, sync=False)
+        stamp(final, final.name)
         return final
 
     @contextmanager

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import BuildError
 from ..fetch.arrivals import Arrivals
-from ..fetch.store import Store
+from ..fetch.store import DAMAGED, Store
 from ..host.host import Host
 from ..lock.layer_record import LayerRecord
 from ..lock.model import Lock
@@ -54,7 +55,15 @@ def build_layers(
         found = drafts.cache.known(plan_digest(asked))
         if found is None:
             schedule = Schedule(lock, store, host, drafts, arrivals or Arrivals(), lay_out=lay_out)
-            plans, done = schedule.run()
+            try:
+                plans, done = schedule.run()
+            except BuildError:
+                # Found by what reads it, not by its times: a bad disk, or it happened just now.
+                if names := store.drop_damaged(lock.artifacts):
+                    raise BuildError(
+                        f"damaged in the store, and removed: {', '.join(names)}", hint=DAMAGED
+                    ) from None
+                raise
             found = [done[layer.key] for layer in plans]
             drafts.cache.remember(plan_digest(asked), [layer.key for layer in plans])
         layers = [BuiltLayer(layer.title, cached) for layer, cached in zip(asked, found, strict=True)]
