@@ -144,7 +144,7 @@ def test_a_damaged_folder_in_use_is_not_taken_away(home: Home) -> None:
     layer = layer_of(home, FILES)
     folder = unpack(home, layer)
     (folder / "usr/bin/tool").write_bytes(b"other")
-    with roots.in_use([folder]), pytest.raises(ImageError, match="a run uses it"):
+    with unpacked_layers.in_use([folder]), pytest.raises(ImageError, match="a run uses it"):
         unpack(home, layer)
     assert (unpack(home, layer) / "usr/bin/tool").read_bytes() == FILES["usr/bin/tool"]
 

@@ -15,13 +15,13 @@ from typing import Any
 from ..errors import ImageError
 from ..host.home import atomic_write, storage_errors
 from ..host.host import Host
-from .blobs import Blobs, fault_of
 from .archive_manifest import NAME
+from .blobs import Blobs, fault_of
 from .documents import ImageDocuments, manifest_entry, parse_json, sha256
+from .extract_file import file_of_layers
 from .file_tree import ImageTree, read_tree
 from .image_index import RECOVERED, ImageIndex
 from .merge_layers import Keep
-from .extract_file import file_of_layers
 from .stream import layout_members
 from .tar_fields import LayerRefused
 
