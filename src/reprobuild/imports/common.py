@@ -162,12 +162,8 @@ def wanted_of(imported: Imported, python: str) -> Keys:
     packages = []
     overrides = [Requirement(text) for text in imported.overrides]
     replaced = {canonicalize_name(each.name) for each in overrides}
-    # What is asked for by name is asked for as its override says; torch has a key of its own.
-    asked = {
-        canonicalize_name(each.name)
-        for each in imported.requirements
-        if is_for(each.marker, markers, f"{imported.origin}: {each.name}")
-    }
+    # What is asked for by name is asked for as its override says, whatever its own marker; torch has a key.
+    asked = {canonicalize_name(each.name) for each in imported.requirements}
     instead = [each for each in overrides if canonicalize_name(each.name) in asked and each.marker is None]
     kept = [each for each in imported.requirements if canonicalize_name(each.name) not in replaced]
     constraints = [Requirement(text) for text in imported.constraints]
