@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -89,3 +93,34 @@ def test_without_any_the_memory_of_a_run_is_not_promised(monkeypatch: pytest.Mon
         limits.guarded(limits.Limits(memory=1 << 30), by_the_kernel=True),
     ):
         pass
+
+
+def test_groups_made_at_once_all_hold_their_limits() -> None:
+    """No run's sweep takes away what another has just made, and none fails."""
+    if {controller for place in places() for controller in place.controllers} != {"memory", "pids"}:
+        pytest.skip("no control groups can be made here")
+    code = """
+from reprobuild.host.control_groups import made
+for _ in range(40):
+    with made({"memory": 1 << 30, "pids": 1000}) as groups:
+        assert {*groups.bounded} == {"memory", "pids"}
+"""
+    all_ = [subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(6)]
+    assert [(each.communicate()[1], each.returncode) for each in all_] == [(b"", 0)] * 6
+
+
+def test_a_limit_that_cannot_be_set_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = GroupFolder(tmp_path / "gone", ("memory",), 1)
+    monkeypatch.setattr(control_groups, "places", lambda: [place])
+    with (
+        pytest.raises(HostError, match="the limits of a run cannot be set: No such file"),
+        control_groups.made({"memory": 1 << 30}),
+    ):
+        pass
+
+    def refused(**_: object) -> str:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refused)
+    with control_groups.made({"memory": 1 << 30}) as groups:
+        assert not groups.bounded

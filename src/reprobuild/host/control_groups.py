@@ -6,6 +6,7 @@ that this process is in, or beside it, where this user may; no daemon is asked.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
@@ -16,6 +17,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from ..errors import HostError
 
 Controller = Literal["memory", "pids"]
 
@@ -33,6 +36,8 @@ _EVENTS = {
     "memory": (("memory.oom_control", "oom_kill"), ("memory.events", "oom_kill")),
     "pids": (("pids.events", "max"),),
 }
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EOPNOTSUPP)
+"""Where this user may make no group, the last in a threaded one, which bounds no memory."""
 _SECONDS_TO_DIE = 10.0
 _JOIN = 'while [ "$1" != -- ]; do echo 0 >"$1" || exit 125; shift; done; shift; exec "$@"'
 
@@ -67,7 +72,7 @@ class Groups:
         for controller in self.bounded:
             for folder in self.folders:
                 for name, key in _EVENTS[controller]:
-                    if any(_count(path, key) for path in folder.rglob(name)):
+                    if any(_count(path, key) for path in _files(folder, name)):
                         return controller
         return None
 
@@ -77,7 +82,7 @@ def made(limits: Mapping[Controller, int]) -> Iterator[Groups]:
     """Make the groups of a run, where this user may, and remove them with all that is still in them.
 
     ``limits`` are in bytes and in tasks, which processes and threads are. What an earlier run, killed as it
-    was, has left is removed too.
+    was, has left is removed too. Raises `HostError` where this user may make a group, and it holds no limit.
     """
     with ExitStack() as stack:
         folders: list[Path] = []
@@ -89,8 +94,13 @@ def made(limits: Mapping[Controller, int]) -> Iterator[Groups]:
             _sweep(place.folder)
             try:
                 folder = stack.enter_context(_one(place, wanted))
-            except OSError:
-                continue
+            except OSError as error:
+                if error.errno in _NOT_ALLOWED:
+                    continue
+                raise HostError(
+                    f"{error.filename or place.folder}: the limits of a run cannot be set: {error.strerror}",
+                    hint="run the command again; if this happens again, check the control group it names",
+                ) from error
             folders.append(folder)
             bounded += wanted
         yield Groups(tuple(folders), tuple(bounded))
@@ -98,10 +108,8 @@ def made(limits: Mapping[Controller, int]) -> Iterator[Groups]:
 
 @contextmanager
 def _one(place: GroupFolder, limits: Mapping[Controller, int]) -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place.folder))
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    folder, descriptor = _claimed(place.folder)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)  # as long as it is held, nobody sweeps it away
         for controller, most in limits.items():
             needed, *more = _LIMITS[controller, place.version]
             (folder / needed).write_text(str(most))
@@ -114,8 +122,22 @@ def _one(place: GroupFolder, limits: Mapping[Controller, int]) -> Iterator[Path]
         (folder / "run").mkdir()
         yield folder
     finally:
-        os.close(descriptor)
         _end(folder)
+        os.close(descriptor)  # only now may others sweep: two that remove one group get into each other's way
+
+
+def _claimed(parent: Path) -> tuple[Path, int]:
+    """Make a group; return it, and a descriptor that keeps other processes' `_sweep` away."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        # Until it is locked, a sweep may take it away; then a new one is made.
+        with suppress(FileNotFoundError), ExitStack() as on_failure:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            on_failure.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            if os.path.samestat(os.fstat(descriptor), folder.stat()):
+                on_failure.pop_all()
+                return folder, descriptor
 
 
 def places(
@@ -178,6 +200,13 @@ def own_memory_limit() -> int | None:
     return min(found, default=None)
 
 
+def _files(folder: Path, name: str) -> list[Path]:
+    """Return the files of a name in a group and those below; a runtime may be removing some of them."""
+    with suppress(FileNotFoundError):
+        return [*folder.rglob(name)]
+    return [folder / name]
+
+
 def _count(path: Path, key: str) -> int:
     try:
         pairs = (line.split() for line in path.read_text("ascii").splitlines())
@@ -201,7 +230,7 @@ def _end(folder: Path) -> None:
     """Kill what is left in a group, and remove it."""
     deadline = time.monotonic() + _SECONDS_TO_DIE
     while time.monotonic() < deadline:
-        for listing in (folder / "cgroup.procs", *folder.rglob("cgroup.procs")):
+        for listing in _files(folder, "cgroup.procs"):
             with suppress(OSError):
                 for number in map(int, listing.read_text("ascii").split()):
                     with suppress(ProcessLookupError):
