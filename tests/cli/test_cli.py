@@ -100,8 +100,10 @@ def test_an_error_is_its_exit_status_a_message_and_a_hint(
 
     monkeypatch.setattr(images, "ImageStore", fail)
     said = call("images", "--json")
-    assert (said.status, said.out) == (kind.exit_code, "")
-    assert said.err == "reprobuild: it broke at https://h.example/x\n  hint: do this\n"
+    message = "it broke at https://h.example/x"
+    error = {"kind": kind.__name__, "message": message, "hint": "do this", "status": kind.exit_code}
+    assert (said.status, json.loads(said.out)) == (kind.exit_code, {"error": error})
+    assert said.err == f"reprobuild: {message}\n  hint: do this\n"
 
 
 def test_an_error_without_a_hint_is_one_line(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

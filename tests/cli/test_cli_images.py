@@ -73,8 +73,9 @@ def test_the_table_fits_80_columns_and_a_digest_stays_whole(container: Any, call
     assert all(len(line) <= 80 for line in lines)
     assert lines[0] == f"image    {NAME}"
     assert re.fullmatch(r"digest   sha256:[0-9a-f]{64}", lines[1])
+    assert re.fullmatch(r"lock     sha256:[0-9a-f]{64}", lines[2])
     expected = ["size     ", "PyTorch  2.4.1", "CUDA     12.1.105", "cuDNN    9.1.0.70", "NCCL     2.20.5"]
-    assert [line[: len(start)] for line, start in zip(lines[2:], expected, strict=False)] == expected
+    assert [line[: len(start)] for line, start in zip(lines[3:], expected, strict=False)] == expected
     text = " ".join(said.out.split())
     assert "tested passed in 6.5 s on Some CPU, AVX2, 1 thread" in text
     assert "checked on CPU: check-number-0, check-number-1" in text
@@ -94,7 +95,7 @@ def test_json_is_the_whole_story(container: Any, call: Call) -> None:
 def test_a_failed_self_test_is_status_9_and_no_name(container: Any, call: Call) -> None:
     container(printing(a_report(FAILED), status=1))
     said = call("image", str(LOCK), "--json")
-    assert (said.status, said.out) == (9, "")
+    assert (said.status, json.loads(said.out)["error"]["kind"]) == (9, "SelfTestError")
     assert "conv2d: two processes differ" in said.err
     assert "output: expected cccc" in said.err
     assert "hint: the candidate stays without a name" in said.err

@@ -62,7 +62,7 @@ def test_flags_make_a_request_and_its_lock(ready: Index, call: Call) -> None:
     assert said.status == 0
     assert said.out.startswith("envs/pylock.torch-cu121.toml: new\nPyTorch  2.4.1\nCUDA     12.1.105\n")
     assert all(len(line) <= 80 for line in said.out.splitlines())
-    assert f"digest   {parse_lock(LOCK.read_text(), '').digest}" in said.out
+    assert f"lock     {parse_lock(LOCK.read_text(), '').digest}" in said.out
     assert f"wrote {REQUEST}" in said.err
     assert not [path for path in Path("envs").iterdir() if path.name.startswith(".")]
     before = LOCK.read_bytes()

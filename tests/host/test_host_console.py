@@ -2,10 +2,19 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+from collections.abc import Callable
 
 import pytest
 
-from reprobuild.host.console import Console, printable
+from reprobuild.host.console import ERASED, Console, printable
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    until = time.monotonic() + 10
+    while not happened():
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def test_talk_goes_to_stderr_and_quiet_keeps_warnings(capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,3 +98,42 @@ def test_a_bar_within_the_block_of_another(
     said = capsys.readouterr().err
     assert "layers" in said
     assert "alone" in said
+
+
+def test_a_phase_that_takes_long_says_for_how_long(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console()
+    with console.clock(every=0.02):
+        console.step("resolving")
+        console.detail("check 14 of 60")
+        wait_for(lambda: "still" in (seen := capsys.readouterr().err) and "check 14 of 60" in seen)
+        console.rest()  # a result is printed
+        capsys.readouterr()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_clock_on_a_terminal_is_one_line_that_goes_away(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    console, seen = Console(), ""
+
+    def shown() -> bool:
+        nonlocal seen
+        seen += capsys.readouterr().err
+        return "0:00" in seen
+
+    with console.clock(every=0.02):
+        console.step("resolving")
+        wait_for(shown)
+        console.step("building")
+    seen += capsys.readouterr().err
+    assert f"0:00{ERASED}" in seen.partition("building")[0]
+
+
+def test_a_quiet_clock_does_not_tick(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console(quiet=True)
+    with console.clock(every=0.001):
+        console.step("resolving")
+        assert threading.active_count() == 1
+    assert capsys.readouterr().err == ""

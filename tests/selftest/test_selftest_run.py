@@ -200,7 +200,7 @@ def test_a_report_that_is_not_whole_is_refused_by_place(table: object, place: st
 
 
 def power(calls: int, rate: float, checks: str = "1 check") -> str:
-    return f"{calls} calls in {checks}: 1 deviation in {rate} is found with 99 %"
+    return f"{calls} calls in {checks} catch a deviation in 1 of {rate} calls with 99 % confidence"
 
 
 def test_the_summary_says_what_was_checked_and_why_the_rest_was_not() -> None:
@@ -210,7 +210,7 @@ def test_the_summary_says_what_was_checked_and_why_the_rest_was_not() -> None:
         a_check(name="control", status="inconclusive", reason="one core", calls=0, rate=None),
         a_check(name="one-cuda-copy", status="not-run", reason="no CUDA", calls=0, rate=None),
     ]
-    assert summary(parse_report(a_report(*checks))) == [
+    assert summary(parse_report(a_report(*checks)), power=True) == [
         ("tested", "passed in 6.5 s on Some CPU, AVX2, 1 thread"),
         ("checked", "on CPU: conv2d, bmm"),
         ("unsure", "control: one core"),
@@ -229,7 +229,7 @@ def test_the_summary_names_the_gpu_and_what_failed() -> None:
         "gpu": {"name": "G", "driver": "550.1"},
     }
     tested = a_report(FAILED, a_check(device="cuda"), scope=scope, gpu={"tested": True, "reason": ""})
-    assert summary(parse_report(tested)) == [
+    assert summary(parse_report(tested), power=True) == [
         ("tested", "FAILED in 6.5 s on C, AVX2, 4 threads"),
         ("failed", "on CPU: conv2d"),
         ("power", power(4, 1.5, "2 checks")),

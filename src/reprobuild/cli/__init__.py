@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
@@ -67,10 +67,28 @@ class _Loading(dict[str, click.Command]):
         return [(name, self[name]) for name in COMMANDS]
 
 
+_OWN_ARGUMENTS = ("run", "twice")
+"""Commands whose arguments are partly another program's, and whose ``-v`` binds a folder."""
+
+_ANYWHERE = ("-q", "--quiet", "-v", "--verbose")
+_NO_CLOCK = ("completion", "run")
+"""Commands that leave the terminal to others."""
+
+
 class _Commands(click.Group):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Loading()
+        self.printed = False
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read ``-q`` and ``-v`` after the command too."""
+        before, command, after = _split(args)
+        if command is not None and command not in _OWN_ARGUMENTS:
+            own, dashes = _own(after), after[len(_own(after)) :]
+            moved = [arg for arg in own if arg in _ANYWHERE]
+            args = [*before, *moved, command, *(arg for arg in own if arg not in _ANYWHERE), *dashes]
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -79,6 +97,10 @@ class _Commands(click.Group):
         if name not in COMMANDS and not name.startswith("-"):
             from difflib import get_close_matches
 
+            from .docker_habits import COMMAND_HINTS
+
+            if name in COMMAND_HINTS:
+                raise click.UsageError(f"No such command {name!r}: {COMMAND_HINTS[name]}", ctx)
             like = get_close_matches(name, COMMANDS, n=2)
             told = f"; did you mean {' or '.join(like)}?" if like else ""
             raise click.UsageError(f"No such command {name!r}{told}", ctx)
@@ -97,27 +119,37 @@ class _Commands(click.Group):
         return [*(CompletionItem(name, help=COMMANDS[name]) for name in names), *options]
 
     def make_context(self, *args: Any, **settings: Any) -> click.Context:
-        with _printing():  # --help and --version print here
+        with self._printing():  # --help and --version print here
             return super().make_context(*args, **settings)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _printing():
+        with self._printing():
             return super().invoke(ctx)
 
+    @contextmanager
+    def _printing(self) -> Iterator[None]:
+        """Print what is safe to print, and tell a reader that has gone from a bug."""
+        stdout, stream = sys.stdout, PrintableStream(sys.stdout)
+        sys.stdout = cast("TextIO", stream)
+        try:
+            yield
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Under another name: click would end with 1, which is the status of a bug.
+            raise _NobodyReadsError from None
+        finally:
+            self.printed |= stream.used
+            sys.stdout = stdout
 
-@contextmanager
-def _printing() -> Iterator[None]:
-    """Print what is safe to print, and tell a reader that has gone from a bug."""
-    stdout = sys.stdout
-    sys.stdout = cast("TextIO", PrintableStream(stdout))
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Under another name: click would end with 1, which is the status of a bug.
-        raise _NobodyReadsError from None
-    finally:
-        sys.stdout = stdout
+
+def _split(args: list[str]) -> tuple[list[str], str | None, list[str]]:
+    """Return what comes before the command, the command, and what comes after it."""
+    place = next((n for n, arg in enumerate(args) if not arg.startswith("-")), len(args))
+    return args[:place], args[place] if place < len(args) else None, args[place + 1 :]
+
+
+def _own(args: list[str]) -> list[str]:
+    return args[: args.index("--")] if "--" in args else args
 
 
 @click.group(
@@ -141,7 +173,12 @@ def cli(context: click.Context, *, verbose: bool, quiet: bool) -> None:
     from ..host.home import Home
     from ..host.host import Host
 
-    context.obj = Host(Home.from_environment(), Console(quiet=quiet))
+    console = Console(quiet=quiet, verbose=verbose)
+    if isinstance(sys.stdout, PrintableStream):
+        sys.stdout.before_write = console.rest
+    if context.invoked_subcommand not in _NO_CLOCK:
+        context.with_resource(console.clock())
+    context.obj = Host(Home.from_environment(), console)
 
 
 def main() -> None:
@@ -169,7 +206,11 @@ def _stop(number: int, _: FrameType | None) -> None:
 
 
 def run_command_line() -> int:
-    """Run the command line; return its exit status. Errors go to standard error."""
+    """Run the command line; return its exit status.
+
+    Errors go to standard error; with ``--json`` also to standard output, unless a result is there already.
+    """
+    cli.printed = False
     try:
         if "_REPROBUILD_COMPLETE" in os.environ:
             from .complete import register
@@ -179,8 +220,10 @@ def run_command_line() -> int:
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _say("stopped", code=130)
     except click.ClickException as error:
+        _print_json(type(error).__name__, error.format_message(), "", error.exit_code)
         return _show(error)
     except ReprobuildError as error:
+        _print_json(type(error).__name__, error.message, error.hint, error.exit_code)
         _drop_output(sys.stdout)
         return _say(error.message, error.hint, code=error.exit_code)
     except _NobodyReadsError:
@@ -194,6 +237,20 @@ def run_command_line() -> int:
         sys.stderr.write(printable(scrub(traceback.format_exc())))
         return _say("this is a bug in reprobuild", "please report it with the lines above", code=1)
     return result if isinstance(result, int) else 0
+
+
+def _print_json(kind: str, message: str, hint: str, status: int) -> None:
+    """Write an error to standard output where ``--json`` asks for it and nothing is there yet."""
+    _, command, after = _split(sys.argv[1:])
+    if cli.printed or command in (None, "run") or "--json" not in _own(after):
+        return
+    import json
+
+    from ..net.scrubbing import scrub
+
+    error = {"kind": kind, "message": scrub(message), "hint": scrub(hint), "status": status}
+    with suppress(OSError):
+        sys.stdout.write(printable(json.dumps({"error": error}, indent=2, ensure_ascii=False)) + "\n")
 
 
 def _show(error: click.ClickException) -> int:

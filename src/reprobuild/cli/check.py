@@ -55,7 +55,13 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
     else:
         rows = [("image", image), ("tree", tree.digest), ("files", _count(found, added))]
         reason = "an archive is not run" if kept is None else "the image departs from its lock"
-        table("", [*rows, *(summary(report) if report else [("tested", f"no: {reason}")])])
+        table(
+            "",
+            [
+                *rows,
+                *(summary(report, power=host.console.verbose) if report else [("tested", f"no: {reason}")]),
+            ],
+        )
         for name, value in checked.beside.items():
             click.echo(f"{name}: not in the lock, and no program's start depends on it: {value}")
         for each in found:

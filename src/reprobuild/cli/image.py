@@ -89,11 +89,17 @@ def image(
         engines = {"engine": chosen.kind, "built_by": chosen.built_by}
         emit({**image_facts(shown), **engines, "name": made.name, "report": made.report.to_dict()})
         return
-    rows = [("image", made.name), ("digest", made.digest), ("size", size_text(shown.size)), *_stack(shown)]
+    rows = [
+        ("image", made.name),
+        ("digest", made.digest),
+        ("lock", found.digest),
+        ("size", size_text(shown.size)),
+        *_stack(shown),
+    ]
     if chosen.kind != "oci":
         how = "from the Dockerfile, by itself" if independent else "by the embedded engine, and handed over"
         rows += [("engine", chosen.kind), ("built", how)]
-    table("", [*rows, *summary(made.report)])
+    table("", [*rows, *summary(made.report, power=host.console.verbose)])
 
 
 def _stack(found: Image) -> list[tuple[str, str]]:

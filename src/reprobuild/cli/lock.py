@@ -178,5 +178,5 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     conda = f", {facts['conda_packages']} conda" if facts["conda_packages"] else ""
     count = f"{facts['python_packages']} Python{conda} and {facts['debian_packages']} Debian packages"
     rows += [("base", facts["base"].replace("@", " ")[: -64 + 12])] if "base" in facts else []
-    rows += [("locked", f"{count}, {size_text(facts['size'])}"), ("digest", facts["digest"])]
+    rows += [("locked", f"{count}, {size_text(facts['size'])}"), ("lock", facts["digest"])]
     return rows + [("moved", f"{n} {a or 'none'} → {b or 'none'}") for n, (a, b) in facts["moved"].items()]

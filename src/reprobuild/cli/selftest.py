@@ -162,7 +162,7 @@ def _show(report: SelfTestReport, image: str, *, json_: bool) -> None:
     if json_:
         emit(report.to_dict())
     else:
-        table("", [("image", image), *summary(report)])
+        table("", [("image", image), *summary(report, power=True)])
 
 
 def _against(

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -26,6 +29,13 @@ _UNSAFE = re.compile(
 )
 
 
+ERASED = "\r\x1b[K"
+"""What empties the line of a terminal."""
+
+_OFTEN = 30.0
+"""Ticks until a step that goes on is said again where there is no terminal; then it is twice as many."""
+
+
 def printable(text: str) -> str:
     """Return text that does nothing to a terminal but show itself; names and messages may be a stranger's.
 
@@ -39,9 +49,13 @@ class PrintableStream:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self.used = False
+        self.before_write: Callable[[], None] = lambda: None
 
     def write(self, text: str) -> int:
         """Write text; return its length."""
+        self.used = True
+        self.before_write()
         with _output_errors():
             self._stream.write(printable(text))
         return len(text)
@@ -72,9 +86,12 @@ def _output_errors() -> Iterator[None]:
 class Console:
     """Progress and warnings on standard error. ``quiet`` keeps only warnings."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        self.quiet = quiet
+    def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
+        self.quiet, self.verbose = quiet, verbose
         self._bars: Any = None
+        self._printing = threading.RLock()
+        self._step, self._detail, self._since, self._next = "", "", 0.0, 0.0
+        self._drawn = False
 
     @cached_property
     def _err(self) -> RichConsole:
@@ -86,13 +103,79 @@ class Console:
     def step(self, text: str) -> None:
         """Print what is being done now."""
         if not self.quiet:
-            self._line("·", "bold", text)
+            with self._printing:
+                self._line("·", "bold", text)
+                self._step, self._detail, self._since, self._next = text, "", time.monotonic(), _OFTEN
 
     def warn(self, text: str) -> None:
         """Print what the user should know although the work goes on."""
         self._line("warning:", "yellow", text)
 
+    def detail(self, text: str) -> None:
+        """Say how far the step that was last printed has come; shown by the `clock`."""
+        with self._printing:
+            self._detail = text
+
+    def rest(self) -> None:
+        """Erase the `clock` and let it rest until the next step: a result is being printed."""
+        with self._printing:
+            self._erase()
+            self._step = ""
+
+    @contextmanager
+    def clock(self, *, every: float = 1.0) -> Iterator[None]:
+        """Show during the block for how long the last step has been going on.
+
+        On a terminal it is a line that changes each second; elsewhere a line after 30 seconds, after
+        60, 120 and so on. ``every``: the seconds of a tick.
+        """
+        if self.quiet or self.verbose:  # the log shows what goes on, line by line
+            yield
+            return
+        done = threading.Event()
+
+        def tick() -> None:
+            while not done.wait(every):
+                with self._printing:
+                    if self._step and self._bars is None:
+                        self._show_time(every)
+
+        thread = threading.Thread(target=tick, name="clock", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+            self.rest()
+
+    def _show_time(self, every: float) -> None:
+        seconds = time.monotonic() - self._since
+        detail = f"{self._detail}, " if self._detail else ""
+        passed = f"{detail}{int(seconds) // 60}:{int(seconds) % 60:02}"
+        if sys.stderr.isatty():
+            width = shutil.get_terminal_size((80, 24)).columns - 1
+            with suppress(OSError):
+                sys.stderr.write(f"{ERASED}  {passed}"[: width + len(ERASED)])
+                sys.stderr.flush()
+            self._drawn = True
+        elif seconds >= self._next * every:
+            self._next *= 2
+            self._line("·", "bold", f"still {self._step}: {passed}")
+
+    def _erase(self) -> None:
+        if self._drawn:
+            with suppress(OSError):
+                sys.stderr.write(ERASED)
+                sys.stderr.flush()
+            self._drawn = False
+
     def _line(self, mark: str, style: str, text: str) -> None:
+        with self._printing:
+            self._erase()
+            self._print(mark, style, text)
+
+    def _print(self, mark: str, style: str, text: str) -> None:
         if not sys.stderr.isatty() and "FORCE_COLOR" not in os.environ:
             with suppress(BrokenPipeError):  # whoever reads it has gone
                 sys.stderr.write(f"{mark} {printable(text)}\n")
@@ -112,6 +195,8 @@ class Console:
         if self.quiet or not self._err.is_terminal or total <= 0:
             yield lambda _: None
             return
+        with self._printing:
+            self._erase()
         if self._bars is not None:
             task = self._bars.add_task(printable(title), total=total)
             try:

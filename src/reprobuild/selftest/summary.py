@@ -9,8 +9,10 @@ from typing import Any
 from .report import SelfTestReport, Status
 
 
-def summary(report: SelfTestReport) -> list[tuple[str, str]]:
+def summary(report: SelfTestReport, *, power: bool) -> list[tuple[str, str]]:
     """Return the rows of a table: what was checked, what was not and why, and on which machine.
+
+    ``power`` adds which deviations the number of calls finds.
 
     Labels are short, so that beside them a digest fits into 80 columns.
     """
@@ -35,7 +37,7 @@ def summary(report: SelfTestReport) -> list[tuple[str, str]]:
         for check in report.having(status):
             reasons.setdefault(check.reason, []).append(check.label)
         rows += [(title, f"{', '.join(labels)}: {reason}") for reason, labels in reasons.items()]
-    rows += [("power", text)] if (text := _power(report)) else []
+    rows += [("power", text)] if power and (text := _power(report)) else []
     if not report.gpu_tested:
         return [*rows, ("GPU", f"not tested: {report.gpu_reason}")]
     gpu: Mapping[str, Any] = report.scope.get("gpu") or {}
@@ -47,7 +49,8 @@ def _power(report: SelfTestReport) -> str:
     """Return how often operations were called, and what deviations that finds."""
     counts = Counter((check.calls, check.rate) for check in report.checks if check.rate)
     return "; ".join(
-        f"{calls} calls in {_count(number, 'check')}: 1 deviation in {1 / rate:.1f} is found with 99 %"
+        f"{calls} calls in {_count(number, 'check')} catch a deviation in 1 of {1 / rate:.1f} calls "
+        "with 99 % confidence"
         for (calls, rate), number in sorted(counts.items(), reverse=True)
         if rate
     )

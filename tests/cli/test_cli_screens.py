@@ -1,0 +1,70 @@
+"""What people see and type: -q and -v anywhere, what Docker's users type, errors as JSON, a clock."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conftest import GOLDEN
+
+if TYPE_CHECKING:
+    from support.commands import Call  # pytest itself imports the plugin
+
+pytest_plugins = ["support.commands"]
+
+LOCK = str(GOLDEN / "pylock.torch-cu121.toml")
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_quiet_and_verbose_may_follow_the_command(call: Call, place: int) -> None:
+    command = ["images", "--json"]
+    for flag, says in (("-q", False), ("--verbose", True)):
+        said = call(*command[:place], flag, *command[place:])
+        assert (said.status, said.out) == (0, "[]\n")
+        assert not (said.err and not says)
+
+
+def test_a_command_s_own_v_stays_its_own(call: Call) -> None:
+    said = call("run", "-v", "nothing", "image:1")
+    assert "-v 'nothing': expected SRC:DST" in said.err
+
+
+@pytest.mark.parametrize(
+    ("argv", "hint"),
+    [
+        (("ps",), "nothing runs in the background"),
+        (("rmi", "x"), "reprobuild remove"),
+        (("pull", "x"), "docker pull"),
+        (("build", "."), "reprobuild image"),
+        (("run", "--gpus", "all", "x"), "--gpu require"),
+        (("run", "-p", "8888:8888", "x"), "network of the host is shared"),
+        (("run", "--name", "a", "x"), "nothing of a run is kept"),
+        (("run", "-d", "x"), "nohup"),
+    ],
+)
+def test_what_a_docker_user_types_gets_its_hint(call: Call, argv: tuple[str, ...], hint: str) -> None:
+    said = call(*argv)
+    assert said.status == 2
+    assert hint in " ".join(said.err.split())
+
+
+def test_an_error_is_json_where_json_was_asked_for(call: Call) -> None:
+    said = call("lock", "--check", "none", "--json")
+    error = json.loads(said.out)["error"]
+    assert error["status"] == said.status == 3
+    assert error["kind"] == "RequestError"
+    assert error["message"] in said.err
+    assert error["hint"]
+    usage = call("image", "--json", "--nonsense")
+    assert json.loads(usage.out)["error"]["status"] == usage.status == 2
+
+
+def test_an_error_after_a_result_adds_no_second_document(call: Call) -> None:
+    said = call("doctor", "--json")
+    assert isinstance(json.loads(said.out), list)
+
+
+def test_the_program_s_own_json_is_none_of_ours(call: Call) -> None:
+    assert call("run", "none:1", "--", "program", "--json").out == ""
