@@ -11,6 +11,8 @@ import pytest
 
 from reprobuild.errors import RepeatError
 from reprobuild.twice.baseline import against, read_baseline, write_baseline
+from reprobuild.twice.evidence import Evidence, Item
+from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.records import Moment, MomentPart, Stream
 from reprobuild.twice.runs import ProgramRun
 from reprobuild.twice.written import WrittenFile
@@ -41,13 +43,13 @@ def run(*losses: float, torch: str = "2.13.0", stdout: tuple[str, ...] = ("done"
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
     path = tmp_path / "golden.repeat"
-    write_baseline(path, run(1.0, 0.5))
+    write_baseline(path, run(1.0, 0.5), Ignored())
     return path
 
 
 def test_the_same_run_gives_the_same_bytes_and_agrees(kept: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
-    write_baseline(again, run(1.0, 0.5))
+    write_baseline(again, run(1.0, 0.5), Ignored())
     assert again.read_bytes() == kept.read_bytes()
     found = against(read_baseline(kept), run(1.0, 0.5))
     assert (found.holds, found.kinds, found.steps) == (True, (), 2)
@@ -75,7 +77,7 @@ def test_another_output_is_told(kept: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"no", zlib.compress(b"{}"), zlib.compress(b"[" * 100_000), zlib.compress(b'{"format":1}')],
+    [b"", b"no", zlib.compress(b"{}"), zlib.compress(b"[" * 100_000), zlib.compress(b'{"format":2}')],
 )
 def test_what_is_no_recording_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "bad"
@@ -100,15 +102,20 @@ def test_streams_of_another_program_do_not_agree(kept: Path) -> None:
     assert not against(read_baseline(kept), replace(other, streams=[stream])).holds
 
 
+NOON = 1795694400.0
+run_of = run
+
+
 def test_files_agree_by_what_is_compared_of_them(tmp_path: Path) -> None:
     def wrote(*lines: str) -> WrittenFile:
         digest = hashlib.sha256(repr(lines).encode()).hexdigest()
-        return WrittenFile(
-            path="/code/log", size=9, digest=digest, lines=("<time> loss 1", *lines[1:]), tensors={}
-        )
+        return WrittenFile(path="/code/log", size=9, digest=digest, lines=lines, tensors={})
+
+    def run(loss: float) -> ProgramRun:
+        return replace(run_of(loss), evidence=Evidence(began=NOON, ended=NOON + 300))
 
     first = replace(run(1.0), files=[wrote("12:01"), wrote("12:02")])
-    write_baseline(tmp_path / "golden.repeat", first)
+    write_baseline(tmp_path / "golden.repeat", first, Ignored())
     kept = read_baseline(tmp_path / "golden.repeat")
     assert against(kept, replace(run(1.0), files=[wrote("12:03"), wrote("12:04")])).holds
     assert against(kept, replace(run(1.0), files=[wrote("12:03")])).output == ("/code/log",)
@@ -122,7 +129,20 @@ def test_of_several_processes_the_order_of_lines_does_not_count(tmp_path: Path) 
         one = run(1.0, stdout=lines)
         return replace(one, streams=[replace(one.streams[0], rank=str(rank)) for rank in (0, 1)])
 
-    write_baseline(tmp_path / "golden.repeat", two("a", "b"))
+    write_baseline(tmp_path / "golden.repeat", two("a", "b"), Ignored())
     kept = read_baseline(tmp_path / "golden.repeat")
     assert against(kept, two("b", "a")).holds
     assert not against(kept, two("b", "b")).holds
+
+
+def test_times_are_told_from_results_and_what_is_ignored_is_kept(tmp_path: Path) -> None:
+    def timed(took: str, loss: str) -> ProgramRun:
+        item = Item(("text", "train.py", 3, 0), took, 0, 0)
+        one = run(1.0, stdout=(f"took {took} s, loss {loss}",))
+        return replace(one, evidence=Evidence(items=[item], names={"uuids": ("ab" * 16,)}))
+
+    write_baseline(tmp_path / "golden.repeat", timed("0.25", "0.5"), Ignored(("x",), ("*.log",)))
+    kept = read_baseline(tmp_path / "golden.repeat")
+    assert kept.ignored == Ignored(("x",), ("*.log",))
+    assert against(kept, timed("0.31", "0.5")).holds
+    assert against(kept, timed("0.31", "0.6")).output == ("standard output",)

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from reprobuild.twice.compare import EndDifference, files_apart, first_parting, lines_apart
+from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.records import Moment, MomentPart, Stream
+from reprobuild.twice.texts import Texts
 from reprobuild.twice.written import WrittenFile
 
 
@@ -114,14 +116,20 @@ def test_the_same_items_in_another_order_are_told_as_such() -> None:
     assert (other.items, other.reordered) == ((2,), False)
 
 
+NOTHING_KNOWN = Texts(Evidence(), Evidence())
+
+
 def test_lines_of_several_processes_may_come_in_any_order_but_have_to_be_the_same() -> None:
-    assert lines_apart(["a", "b"], ["b", "a"], "standard output", many=True) is None
-    assert lines_apart(["a", "b"], ["b", "a"], "standard output", many=False) == EndDifference(
-        what="line 1 of standard output", told="run 1 wrote 'a', run 2 'b'"
-    )
-    assert lines_apart(["a", "a"], ["a"], "standard output", many=True) == EndDifference(
-        what="line 2 of standard output", told="run 1 wrote 'a', run 2 nothing"
-    )
+    def apart(one: list[str], other: list[str], *, many: bool) -> list[EndDifference]:
+        return lines_apart(NOTHING_KNOWN, one, other, "standard output", many=many)[0]
+
+    assert apart(["a", "b"], ["b", "a"], many=True) == []
+    assert apart(["a", "b"], ["b", "a"], many=False) == [
+        EndDifference(what="line 1 of standard output", told="run 1 wrote 'a', run 2 'b'")
+    ]
+    assert apart(["a", "a"], ["a"], many=True) == [
+        EndDifference(what="line 2 of standard output", told="run 1 wrote 'a', run 2 nothing")
+    ]
 
 
 def wrote(path: str, digest: str, **tensors: str) -> WrittenFile:
@@ -130,7 +138,7 @@ def wrote(path: str, digest: str, **tensors: str) -> WrittenFile:
 
 def test_files_are_compared_by_name_and_checkpoints_by_their_tensors() -> None:
     def apart(one: list[WrittenFile], other: list[WrittenFile]) -> list[str]:
-        return [f"{each.what}: {each.told}" for each in files_apart(one, other)]
+        return [f"{each.what}: {each.told}" for each in files_apart(NOTHING_KNOWN, one, other)[0]]
 
     assert apart([wrote("x", "aa"), wrote("y", "b")], [wrote("y", "b"), wrote("x", "aa")]) == []
     assert apart([wrote("x", "aa")], []) == ["file x: run 1 wrote 1 of that name, run 2 0"]

@@ -55,7 +55,7 @@ def run(drift: float) -> ProgramRun:
 
 def compared(drift: float, *ends: EndDifference) -> Comparison:
     runs = [run(0.0), run(drift)]
-    parting, _ = between(runs[0], runs[1])
+    parting, _, _ = between(runs[0], runs[1])
     return Comparison(
         runs=runs,
         other=2,

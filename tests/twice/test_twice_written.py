@@ -9,12 +9,18 @@ import pytest
 
 from reprobuild.twice import written
 from reprobuild.twice.compare import files_apart
+from reprobuild.twice.evidence import Evidence
+from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.sparse import PIECE, sparse_digest
+from reprobuild.twice.texts import Texts
 from reprobuild.twice.written import WrittenFile, written_files
+
+NOON = Evidence(began=1927627201.0, ended=1927627202.0)
+"""The evidence of a run at noon of 2031-01-31."""
 
 
 def wrote(folder: Path) -> list[WrittenFile]:
-    found, whole = written_files(folder, "/code")
+    found, whole = written_files(folder, "/code", NOON, Ignored())
     assert whole
     return found
 
@@ -67,8 +73,9 @@ def test_texts_and_archives_mean_the_same_where_only_times_differ(tmp_path: Path
         (folder / "log.txt").write_text(f"2031-01-31 {time_} step 1 loss 0.5")
         sides.append(wrote(folder))
     assert sides[0][0].digest != sides[1][0].digest
-    assert sides[0][0].meaning == sides[1][0].meaning
-    assert files_apart(*sides) == []
+    assert sides[0][0].meaning(NOON) == sides[1][0].meaning(NOON)
+    ends, texts = files_apart(Texts(NOON, NOON), *sides)
+    assert (ends, [text.kind for text in texts]) == ([], ["time of day"])
 
 
 def test_links_are_not_followed_and_what_is_left_out_is_not_there(tmp_path: Path) -> None:
@@ -86,7 +93,7 @@ def test_more_files_than_are_compared_are_told(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(written, "MOST_FILES", 2)
     for number in range(3):
         (tmp_path / f"{number}.txt").write_text("x")
-    found, whole = written_files(tmp_path, "/code")
+    found, whole = written_files(tmp_path, "/code", NOON, Ignored())
     assert (len(found), whole) == (2, False)
 
 

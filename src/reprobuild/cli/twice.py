@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from ..host.home import atomic_write
 from ..host.host import Host
 from ..twice.baseline import Baseline, read_baseline, write_baseline
 from ..twice.baseline import against as compare_with
+from ..twice.ignored import Ignored
 from ..twice.page import twice_page
 from ..twice.resume import compare_resumed, resume_command
 from ..twice.runs import HowToRun, RecordedRun, compare_runs, one_run
@@ -20,7 +23,7 @@ from ..verify.find import find_image
 from . import complete
 from .output import as_json
 from .run_options import in_image, own_command, settings
-from .twice_output import show, show_agreed, show_resumed
+from .twice_output import show, show_agreed, show_resumed, show_verdict
 
 MOST_TIMES = 20
 
@@ -29,6 +32,15 @@ def _every(_: click.Context, __: click.Parameter, value: str) -> str:
     if value in ("module", "step") or (value.isdecimal() and 0 < int(value) < 10**9):
         return value
     raise click.BadParameter(f"{value!r} is not step, module or a number from 1")
+
+
+def _expressions(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    for pattern in value:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise click.BadParameter(f"{pattern!r} is not a valid regular expression: {error}") from None
+    return value
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -85,6 +97,20 @@ def _every(_: click.Context, __: click.Parameter, value: str) -> str:
     metavar="STEP",
     help="Compare the whole run with one that is stopped after that many steps, and started again.",
 )
+@click.option(
+    "--ignore-line",
+    multiple=True,
+    metavar="REGEX",
+    callback=_expressions,
+    help="Do not compare lines of output and of text files in which REGEX is found.",
+)
+@click.option(
+    "--ignore-file",
+    multiple=True,
+    metavar="GLOB",
+    help="Do not compare files whose path or name matches GLOB.",
+)
+@click.option("--strict", is_flag=True, help="Fail also if only times, drawn names or the like differ.")
 @in_image
 @as_json
 @click.pass_obj
@@ -105,6 +131,9 @@ def twice(
     against: Path | None,
     resume: tuple[str, str] | None,
     interrupt_at: int | None,
+    ignore_line: tuple[str, ...],
+    ignore_file: tuple[str, ...],
+    strict: bool,
     json_: bool,
     **options: Any,
 ) -> None:
@@ -112,7 +141,8 @@ def twice(
 
     Each run is in a fresh container and writes into its own view of the bound folders, which stay as they
     are. Compared are the steps of every optimizer, exit status, output and files, bit for bit. Where the
-    runs part, two more with a trace look for the first operation. Exit status 16 unless it repeats.
+    runs part, two more with a trace look for the first operation. Exit status 16 unless it repeats; times
+    and drawn names in its text may differ, unless --strict.
 
     An image is a name or digest; docker:NAME and podman:NAME run in these engines. Options come before it.
 
@@ -133,10 +163,12 @@ def twice(
             "--cost is of runs one after the other; it excludes --together, --against, --resume and"
             " --interrupt-at"
         )
-    how = HowToRun(
-        times=times, together=together, every=every, seconds=time_limit, trace=not no_trace, cost=cost
-    )
     baseline = _baseline(against) if against else None
+    ignored = Ignored(ignore_line, ignore_file).together(baseline.ignored if baseline else Ignored())
+    how = HowToRun(
+        times=times, together=together, every=every, seconds=time_limit, trace=not no_trace, cost=cost,
+        ignored=ignored,
+    )  # fmt: skip
     kept, chosen = find_image(image, host), settings(host.console, **options)
 
     def recorded(argv: tuple[str, ...]) -> RecordedRun:
@@ -159,12 +191,13 @@ def twice(
         stopped = one_run(recorded(again), how, scratch)
         show_resumed(compare_resumed(whole.streams, stopped.streams), stopped, json_=json_)
         return
-    found = compare_runs(recorded(command), how, scratch, host.console.step)
+    known = partial(show_verdict, json_=json_)
+    found = compare_runs(recorded(command), how, scratch, host.console.step, known)
     if output:
         atomic_write(output, twice_page(found))
-    show(found, output, json_=json_)
+    show(found, output, json_=json_, strict=strict)
     if record:
-        write_baseline(record, found.runs[0])
+        write_baseline(record, found.runs[0], ignored)
         host.console.step(f"recorded in {record}")
 
 

@@ -17,13 +17,18 @@ from .output import emit, table
 MOST_ROWS = 12
 
 
-def show(found: Comparison, output: Path | None, *, json_: bool) -> None:
-    """Write a report. Raises `RepeatError` unless the program repeats."""
+def show_verdict(found: Comparison, *, json_: bool) -> None:
+    """Write the verdict, as soon as it is known."""
+    if not json_:
+        click.echo(verdict_line(found))
+
+
+def show(found: Comparison, output: Path | None, *, json_: bool, strict: bool) -> None:
+    """Write a report below the verdict. Raises `RepeatError` unless the program repeats."""
     line = verdict_line(found)
     if json_:
         emit(to_dict(found))
     else:
-        click.echo(line)
         table("", [*rows(found), *([("page", str(output))] if output else [])])
     match verdict(found):
         case "parts":
@@ -33,7 +38,12 @@ def show(found: Comparison, output: Path | None, *, json_: bool) -> None:
                 f"the program {line}; it did not come to its end, so nothing more is known",
                 hint="`reprobuild run` with the same options shows what it says",
             )
-        case "repeats":
+        case "text" if strict:
+            raise RepeatError(
+                f"--strict: the program's {line}",
+                hint="print no times, or leave lines out with --ignore-line and files with --ignore-file",
+            )
+        case "repeats" | "text":
             pass
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,10 +22,13 @@ from .compare import (
     pairs,
     timeline,
 )
+from .evidence import Evidence, Item
+from .ignored import Ignored
 from .records import Moment, MomentPart, Stream
 from .runs import ProgramRun
+from .texts import Texts
 
-FORMAT = 1
+FORMAT = 2
 _RECORD = "`reprobuild twice --record FILE` writes one"
 MOST_BYTES = 64 << 20
 MOST_INFLATED = 512 << 20
@@ -40,6 +44,8 @@ class Baseline:
     streams: Sequence[Stream]
     stdout: Sequence[str]
     files: Mapping[str, str]
+    evidence: Evidence
+    ignored: Ignored
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,8 +68,8 @@ class Agreed:
         return same_steps if self.kinds else self.parting is None and not self.output
 
 
-def write_baseline(path: Path, run: ProgramRun) -> None:
-    """Write a run's digests. The same run gives the same bytes."""
+def write_baseline(path: Path, run: ProgramRun, ignored: Ignored) -> None:
+    """Write a run's digests, and what was ignored. The same run gives the same bytes."""
     table = {
         "format": FORMAT,
         "machine": machine_of(run.streams),
@@ -80,16 +86,52 @@ def write_baseline(path: Path, run: ProgramRun) -> None:
         ],
         "stdout": list(run.stdout),
         "files": _meanings(run),
+        "evidence": _evidence_json(run.evidence),
+        "ignored": [list(ignored.line_patterns), list(ignored.file_patterns)],
     }
     text = json.dumps(table, sort_keys=True, separators=(",", ":"))
     atomic_write(path, zlib.compress(text.encode(), 9))
 
 
+def _evidence_json(evidence: Evidence) -> dict[str, Any]:
+    sites = {site: number for number, site in enumerate(dict.fromkeys(each.site for each in evidence.items))}
+    return {
+        "times": [evidence.began, evidence.ended],
+        "zones": list(evidence.zones),
+        "memory": [list(each) for each in evidence.memory],
+        "names": {kind: list(names) for kind, names in evidence.names.items()},
+        "sites": list(sites),
+        "items": [[sites[item.site], item.value, item.at, item.left] for item in evidence.items],
+    }
+
+
+def _evidence(table: Mapping[str, Any]) -> Evidence:
+    sites = [(_str(kind), _str(file), int(line), int(which)) for kind, file, line, which in table["sites"]]
+    began, ended = map(float, table["times"])
+    return Evidence(
+        began=began,
+        ended=ended,
+        zones=tuple(int(zone) for zone in table["zones"]),
+        memory=tuple((int(start), int(end)) for start, end in table["memory"]),
+        names={_str(kind): tuple(map(_str, names)) for kind, names in table["names"].items()},
+        items=[
+            Item(sites[int(site)], value if isinstance(value, str) else float(value), int(at), int(left))
+            for site, value, at, left in table["items"]
+        ],
+    )
+
+
+def _ignored(lines: list[Any], files: list[Any]) -> Ignored:
+    for pattern in lines:
+        re.compile(pattern)
+    return Ignored(tuple(map(_str, lines)), tuple(map(_str, files)))
+
+
 def _meanings(run: ProgramRun) -> dict[str, str]:
-    """Return what the files mean by their paths; of several with one masked path, all."""
+    """Return what the files mean by their paths; of several with one path, all."""
     found: dict[str, str] = {}
     for file in run.files:
-        found[file.path] = " ".join(filter(None, (found.get(file.path), file.meaning)))
+        found[file.path] = " ".join(filter(None, (found.get(file.path), file.meaning(run.evidence))))
     return found
 
 
@@ -116,10 +158,22 @@ def read_baseline(path: Path) -> Baseline:
             streams=[_stream(each) for each in table["streams"]],
             stdout=[_str(line) for line in table["stdout"]],
             files={_str(name): _str(digest) for name, digest in table["files"].items()},
+            evidence=_evidence(table["evidence"]),
+            ignored=_ignored(*table["ignored"]),
         )
     except OSError as error:
         raise RepeatError(f"{path}: {error.strerror}", hint=_RECORD) from None
-    except (zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (
+        zlib.error,
+        re.error,
+        ValueError,
+        KeyError,
+        IndexError,
+        OverflowError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ):
         raise RepeatError(f"{path} is no recording of a run", hint=_RECORD) from None
 
 
@@ -165,8 +219,9 @@ def against(baseline: Baseline, run: ProgramRun) -> Agreed:
         for row in timeline(one, other)
     ]
     many = max(len(baseline.streams), len(streams)) > 1
-    apart = lines_apart(baseline.stdout, run.stdout, "standard output", many=many)
-    output = [] if apart is None else ["standard output"]
+    texts = Texts(baseline.evidence, run.evidence)
+    apart, _ = lines_apart(texts, baseline.stdout, run.stdout, "standard output", many=many)
+    output = ["standard output"] if apart else []
     files = _meanings(run)
     names = sorted(baseline.files.keys() | files.keys())
     output += [name for name in names if baseline.files.get(name) != files.get(name)]

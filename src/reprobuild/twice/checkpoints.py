@@ -14,12 +14,11 @@ import pickletools
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from .masks import is_timed, masked
 from .sparse import sparse_digest
 
 KINDS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".npy", ".npz")
@@ -30,19 +29,23 @@ _LONGEST = 300
 _REST = "everything but the tensors"
 
 
-def tensors(path: Path) -> Mapping[str, str]:
+General = Callable[[str], str]
+"""Replaces what differs in each run by its nature, as a time, by what it is."""
+
+
+def tensors(path: Path, general: General) -> Mapping[str, str]:
     """Return name → digest of the tensors in a file; empty where it is no checkpoint that can be read."""
     if path.suffix not in KINDS:
         return {}
     try:
         with path.open("rb") as file:
             if path.suffix == ".safetensors":
-                return _safetensors(file)
+                return _safetensors(file, general)
             if path.suffix == ".npy":
                 size = os.fstat(file.fileno()).st_size
                 return {"array": sparse_digest(file.fileno(), 0, size)[:32]}
             with zipfile.ZipFile(file) as archive:
-                return _zip(archive, pickled=path.suffix != ".npz")
+                return _zip(archive, general if path.suffix != ".npz" else None)
     except (
         *(
             OSError,
@@ -60,7 +63,7 @@ def tensors(path: Path) -> Mapping[str, str]:
         return {}
 
 
-def _safetensors(file: IO[bytes]) -> dict[str, str]:
+def _safetensors(file: IO[bytes], general: General) -> dict[str, str]:
     (length,) = struct.unpack("<Q", file.read(8))
     if length > MOST_HEADER:
         raise ValueError("too long")
@@ -68,7 +71,7 @@ def _safetensors(file: IO[bytes]) -> dict[str, str]:
     header = json.loads(text)
     left = os.fstat(file.fileno()).st_size
     notes = header.pop("__metadata__", {})
-    told = {key: masked(f"{key}={value}") for key, value in notes.items()}
+    told = {key: general(f"{value}") for key, value in notes.items()}
     found = {_REST: hashlib.sha256(json.dumps([told, header]).encode()).hexdigest()[:32]}
     for name, entry in sorted(header.items()):
         start, end = entry["data_offsets"]
@@ -80,12 +83,13 @@ def _safetensors(file: IO[bytes]) -> dict[str, str]:
     return found
 
 
-def _zip(archive: zipfile.ZipFile, *, pickled: bool) -> dict[str, str]:
+def _zip(archive: zipfile.ZipFile, general: General | None) -> dict[str, str]:
+    """Read an archive, of a pickle's tensors where ``general`` is given."""
     members = archive.infolist()
     if sum(member.file_size for member in members) > MOST_INFLATED:
         raise ValueError("too large")
     names, pickle = dict[str, str](), b""
-    if pickled:
+    if general is not None:
         index = next(member for member in members if member.filename.rpartition("/")[2] == "data.pkl")
         if index.file_size > MOST_HEADER:
             raise ValueError("too large")
@@ -94,10 +98,10 @@ def _zip(archive: zipfile.ZipFile, *, pickled: bool) -> dict[str, str]:
     found: dict[str, str] = {}
     for member in members:
         folder, _, last = member.filename.rpartition("/")
-        if not pickled:
+        if general is None:
             name = member.filename.removesuffix(".npy")
         elif last == "data.pkl":
-            _add(found, _REST, pickle_digest(pickle))
+            _add(found, _REST, pickle_digest(pickle, general))
             continue
         elif folder.endswith("/data"):
             name = names.get(last) or f"storage {last}"
@@ -141,55 +145,28 @@ def storage_names(pickle: bytes) -> dict[str, str]:
     return names
 
 
-def pickle_digest(pickle: bytes) -> str:
+def pickle_digest(pickle: bytes, general: General) -> str:
     """Return a digest of what a pickle holds but for the tensors, without times, as of a text.
 
-    A number, and each of a list, has the text right before it as its name: ``'saved_at': 1795391339.8``. A
-    whole number is a time by its name alone: a seed may be as large. Raises `ValueError`.
+    Raises `ValueError`.
     """
-    found, names = hashlib.sha256(), _Names()
+    found = hashlib.sha256()
     for number, (opcode, argument, _) in enumerate(pickletools.genops(pickle)):
         if number > _MOST_OPCODES:
             raise ValueError("too long")
         if opcode.name == "FRAME":  # how long the texts are
             continue
-        shown, name = f"{argument!r}", names.before(opcode.name, argument)
+        shown = f"{argument!r}"
         if isinstance(argument, str):
-            shown = repr([masked(line) for line in argument.splitlines()])
-        elif isinstance(argument, float):
-            shown = masked(f"{name}={argument!r}")
-        elif opcode.name in _NUMBERS and is_timed(name):
-            shown = "<time>"
+            shown = repr([general(line) for line in argument.splitlines()])
+        elif isinstance(argument, (float, int)):
+            shown = general(shown)
         found.update(f"{opcode.name} {shown}\n".encode("utf-8", "surrogatepass"))
     return found.hexdigest()[:32]
 
 
-_NUMBERS = ("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT")
 _PUTS = ("MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT")
 _GETS = ("GET", "BINGET", "LONG_BINGET")
-
-
-class _Names:
-    """Of the numbers of a pickle, as its opcodes come."""
-
-    def __init__(self) -> None:
-        self._last = ""
-        self._listed = False
-        self._memo: dict[int, str] = {}
-
-    def before(self, opcode: str, argument: Any) -> str:
-        """Take an opcode, and return the text that names it."""
-        name = self._last
-        if opcode in _PUTS:
-            self._memo[len(self._memo) if argument is None else int(argument)] = "" if self._listed else name
-        elif isinstance(argument, str) or opcode in _GETS:
-            text = argument if isinstance(argument, str) else self._memo.get(int(str(argument)), "")
-            self._last, self._listed = text[-_LONGEST:], False
-        elif opcode == "EMPTY_LIST":
-            self._listed = True
-        elif opcode != "MARK" and not (self._listed and opcode in _NUMBERS):
-            self._last, self._listed = "", False
-        return name
 
 
 def _outline(pickle: bytes) -> Any:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from .distance import of_values
 from .records import Moment, MomentPart, Stream
+from .texts import TextDifference, Texts
 from .written import WrittenFile
 
 DATA = ("batch", "inputs", "named inputs")
@@ -207,22 +208,24 @@ def timeline(one: Stream, other: Stream) -> list[TimelineRow]:
     return rows
 
 
-def lines_apart(one: Sequence[str], other: Sequence[str], what: str, *, many: bool) -> EndDifference | None:
-    """Compare masked lines; with ``many`` processes, which print when they come to it, in any order."""
-    if list(one) == list(other) or (many and Counter(one) == Counter(other)):
-        return None
-    number = next(
-        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
+def lines_apart(
+    texts: Texts, one: Sequence[str], other: Sequence[str], what: str, *, many: bool
+) -> tuple[list[EndDifference], list[TextDifference]]:
+    """Compare lines; with ``many`` processes, which print when they come to it, in any order."""
+    number, explained = texts.compare(one, other, what, many=many)
+    if number is None:
+        return [], explained
     shown = [repr(lines[number][:160]) if number < len(lines) else "nothing" for lines in (one, other)]
-    return EndDifference(
-        what=f"line {number + 1} of {what}", told=f"run 1 wrote {shown[0]}, run 2 {shown[1]}"
-    )
+    told = f"run 1 wrote {shown[0]}, run 2 {shown[1]}"
+    return [EndDifference(what=f"line {number + 1} of {what}", told=told)], explained
 
 
-def files_apart(one: Sequence[WrittenFile], other: Sequence[WrittenFile]) -> list[EndDifference]:
-    """Compare what two runs wrote. Files of one masked path are compared in their order."""
+def files_apart(
+    texts: Texts, one: Sequence[WrittenFile], other: Sequence[WrittenFile]
+) -> tuple[list[EndDifference], list[TextDifference]]:
+    """Compare what two runs wrote. Files of one path, but for drawn names, are compared in their order."""
     found: list[EndDifference] = []
+    explained: list[TextDifference] = []
     sides: list[Mapping[str, list[WrittenFile]]] = []
     for files in (one, other):
         by_path: dict[str, list[WrittenFile]] = defaultdict(list)
@@ -235,15 +238,22 @@ def files_apart(one: Sequence[WrittenFile], other: Sequence[WrittenFile]) -> lis
             told = f"run 1 wrote {len(first)} of that name, run 2 {len(second)}"
             found.append(EndDifference(what=f"file {path}", told=told))
             continue
-        found += [d for a, b in zip(first, second, strict=True) if (d := _file_apart(a, b)) is not None]
-    return found
+        for a, b in zip(first, second, strict=True):
+            if a.digest == b.digest:
+                continue
+            if a.lines is not None and b.lines is not None:
+                ends, same = lines_apart(texts, a.lines, b.lines, f"file {path}", many=False)
+                found += ends
+                explained += same
+            elif (end := _bytes_apart(a, b)) is not None:
+                found.append(end)
+            else:
+                sizes = (f"{a.size} bytes", f"{b.size} bytes")
+                explained.append(TextDifference(f"file {path}", sizes, "difference beside its tensors"))
+    return found, explained
 
 
-def _file_apart(one: WrittenFile, other: WrittenFile) -> EndDifference | None:
-    if one.digest == other.digest:
-        return None
-    if one.lines is not None and other.lines is not None:
-        return lines_apart(one.lines, other.lines, f"file {one.path}", many=False)
+def _bytes_apart(one: WrittenFile, other: WrittenFile) -> EndDifference | None:
     if one.tensors and other.tensors:
         names = [n for n in one.tensors if one.tensors[n] != other.tensors.get(n)]
         names += [n for n in other.tensors if n not in one.tensors]

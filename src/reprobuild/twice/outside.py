@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from .masks import masked
 from .records import Operation, ProgramLine, Source, Stream
 
 SHORTLY = 8
 """Values from outside between one that makes a seed and the seeding: seeds of other generators, and so on."""
+_CHANGING = re.compile(r"\btmp[a-z0-9_]{8}|\d+")
+"""What the names of folders have of the day or of chance."""
 _TEMPORARY = re.compile(r"\btmp[a-z0-9_]{8}")
 _SEEDS = ("clock", "process", "machine", "entropy", "draw", "address", "name")
 """What a program may make a seed of."""
@@ -52,7 +53,9 @@ def differing(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:
         for key, first in sides[0].items():
             for (at, x), (_, y) in zip(first, sides[1].get(key, []), strict=False):
                 # The name of a folder may have a time in it.
-                if x.value != y.value and (x.kind != "file" or masked(x.shown) != masked(y.shown)):
+                if x.value != y.value and (
+                    x.kind != "file" or _CHANGING.sub("", x.shown) != _CHANGING.sub("", y.shown)
+                ):
                     order = [sorted(source.value for _, source in calls[key]) for calls in sides]
                     found.setdefault(
                         key,

@@ -9,18 +9,22 @@ from .causes import Cause
 from .compare import EndDifference, Parting, TimelineRow, pairs, timeline
 from .cost import RecorderCost, measured
 from .distance import ENDLESS
-from .masks import NAMES
 from .runs import Comparison, status_text
 from .written import LEFT_OUT
 
-Verdict = Literal["repeats", "parts", "unfinished"]
+Verdict = Literal["repeats", "text", "parts", "unfinished"]
 
 
 def verdict(found: Comparison) -> Verdict:
-    """Return ``unfinished`` for runs that are equal but did not end well, of which nothing is proven."""
+    """Return ``unfinished`` for runs that are equal but did not end well, of which nothing is proven.
+
+    ``text``: all that differs is explained by a clock, a drawn name, or the like.
+    """
     if found.parting is not None or found.ends:
         return "parts"
-    return "repeats" if found.runs[0].status == 0 else "unfinished"
+    if found.runs[0].status != 0:
+        return "unfinished"
+    return "text" if found.texts else "repeats"
 
 
 def verdict_line(found: Comparison) -> str:
@@ -28,9 +32,13 @@ def verdict_line(found: Comparison) -> str:
     what = counted(found)
     match verdict(found):
         case "repeats":
+            missing = f"repeats as far as it was recorded ({what}); the notes say what was not"
+            return missing if _missing(found) else f"repeats bit for bit ({what})"
+        case "text":
+            text = f"text differs in {_number(len(found.texts), 'place')}"
             if _missing(found):
-                return f"repeats as far as it was recorded ({what}); the notes say what was not"
-            return f"repeats bit for bit ({what})"
+                text = f"as far as they were recorded, {text}"
+            return f"numbers repeat, {text} ({what})"
         case "unfinished":
             return f"{status_text(found.runs[0].status)} in each run; until then it repeats ({what})"
         case "parts":
@@ -105,6 +113,8 @@ def rows(found: Comparison) -> list[tuple[str, str]]:
     lines: list[tuple[str, str]] = []
     if found.cause is not None:
         lines += list(_cause_rows(found.cause))
+    elif found.stopped:
+        lines.append(("cause", f"not known: {found.stopped} while the program ran with a trace"))
     elif found.traced:
         lines.append(("cause", _not_caught(found)))
     if _draws(found) and found.parting is not None:
@@ -115,15 +125,27 @@ def rows(found: Comparison) -> list[tuple[str, str]]:
         lines += [("also", f"{end.what}: {end.told}") for end in found.ends[start : start + 5]]
         if len(found.ends) > start + 5:
             lines.append(("also", f"{len(found.ends) - start - 5} more differences at the end"))
+    lines += list(_text_rows(found))
     if found.runs[0].status != 0 and found.runs[0].last:
         said = found.runs[0].last.splitlines()
         lines += [("" if number else "it said", line) for number, line in enumerate(said)]
     lines += [("note", note) for note in notes(found)]
     lines.append(("compared", counted(found)))
     lines.append(("cost", cost(found)))
-    places = "in output, texts, names of files and what a checkpoint has beside its tensors"
-    lines.append(("masked", f"{', '.join(NAMES)}, {places}"))
+    lines += [("ignored", f"{count} {what}") for what, count in sorted(found.ignored.met.items())]
     return lines
+
+
+MOST_TEXTS = 20
+
+
+def _text_rows(found: Comparison) -> Iterator[tuple[str, str]]:
+    """Give what of the text differs, and what it comes from."""
+    for difference in found.texts[:MOST_TEXTS]:
+        values = f"{difference.values[0]} and {difference.values[1]}"
+        yield "text differs", f"{difference.where}: {values} ({difference.kind})"
+    if len(found.texts) > MOST_TEXTS:
+        yield "", f"{len(found.texts) - MOST_TEXTS} more; --json has all"
 
 
 def _draws(found: Comparison) -> bool:
@@ -274,7 +296,11 @@ def to_dict(found: Comparison) -> dict[str, Any]:
         "notes": notes(found),
         "cost": cost(found),
         "measured_cost": _cost_json(measured_cost(found)),
-        "masked": list(NAMES),
+        "texts": [
+            {"where": text.where, "values": list(text.values), "kind": text.kind} for text in found.texts
+        ],
+        "ignored": dict(found.ignored.met),
+        "stopped": found.stopped,
         "left_out": left_out(),
         "status": [run.status for run in found.runs],
     }

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -16,8 +16,10 @@ from . import compare
 from .causes import Cause, find_cause
 from .compare import DATA, EndDifference, Parting
 from .drift import Drift, drift
-from .masks import masked_lines
+from .evidence import Evidence, read_evidence
+from .ignored import Ignored
 from .records import Stream, read_records
+from .texts import TextDifference, Texts
 from .written import WrittenFile, written_files
 
 RECORDS = "records"
@@ -57,13 +59,14 @@ class ProgramRun:
 
     status: int | None
     stdout: tuple[str, ...]
-    """Its lines, masked; of more than a hundred thousand, the first."""
+    """Its lines; of more than a hundred thousand, the first."""
     stderr: tuple[str, ...]
     files: Sequence[WrittenFile]
     streams: Sequence[Stream]
     seconds: float
     last: str
     """The last lines that it wrote on standard error, as they are."""
+    evidence: Evidence = field(default_factory=Evidence)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,6 +80,7 @@ class HowToRun:
     trace: bool = True
     cost: bool = False
     """Whether to run once more without the recorder, to see what it costs."""
+    ignored: Ignored = field(default_factory=Ignored)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,6 +99,11 @@ class Comparison:
     """A run without the recorder, of which only the times of its steps and its end are known."""
     every: int
     """Of how many steps one was compared whole."""
+    texts: Sequence[TextDifference] = ()
+    """What of the text differs, and is explained by a clock or a drawn name."""
+    ignored: Ignored = field(default_factory=Ignored)
+    stopped: str = ""
+    """What ended the search for the cause, where something did."""
 
 
 MOST_LINES = 100_000
@@ -103,9 +112,16 @@ Scratch = Callable[[], AbstractContextManager[Path]]
 Say = Callable[[str], None]
 
 
-def compare_runs(run: RecordedRun, how: HowToRun, scratch: Scratch, say: Say) -> Comparison:
+def compare_runs(
+    run: RecordedRun,
+    how: HowToRun,
+    scratch: Scratch,
+    say: Say,
+    known: Callable[[Comparison], object] = lambda _: None,
+) -> Comparison:
     """Run, compare, and where the runs part, look for the first operation that did.
 
+    ``known`` is called as soon as the verdict is known, which the search for the cause does not change.
     Raises `RepeatError` where records cannot be read, and what ``run`` raises.
     """
     settings = _settings(how)
@@ -118,9 +134,9 @@ def compare_runs(run: RecordedRun, how: HowToRun, scratch: Scratch, say: Say) ->
         for number in range(how.times):
             say(f"run {number + 1} of {how.times}")
             runs.append(_one(run, settings, how, scratch))
-    other, parting, ends = 1, None, list[EndDifference]()
+    other, parting, ends, texts = 1, None, list[EndDifference](), list[TextDifference]()
     for number in range(1, how.times):
-        parting, ends = between(runs[0], runs[number])
+        parting, ends, texts = between(runs[0], runs[number])
         other = number
         if parting is not None or ends:
             break
@@ -130,30 +146,41 @@ def compare_runs(run: RecordedRun, how: HowToRun, scratch: Scratch, say: Say) ->
         plain = _one(run, {**settings, "REPROBUILD_TWICE_TIMES": "1"}, how, scratch)
         if parting is None and not ends:
             ends = _without_recorder(runs[0], plain)
-    cause, traced = None, 0
-    if how.trace and (parting is not None or ends):
-        cause, traced = _trace(run, how, parting, scratch, say)
-    return Comparison(
-        runs=runs, other=other + 1, parting=parting, ends=ends, cause=cause, traced=traced, plain=plain,
-        every=int(settings["REPROBUILD_TWICE_EVERY"]) if how.every.isdecimal() else 1,
+    found = Comparison(
+        runs=runs, other=other + 1, parting=parting, ends=ends, texts=texts, ignored=how.ignored, cause=None,
+        traced=0, plain=plain, every=int(settings["REPROBUILD_TWICE_EVERY"]) if how.every.isdecimal() else 1,
     )  # fmt: skip
+    known(found)
+    if not how.trace or (parting is None and not ends):
+        return found
+    try:
+        cause, traced = _trace(run, how, parting, scratch, say)
+    except KeyboardInterrupt:
+        return replace(found, stopped="it was interrupted")
+    except RepeatError as error:
+        return replace(found, stopped=error.message)
+    return replace(found, cause=cause, traced=traced)
 
 
 def _without_recorder(one: ProgramRun, plain: ProgramRun) -> list[EndDifference]:
     """Return what ends otherwise without the recorder, where it ended in one way with it."""
     return [
         replace(end, told=end.told.replace("run 2", "the run without the recorder"))
-        for end in _ends(one, plain)
+        for end in _ends(one, plain)[0]
     ]
 
 
-def between(one: ProgramRun, other: ProgramRun) -> tuple[Parting | None, list[EndDifference]]:
-    """Return where two runs part, and what differs at their ends."""
-    return compare.first_parting(one.streams, other.streams), _ends(one, other)
+def between(
+    one: ProgramRun, other: ProgramRun
+) -> tuple[Parting | None, list[EndDifference], list[TextDifference]]:
+    """Return where two runs part, what differs at their ends, and what of their text only."""
+    return compare.first_parting(one.streams, other.streams), *_ends(one, other)
 
 
-def _ends(one: ProgramRun, other: ProgramRun) -> list[EndDifference]:
-    ends = []
+def _ends(one: ProgramRun, other: ProgramRun) -> tuple[list[EndDifference], list[TextDifference]]:
+    ends: list[EndDifference] = []
+    explained: list[TextDifference] = []
+    texts = Texts(one.evidence, other.evidence)
     if one.status != other.status:
         told = f"run 1 {status_text(one.status)}, run 2 {status_text(other.status)}"
         ends.append(EndDifference(what="exit status", told=told))
@@ -162,10 +189,11 @@ def _ends(one: ProgramRun, other: ProgramRun) -> list[EndDifference]:
         ("standard output", one.stdout, other.stdout),
         ("standard error", one.stderr, other.stderr),
     ):
-        found = compare.lines_apart(a, b, what, many=many)
-        ends += [found] if found is not None else []
-    ends += compare.files_apart(one.files, other.files)
-    return ends
+        found, same = compare.lines_apart(texts, a, b, what, many=many)
+        ends += found
+        explained += same
+    found, same = compare.files_apart(texts, one.files, other.files)
+    return ends + found, explained + same
 
 
 def status_text(status: int | None) -> str:
@@ -213,12 +241,13 @@ def _one(run: RecordedRun, settings: Mapping[str, str], how: HowToRun, scratch: 
 
 
 def _read(run: RecordedRun, settings: Mapping[str, str], how: HowToRun, folder: Path) -> ProgramRun:
-    start = time.monotonic()
+    began, start = time.time(), time.monotonic()
     ran = run(folder, settings, how.seconds)
     seconds = time.monotonic() - start
+    evidence = read_evidence(folder / RECORDS, began, began + seconds)
     files: list[WrittenFile] = []
     for place, destination in ran.written:
-        found, whole = written_files(place, destination)
+        found, whole = written_files(place, destination, evidence, how.ignored)
         if not whole:
             raise RepeatError(
                 f"the program wrote more than {len(found)} files into {destination}: too many to compare",
@@ -227,10 +256,11 @@ def _read(run: RecordedRun, settings: Mapping[str, str], how: HowToRun, folder: 
         files += found
     return ProgramRun(
         status=ran.status,
-        stdout=tuple(masked_lines(ran.stdout)[:MOST_LINES]),
-        stderr=tuple(masked_lines(ran.stderr)[:MOST_LINES]),
+        stdout=tuple(how.ignored.lines(ran.stdout)[:MOST_LINES]),
+        stderr=tuple(how.ignored.lines(ran.stderr)[:MOST_LINES]),
         files=files,
         streams=read_records(folder / RECORDS),
+        evidence=evidence,
         seconds=seconds,
         last=process.tail(ran.stderr, 8)[-2000:],
     )
@@ -249,7 +279,7 @@ def _trace(
         settings = {**_settings(how), "REPROBUILD_TWICE_TRACE": window}
         with ExitStack() as stack:
             runs = [_read(run, settings, how, stack.enter_context(scratch())) for _ in range(2)]
-            again, ends = between(runs[0], runs[1])
+            again, ends, _ = between(runs[0], runs[1])
             if again is not None and first <= again.moment <= at:
                 cause = find_cause(runs[0].streams, runs[1].streams, again)
             elif again is None and at < 0 and ends:

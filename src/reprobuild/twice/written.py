@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .checkpoints import tensors
-from .masks import masked, masked_lines, masked_table
+from .evidence import Evidence
+from .ignored import Ignored
 from .sparse import sparse_digest
+from .texts import general
 
 MOST_FILES = 20_000
 MOST_TEXT = 1 << 20
@@ -38,20 +40,20 @@ class WrittenFile:
     """A file that a run wrote, or removed."""
 
     path: str
-    """In the container; with what differs in every run masked."""
+    """In the container; what differs in every run by its nature is replaced by what it is."""
     size: int
     digest: str
     """That of its bytes, see `sparse_digest`; ``removed``, or where a link leads."""
     lines: tuple[str, ...] | None
-    """Of a text, without times and paths."""
+    """Of a text, without those that are ignored."""
     tensors: Mapping[str, str]
 
-    @property
-    def meaning(self) -> str:
-        """A digest of what counts: a text's lines without times, a checkpoint's tensors, else the bytes."""
+    def meaning(self, evidence: Evidence) -> str:
+        """Return a digest of what counts: a text without times, a checkpoint's tensors, else the bytes."""
         if self.lines is None and not self.tensors:
             return self.digest
-        compared = list(self.lines) if self.lines is not None else sorted(self.tensors.items())
+        lines = [general(line, evidence) for line in self.lines or ()]
+        compared = lines if self.lines is not None else sorted(self.tensors.items())
         return hashlib.sha256(json.dumps(compared).encode()).hexdigest()
 
 
@@ -60,7 +62,9 @@ def is_left_out(path: str) -> bool:
     return any(pattern.fullmatch(path) for _, pattern in LEFT_OUT)
 
 
-def written_files(folder: Path, destination: str) -> tuple[list[WrittenFile], bool]:
+def written_files(
+    folder: Path, destination: str, evidence: Evidence, ignored: Ignored
+) -> tuple[list[WrittenFile], bool]:
     """Return the files below a folder that was written over another, and whether these are all.
 
     A link is not followed. A device with the numbers 0, 0 is overlayfs's mark for a file that was removed.
@@ -68,24 +72,21 @@ def written_files(folder: Path, destination: str) -> tuple[list[WrittenFile], bo
     found: list[WrittenFile] = []
     for path in _below(folder):
         inside = f"{destination.rstrip('/')}/{path.relative_to(folder)}"
-        if is_left_out(inside):
+        if is_left_out(inside) or ignored.has_file(inside):
             continue
         if len(found) >= MOST_FILES:
             return found, False
         status = path.lstat()
         if stat.S_ISREG(status.st_mode):
-            found.append(_regular(path, inside, status.st_size))
+            found.append(_regular(path, inside, evidence, ignored))
         else:
             is_link = stat.S_ISLNK(status.st_mode)
             is_removed = stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
             target = f"a link to {path.readlink()}" if is_link else "removed" if is_removed else "no file"
-            found.append(WrittenFile(path=masked(inside), size=0, digest=target, lines=None, tensors={}))
+            found.append(
+                WrittenFile(path=general(inside, evidence), size=0, digest=target, lines=None, tensors={})
+            )
     return found, True
-
-
-def _lines(path: Path, text: bytes) -> list[str]:
-    comma = {".csv": ",", ".tsv": "\t"}.get(path.suffix)
-    return masked_lines(text) if comma is None else masked_table(text, comma)
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -95,15 +96,16 @@ def _below(folder: Path) -> Iterator[Path]:
         yield from (Path(top) / name for name in sorted([*files, *links]))
 
 
-def _regular(path: Path, inside: str, size: int) -> WrittenFile:
+def _regular(path: Path, inside: str, evidence: Evidence, ignored: Ignored) -> WrittenFile:
+    size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(MOST_TEXT)
         digest = sparse_digest(file.fileno(), 0, size)
     text = size <= MOST_TEXT and b"\0" not in head
     return WrittenFile(
-        path=masked(inside),
+        path=general(inside, evidence),
         size=size,
         digest=digest,
-        lines=tuple(_lines(path, head)) if text else None,
-        tensors=tensors(path),
+        lines=tuple(ignored.lines(head)) if text else None,
+        tensors=tensors(path, lambda text: general(text, evidence)),
     )

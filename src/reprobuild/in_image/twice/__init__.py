@@ -35,6 +35,9 @@ def _torch(module: object) -> None:
 def start() -> None:
     """Watch for the imports that are recorded."""
     watcher = Watcher()
+    from .evidence import install as keep_evidence  # noqa: PLC0415 -- where records are asked for only
+
+    keep_evidence(watcher)
     if os.environ.get("REPROBUILD_TWICE_TRACE"):
         from .sources import install  # noqa: PLC0415 -- only for a trace
 

@@ -1,0 +1,222 @@
+"""Keeps what differs in each run by its nature: times, process numbers, drawn names, ports, addresses.
+
+Written once, when the process ends, into a file beside its records. The outside holds a difference in the
+program's text against it; what it does not explain is a result.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import time
+
+from . import measured
+from .watching import Watcher, warn
+
+TYPE_CHECKING = False  # importing typing costs milliseconds at the start of every process
+if TYPE_CHECKING:
+    from typing import Any
+
+MOST_NAMES = 2000
+FORMAT = 1
+CLOCKS = tuple(
+    name + suffix
+    for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime")
+    for suffix in ("", "_ns")
+)
+_names: dict[str, list[str]] = {}
+_drawn: list[str] = []
+"""Single characters that the system's generator chose."""
+
+
+def _add(kind: str, text: str) -> None:
+    found = _names.setdefault(kind, [])
+    if len(found) < MOST_NAMES and text[:200] not in found[-4:]:
+        found.append(text[:200])
+
+
+class _Instead:
+    """Takes the place of a function in C: a class does not bind it, and it is pickled by its name."""
+
+    def __init__(self, inner: Any, act: Any) -> None:
+        functools.update_wrapper(self, inner)
+        self._inner, self._act = inner, act
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self._act(self._inner(*arguments, **keywords))
+
+    def __reduce__(self) -> str:
+        return str(getattr(self, "__name__", ""))
+
+
+def _measure(owner: Any, names: tuple[str, ...]) -> None:
+    for name in names:
+        inner = getattr(owner, name, None)
+        if callable(inner):
+            whole = not isinstance(owner, type)
+            setattr(owner, name, _Instead(inner, measured.of) if whole else _measuring(inner))
+
+
+def _measuring(inner: Any) -> Any:
+    @functools.wraps(inner)
+    def wrapper(*arguments: Any, **keywords: Any) -> Any:
+        return measured.of(inner(*arguments, **keywords))
+
+    return wrapper
+
+
+def _name(owner: Any, name: str, kind: str, shown: Any = str) -> None:
+    inner = getattr(owner, name, None)
+    if inner is None:
+        return
+
+    def act(result: Any) -> Any:
+        _add(kind, shown(result))
+        return result
+
+    def method(*arguments: Any) -> Any:
+        return act(inner(*arguments))
+
+    setattr(owner, name, method if isinstance(owner, type) else _Instead(inner, act))
+
+
+def _secrets(module: Any) -> None:
+    for name in ("token_hex", "token_urlsafe"):
+        _name(module, name, "drawn names")
+    chosen = module.choice
+
+    @functools.wraps(chosen)
+    def choice(sequence: Any) -> Any:
+        result = chosen(sequence)
+        if isinstance(result, str) and len(result) == 1 and len(_drawn) < 100 * MOST_NAMES:
+            _drawn.append(result)
+        return result
+
+    module.choice = choice
+
+
+def _socket(module: Any) -> None:
+    inner = module.socket.getsockname
+
+    def getsockname(self: Any) -> Any:
+        result = inner(self)
+        if isinstance(result, tuple) and len(result) > 1:
+            _add("ports", str(result[1]))
+        return result
+
+    module.socket.getsockname = getsockname
+    _name(module, "gethostname", "host names")
+
+
+def _orjson(module: Any) -> None:
+    """It takes no class below float or int, so these are made plain."""
+    inner = module.dumps
+
+    @functools.wraps(inner)
+    def dumps(value: Any, default: Any = None, option: Any = None) -> Any:
+        def plain(each: Any) -> Any:
+            if isinstance(each, (measured.Float, measured.Int)):
+                return +float(each) if isinstance(each, float) else int(each)
+            if default is None:
+                raise TypeError(f"Type is not JSON serializable: {type(each).__name__}")
+            return default(each)
+
+        return inner(value, plain, option)
+
+    module.dumps = dumps
+
+
+def _psutil(module: Any) -> None:
+    _measure(module, ("virtual_memory", "swap_memory", "cpu_percent", "cpu_times", "disk_usage", "boot_time"))
+    _measure(module.Process, ("memory_info", "memory_percent", "cpu_percent", "cpu_times", "create_time"))
+
+
+def _torch(module: Any) -> None:
+    if hasattr(module.serialization, "add_safe_globals"):  # a number in a checkpoint is pickled as float(…)
+        module.serialization.add_safe_globals([float, int])
+    if hasattr(module.cuda, "Event"):
+        _measure(module.cuda.Event, ("elapsed_time",))
+
+
+def _memory() -> list[tuple[int, int]]:
+    """Return where this process has memory, small gaps included."""
+    found: list[list[int]] = []
+    with open("/proc/self/maps") as file:  # noqa: PTH123 -- pathlib is not imported for this
+        for line in file:
+            start, _, end = line.split(" ", 1)[0].partition("-")
+            if found and int(start, 16) - found[-1][1] < 1 << 28:
+                found[-1][1] = int(end, 16)
+            else:
+                found.append([int(start, 16), int(end, 16)])
+    return [(start, end) for start, end in found[:64]]
+
+
+_written: list[int] = []
+
+
+def write() -> None:
+    """Write what was kept; a process writes once."""
+    if _written == [os.getpid()]:
+        return
+    _written[:] = [os.getpid()]
+    try:
+        import json  # noqa: PLC0415 -- only now, or each process would import it
+
+        sites = [
+            [each.kind, each.file, each.line, each.count, each.first, list(each.last)]
+            for each in measured.sites.values()
+        ]
+        if _drawn:
+            _add("drawn names", "".join(_drawn)[:200])
+        table = {
+            "format": FORMAT,
+            "zone": -time.timezone,
+            "memory": _memory(),
+            "names": _names,
+            "sites": sites,
+        }
+        path = f"{os.environ['REPROBUILD_TWICE']}/{time.clock_gettime_ns(time.CLOCK_MONOTONIC):020d}"
+        with open(f"{path}-{os.getpid()}.evidence", "w") as file:  # noqa: PTH123 -- as above
+            json.dump(table, file)
+    except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
+        warn("times and names are not recorded", error)
+
+
+def _before(owner: Any, name: str) -> None:
+    inner = getattr(owner, name)
+
+    @functools.wraps(inner)
+    def wrapper(*arguments: Any) -> Any:
+        write()
+        return inner(*arguments)
+
+    setattr(owner, name, wrapper)
+
+
+def install(watcher: Watcher) -> None:
+    """Follow what is there, and what is imported later."""
+    _measure(time, CLOCKS)
+    _measure(os, ("times", "getloadavg"))
+    _name(os, "getpid", "process numbers")
+    _name(os, "getppid", "process numbers")
+    for name in ("_exit", "execv", "execve"):
+        _before(os, name)
+    watcher.after("resource", lambda module: _measure(module, ("getrusage",)))
+    watcher.after("psutil", _psutil)
+    watcher.after("tracemalloc", lambda module: _measure(module, ("get_traced_memory",)))
+    for name in ("uuid1", "uuid4"):
+        watcher.after("uuid", functools.partial(_name, name=name, kind="uuids"))
+    watcher.after("tempfile", lambda module: _name(module._RandomNameSequence, "__next__", "temporary names"))
+    watcher.after("secrets", _secrets)
+    watcher.after("socket", _socket)
+    watcher.after("orjson", _orjson)
+    watcher.after("torch", _torch)
+    atexit.register(write)
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _forget() -> None:
+    _names.clear()
+    _drawn.clear()
+    measured.sites.clear()

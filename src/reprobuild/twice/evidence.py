@@ -1,0 +1,185 @@
+"""Reads what a run kept of its clocks, process numbers, drawn names and addresses. A stranger's bytes."""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..errors import RepeatError
+from ..host.home import open_regular
+
+FORMAT = 1
+MOST_BYTES = 256 << 20
+"""Of all files of a run together."""
+MOST_FILES = 4096
+SHORTEST = 6
+"""Characters of a part of a drawn name that are recognized."""
+EXACT = 8
+"""Digits from which a number is that very one that was measured."""
+FEW = 16
+"""Values of a place, up to which one number is recognized as one of them, whatever else the text has."""
+_KEPT = 512
+
+SiteKey = tuple[str, str, int, int]
+"""What a place gives (text, value, whole), its file, its line, and which of this line's places it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One value of a place."""
+
+    site: SiteKey
+    value: float | str
+    at: int
+    """Its number, from the first on."""
+    left: int
+    """How many came after it."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What differs in each run by its nature, as one run had it."""
+
+    began: float = 0.0
+    ended: float = 0.0
+    """The clock time of the run."""
+    zones: tuple[int, ...] = (0,)
+    """What local time may be ahead of UTC, in seconds."""
+    memory: tuple[tuple[int, int], ...] = ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    items: Sequence[Item] = ()
+
+    @cached_property
+    def texts(self) -> Mapping[str, list[Item]]:
+        """Items by the text that a measured number was written as."""
+        found: dict[str, list[Item]] = defaultdict(list)
+        for item in self.items:
+            if isinstance(item.value, str):
+                found[item.value.strip().lstrip("+-").rstrip("%")].append(item)
+        return found
+
+    @cached_property
+    def _values(self) -> tuple[list[float], list[Item]]:
+        items = [item for item in self.items if not isinstance(item.value, str)]
+        items.sort(key=lambda item: abs(float(item.value)))
+        return [abs(float(item.value)) for item in items], items
+
+    def between(self, low: float, high: float) -> list[Item]:
+        """Return the items whose value is in that range, without regard to its sign."""
+        values, items = self._values
+        start = bisect_left(values, low)
+        found = []
+        for value, item in zip(values[start:], items[start:], strict=True):
+            if value > high:
+                break
+            found.append(item)
+        return found
+
+    @cached_property
+    def parts(self) -> Mapping[str, tuple[str, int]]:
+        """Each drawn name and its beginnings and ends → its kind and number among those."""
+        found: dict[str, tuple[str, int]] = {}
+        for kind, names in self.names.items():
+            for number, name in enumerate(names):
+                whole = name.replace("-", "") if kind == "uuids" else name
+                if kind in ("process numbers", "ports"):
+                    found.setdefault(name, (kind, number))
+                    continue
+                for length in range(SHORTEST, len(whole) + 1):
+                    found.setdefault(whole[:length], (kind, number))
+                    found.setdefault(whole[-length:], (kind, number))
+        return found
+
+    @cached_property
+    def drawn(self) -> str:
+        """All that was drawn character by character."""
+        return "\n".join(self.names.get("drawn names", ()))
+
+
+def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
+    """Return what the processes of a run kept. Raises `RepeatError`."""
+    zones, memory = {0}, list[tuple[int, int]]()
+    names: dict[str, list[str]] = defaultdict(list)
+    values: dict[SiteKey, list[Item]] = defaultdict(list)
+    left = MOST_BYTES
+    for path in sorted(folder.glob("*.evidence"))[:MOST_FILES]:
+        try:
+            table, size = _table(path, left)
+            left -= size
+            zones.add(int(table["zone"]))
+            memory += [(int(start), int(end)) for start, end in table["memory"]]
+            for kind, given in table["names"].items():
+                names[str(kind)[:40]] += [str(name)[:200] for name in given]
+            for key, items in _sites(table["sites"]):
+                values[key] += items
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise RepeatError(
+                f"the records of a run cannot be read: {path.name}: {error}",
+                hint="a program that writes into /run/reprobuild/records itself cannot be compared",
+            ) from None
+    items = [item for each in values.values() for item in (*each, *_together(each))]
+    return Evidence(
+        began=began, ended=ended, zones=tuple(sorted(zones)), memory=tuple(memory),
+        names={kind: tuple(each) for kind, each in names.items()}, items=items,
+    )  # fmt: skip
+
+
+def _table(path: Path, most: int) -> tuple[dict[str, Any], int]:
+    """Return what a file holds, and its size. Raises `ValueError`."""
+    if path.is_symlink():  # it could lead out of the folder
+        raise ValueError("it is a link")
+    with open_regular(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"a run's are larger than {MOST_BYTES >> 20} MiB")
+    table = json.loads(data)
+    if table["format"] != FORMAT:
+        raise ValueError("it has another format")
+    return table, len(data)
+
+
+def _sites(sites: Any) -> Iterator[tuple[SiteKey, list[Item]]]:
+    seen: dict[tuple[str, str, int], int] = defaultdict(int)
+    for kind, file, line, count, first, last in sites:
+        place = (str(kind), str(file), int(line))
+        key = (*place, seen[place])
+        seen[place] += 1
+        start = int(count) - len(last)
+        numbered = [*enumerate(first), *enumerate(last, start)]
+        items = []
+        for at, value in numbered:
+            kept: float | str = value if isinstance(value, str) else float(value)
+            if isinstance(kept, str) or math.isfinite(kept):
+                items.append(Item(key, kept, at, int(count) - 1 - at))
+        yield key, items
+
+
+def _together(items: Sequence[Item]) -> list[Item]:
+    """Return what is commonly made of several durations: their sum, mean, median, least and most."""
+    numbers = [float(item.value) for item in items if not isinstance(item.value, str)]
+    if not 1 < len(numbers) <= _KEPT or items[0].site[0] != "value":
+        return []
+    kind, file, line, which = items[0].site
+    mean = math.fsum(numbers) / len(numbers)
+    variance = math.fsum((number - mean) ** 2 for number in numbers)
+    found = {
+        "sum": math.fsum(numbers),
+        "mean": mean,
+        "median": sorted(numbers)[len(numbers) // 2],
+        "least": min(numbers),
+        "most": max(numbers),
+        "deviation": math.sqrt(variance / len(numbers)),
+        "sample deviation": math.sqrt(variance / (len(numbers) - 1)),
+    }
+    return [
+        Item((f"{kind} {name}", file, line, which), value, 0, 0)
+        for name, value in found.items()
+        if math.isfinite(value)
+    ]

@@ -1,0 +1,49 @@
+"""What a user said does not count: lines by a regular expression, files by a pattern of their path."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """The patterns, and how often each was met."""
+
+    line_patterns: tuple[str, ...] = ()
+    file_patterns: tuple[str, ...] = ()
+    met: Counter[str] = field(default_factory=Counter, compare=False)
+
+    def together(self, other: Ignored) -> Ignored:
+        """Return both, each pattern once."""
+        return Ignored(
+            tuple(dict.fromkeys((*self.line_patterns, *other.line_patterns))),
+            tuple(dict.fromkeys((*self.file_patterns, *other.file_patterns))),
+        )
+
+    @cached_property
+    def _expressions(self) -> Sequence[re.Pattern[str]]:
+        return [re.compile(pattern) for pattern in self.line_patterns]
+
+    def has_file(self, path: str) -> bool:
+        """Return whether a file does not count, by its path or by its name."""
+        for pattern in self.file_patterns:
+            if fnmatchcase(path, pattern) or fnmatchcase(path.rpartition("/")[2], pattern):
+                self.met[f"files {pattern}"] += 1
+                return True
+        return False
+
+    def lines(self, data: bytes) -> list[str]:
+        """Return the lines of a program's text that count; it may be no text at all."""
+        found = []
+        for line in data.decode("utf-8", "backslashreplace").split("\n"):
+            pattern = next((each for each in self._expressions if each.search(line)), None)
+            if pattern is None:
+                found.append(line)
+            else:
+                self.met[f"lines {pattern.pattern}"] += 1
+        return found

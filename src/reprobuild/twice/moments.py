@@ -1,0 +1,85 @@
+"""Dates and times of day in a text, and whether they lie within a run. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+_DATE = r"\d{4}-\d\d-\d\d"
+_FULL = rf"{_DATE}(?:[T_ /-]\d\d[:.h_-]\d\d(?:[:.m_-]\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?"
+_SHORT = r"20\d{6}[-_T]?\d{4}(?:\d\d)?"
+_NAMED = r"[A-Z][a-z]{2}[ _]{0,2}\d{1,2}[ _-]\d\d[:-]\d\d[:-]\d\d(?: \d{4})?"
+_SLASHED = r"\d{1,2}/\d{1,2}/\d{2,4},? +\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?"
+_CLOCK = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp][Mm])?"
+_EPOCH = r"1\d{9}(?:\.\d+|\d{3}|\d{6}|\d{9})?"
+_KINDS = (_FULL, _SHORT, _NAMED, _SLASHED, _CLOCK, _EPOCH)
+MOMENT = "(?<![0-9A-Za-z.:])(?:" + "|".join(_KINDS) + r")(?![\d:])"
+_PATTERNS = tuple(map(re.compile, _KINDS))
+_LONGEST = 3600
+"""Seconds of a run up to which a time of day without its date says that it is of the run."""
+_AROUND = 2.0
+"""Seconds that the program's clock may be away from ours."""
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+def in_run(text: str, began: float, ended: float, zones: Sequence[int]) -> bool:
+    """Return whether a text is a date or a time of day between the start and the end of a run."""
+    low, high = began - _AROUND, ended + _AROUND
+    return any(start < high and start + lasts > low for start, lasts in _read(text, low, high, zones))
+
+
+def _read(text: str, low: float, high: float, zones: Sequence[int]) -> Iterator[tuple[float, float]]:
+    """Give what a text may mean: seconds since 1970, and how long that lasts."""
+    full, short, named, slashed, clock, epoch = (pattern.fullmatch(text) for pattern in _PATTERNS)
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    if epoch:
+        whole, _, rest = text.partition(".")
+        unit = 10 ** (len(whole) - 10)
+        yield int(whole) / unit + float(f"0.{rest or 0}"), 1 / unit
+    if full:
+        length = min(len(numbers), 6)
+        ahead = re.search(r"([+-])(\d\d):?(\d\d)$", text[10:])
+        if ahead:
+            seconds = (int(ahead[2]) * 60 + int(ahead[3])) * 60
+            zones = [seconds if ahead[1] == "+" else -seconds]
+            length = min(length, len(re.findall(r"\d+", text[: 10 + ahead.start()])))
+        yield from _dated(numbers[:length], zones)
+    if short:
+        digits = re.sub(r"\D", "", text)
+        ends = (4, 6, 8, 10, 12, 14)[: 3 + (len(digits) - 8) // 2]
+        yield from _dated([int(digits[max(0, end - 2) if end > 4 else 0 : end]) for end in ends], zones)
+    if named and text[:3].lower() in _MONTHS:
+        month = _MONTHS.index(text[:3].lower()) + 1
+        years = numbers[4:] or [datetime.fromtimestamp(high, UTC).year, datetime.fromtimestamp(low, UTC).year]
+        for year in years:
+            yield from _dated([year, month, *numbers[:4]], zones)
+    if slashed:
+        for month, date in ((numbers[0], numbers[1]), (numbers[1], numbers[0])):
+            year = numbers[2] + (2000 if numbers[2] < 100 else 0)
+            yield from _dated([year, month, date, *_hours(numbers[3:], text)], zones)
+    if clock and high - low < _LONGEST:
+        for at in (low, high):
+            for zone in zones:
+                day = datetime.fromtimestamp(at + zone, UTC)
+                yield from _dated([day.year, day.month, day.day, *_hours(numbers, text)], [zone])
+
+
+def _hours(numbers: Sequence[int], text: str) -> list[int]:
+    half = text[-2:].lower()
+    hour = numbers[0]
+    if half in ("am", "pm"):
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    return [hour, *numbers[1:3]]
+
+
+def _dated(numbers: Sequence[int], zones: Sequence[int]) -> Iterator[tuple[float, float]]:
+    lasts = {3: 86400.0, 5: 60.0, 6: 1.0}.get(len(numbers))
+    if lasts is None:
+        return
+    try:
+        start = datetime(*numbers[:6], tzinfo=UTC)  # type: ignore[misc, arg-type]
+    except ValueError:
+        return
+    for zone in zones:
+        yield (start - timedelta(seconds=zone)).timestamp(), lasts

@@ -1,0 +1,315 @@
+"""Holds two runs' texts against each other: what differs and comes from a clock, a drawn name or an address
+is a difference of the text; everything else that differs is a result. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from .evidence import EXACT, FEW, Evidence, Item, SiteKey
+from .moments import MOMENT, in_run
+
+_UNITS = frozenset(
+    (
+        *("ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute"),
+        *("minutes", "h", "hr", "hrs", "hour", "hours", "d", "day", "days", "k", "K", "M", "G", "/", "it"),
+    )
+)
+"""Words that change with the size of a duration or a speed."""
+_REST = (
+    r"(?P<lasting>(?<![\d.:])(?:\d+ days?, )?\d+:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:]))"
+    r"|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+    r"|(?P<word>[^\W\d_]+|_)|(?P<space>\s+)|(?P<other>.)"
+)
+_PLAIN = re.compile(_REST, re.DOTALL)
+_TOKEN = re.compile(
+    rf"(?P<moment>{MOMENT})"
+    r"|(?P<address>\b0x[0-9a-fA-F]{6,16}\b)"
+    r"|(?P<name>(?<![0-9A-Za-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{6,})(?![0-9A-Za-z]))"
+    rf"|{_REST}",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TextDifference:
+    """A difference between two runs that is explained by what gave it."""
+
+    where: str
+    values: tuple[str, str]
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a line."""
+
+    kind: str
+    text: str
+    key: str
+    """What it is by itself, as evidence of its run says; empty: nothing is known."""
+
+
+def general(text: str, evidence: Evidence) -> str:
+    """Return a text with what differs in each run by its nature replaced by what it is."""
+    found = []
+    for token in tokens(text, evidence):
+        measured = token.kind == "number" and (
+            (len(token.text) > 2 and token.text in evidence.texts)
+            or (_digits(token.text) >= EXACT and _measured(token.text, evidence))
+        )
+        # A small number may be a process's and a result.
+        plain = token.kind == "process number" and len(token.text) < 4
+        found.append(
+            "<measured>" if measured else f"<{token.key}>" if token.key and not plain else token.text
+        )
+    return "".join(found)
+
+
+def tokens(line: str, evidence: Evidence) -> list[Token]:
+    """Return a line in pieces, each with what is known of it by this run's evidence alone."""
+    found: list[Token] = []
+    at = 0
+    while match := _TOKEN.match(line, at):
+        kind, text = match.lastgroup or "", match[0]
+        if kind in ("moment", "address", "name"):
+            known = _known(kind, text, evidence)
+            if known is None:
+                match = _PLAIN.match(line, at)
+                if match is None:
+                    break
+                kind, text = match.lastgroup or "", match[0]
+            else:
+                before = text[: len(text) - len(known.text)]
+                found += [Token("word", before, ""), known] if before else [known]
+                at = match.end()
+                continue
+        key = ""
+        if kind == "number":
+            whole = evidence.parts.get(text)
+            number = float(text.replace(",", ""))
+            if whole is not None:
+                kind, key = whole[0].removesuffix("s"), f"{whole[0]} {whole[1]}"
+            elif len(text) >= 10 and any(start <= number < end for start, end in evidence.memory):
+                kind = key = "address"
+        found.append(Token(kind, text, key))
+        at = match.end()
+    return found
+
+
+def _known(kind: str, text: str, evidence: Evidence) -> Token | None:
+    if kind == "moment":
+        if in_run(text, evidence.began, evidence.ended, evidence.zones):
+            # By itself it may be a duration, too.
+            return Token("lasting" if _LASTING.fullmatch(text) else "time of day", text, "time of day")
+    elif kind == "address":
+        if any(start <= int(text, 16) < end for start, end in evidence.memory):
+            return Token("address", text, "address")
+    else:
+        for part in (text, text[-_TEMPORARY:]):
+            whole = evidence.parts.get(part.replace("-", ""))
+            if whole is not None:
+                return Token("drawn name", part, f"{whole[0].removesuffix('s')} {whole[1]}")
+        if text in evidence.drawn:
+            return Token("drawn name", text, f"drawn {evidence.drawn.index(text)}")
+    return None
+
+
+def _digits(text: str) -> int:
+    mantissa = re.split("[eE]", text)[0]
+    return len(re.sub(r"\D", "", mantissa).lstrip("0"))
+
+
+def _range(text: str) -> tuple[float, float]:
+    """Return from where to where a number lies that was written like this."""
+    mantissa, _, exponent = text.replace(",", "").lower().partition("e")
+    half = 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+    value = float(text.replace(",", ""))
+    return value - half * 1.000001, value + half * 1.000001
+
+
+def _measured(text: str, evidence: Evidence) -> list[Item]:
+    return evidence.between(*_range(text))
+
+
+def _seconds(text: str) -> float:
+    days, _, clock = text.rpartition(" ")
+    value = 0.0
+    for part in clock.split(":"):
+        value = 60 * value + float(part)
+    return value + 86400 * int(days.split()[0]) if days else value
+
+
+class Texts:
+    """Compares the texts of two runs, each with its evidence."""
+
+    def __init__(self, one: Evidence, other: Evidence) -> None:
+        self._sides = (one, other)
+        self._used: set[tuple[SiteKey, int]] = set()
+        self._slots: tuple[dict[str, list[str]], ...] = ()
+
+    def compare(
+        self, one: Sequence[str], other: Sequence[str], where: str, *, many: bool
+    ) -> tuple[int | None, list[TextDifference]]:
+        """Return the first line, from 0, with a result that differs, and what differs and is none.
+
+        With ``many`` processes, which print when they come to it, the order of lines does not count.
+        """
+        if list(one) == list(other):
+            return None, []
+        pairs = list(zip(one, other, strict=False))
+        if many and len(one) == len(other):
+            pairs = self._matched(one, other)
+        self._used.clear()
+        self._slots = tuple(_templates(lines) for lines in (one, other))
+        found: list[TextDifference] = []
+        for number, (a, b) in enumerate(pairs):
+            if a != b:
+                explained = self._line(a, b, f"line {number + 1} of {where}")
+                if explained is None:
+                    return number, found
+                found += explained
+        return (None if len(one) == len(other) else min(len(one), len(other))), found
+
+    def _matched(self, one: Sequence[str], other: Sequence[str]) -> list[tuple[str, str]]:
+        """Put lines side by side that are equal but for their order."""
+        common = Counter(one) & Counter(other)
+        rest = []
+        for side, lines in enumerate((one, other)):
+            left = Counter(common)
+            alone = []
+            for line in lines:
+                if left[line]:
+                    left[line] -= 1
+                else:
+                    alone.append((_template(general(line, self._sides[side])), line))
+            rest.append([line for _, line in sorted(alone, key=lambda pair: pair[0])])
+        return list(zip(*rest, strict=True))
+
+    def _line(self, one: str, other: str, where: str) -> list[TextDifference] | None:
+        """Return the differences of two lines, each explained; None: one is a result."""
+        redrawn = "\r" in one.rstrip("\r") and "\r" in other.rstrip("\r")
+        lines = [line.rstrip("\r").rpartition("\r")[2] for line in (one, other)]
+        if lines[0] == lines[1]:
+            return []
+        a, b = (tokens(line, side) for line, side in zip(lines, self._sides, strict=True))
+        found: list[TextDifference] = []
+        words: list[str] = []
+        for xs, ys in _regions(a, b):
+            numbers = [[t for t in side if t.kind in _COUNTED or t.key] for side in (xs, ys)]
+            if len(numbers[0]) != len(numbers[1]):
+                return None
+            for x, y in zip(*numbers, strict=True):
+                if x.text != y.text:
+                    kind = self._explained(x, y, lines, redrawn=redrawn)
+                    if kind is None:
+                        return None
+                    found.append(TextDifference(where, (x.text, y.text), kind))
+            rest = [[t for t in side if not (t.kind in _COUNTED or t.key)] for side in (xs, ys)]
+            if [t.text for t in rest[0]] != [t.text for t in rest[1]]:
+                words += [t.text for side in rest for t in side if t.kind != "space"]
+        spaced = all(word in _UNITS for word in words)
+        return found if found and spaced else None
+
+    def _explained(self, x: Token, y: Token, lines: Sequence[str], *, redrawn: bool) -> str | None:
+        if x.key and x.key == y.key:
+            return x.kind if x.kind not in _COUNTED else x.key
+        if x.kind not in _COUNTED or y.kind not in _COUNTED:
+            return None
+        if "lasting" in (x.kind, y.kind):
+            spans = [
+                _seconds(t.text) if t.kind == "lasting" else float(t.text.replace(",", "")) for t in (x, y)
+            ]
+            digits = [len(t.text.partition(".")[2]) for t in (x, y)]
+            items = [
+                side.between(span - 0.5 * 10.0**-digit, span + 10.0**-digit)
+                for side, span, digit in zip(self._sides, spans, digits, strict=True)
+            ]
+            return "duration or speed" if self._common(items, (x, y), lines, redrawn=redrawn) else None
+        written = [side.texts.get(t.text, []) for side, t in zip(self._sides, (x, y), strict=True)]
+        counted = [_measured(t.text, side) for side, t in zip(self._sides, (x, y), strict=True)]
+        for items in (written, counted):
+            if self._common(items, (x, y), lines, redrawn=redrawn):
+                return "duration or speed"
+        return None
+
+    def _common(
+        self,
+        items: Sequence[Sequence[Item]],
+        pair: tuple[Token, Token],
+        lines: Sequence[str],
+        *,
+        redrawn: bool,
+    ) -> bool:
+        """Return whether both numbers came from one place, each in its run at the same turn; use it up."""
+        by_site: dict[SiteKey, list[Item]] = defaultdict(list)
+        for item in items[1]:
+            by_site[item.site].append(item)
+        for item in items[0]:
+            for twin in by_site.get(item.site, ()):
+                if item.at != twin.at and item.left != twin.left and not redrawn:
+                    continue
+                if (item.site, item.at) in self._used and not redrawn:
+                    continue
+                if self._sure(item, twin, pair, lines):
+                    self._used.add((item.site, item.at))
+                    return True
+        return False
+
+    def _sure(self, item: Item, twin: Item, pair: tuple[Token, Token], lines: Sequence[str]) -> bool:
+        """Return whether it is more than chance that a number is one of those that a place gave."""
+        if item.site[0] == "text" or pair[0].kind == "lasting":
+            return True
+        if min(_digits(token.text) for token in pair) >= EXACT:
+            return True
+        if max(item.at + item.left, twin.at + twin.left) < FEW:
+            return True
+        return self._each(item.site, pair, lines)
+
+    def _each(self, site: SiteKey, pair: tuple[Token, Token], lines: Sequence[str]) -> bool:
+        """Return whether in each line of that form the number at that place is one of a site's, in order."""
+        for side, token, line, slots in zip(self._sides, pair, lines, self._slots, strict=True):
+            alike = slots.get(_template(line), [])[:_MOST_ALIKE]
+            numbers = _NUMBER.findall(line)
+            if len(alike) < _ALIKE or numbers.count(token.text) != 1:
+                return False
+            at, last = numbers.index(token.text), -1
+            for each in alike:
+                given = _NUMBER.findall(each)[at]
+                turns = [item.at for item in _measured(given, side) if item.site == site and item.at > last]
+                if not turns:
+                    return False
+                last = min(turns)
+        return True
+
+
+_COUNTED = ("number", "lasting")
+_LASTING = re.compile(r"\d+:\d\d(?::\d\d)?(?:\.\d+)?")
+_TEMPORARY = 8
+"""Characters that tempfile draws."""
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_ALIKE, _MOST_ALIKE = 3, 200
+
+
+def _template(line: str) -> str:
+    return re.sub(r"\s+", " ", _NUMBER.sub("#", line))
+
+
+def _templates(lines: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        found[_template(line)].append(line)
+    return found
+
+
+def _regions(a: list[Token], b: list[Token]) -> list[tuple[list[Token], list[Token]]]:
+    """Return the pieces of two lines that differ, side by side."""
+    shapes = [[t.text if t.kind in ("word", "other") else t.kind for t in side] for side in (a, b)]
+    if shapes[0] == shapes[1]:
+        return [([x], [y]) for x, y in zip(a, b, strict=True) if x.text != y.text]
+    matcher = SequenceMatcher(None, [t.text for t in a], [t.text for t in b], autojunk=False)
+    return [(a[i:j], b[k:m]) for name, i, j, k, m in matcher.get_opcodes() if name != "equal"]

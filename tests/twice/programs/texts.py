@@ -1,0 +1,109 @@
+"""Prints what programs print beside their results. ``python texts.py NAME`` does one."""
+
+import csv
+import json
+import logging
+import os
+import random
+import resource
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from datetime import UTC, datetime
+
+
+def work():
+    return sum(i * i for i in range(random.SystemRandom().randrange(20_000, 60_000)))
+
+
+def durations():
+    start = time.time()
+    for epoch in range(3):
+        begun = time.perf_counter()
+        work()
+        took = time.perf_counter() - begun
+        print(f"Epoch: [{epoch}][  8/100]\tTime {took:6.5f} ({took:6.5f})\tLoss {1 / (epoch + 3):.4e}")
+        print(f"step {epoch} | fps {int(8 / took)} | {64 / took:9.1f} samples/s | mfu {took * 3.1:.5f}%")
+        print("loss %.4f time: %.5fs" % (0.25, took))  # noqa: UP031 -- as programs do
+    print({"eval_runtime": round(time.time() - start, 6), "eval_loss": 0.125})
+    print(json.dumps({"elapsed": time.time() - start, "loss": 0.5}))
+    print(f"max_mem: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}M")
+
+
+def names():
+    run = uuid.uuid4().hex
+    os.makedirs(f"runs/{run}")
+    with open(f"runs/{run}/summary.json", "w") as file:
+        json.dump({"run": run, "loss": 0.25}, file)
+    print("run", run[:8], "at", tempfile.mkdtemp(prefix="job-"), object())
+    print(uuid.uuid4(), 0.5)
+
+
+def clocks():
+    print(datetime.now(UTC), time.strftime("%I:%M:%S %p"), time.ctime(), f"{time.time():.0f}")
+    with open(f"log-{time.strftime('%Y%m%d-%H%M%S')}.txt", "w") as file:
+        file.write(f"{datetime.now(UTC):%Y-%m-%d_%H-%M-%S} loss 0.5\n")
+    logging.basicConfig(format="%(asctime)s %(process)d %(levelname)s %(message)s", level="INFO")
+    logging.info("took %.6f s", time.process_time())
+
+
+def table():
+    took = []
+    with open("times.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["epoch", "seconds", "loss"])
+        for epoch in range(30):
+            begun = time.perf_counter()
+            work()
+            took.append(time.perf_counter() - begun)
+            writer.writerow([epoch, took[-1], 1 / (epoch + 1)])
+    print(f"mean {statistics.fmean(took):.6f} s, loss {1 / 30:.4f}")
+
+
+def bar():
+    start = time.time()
+    for step in range(random.SystemRandom().randrange(20, 40)):
+        work()
+        took = time.time() - start
+        minutes, seconds = divmod(int(took * 100), 60)
+        sys.stderr.write(f"\r{step}/40 [{minutes:02d}:{seconds:02d}, {(step + 1) / took:5.2f}it/s]")
+    sys.stderr.write(f"\r40/40 [{minutes:02d}:{seconds:02d}, {40 / took:5.2f}it/s]\n")
+
+
+def results():
+    drawn = random.Random()
+    print(f"median survival time: {drawn.random() * 10:.4f}")
+    print(f"top speed {drawn.random() * 50:.3f} m/s, reaction {drawn.random():.4f} s")
+    print(f"weights digest 0x{drawn.getrandbits(48):012x}")
+
+
+def mixed():
+    """Results beside times of the same size and form."""
+    known = random.Random(0)
+    start = time.time()
+    times = []
+    with open("log.csv", "w") as file, open("log.jsonl", "w") as lines:
+        for step in range(16):
+            begun = time.perf_counter()
+            work()
+            took = time.perf_counter() - begun
+            times.append(took)
+            loss, score = known.uniform(0.0005, 0.005), known.randrange(100, 900)
+            mean = sum(times) / (step + 1)
+            print(f"step {step} time {took:.4f} (avg {mean:.4f}) loss={loss:.4f} score={score}")
+            print("took %.5f s, loss=%.5f, %d it/s" % (took, loss, 1 / took))  # noqa: UP031 -- as above
+            file.write(f"{step},{took:.6f},loss={loss:.6f}\n")
+            lines.write(
+                json.dumps({"s": time.time() - start, "loss=": loss, "run": str(uuid.uuid4())}) + "\n"
+            )
+    print(
+        f"median survival time: {time.time() - start:.4f}, score={sum(range(99))} loss={known.random():.3f}"
+    )
+    print(f"best_time=3.21 loss={known.random()} in {time.time() - start:.2f}s")
+    print(f"digest=0x{known.getrandbits(48):012x}")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()

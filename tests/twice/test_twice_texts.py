@@ -1,0 +1,117 @@
+"""Texts of two runs: what a clock or a drawn name gave is told apart from results, by evidence."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reprobuild.twice.evidence import Evidence
+from reprobuild.twice.ignored import Ignored
+from reprobuild.twice.moments import in_run
+from reprobuild.twice.report import rows, verdict, verdict_line
+from reprobuild.twice.runs import Comparison, HowToRun, ProgramRun, between
+from reprobuild.twice.texts import general
+from support.twice import PROGRAMS, compared
+
+PROGRAM = str(PROGRAMS / "texts.py")
+EXAMPLES = int(os.environ.get("REPROBUILD_TEST_EXAMPLES", "50"))
+
+
+def ran(name: str, folder: Path, ignored: Ignored | None = None) -> Comparison:
+    how = HowToRun(trace=False, ignored=ignored or Ignored())
+    return compared(sys.executable, [PROGRAM, name], folder, how=how)
+
+
+@pytest.mark.parametrize("name", ["durations", "names", "clocks", "table", "bar"])
+def test_what_a_clock_or_a_draw_of_a_name_gave_is_no_result(name: str, tmp_path: Path) -> None:
+    found = ran(name, tmp_path)
+    assert verdict(found) == "text", [verdict_line(found), *rows(found)]
+    assert found.texts[0].values[0] != found.texts[0].values[1]
+
+
+def test_a_result_counts_whatever_its_name_is(tmp_path: Path) -> None:
+    found = ran("results", tmp_path)
+    assert verdict_line(found).startswith("parts at its end: line 1 of standard output: run 1 wrote 'median")
+
+
+def test_lines_and_files_that_a_user_leaves_out_are_told(tmp_path: Path) -> None:
+    found = ran("results", tmp_path, Ignored(("speed|time", "digest"), ()))
+    assert verdict(found) == "repeats"
+    assert ("ignored", "2 lines digest") in rows(found)
+    assert verdict(ran("names", tmp_path, Ignored(("run|^[0-9a-f-]{36}",), ("*.json",)))) == "repeats"
+
+
+@pytest.fixture(scope="module")
+def mixed() -> Comparison:
+    with tempfile.TemporaryDirectory() as folder:
+        found = ran("mixed", Path(folder))
+    assert verdict(found) == "text", [verdict_line(found), *rows(found)]
+    return found
+
+
+_RESULT = re.compile(r"(?:loss|score|digest|best_time)=(?:\": )?(?:0x)?([0-9a-f.]+)")
+
+
+def mutated(run: ProgramRun, draw: random.Random) -> tuple[ProgramRun, str]:
+    """Return the run with one digit of one result changed, and the line."""
+    texts = [list(run.stdout), *(list(file.lines or ()) for file in run.files)]
+    lines = draw.choice(texts)
+    found = [(n, m) for n, line in enumerate(lines) for m in _RESULT.finditer(line)]
+    number, match = draw.choice(found)
+    at = draw.choice([i for i in range(*match.span(1)) if lines[number][i].isdigit()])
+    digit = draw.choice([d for d in "0123456789" if d != lines[number][at]])
+    lines[number] = f"{lines[number][:at]}{digit}{lines[number][at + 1 :]}"
+    files = [
+        replace(file, lines=tuple(text), digest="changed" if text is lines else file.digest)
+        for file, text in zip(run.files, texts[1:], strict=True)
+    ]
+    return replace(run, stdout=tuple(texts[0]), files=files), lines[number]
+
+
+def test_any_digit_of_any_result_that_changes_is_reported(mixed: Comparison) -> None:
+    for seed in range(EXAMPLES):
+        draw = random.Random(seed)
+        sides = list(mixed.runs)
+        side = draw.randrange(2)
+        sides[side], line = mutated(sides[side], draw)
+        _, ends, _ = between(sides[0], sides[1])
+        assert ends, f"seed {seed}: {line}"
+
+
+@pytest.mark.parametrize(
+    ("text", "inside"),
+    [
+        ("2026-11-26 01:52:47,286", True),
+        ("2026-11-26T01:52:47Z", True),
+        ("2026-11-26T03:52:47+02:00", True),
+        ("20261126-015247", True),
+        ("Nov26_01-52-47", True),
+        ("Nov 26 01:52:47 2026", True),
+        ("11/26/26 01:52:47 AM", True),
+        ("01:52:47 AM", True),
+        ("01:52:47 PM", False),
+        ("1795657967.25", True),
+        ("1795657967250", True),
+        ("1795658967", False),
+        ("2026-11-26 01:53:47", False),
+        ("12:34", False),
+    ],
+)
+def test_a_time_of_day_is_one_of_the_run(text: str, inside: bool) -> None:
+    began = 1795657966.0  # 2026-11-26 01:52:46 UTC
+    assert in_run(text, began, began + 3, (0,)) == inside
+
+
+def test_names_without_what_was_drawn_are_equal() -> None:
+    evidence = Evidence(
+        names={"uuids": ("39e69f7b-b683-4df5-bc85-986a157e7106",), "temporary names": ("ab12cd34",)}
+    )
+    assert general("runs/39e69f7bb6834df5bc85986a157e7106/x", evidence) == "runs/<uuid 0>/x"
+    assert general("/tmp/tmpab12cd34/x39e69f7b", evidence) == "/tmp/tmp<temporary name 0>/x<uuid 0>"
