@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from packaging.markers import InvalidMarker, Marker
 from packaging.pylock import Package, Pylock, PylockValidationError
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from ..host.machine import architecture
@@ -32,9 +34,12 @@ def read_pylock(
     *,
     hosts: Collection[str] = (),
     further: Collection[str] = (),
+    extras: Collection[str] = (),
+    groups: Collection[str] = (),
 ) -> Imported:
     """Read a PEP 751 lock of any tool; ``name`` is for the request, paths in it are relative to ``folder``.
 
+    ``groups`` count beside those that the lock calls its default.
     ``further`` are indexes beside the usual one: where the lock takes something from one, that has to be set
     up, or its host to be among ``hosts``. Raises `RequestError` that names the packages of which the lock
     names no file.
@@ -46,6 +51,7 @@ def read_pylock(
         lock = Pylock.from_dict(data)
     except (PylockValidationError, ValueError) as error:
         raise RequestError(f"{where}: not a PEP 751 lock: {_named(str(error), data)}") from None
+    lock = _chosen(lock, extras, groups, where)
     python = minor_of(str(lock.requires_python or "")) or DEFAULT_PYTHON
     markers = TargetPython(python, architecture(), (2, 99)).markers
 
@@ -79,19 +85,61 @@ def read_pylock(
         urls = [wheel.url for wheel in package.wheels or () if wheel.url]
         if id(package) in own and package.name == "torch" and urls and all(is_pytorch(url) for url in urls):
             indexes.add("--index-url", urls[0], where)
+    requirements = tuple(
+        indexes.pinned(_requirement(package, f"{where}: packages ({package.name})", folder))
+        for package in lock.packages
+        if _of_index(package) or id(package) in own
+    )
+    if not any(holds(each.marker, python) for each in requirements for python in pythons):
+        raise RequestError(
+            f"{where}: no package is for Linux and what was asked for",
+            hint="name a group or an extra: "
+            + ", ".join(sorted({*(lock.dependency_groups or ()), *(lock.extras or ())})),
+        )
     return Imported(
         origin=where,
         name=name or "pylock",
-        requirements=tuple(
-            indexes.pinned(_requirement(package, f"{where}: packages ({package.name})", folder))
-            for package in lock.packages
-            if _of_index(package) or id(package) in own
-        ),
+        requirements=requirements,
         hashes={package: frozenset(values) for package, values in sorted(hashes.items())},
         python=minor_of(str(lock.requires_python or "")),
         requires_python=str(lock.requires_python or ""),
         **indexes.found,
     )
+
+
+def _chosen(lock: Pylock, extras: Collection[str], groups: Collection[str], where: str) -> Pylock:
+    """Return a lock whose markers know which extras and groups are asked for. Raises `RequestError`.
+
+    https://packaging.python.org/en/latest/specifications/pylock-toml/#installation
+    """
+    wanted_extras = {canonicalize_name(extra) for extra in extras}
+    wanted_groups = {canonicalize_name(group) for group in groups}
+    for kind, names, known in (
+        ("extra", wanted_extras, {*(lock.extras or ())}),
+        ("group", wanted_groups, {*(lock.dependency_groups or ()), *(lock.default_groups or ())}),
+    ):
+        if unknown := sorted(names - known):
+            has = ", ".join(sorted(known)) or "none"
+            raise RequestError(f"{where}: no {kind} {unknown[0]!r}", hint=f"it has: {has}")
+    chosen = {
+        "extras": {str(name) for name in wanted_extras},
+        "dependency_groups": {*map(str, wanted_groups), *map(str, lock.default_groups or ())},
+    }
+
+    def said(form: re.Match[str]) -> str:
+        is_in = canonicalize_name(form[1]) in chosen[form[3]]
+        return 'python_version >= "0"' if is_in is (form[2] is None) else 'python_version < "0"'
+
+    packages = [
+        package
+        if package.marker is None
+        else replace(package, marker=Marker(_MEMBER.sub(said, str(package.marker))))
+        for package in lock.packages
+    ]
+    return replace(lock, packages=packages)
+
+
+_MEMBER = re.compile(r'"([^"]*)" (not )?in (extras|dependency_groups)')
 
 
 def read_uv_lock(

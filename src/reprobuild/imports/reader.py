@@ -87,9 +87,10 @@ def _python_beside(file: Path) -> str | None:
 def _read(
     file: Path, extras: Sequence[str], groups: Sequence[str], hosts: Collection[str], python: str | None
 ) -> Imported:
-    if extras and file.name not in (*_WITH_EXTRAS, *_WITH_GROUPS):
+    is_pylock = _PYLOCK.fullmatch(file.name) is not None
+    if extras and not is_pylock and file.name not in (*_WITH_EXTRAS, *_WITH_GROUPS):
         raise RequestError(f"{file}: has no extras; {', '.join((*_WITH_GROUPS, *_WITH_EXTRAS))} have")
-    if groups and file.name not in (*_WITH_GROUPS, "Pipfile.lock"):
+    if groups and not is_pylock and file.name not in (*_WITH_GROUPS, "Pipfile.lock"):
         raise RequestError(f"{file}: has no groups; {', '.join(_WITH_GROUPS)} and Pipfile.lock have")
     if file.name == "pyproject.toml":
         return read_pyproject(file, extras, groups, hosts, python or _python_beside(file))
@@ -101,12 +102,15 @@ def _read(
         return read_team_lock(file, extras, groups, hosts, python)
     if file.name == "Pipfile.lock":
         return read_pipfile_lock(file, groups, hosts)
-    return _read_by_form(file, hosts)
+    return _read_by_form(file, extras, groups, hosts)
 
 
-def _read_by_form(file: Path, hosts: Collection[str]) -> Imported:
-    if re.fullmatch(r"pylock\.([^.]+\.)?toml", file.name):
-        return read_pylock(read_text(file), str(file), file.name[7:-5], file.parent)
+def _read_by_form(
+    file: Path, extras: Sequence[str], groups: Sequence[str], hosts: Collection[str]
+) -> Imported:
+    if (form := _PYLOCK.fullmatch(file.name)) is not None:
+        name = form[1] or ""
+        return read_pylock(read_text(file), str(file), name, file.parent, extras=extras, groups=groups)
     if file.suffix in (".txt", ".in"):
         return read_requirements(file, hosts)
     if file.is_dir():
@@ -125,6 +129,7 @@ def _read_by_form(file: Path, hosts: Collection[str]) -> Imported:
     )
 
 
+_PYLOCK = re.compile(r"pylock\.(?:([^.]+)\.)?toml")
 _WITH_GROUPS = ("pyproject.toml", "uv.lock", "poetry.lock", "pdm.lock")
 _WITH_EXTRAS = ("setup.py", "setup.cfg")
 _OF_A_PROJECT = (
