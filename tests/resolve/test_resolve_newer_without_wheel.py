@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from reprobuild.errors import ResolveError
 from reprobuild.net.session import session
 from reprobuild.resolve.constraint_loop import Kept, fitting
-from reprobuild.resolve.newer_without_wheel import without_wheels
 from reprobuild.resolve.target import TargetPython
+from reprobuild.resolve.uv_command import resolve_python
+from reprobuild.resolve.uv_refusal import UnreadError
 from support.index import Index
 from support.resolving import request
 
@@ -84,20 +88,19 @@ def test_all_that_have_no_wheel_are_named_at_once(index: Index) -> None:
         fitted("one", "two==1.0", "three")
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("Because all versions of one have no usable wheels and you require one", ["one"]),
-        ("Because encodec==0.1.1 has no usable wheels and all versions of vocos depend", ["encodec"]),
-        ("Because gruut[de]==2.2.3 has no usable wheels and you require gruut[de]==2.2.3", ["gruut"]),
-        ("Because a>=0.4.0 has no usable wheels and b depends on c", ["a"]),
-        (
-            "And because diff>=1.2.1,<=1.2.2 has no wheels with a matching Python ABI tag (e.g., `cp311`)",
-            ["diff"],
-        ),
-        ("Because wave>=1.0, <=2.3.6 have no usable wheels", []),
-        ("Because the version of c conflicts", []),
-    ],
-)
-def test_uv_s_words_for_no_wheel(text: str, names: list[str]) -> None:
-    assert without_wheels(ResolveError(text)) == names
+def test_what_uv_does_not_say_of_a_newer_release_is_a_note(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.add("hydra", "1.0")
+    index.add("hydra", "1.3", requires=["other==2"])
+    index.add("other", "1")
+
+    def unread(requirements: Sequence[str], *args: Any, **keys: Any) -> Any:
+        if "hydra==1.3" in requirements:
+            raise UnreadError("uv says:\nwhat nobody knows")
+        return resolve_python(requirements, *args, **keys)
+
+    monkeypatch.setattr("reprobuild.resolve.constraint_loop.resolve_python", unread)
+    versions, notes = fitted("hydra", "other==1")
+    assert versions == {"hydra": "1.0", "other": "1"}
+    assert notes == ["whether hydra==1.3 fits is not known: uv says:"]

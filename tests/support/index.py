@@ -22,11 +22,14 @@ from support.server import Httpd
 UPLOADED = "2024-09-04T19:14:13.409988Z"
 
 
-def wheel(name: str, version: str, *, requires: Sequence[str] = (), extras: Sequence[str] = ()) -> bytes:
+def wheel(
+    name: str, version: str, *, requires: Sequence[str] = (), extras: Sequence[str] = (), python: str = ""
+) -> bytes:
     """Return a wheel with nothing in it but what an installer reads; equal arguments, equal bytes."""
     module = name.replace("-", "_")
     info = f"{module}-{version}.dist-info"
     metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"]
+    metadata += [f"Requires-Python: {python}\n"] if python else []
     metadata += [f"Provides-Extra: {extra}\n" for extra in extras]
     metadata += [f"Requires-Dist: {requirement}\n" for requirement in requires]
     files = {
@@ -103,10 +106,11 @@ class Index:
         tag: str = "py3-none-any",
         requires: Sequence[str] = (),
         extras: Sequence[str] = (),
+        python: str = "",
         **odd: Any,
     ) -> File:
         """Put a wheel on the index."""
-        body = wheel(project, version, requires=requires, extras=extras)
+        body = wheel(project, version, requires=requires, extras=extras, python=python)
         name = f"{project.replace('-', '_')}-{version}-{tag}.whl"
         file = File(project=project, name=name, body=body, **odd)
         self.files.append(file)

@@ -14,14 +14,15 @@ from ..lock.model import Lock, PythonPackage
 from ..request.dates import end_of
 from ..request.model import Request, flavour
 from .abi_rules import broken_rules
-from .advice.alternative_python import other_python, pin_without_abi
+from .advice.alternative_python import other_python
 from .advice.alternative_torch import other_torch
 from .advice.relax_pins import nearest
 from .newer_without_wheel import held_back, sources_alone, told, without_wheels
 from .sdist_builds import SourcePackages, is_source
 from .target import TargetPython
 from .torch import TorchScan
-from .uv_command import ALWAYS, CORRECT, REASONS, resolve_python
+from .uv_command import ALWAYS, resolve_python
+from .uv_refusal import CORRECT, RefusedError, UnreachableError, UnreadError
 
 _MOST_ATTEMPTS = 50
 """Of uv's; a package that names no rule itself takes one for each release that breaks it."""
@@ -80,6 +81,8 @@ class _Fitting:
         self._until = None if request.as_of is None else end_of(request.as_of)
         self._rules: dict[str, str] = {}
         self._other_torch = ""
+        self._untold: dict[str, str] = {}
+        """Newer releases of which uv does not say whether they fit, and what it says in place of that."""
 
     def found(self, notes: list[str]) -> tuple[PythonPackage, ...]:
         """Return what fits."""
@@ -109,6 +112,7 @@ class _Fitting:
                 break
         notes += [self._other_torch] if self._other_torch else []
         notes += [f"{rule}: {reason}" for rule, reason in self._rules.items()]
+        notes += [f"whether {pin} fits is not known: {said}" for pin, said in self._untold.items()]
         failures = [] if self._sources is None else self._sources.failures(lacking)
         try:
             notes += told(held, self._target)
@@ -151,6 +155,8 @@ class _Fitting:
                 standins=None if self._sources is None else self._sources.standins(),
                 session=self._session,
             )
+        except (UnreachableError, UnreadError):
+            raise  # neither says what would fit
         except ResolveError as error:
             return error
 
@@ -163,7 +169,11 @@ class _Fitting:
                 return found
 
     def _lacks(self, more: str) -> ResolveError | None:
-        found = self._tried(more)
+        try:
+            found = self._tried(more)
+        except (UnreachableError, UnreadError) as error:
+            self._untold[more] = error.message.partition("\n")[0]
+            return None
         return found if isinstance(found, ResolveError) else None
 
     def _give_way(self, error: ResolveError) -> None:
@@ -196,11 +206,12 @@ class _Fitting:
             message = "; ".join(
                 filter(None, (f"no wheel for this Python and machine of {', '.join(alone)}", why, message))
             )
-        if (pin := pin_without_abi(error)) is not None:
+        if isinstance(error, RefusedError) and error.refusal.wrong_abi:
+            pin = error.refusal.wrong_abi[0]
             python = other_python(pin, self._requirements, self._target, self._session)
             hints += [] if python is None else [python]
         near = nearest(error, self._requirements, self._own, lambda some: self._tried(of=some))
-        if not hints and error.message.startswith(REASONS) and not self._fits_without_ours():
+        if not hints and isinstance(error, RefusedError) and not self._fits_without_ours():
             hints.append(
                 "what is asked for contradicts itself, with any PyTorch: correct it where it is written"
             )

@@ -6,7 +6,6 @@ older release, or a pre-release, without a word.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from packaging.version import Version
 from ..errors import ResolveError
 from . import index_page
 from .target import TargetPython
+from .uv_refusal import RefusedError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -49,13 +49,6 @@ class Held:
 
 _ATTEMPTS = 4
 """How often uv is asked for a reason; each takes it about half a second."""
-
-_NO_WHEEL = re.compile(
-    r"(?:all versions of )?(?<![<>=!\w.-])([A-Za-z][\w.-]*)(?:\[[^\]\s]*\])?(?:[<>=!]\S+)? "
-    r"ha(?:s|ve) "
-    r"no (?:usable wheels|wheels with)"
-    r"|all of: (?:\S+ )*?([A-Za-z0-9._-]+)(?:\[[^\]\s]*\])?[<>=!]\S+ have no (?:usable wheels|wheels with)"
-)
 
 
 def held_back(
@@ -143,9 +136,8 @@ def _by_version(requested: Sequence[str]) -> list[Requirement]:
 
 
 def without_wheels(error: ResolveError) -> list[str]:
-    """Return the packages that uv's reason names as those without a wheel."""
-    text = re.sub(r"\s+", " ", error.message)
-    return sorted({form[1] or form[2] for form in _NO_WHEEL.finditer(text)})
+    """Return the packages that uv's refusal names as those without a wheel."""
+    return sorted(error.refusal.missing_wheels) if isinstance(error, RefusedError) else []
 
 
 def _files(name: str, session: requests.Session) -> Sequence[index_page.File]:

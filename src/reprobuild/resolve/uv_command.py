@@ -30,6 +30,7 @@ from ..request.model import Request
 from ..request.toml_reader import load_toml
 from .advice.typo_hints import near_names
 from .target import TargetPython
+from .uv_refusal import CORRECT, RefusedError, refused
 from .uv_rules import write_rules
 from .uv_standins import write_standins
 
@@ -54,23 +55,8 @@ SOURCES = "sources"
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 
-_DRAWING = re.compile("[\u2500-\u25ff\u00d7]")
-"""The lines and crosses that uv puts before a cause."""
-
-
-_UNREACHED = re.compile(
-    r"Failed to fetch|error sending request|dns error|Could not connect|Request failed after"
-)
-
-_UNKNOWN = re.compile(r"([A-Za-z0-9._-]+) was not found in the package registry")
-
-REASONS = "the Python packages cannot be resolved: "
-"""Before uv's reasons why nothing fits."""
-CORRECT = "correct the versions or names in the request"
-"""The hint where nothing better is known."""
-
-_MOST_LINES = 20
-"""Of uv's reasons; of a large request it gives thousands."""
+_OWN_BUILD = re.compile(r"={2,3}[0-9.]+\+(cpu|cu[0-9]+)")
+"""The versions of PyTorch's own index."""
 
 
 def resolve_python(
@@ -225,50 +211,30 @@ def _preferences(existing: Lock, upgrade: Collection[str]) -> str:
 
 
 def _refusal(result: Completed, as_of: date | None, backend: str | None) -> ResolveError:
-    """Turn uv's drawing of causes into lines of text, its hints into ours."""
-    text = scrub(result.stderr.decode("utf-8", "replace"))
-    if backend is not None and "for '--torch-backend" in text:
-        known = re.findall(r"\bcu[0-9]+\b", text.partition("possible values")[2])
-        return ResolveError(
-            f"uv knows no PyTorch index named {backend}",
-            hint=f"it knows {', '.join(reversed(known))} and cpu; change cuda in the request",
-        )
-    if _UNREACHED.search(text):
-        where = "PyTorch's own index" if backend is not None else "an index"
-        first = next((line for line in text.splitlines() if _UNREACHED.search(line)), text)
-        return ResolveError(
-            f"{where} cannot be reached: {_DRAWING.sub(' ', first).strip()}",
-            hint="check the network, and the addresses, proxies and logins in the settings of uv or pip"
-            + ("; or take index out of the request" if backend is not None else ""),
-        )
-    lines = [line for raw in text.splitlines() if (line := _DRAWING.sub(" ", raw).strip())]
-    hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
-    causes = [
-        re.sub(r"^(error|cause|Caused by): ", "", line) for line in lines if not line.startswith("hint: ")
-    ]
-    if causes and causes[0].startswith("No solution found"):
-        del causes[0]
-    if len(causes) > _MOST_LINES:
-        causes = [*causes[:_MOST_LINES], f"and {len(causes) - _MOST_LINES} more lines of uv's reasons"]
-    if backend is None and re.search(r"\btorch\w*={2,3}[0-9.]+\+(cpu|cu[0-9]+)", text):
+    """Return the error for what uv has said, with what its user can do."""
+    error = refused(scrub(result.stderr.decode("utf-8", "replace")), backend=backend)
+    if not isinstance(error, RefusedError):
+        return error
+    refusal, hints = error.refusal, list(error.refusal.hints)
+    if backend is None and any(
+        n.startswith("torch") and _OWN_BUILD.fullmatch(v) for n, v in refusal.versions
+    ):
         hints = ["PyTorch's own index may have that build: give --index pytorch"]
-    if any(line.startswith("Wheels are required") for line in hints):
+    if refusal.only_sources:
         hints = [
             "only wheels can be locked; ask for a version that has one, or publish a wheel to your own index"
         ]
-    if "+conda" in text:
+    if any(version.endswith("+conda") for _, version in refusal.versions):
         hints.append("a version that ends in +conda is that of a conda package; ask for versions that fit it")
-    for name in sorted(set(_UNKNOWN.findall(text))):
+    for name in sorted(refusal.unknown):
         if near := near_names(name):
             hints.append(f"{name}: perhaps {' or '.join(near)} is meant")
     if as_of is not None:
         hints.append(f"the request's as-of allows only what was published by {as_of}")
         if backend is not None:
             hints.append("PyTorch's own index gives no dates, so as-of cannot be combined with index")
-    return ResolveError(
-        REASONS + "\n".join(causes),
-        hint="\n".join(hints) or CORRECT,
-    )
+    error.hint = "\n".join(hints) or CORRECT
+    return error
 
 
 def _read(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,7 +17,6 @@ from ..target import TargetPython
 
 _OLDEST_GLIBC = (2, 31)
 """Of the Debian releases that have these Pythons."""
-_NO_ABI = re.compile(r"([A-Za-z0-9][\w.-]*)==([\w.!+-]+) has no wheels with a matching Python ABI tag")
 
 
 def other_python(
@@ -44,12 +42,6 @@ def other_python(
     best = min(fits, key=lambda python: (len(lacking[python]), PYTHONS.index(python)))
     listed = ", ".join(sorted(fits, key=lambda python: int(python.partition(".")[2])))
     return f"{pin} has wheels for Python {listed}: give --python {best} (python in the request)"
-
-
-def pin_without_abi(error: ResolveError) -> str | None:
-    """Return ``name==version`` of what uv names as without a wheel for this Python."""
-    found = _NO_ABI.search(re.sub(r"\s+", " ", error.message))
-    return None if found is None else f"{found[1]}=={found[2]}"
 
 
 def _lacking(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from ...lock.model import PythonPackage
 from ...request.model import Request
 from ..target import TargetPython
 from ..torch import TorchScan
-from ..uv_command import REASONS
+from ..uv_refusal import RefusedError
 
 _PINNED = "torch==="
 
@@ -42,11 +41,9 @@ def other_torch(
     nothing fits.
     """
     pinned = next((text for text in requirements if text.startswith(_PINNED)), None)
-    if (
-        pinned is None
-        or not error.message.startswith(REASONS)
-        or not re.search(r"\btorch[=<>]", error.message)
-    ):
+    if pinned is None or not isinstance(error, RefusedError):
+        return None
+    if not any(name == "torch" and version for name, version in error.refusal.versions):
         return None
     rest = [text for text in requirements if text != pinned]
 

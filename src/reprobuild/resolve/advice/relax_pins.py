@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -11,8 +10,7 @@ from packaging.utils import canonicalize_name
 
 from ...errors import ResolveError
 from ...lock.model import PythonPackage
-from ..newer_without_wheel import without_wheels
-from ..uv_command import REASONS
+from ..uv_refusal import RefusedError
 
 _MOST = 6
 """Groups of pins that are tried one by one; each takes uv about half a second."""
@@ -29,11 +27,11 @@ def nearest(
     ``own`` are the requirements of the request among ``requirements``; ``attempt`` resolves some, or says
     why nothing fits. Empty where taking pins away does not help, or too many would have to go.
     """
-    if not error.message.startswith(REASONS) or without_wheels(error):
+    if not isinstance(error, RefusedError) or error.refusal.missing_wheels:
         return []  # it is not the versions
     groups: dict[str, set[str]] = {}
     for text in own:
-        if Requirement(text).specifier and _is_named(text, error.message):
+        if Requirement(text).specifier and canonicalize_name(Requirement(text).name) in error.refusal.named:
             groups.setdefault(_group(text), set())
     for text in own:
         if Requirement(text).specifier and _group(text) in groups:
@@ -69,11 +67,6 @@ def _group(text: str) -> str:
 
 def _texts(groups: Mapping[str, set[str]], gone: Collection[str]) -> set[str]:
     return {text for group in gone for text in groups[group]}
-
-
-def _is_named(text: str, message: str) -> bool:
-    name = canonicalize_name(Requirement(text).name)
-    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", message) is not None
 
 
 def _without(requirements: Sequence[str], gone: Collection[str]) -> list[str]:
