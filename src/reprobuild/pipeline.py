@@ -54,7 +54,7 @@ from .selftest.kept import circumstances, forget, keep, kept
 from .selftest.report import Mode, SelfTestReport
 from .selftest.run import Gpu, run_selftest
 from .sources.direct_source import bring
-from .sources.workshop import build_locked, missing_wheels, to_fetch
+from .sources.workshop import build_locked, missing_wheels, take_over_wheels, to_fetch
 from .workspace import Env, conflicts_of, lock_for, read_lock, read_locks
 
 
@@ -211,6 +211,7 @@ def obtaining(lock: Lock, host: Host) -> Iterator[Arrivals]:
     Where a wheel is built from its source, all is there before the block begins.
     """
     store = Store(host.home)
+    take_over_wheels(lock, store)
     missing = missing_wheels(lock, store)
     bring(missing, host)
     with fetching(to_fetch(lock, store), store, host.console) as arrivals:

@@ -15,7 +15,14 @@ from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.lock.model import BuildFiles, Lock, PythonPackage, Wheel
 from reprobuild.sources import workshop as module
-from reprobuild.sources.workshop import build_locked, recipe_of, to_fetch, workshop
+from reprobuild.sources.workshop import (
+    build_locked,
+    missing_wheels,
+    recipe_of,
+    take_over_wheels,
+    to_fetch,
+    workshop,
+)
 from support.building import lock_for
 from support.python_root import python_root
 from support.sdists import sdist, stored
@@ -91,8 +98,12 @@ def test_a_wheel_in_a_folder_of_the_user_s_is_taken(
     store.remove(built(lock).sha256)
     monkeypatch.setenv("UV_FIND_LINKS", str(house))
     monkeypatch.setattr(module.Workshop, "build_again", None)
+    assert missing_wheels(lock, store)
+    assert not store.has(built(lock).sha256, built(lock).size)  # to ask writes nothing
+    take_over_wheels(lock, store)
     build_locked(lock, store, host)
     assert store.has(built(lock).sha256, built(lock).size)
     store.remove(built(lock).sha256)
     (house / built(lock).filename).write_bytes(b"other bytes")
+    take_over_wheels(lock, store)
     assert to_fetch(lock, store) == lock

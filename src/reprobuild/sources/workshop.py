@@ -208,10 +208,7 @@ def workshop(lock: Lock, host: Host) -> Iterator[Workshop]:
 
 
 def to_fetch(lock: Lock, store: Store) -> Lock:
-    """Return a lock without the files of builds whose wheels are in the store, or in a folder of the user's.
-
-    Such a folder is one of find-links: a wheel of the right name and bytes there is taken over.
-    """
+    """Return a lock without the files of builds whose wheels are in the store."""
     if all(package.source is None for package in lock.python):
         return lock
     missing = missing_wheels(lock, store)
@@ -227,18 +224,25 @@ def to_fetch(lock: Lock, store: Store) -> Lock:
 
 
 def missing_wheels(lock: Lock, store: Store) -> list[PythonPackage]:
-    """Return the packages that have to be built: those with a source whose wheel is not at hand."""
+    """Return the packages that have to be built: those with a source whose wheel is not in the store."""
     return [
         package
         for package in lock.python
-        if package.source is not None
-        and not store.has(package.wheel.sha256, package.wheel.size)
-        and not _take_over(package.wheel, store)
+        if package.source is not None and not store.has(package.wheel.sha256, package.wheel.size)
     ]
 
 
+def take_over_wheels(lock: Lock, store: Store) -> None:
+    """Copy wheels that would have to be built into the store from the user's folders of find-links.
+
+    Those with the locked name and bytes: then they need not be built.
+    """
+    for package in missing_wheels(lock, store):
+        _take_over(package.wheel, store)
+
+
 def build_locked(lock: Lock, store: Store, host: Host) -> None:
-    """Build each wheel of a lock that is not at hand. All that `to_fetch` leaves is in the store.
+    """Build each wheel of a lock that the store lacks. All that `to_fetch` leaves is in the store.
 
     Raises `BuildError` where a build fails or gives other bytes than the lock has.
     """
@@ -273,8 +277,7 @@ def _source(package: PythonPackage) -> SourceArchive:
     return package.source
 
 
-def _take_over(wheel: Wheel, store: Store) -> bool:
-    """Bring a wheel that lies in a folder of the user's into the store; return whether there was one."""
+def _take_over(wheel: Wheel, store: Store) -> None:
     for folder in folders():
         try:
             with open_regular(folder / wheel.filename) as file:
@@ -282,15 +285,14 @@ def _take_over(wheel: Wheel, store: Store) -> bool:
                     continue
                 with store.partial(wheel.sha256) as partial, storage_errors(store.root):
                     if partial is None:
-                        return False
+                        return
                     partial.discard()
                     file.seek(0)
                     shutil.copyfileobj(file, partial.file)
                     store.add(wheel.sha256, partial.path)
-                    return True
+                    return
         except OSError:
             continue
-    return False
 
 
 def _wheel_of(file: Path) -> Wheel:
