@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from ..host.console import size_text
 from ..host.host import Host
 from ..lock.diff import MEANINGS, Change, diff_all
 from ..lock.model import Lock
 from ..lock.platforms import digest_of
 from ..workspace import lock_for
 from . import complete
+from .markdown import changes_as_markdown, more, sum_of
 from .measure_drift import show_drift
 from .options import locks_of, one_platform
 from .output import as_json, columns, emit
@@ -72,7 +71,7 @@ def diff(
     if json_:
         emit({"old": digest_of(before), "new": digest_of(after), "changes": [c.to_dict() for c in changes]})
     elif markdown:
-        click.echo(_markdown(before, after, changes))
+        click.echo(changes_as_markdown(before, after, changes))
     else:
         _show(before, after, changes)
 
@@ -81,48 +80,6 @@ def _show(old: Sequence[Lock], new: Sequence[Lock], changes: Sequence[Change]) -
     if not changes:
         click.echo("the same" if digest_of(old) == digest_of(new) else "the same packages and variables")
         return
-    rows = [(MEANINGS[c.meaning], c.kind, c.name, c.old or "-", c.new or "-", _more(c.size)) for c in changes]
+    rows = [(MEANINGS[c.meaning], c.kind, c.name, c.old or "-", c.new or "-", more(c.size)) for c in changes]
     columns(("MEANING", "KIND", "NAME", "OLD", "NEW", "SIZE"), rows)
-    click.echo("\n" + _sum(changes))
-
-
-def _sum(changes: Sequence[Change]) -> str:
-    counts = {m: sum(c.meaning == m for c in changes) for m in MEANINGS}
-    parts = [f"{count} {MEANINGS[m]}" for m, count in counts.items() if count]
-    return f"{', '.join(parts)}; {_more(sum(c.size for c in changes)) or 'no change'} in size"
-
-
-def _more(size: int) -> str:
-    return f"{'+' if size > 0 else '-'}{size_text(abs(size))}" if size else ""
-
-
-def _markdown(old: Sequence[Lock], new: Sequence[Lock], changes: Sequence[Change]) -> str:
-    title = f"### Lock of {_cell(new[0].request.name)}: {len(changes)} changes"
-    digests = f"`{digest_of(old)[:19]}` → `{digest_of(new)[:19]}`"
-    if not changes:
-        return f"{title.rpartition(':')[0]}: nothing changed\n\n{digests}"
-    lines = [title, "", f"{digests}. {_sum(changes)}."]
-    for meaning, words in MEANINGS.items():
-        rows = [c for c in changes if c.meaning == meaning]
-        if rows:
-            lines += [
-                "",
-                f"**{words[0].upper()}{words[1:]}**" if meaning != "nothing" else "**Cannot move either**",
-            ]
-            lines += ["", "| | Name | Old | New | Size | Why |", "|---|---|---|---|---:|---|"]
-            lines += [
-                "| "
-                + " | ".join((c.kind, _code(c.name), _code(c.old), _code(c.new), _more(c.size), c.why))
-                + " |"
-                for c in rows
-            ]
-    return "\n".join(lines)
-
-
-def _code(text: str | None) -> str:
-    return "" if text is None else f"`{_cell(text)}`" if text else ""
-
-
-def _cell(text: str) -> str:
-    """Keep a value from ending its cell or its code."""
-    return re.sub(r"\s", " ", text).replace("`", "'").replace("|", "\\|")
+    click.echo("\n" + sum_of(changes))

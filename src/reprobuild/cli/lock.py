@@ -18,6 +18,7 @@ from ..resolve.resolver import Upgrade
 from ..sources.direct_source import check_folders
 from ..workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
 from . import complete
+from .lock_report import lock_report
 from .options import env_from_flags, request_flags
 from .output import STACK, as_json, emit, table
 
@@ -45,6 +46,19 @@ _ALL = "*"
     metavar="FILE",
     help="Also write the lock as a conda-lock.yml.",
 )
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also write as Markdown what changed, which releases are yanked, and known vulnerabilities.",
+)
+@click.option(
+    "--osv",
+    envvar="REPROBUILD_OSV",
+    metavar="SOURCE",
+    help="With --report: advisories in OSV's format: all.zip of PyPI, a folder of them, or an address. "
+    "[default: REPROBUILD_OSV]",
+)
 @request_flags
 @as_json
 @click.pass_obj
@@ -56,6 +70,8 @@ def lock(
     check: bool,
     upgrade_: tuple[str, ...],
     conda_lock: Path | None,
+    report: Path | None,
+    osv: str | None,
     json_: bool,
     **flags: Any,
 ) -> None:
@@ -68,35 +84,43 @@ def lock(
     reprobuild lock --cuda 12.1 --package pandas --name frames
     reprobuild lock --upgrade numpy envs/frames.toml
     reprobuild lock --check
+    reprobuild lock --upgrade --report changes.md --osv all.zip
     """
     # `--upgrade envs/a.toml` and `--upgrade a` mean all of that request, not a package of such a name.
     envs = (*envs, *(value for value in upgrade_ if is_env(value)))
     moved = tuple(value for value in upgrade_ if value != _ALL and not is_env(value))
     upgrade = Upgrade(everything=len(moved) < len(upgrade_), packages=moved)
-    if check and (upgrade_ or conda_lock):
-        other = "--upgrade" if upgrade_ else "--conda-lock"
-        raise click.UsageError(f"--check writes nothing, so it cannot be combined with {other}")
+    for option, value in {"--upgrade": upgrade_, "--conda-lock": conda_lock, "--report": report}.items():
+        if check and value:
+            raise click.UsageError(f"--check writes nothing, so it cannot be combined with {option}")
     chosen = _chosen(envs, flags, host)
     if conda_lock is not None and len(chosen) > 1:
         raise click.UsageError("--conda-lock FILE takes one request; name it")
     results, errors = [], []
+    pages = None if report is None else list[str]()
     for env in chosen:
         try:
-            results += _checked(env, host) if check else _locked(env, upgrade, host)
+            results += _checked(env, host) if check else _locked(env, upgrade, host, pages, osv)
             if conda_lock is not None:
                 atomic_write(conda_lock, write_conda_lock(read_lock(env.lock_file)).encode())
         except ReprobuildError as error:  # the others of envs/ still get their turn
             errors.append(error)
+    if report and pages:
+        atomic_write(report, "\n".join(pages).encode())
+    _print(results, host, json_=json_)
+    for each in errors[:-1]:
+        host.console.warn("\n  hint: ".join(filter(None, (each.message, each.hint))))
+    if errors:
+        raise errors[-1]
+
+
+def _print(results: list[dict[str, Any]], host: Host, *, json_: bool) -> None:
     if json_:
         emit(results)
     else:
         for result in results:
             rows = [] if host.console.quiet else _rows(result)
             table(f"{result['file']}{_of(result)}: {result['state']}", rows)
-    for each in errors[:-1]:
-        host.console.warn("\n  hint: ".join(filter(None, (each.message, each.hint))))
-    if errors:
-        raise errors[-1]
 
 
 def _chosen(names: tuple[str, ...], flags: dict[str, Any], host: Host) -> list[Env]:
@@ -111,8 +135,13 @@ def _chosen(names: tuple[str, ...], flags: dict[str, Any], host: Host) -> list[E
     return found
 
 
-def _locked(env: Env, upgrade: Upgrade, host: Host) -> list[dict[str, Any]]:
+def _locked(
+    env: Env, upgrade: Upgrade, host: Host, pages: list[str] | None, osv: str | None
+) -> list[dict[str, Any]]:
+    """Lock a request; return what came of it, and add its report to ``pages`` where these are wanted."""
     locks, before = lock_env(env, upgrade, host)
+    if pages is not None:
+        pages.append(lock_report(before, locks, osv, host))
     earlier = {lock.platform: lock for lock in before}
     return [_facts(env, lock, earlier.get(lock.platform)) for lock in locks]
 
