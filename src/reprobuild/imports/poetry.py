@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from packaging.markers import InvalidMarker, Marker
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from ..errors import RequestError
+from .common import is_for
 from .elsewhere import located
+from .indexes import NamedIndexes, cuda_in, is_pytorch
 
 
 def poetry_requirements(
@@ -33,7 +37,7 @@ def poetry_requirements(
         if group not in listed:
             raise RequestError(f"{where}: no group {group!r}", hint=f"it has: {', '.join(listed) or 'none'}")
         tables.append((f"{where}: tool.poetry.group.{group}", listed[group]))
-    return _of_tables(tables, wanted, folder)
+    return _of_tables(tables, wanted, extras, folder)
 
 
 def group_tables(poetry: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,13 +46,82 @@ def group_tables(poetry: Mapping[str, Any]) -> dict[str, Any]:
     return {"dev": poetry["dev-dependencies"], **groups} if "dev-dependencies" in poetry else groups
 
 
-def group_requirements(table: object, place: str, folder: Path) -> list[tuple[str, str]]:
+def entries_for(
+    poetry: Mapping[str, Any],
+    groups: Sequence[str],
+    extras: Collection[str],
+    markers: Mapping[str, str],
+    file: Path,
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Give the entries of dependencies that are for a system, by name; a marker chooses among several."""
+    tables = [
+        poetry.get("dependencies", {}),
+        *(table for name, table in group_tables(poetry).items() if name in groups),
+    ]
+    for table in tables:
+        for name, value in table.items() if isinstance(table, dict) else ():
+            for entry in value if isinstance(value, list) else [value]:
+                place = f"{file}: tool.poetry: {name}"
+                if isinstance(entry, dict) and all(
+                    is_for(_marker(text, place), markers, place) for text in _markers(entry, extras, place)
+                ):
+                    yield canonicalize_name(name), entry
+
+
+def add_sources(
+    poetry: Mapping[str, Any],
+    entries: Collection[tuple[str, Mapping[str, Any]]],
+    file: Path,
+    indexes: NamedIndexes,
+) -> list[str]:
+    """Add the indexes of ``tool.poetry.source`` that count; return a line for each package that names one."""
+    named = {
+        str(source.get("name")): str(source["url"]) for source in poetry.get("source", []) if "url" in source
+    }
+    used = {name: str(entry["source"]) for name, entry in entries if "source" in entry}
+    for number, source in enumerate(poetry.get("source", [])):
+        if "url" in source and (source.get("priority") != "explicit" or source.get("name") in used.values()):
+            indexes.add("--extra-index-url", str(source["url"]), f"{file}: tool.poetry.source[{number}]")
+    own = named.get(used.get("torch", ""))
+    if own is not None and is_pytorch(own):
+        indexes.cuda = cuda_in(own) or indexes.cuda
+    return [f"{file}: {name} is from the source {source}" for name, source in used.items()]
+
+
+def unused_keys(poetry: Mapping[str, Any], file: Path) -> Iterator[str]:
+    """Give a line for each key that has no say here."""
+    for key in poetry:
+        if key not in _KEYS:
+            yield f"{file}: tool.poetry.{key} is ignored: reprobuild does not use it"
+    for table in [poetry.get("dependencies", {}), *group_tables(poetry).values()]:
+        for name, value in table.items() if isinstance(table, dict) else ():
+            for entry in value if isinstance(value, list) else [value]:
+                for key in entry if isinstance(entry, dict) else ():
+                    if key not in _ENTRY:
+                        yield f"{file}: tool.poetry: {name}.{key} is ignored: reprobuild does not use it"
+
+
+_KEYS = (
+    *("name", "version", "description", "authors", "maintainers", "license", "readme", "homepage", "urls"),
+    *("repository", "documentation", "keywords", "classifiers", "packages", "include", "exclude", "extras"),
+    *("dependencies", "group", "source", "scripts", "plugins", "build", "package-mode", "dev-dependencies"),
+    *("requires-poetry", "requires-plugins", "build-constraints"),
+)
+_ENTRY = (
+    *("version", "extras", "optional", "markers", "python", "platform", "source", "develop"),
+    *("git", "branch", "tag", "rev", "subdirectory", "url", "path", "file"),
+)
+
+
+def group_requirements(
+    table: object, extras: Collection[str], place: str, folder: Path
+) -> list[tuple[str, str]]:
     """Return the requirements of one group with their places. Raises `RequestError`."""
-    return _of_tables([(place, table)], set(), folder)[0]
+    return _of_tables([(place, table)], set(), extras, folder)[0]
 
 
 def _of_tables(
-    tables: Sequence[tuple[str, object]], wanted: set[str], folder: Path
+    tables: Sequence[tuple[str, object]], wanted: set[str], extras: Collection[str], folder: Path
 ) -> tuple[list[tuple[str, str]], str]:
     found: list[tuple[str, str]] = []
     python = ""
@@ -63,21 +136,50 @@ def _of_tables(
                 found += [
                     (text, f"{place}.{name}")
                     for each in every
-                    for text in _requirement(name, each, wanted, f"{place}.{name}", folder)
+                    for text in _requirement(name, each, wanted, extras, f"{place}.{name}", folder)
                 ]
     return found, python
 
 
-def _requirement(name: str, value: object, wanted: set[str], place: str, folder: Path) -> Iterator[str]:
+def _markers(table: Mapping[str, Any], extras: Collection[str], place: str) -> list[str]:
+    """Return the markers of an entry: its own, of its Pythons, and of its platform."""
+    markers = [_with_extras(str(table["markers"]), extras)] if table.get("markers") else []
+    for each in specifier(str(table.get("python", "*")), place).split(","):
+        form = re.fullmatch(r"(~=|==|!=|<=|>=|<|>)(.+)", each)
+        markers += [f"python_full_version {form[1]} '{form[2]}'"] if form is not None else []
+    return [*markers, f"sys_platform == {table['platform']!r}"] if table.get("platform") else markers
+
+
+def _with_extras(marker: str, extras: Collection[str]) -> str:
+    """Return a marker that knows which extras are asked for; to Poetry ``extra`` is all of them.
+
+    https://python-poetry.org/docs/dependency-specification/#exclusive-extras
+    """
+    names = {canonicalize_name(extra) for extra in extras}
+
+    def said(form: re.Match[str]) -> str:
+        is_true = (canonicalize_name(form[3]) in names) is (form[1] == "==")
+        return f"python_version {'>=' if is_true else '<'} '0'"
+
+    return re.sub(r"extra\s*(==|!=)\s*(['\"])(.*?)\2", said, marker)
+
+
+def _marker(text: str, place: str) -> Marker:
+    try:
+        return Marker(text)
+    except (InvalidMarker, RecursionError) as error:
+        raise RequestError(f"{place}: {(str(error).splitlines() or ['nested too deeply'])[0]}") from None
+
+
+def _requirement(  # noqa: PLR0917 -- an entry, what is wanted, and where it stands
+    name: str, value: object, wanted: set[str], wanted_extras: Collection[str], place: str, folder: Path
+) -> Iterator[str]:
     table: Mapping[str, Any] = value if isinstance(value, dict) else {"version": value}
     if table.get("optional") and name.lower() not in wanted:
         return
     extras = f"[{','.join(table['extras'])}]" if table.get("extras") else ""
-    markers = [f"({table['markers']})"] if table.get("markers") else []
-    for each in specifier(str(table.get("python", "*")), place).split(","):
-        form = re.fullmatch(r"(~=|==|!=|<=|>=|<|>)(.+)", each)
-        markers += [f"python_full_version {form[1]} '{form[2]}'"] if form is not None else []
-    marker = f" ; {' and '.join(markers)}" if markers else ""
+    markers = _markers(table, wanted_extras, place)
+    marker = f" ; {' and '.join(f'({each})' for each in markers)}" if markers else ""
     if (there := located(f"{name}{extras}", table, place, folder)) is not None:
         yield f"{there}{marker}"
         return
@@ -105,6 +207,8 @@ def _one(part: str, place: str) -> str:
     try:
         if form is not None:
             return f">={form[2]},<{_limit(form[1], Version(form[2]))}"
+        if (single := re.fullmatch(r"=\s*([0-9].*)", part)) is not None:
+            part = single[1]
         if re.match(r"[0-9]", part):
             Version(part.removesuffix(".*"))
             return f"=={part}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,17 @@ from ..errors import RequestError
 from ..host.machine import architecture
 from ..resolve.target import TargetPython
 from .common import Imported, fitting_python, load_toml, merged, minor_of, read_text, requirement_of
-from .elsewhere import Stated, UvSources
+from .elsewhere import Stated, UvSources, located
 from .indexes import NamedIndexes
-from .poetry import group_requirements, group_tables, poetry_requirements
+from .pdm import pdm_rules
+from .poetry import (
+    add_sources,
+    entries_for,
+    group_requirements,
+    group_tables,
+    poetry_requirements,
+    unused_keys,
+)
 from .projects import requirements_beside
 from .setup_files import imported_files, read_setup, same_extra, setup_file_in
 from .uv_table import check_conflicts, uv_rules, with_workspace
@@ -45,7 +54,7 @@ def read_pyproject(
     uv = with_workspace(_table(tool, "uv", f"{file}: tool"), file)
     indexes = NamedIndexes(hosts)
     if "dependencies" in poetry and "dependencies" not in project:
-        return _poetry(file, poetry, extras, groups, indexes)
+        return _poetry(file, poetry, extras, groups, indexes, python)
     # A pyproject.toml of tools alone; the project is setuptools'.
     other = setup_file_in(file.parent) if "project" not in data and not groups else None
     if other is not None:
@@ -64,10 +73,53 @@ def read_pyproject(
     found = _without_itself(found, str(project.get("name", "")), optional, file)
     table = {**_old_groups(uv, tool, file), **_table(data, "dependency-groups", str(file))}
     poetrys = _poetry_groups(poetry, file)
+    found += _of_groups(groups, table, poetrys, extras, file)
+    project_itself = _described(file, project)
+    active = {line.extra for line in found if line.extra is not None}
+    check_conflicts(uv, file, project_itself.name, {*extras, *active}, groups)
+    markers = _markers_for(project_itself, python)
+    sources = UvSources(uv, file, indexes, markers)
+    if "dependencies" in poetry or "source" in poetry:
+        found, applied = _enriched(
+            found, poetry, [*entries_for(poetry, groups, extras, markers, file)], file, indexes
+        )
+        sources.applied += applied
+    requirements = [sources.placed(line) for line in found]
+    if more is not None:
+        stated = (Stated(str(each), more.origin) for each in more.requirements if each.url is None)
+        requirements += [sources.placed(line) for line in stated]
+        more = replace(more, requirements=tuple(each for each in more.requirements if each.url is not None))
+    if not requirements and not (more and more.requirements):
+        raise _nothing(file, extras={*optional} - {*extras}, groups={*table, *poetrys} - {*groups})
+    rules = uv_rules(uv, file, markers)
+    pdm = pdm_rules(_table(tool, "pdm", f"{file}: tool"), file, indexes)
+    return merged(
+        replace(
+            project_itself,
+            requirements=tuple(requirements),
+            constraints=rules.constraints,
+            overrides=(*rules.overrides, *pdm.overrides),
+            exclude_newer=rules.exclude_newer,
+            applied=(*sources.applied, *rules.applied(f"{file}: tool.uv"), *pdm.applied(f"{file}: tool.pdm")),
+            ignored=(*rules.ignored, *pdm.ignored, *unused_keys(poetry, file), *_of_conda(tool, file)),
+            **indexes.found,
+        ),
+        more,
+    )
+
+
+def _of_groups(
+    groups: Sequence[str],
+    table: dict[str, Any],
+    poetrys: Mapping[str, Any],
+    extras: Sequence[str],
+    file: Path,
+) -> list[Stated]:
+    found: list[Stated] = []
     for group in groups:
         if group in poetrys and group not in table:
             place = f"{file}: tool.poetry.group.{group}"
-            found += [Stated(*each) for each in group_requirements(poetrys[group], place, file.parent)]
+            found += itertools.starmap(Stated, group_requirements(poetrys[group], extras, place, file.parent))
             continue
         try:
             _check_size(table, group)
@@ -78,34 +130,39 @@ def read_pyproject(
                 hint=f"it has: {', '.join(sorted({*table, *poetrys})) or 'none'}",
             ) from None
         found += [Stated(text, f"{file}: dependency-groups.{group}", group=group) for text in texts]
-    project_itself = _described(file, project)
-    active = {line.extra for line in found if line.extra is not None}
-    check_conflicts(uv, file, project_itself.name, {*extras, *active}, groups)
-    fits = python is not None and SpecifierSet(project_itself.requires_python).contains(f"{python}.99")
-    version = fitting_python(project_itself, python if fits else None)
-    markers = TargetPython(version, architecture(), (2, 99)).markers
-    sources = UvSources(uv, file, indexes, markers)
-    requirements = [sources.placed(line) for line in found]
-    if more is not None:
-        stated = (Stated(str(each), more.origin) for each in more.requirements if each.url is None)
-        requirements += [sources.placed(line) for line in stated]
-        more = replace(more, requirements=tuple(each for each in more.requirements if each.url is not None))
-    if not requirements and not (more and more.requirements):
-        raise _nothing(file, extras={*optional} - {*extras}, groups={*table, *poetrys} - {*groups})
-    rules = uv_rules(uv, file, markers)
-    return merged(
-        replace(
-            project_itself,
-            requirements=tuple(requirements),
-            constraints=rules.constraints,
-            overrides=rules.overrides,
-            exclude_newer=rules.exclude_newer,
-            applied=(*sources.applied, *rules.applied(file)),
-            ignored=rules.ignored,
-            **indexes.found,
-        ),
-        more,
-    )
+    return found
+
+
+def _enriched(
+    found: list[Stated],
+    poetry: dict[str, Any],
+    entries: list[tuple[str, Mapping[str, Any]]],
+    file: Path,
+    indexes: NamedIndexes,
+) -> tuple[list[Stated], list[str]]:
+    """Return a project's dependencies from where Poetry's own table says, and a line for each that it names.
+
+    https://python-poetry.org/docs/dependency-specification/#projectdependencies-and-toolpoetrydependencies
+    """
+    asked = {canonicalize_name(requirement_of(line.text, line.place).name) for line in found}
+    here = [(name, entry) for name, entry in entries if name in asked]
+    lines, applied = [], add_sources(poetry, here, file, indexes)
+    by_name = dict(reversed(here))
+    for line in found:
+        requirement = requirement_of(line.text, line.place)
+        entry = by_name.get(canonicalize_name(requirement.name), {})
+        where = located(requirement.name, entry, f"{file}: tool.poetry: {requirement.name}", file.parent)
+        if where is not None:
+            where.extras, where.marker = requirement.extras, requirement.marker
+        lines.append(line if where is None else line._replace(text=str(where)))
+    return lines, applied
+
+
+def _markers_for(itself: Imported, python: str | None) -> dict[str, str]:
+    """Return the system that markers are read for, with the given Python where it fits the project."""
+    fits = python is not None and SpecifierSet(itself.requires_python).contains(f"{python}.99")
+    version = fitting_python(itself, python if fits else None)
+    return TargetPython(version, architecture(), (2, 99)).markers
 
 
 def _described(file: Path, project: dict[str, Any]) -> Imported:
@@ -117,6 +174,19 @@ def _described(file: Path, project: dict[str, Any]) -> Imported:
         raise RequestError(f"{file}: project.requires-python: {error}") from None
     name = str(project.get("name") or file.absolute().parent.name)
     return Imported(origin=str(file), name=name, requirements=(), python=python, requires_python=requires)
+
+
+def _of_conda(tool: dict[str, Any], file: Path) -> list[str]:
+    """Return a line for each tool that takes conda packages from the file, which are not read."""
+    export = {
+        "pixi": "`pixi workspace export conda-environment` writes",
+        "conda-lock": "conda-lock also takes",
+    }
+    return [
+        f"{file}: tool.{name} is ignored: {how} an environment.yml, which --from takes"
+        for name, how in export.items()
+        if name in tool
+    ]
 
 
 def _check_size(table: dict[str, Any], group: str) -> None:
@@ -228,38 +298,34 @@ def _old_groups(uv: Mapping[str, Any], tool: dict[str, Any], file: Path) -> dict
     return {"dev": uv["dev-dependencies"], **groups} if "dev-dependencies" in uv else groups
 
 
-def _poetry(
+def _poetry(  # noqa: PLR0917 -- those of `read_pyproject`
     file: Path,
     poetry: dict[str, Any],
     extras: Sequence[str],
     groups: Sequence[str],
     indexes: NamedIndexes,
+    python: str | None,
 ) -> Imported:
     try:
         found, requires = poetry_requirements(poetry, extras, groups, str(file), file.parent)
-        sources = poetry.get("source", [])
-        used = {
-            each.get("source")
-            for value in poetry["dependencies"].values()
-            for each in (value if isinstance(value, list) else [value])
-            if isinstance(each, dict)
-        }
-        for number, source in enumerate(sources):
-            if "url" in source and (source.get("priority") != "explicit" or source.get("name") in used):
-                indexes.add("--extra-index-url", str(source["url"]), f"{file}: tool.poetry.source[{number}]")
+        itself = Imported(
+            origin=str(file),
+            name=str(poetry.get("name") or file.absolute().parent.name),
+            requirements=(),
+            python=minor_of(requires),
+            requires_python=requires,
+        )
+        entries = [*entries_for(poetry, groups, extras, _markers_for(itself, python), file)]
+        applied = add_sources(poetry, entries, file, indexes)
+        ignored = [*unused_keys(poetry, file)]
     except (AttributeError, TypeError):
         raise RequestError(f"{file}: tool.poetry: its dependencies are not in Poetry's form") from None
     requirements = tuple(indexes.pinned(requirement_of(text, place)) for text, place in found)
     if not requirements:
         known = {*poetry.get("extras", {})} - {*extras}
         raise _nothing(file, extras=known, groups={*group_tables(poetry)} - {*groups})
-    return Imported(
-        origin=str(file),
-        name=str(poetry.get("name") or file.absolute().parent.name),
-        requirements=requirements,
-        python=minor_of(requires),
-        requires_python=requires,
-        **indexes.found,
+    return replace(
+        itself, requirements=requirements, applied=tuple(applied), ignored=tuple(ignored), **indexes.found
     )
 
 

@@ -25,7 +25,7 @@ from ..request.toml_reader import MOST_TEXT
 from ..resolve.target import TargetPython
 from .common import Imported, fitting_python, is_for, load_toml, minor_of, read_text, requirement_of
 from .elsewhere import located
-from .indexes import NamedIndexes
+from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .poetry import specifier
 
 MAIN = "main"
@@ -288,18 +288,33 @@ def read_pipfile_lock(file: Path, groups: Sequence[str], hosts: Collection[str])
         wanted.append(section)
     indexes = NamedIndexes(hosts)
     sources = meta.get("sources", [])
+    tables = [_object(data.get(section, {}), f"{file}: {section}") for section in wanted]
+    own = {
+        name: str(entry["index"])
+        for table in tables
+        for name, entry in table.items()
+        if isinstance(entry, dict) and "index" in entry
+    }
     for number, source in enumerate(sources if isinstance(sources, list) else ()):
         place = f"{file}: _meta.sources[{number}]"
         url = _object(source, place).get("url")
         if not isinstance(url, str):
             raise RequestError(f"{place}.url: expected text")
-        indexes.add("--index-url" if number == 0 else "--extra-index-url", url, place)
+        name = _object(source, place).get("name")
+        if number == 0 or name in own.values():
+            indexes.add("--index-url" if number == 0 else "--extra-index-url", url, place)
+        if name == own.get("torch") and is_pytorch(url):
+            indexes.cuda = cuda_in(url) or indexes.cuda
     requirements: dict[str, Requirement] = {}
     hashes: dict[str, set[str]] = {}
+    ignored: list[str] = []
     for section in wanted:
         for name, value in _object(data.get(section, {}), f"{file}: {section}").items():
             place = f"{file}: {section}.{name}"
             table = _object({"version": value} if isinstance(value, str) else value, place)
+            ignored += [
+                f"{place}.{key} is ignored: reprobuild does not use it" for key in table if key not in _PIPENV
+            ]
             requirement = indexes.pinned(_pipfile_entry(name, table, place, file.parent))
             requirements.setdefault(str(requirement), requirement)
             good = [h[7:].lower() for h in _texts(table, "hashes", place) if h.startswith("sha256:")]
@@ -325,8 +340,16 @@ def read_pipfile_lock(file: Path, groups: Sequence[str], hosts: Collection[str])
         hashes={name: frozenset(values) for name, values in sorted(hashes.items())},
         python=minor_of(requires),
         requires_python=requires,
+        ignored=tuple(ignored),
         **indexes.found,
     )
+
+
+_PIPENV = (
+    *("version", "hashes", "markers", "index", "extras", "git", "ref", "editable", "path", "file"),
+    *("subdirectory", "url"),
+)
+"""The keys of a package in a Pipfile.lock."""
 
 
 def _pipfile_entry(name: str, table: Mapping[str, Any], place: str, folder: Path) -> Requirement:

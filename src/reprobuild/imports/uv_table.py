@@ -57,12 +57,13 @@ _INSTEAD = {
 _ROOT_ONLY = ("constraint-dependencies", "override-dependencies", "exclude-dependencies", "environments")
 """uv reads them in the root of a workspace alone, as it does ``conflicts`` of all members."""
 _ABOVE = 8
-_NEVER = "python_version < '0'"
+NEVER = "python_version < '0'"
+"""A marker that holds nowhere: as an override it leaves a package out."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class UvRules:
-    """What ``tool.uv`` says of packages that no requirement names."""
+class Rules:
+    """What a tool's table says of packages that no requirement names."""
 
     constraints: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
@@ -72,25 +73,27 @@ class UvRules:
     ignored: tuple[str, ...] = ()
     """A line for each key that has no say here."""
 
-    def applied(self, file: Path) -> tuple[str, ...]:
-        """Return a line for each rule of a file."""
+    def applied(self, table: str) -> tuple[str, ...]:
+        """Return a line for each rule of a table."""
         found = [("constraint", each) for each in self.constraints]
-        found += [("override", each) for each in self.overrides if not each.endswith(_NEVER)]
-        lines = [f"{file}: tool.uv: {kind} {each}" for kind, each in found]
-        gone = [each.partition(" ;")[0] for each in self.overrides if each.endswith(_NEVER)]
-        return (*lines, *(f"{file}: tool.uv: {name} is left out" for name in gone))
+        found += [("override", each) for each in self.overrides if not each.endswith(NEVER)]
+        gone = [each.partition(" ;")[0] for each in self.overrides if each.endswith(NEVER)]
+        return (
+            *(f"{table}: {kind} {each}" for kind, each in found),
+            *(f"{table}: {name} is left out" for name in gone),
+        )
 
 
-def uv_rules(uv: Mapping[str, Any], file: Path, markers: Mapping[str, str]) -> UvRules:
+def uv_rules(uv: Mapping[str, Any], file: Path, markers: Mapping[str, str]) -> Rules:
     """Return the rules of a ``tool.uv``. Raises `RequestError`, also where the project is not for Linux."""
     _check_environments(uv, file, markers)
     gone = _requirements(uv, "exclude-dependencies", file)
     newest, note = _exclude_newer(uv.get("exclude-newer"), f"{file}: tool.uv.exclude-newer")
-    return UvRules(
+    return Rules(
         constraints=_here(_requirements(uv, "constraint-dependencies", file), file, markers),
         overrides=(
             *_overrides(_requirements(uv, "override-dependencies", file), file, markers),
-            *(f"{each.name} ; {_NEVER}" for each in gone),
+            *(f"{each.name} ; {NEVER}" for each in gone),
         ),
         exclude_newer=newest,
         ignored=(*note, *unused_keys(uv, file)),
@@ -208,7 +211,7 @@ def _overrides(found: Iterable[Requirement], file: Path, markers: Mapping[str, s
         by_name.setdefault(canonicalize_name(each.name), []).append(each)
     texts: list[str] = []
     for name, every in by_name.items():
-        texts += _here(every, file, markers) or (f"{name} ; {_NEVER}",)
+        texts += _here(every, file, markers) or (f"{name} ; {NEVER}",)
     return tuple(sorted(texts))
 
 
