@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import needs
-from reprobuild.engines import embedded
+from reprobuild.engines import embedded, podman_twice
 from reprobuild.engines import gpu as gpu_module
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.gpu import GpuAccess, gpu_access
@@ -133,9 +133,40 @@ def test_a_later_folder_outranks_an_earlier_one(cdi: Path, tmp_path: Path) -> No
     later = tmp_path / "run"
     later.mkdir()
     found(cdi)
-    newer = found(later, {**SPEC, "devices": [{"name": "0", "containerEdits": {"env": ["NEW=1"]}}]})
-    assert newer.env["NEW"] == "1"
-    assert gpu_access([cdi, later], Path("/nowhere")) == newer
+    found(later, {"kind": KIND, "devices": [{"name": "0", "containerEdits": {"env": ["NEW=1"]}}]})
+    both = gpu_access([cdi, later], Path("/nowhere"))
+    assert isinstance(both, GpuAccess)
+    assert both.env["NEW"] == "1"
+    assert [device.path for device in both.devices][2:] == ["/dev/nvidia1"]
+
+
+def test_all_files_of_the_kind_count(cdi: Path) -> None:
+    """As where each GPU has a file of its own."""
+    for number in "01":
+        edits = {"deviceNodes": [{"path": f"/dev/nvidia{number}"}], "additionalGids": [0, 44]}
+        devices = [{"name": name, "containerEdits": edits} for name in (number, "all")]
+        (cdi / f"nvidia-{number}.json").write_text(json.dumps({"kind": KIND, "devices": devices}))
+    access = gpu_access([cdi], Path("/nowhere"))
+    assert isinstance(access, GpuAccess)
+    assert [device.path for device in access.devices] == ["/dev/nvidia0", "/dev/nvidia1"]
+    assert access.groups == [44]
+    (cdi / "more.json").write_text((cdi / "nvidia-1.json").read_text())
+    with pytest.raises(HostError, match=r"more\.json defines the GPU 1, too"):
+        gpu_access([cdi], Path("/nowhere"))
+
+
+def test_a_mount_in_memory_is_no_bind(cdi: Path) -> None:
+    mount = {"hostPath": "tmpfs", "containerPath": "/run/gpu", "type": "tmpfs", "options": ["rw"]}
+    access = found(cdi, {"kind": KIND, "containerEdits": {"mounts": [mount]}})
+    assert (access.binds, access.folders) == ([], {"/run/gpu": 64 << 20})
+
+
+def test_another_vendor_s_broken_file_is_no_reason(cdi: Path) -> None:
+    (cdi / "a.yaml").write_text("kind: vendor.example/nic\n a: [")
+    assert len(found(cdi).devices) == 4
+    (cdi / "b.yaml").write_text(f"kind: {KIND}\n a: [")
+    with pytest.raises(HostError, match=r"b\.yaml: not a valid CDI specification"):
+        gpu_access([cdi], Path("/nowhere"))
 
 
 @pytest.mark.parametrize(
@@ -212,12 +243,17 @@ def dev(tmp_path: Path) -> Path:
     return folder
 
 
+LIBRARIES = ("libcuda.so.1", "libnvidia-nvvm70.so.4", "libnvidia-gpucomp.so.550.54", "libnvcuvid.so.1")
+
+
 @pytest.fixture
 def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Libraries of a driver, and an ldconfig that knows them: this machine's has none."""
     machine = "libc6,x86-64" if os.uname().machine == "x86_64" else "libc6,AArch64"
     lines = ["5 libs found in cache `/etc/ld.so.cache'"]
-    for name in ("libcuda.so.1", "libnvidia-ml.so.1", "libnvcuvid.so.1", "libcuda.so", "libc.so.6"):
+    monkeypatch.setattr(gpu_module, "_LIBRARY_FOLDERS", ())
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    for name in (*LIBRARIES, "libcuda.so", "libc.so.6"):
         file = tmp_path / f"{name}.550.54"
         file.write_text(name)
         (tmp_path / name).symlink_to(file)
@@ -236,12 +272,63 @@ def test_without_cdi_the_nodes_and_the_driver_s_libraries_are_taken(dev: Path, d
     assert isinstance(access, GpuAccess)
     names = ["nvidia-uvm", "nvidia0", "nvidia1", "nvidiactl"]
     assert access.devices == [Device(path=f"/dev/{name}", source=dev / name) for name in names]
-    libraries = ["libcuda.so.1", "libnvcuvid.so.1", "libnvidia-ml.so.1"]
+    libraries = {name: name for name in LIBRARIES} | {
+        "libcuda.so": "libcuda.so.1"
+    }  # Triton links with -lcuda
     assert access.binds == [
-        Bind(source=driver / f"{name}.550.54", destination=f"/usr/local/nvidia/lib64/{name}")
-        for name in libraries
+        Bind(source=driver / f"{file}.550.54", destination=f"/usr/local/nvidia/lib64/{name}")
+        for name, file in sorted(libraries.items())
     ]
     assert access.env == {"LD_LIBRARY_PATH": "/usr/local/nvidia/lib64"}
+    assert access.env_over({"LD_LIBRARY_PATH": "/own"}) == {"LD_LIBRARY_PATH": "/own:/usr/local/nvidia/lib64"}
+    assert access.env_over({"LD_LIBRARY_PATH": ""}) == access.env
+
+
+def a_library(path: Path, machine: int | None = None) -> None:
+    number = {"x86_64": 62, "aarch64": 183}[os.uname().machine] if machine is None else machine
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(11) + number.to_bytes(2, "little"))
+
+
+def test_libraries_are_found_without_ldconfig(
+    dev: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on clusters, NixOS and WSL; a stub, and a library of another machine, are none."""
+    folders = [tmp_path / name for name in ("cuda/stubs", "mine", "known")]
+    for folder in folders:
+        a_library(folder / "libcuda.so.1")
+    a_library(folders[1] / "libnvidia-ml.so.1", machine=3)
+    a_library(folders[2] / "libnvidia-ml.so.1")
+    a_library(folders[2] / "libnvidia-tileiras.so.610.43.02")
+    a_library(folders[2] / "libcudart.so.12")
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.setattr(gpu_module, "_LIBRARY_FOLDERS", (str(folders[2]), "/nowhere"))
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{folders[0]}:{folders[1]}:/nowhere::")
+    access = gpu_access([], dev)
+    assert isinstance(access, GpuAccess)
+    assert {Path(bind.destination).name: bind.source.parent.name for bind in access.binds} == {
+        "libcuda.so": "mine",
+        "libcuda.so.1": "mine",
+        "libnvidia-ml.so.1": "known",
+        "libnvidia-tileiras.so.610.43.02": "known",
+    }
+
+
+def test_mig_needs_cdi(dev: Path, driver: Path, tmp_path: Path) -> None:
+    (tmp_path / "driver/nvidia/capabilities/gpu0/mig/gi1").mkdir(parents=True)
+    assert str(gpu_access([], dev, tmp_path)).startswith("MIG needs CDI: ")
+
+
+def test_the_caller_s_choice_of_gpus_is_passed_on(
+    dev: Path, driver: Path, cdi: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    for access in (gpu_access([], dev), found(cdi)):
+        assert isinstance(access, GpuAccess)
+        assert access.env["CUDA_VISIBLE_DEVICES"] == "1"
+    for hidden in ("", "-1"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
+        assert gpu_access([cdi], dev) == "CUDA_VISIBLE_DEVICES hides all GPUs of this machine"
 
 
 @pytest.mark.parametrize(
@@ -264,7 +351,26 @@ def test_a_missing_driver_is_a_reason(dev: Path, driver: Path) -> None:
     program.write_text(program.read_text().replace("libcuda.so.1", "libother.so.1"))
     access = gpu_access([], dev)
     assert isinstance(access, str)
-    assert "libcuda.so.1 is not known to ldconfig" in access
+    assert "libcuda.so.1 was not found by ldconfig" in access
+
+
+def test_podman_gets_the_choice_and_keeps_the_image_s_own_folders(
+    dev: Path, driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = driver / "bin/podman"
+    program.write_text('#!/bin/sh\necho \'["A=1", "LD_LIBRARY_PATH=/own"]\'\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    monkeypatch.setattr(podman_twice, "has_cdi", lambda: False)
+    monkeypatch.setattr(podman_twice, "gpu_access", lambda: gpu_access([], dev))
+    options = podman_twice.gpu_options(str(program), "sha256:0")
+    assert "--security-opt=label=disable" in options  # SELinux denies both nodes and libraries
+    assert "--env=LD_LIBRARY_PATH=/own:/usr/local/nvidia/lib64" in options
+    assert "--env=CUDA_VISIBLE_DEVICES=1" in options
+    monkeypatch.setattr(podman_twice, "has_cdi", lambda: True)
+    assert podman_twice.gpu_options(str(program), "sha256:0") == [
+        *("--security-opt=label=disable", "--device=nvidia.com/gpu=all", "--env=CUDA_VISIBLE_DEVICES=1")
+    ]
 
 
 # --- handed in, for real ---
@@ -352,7 +458,7 @@ def test_nodes_and_libraries_reach_the_program(
     assert shell(*image, script, access) == 0
     assert capfd.readouterr().out.splitlines() == [
         "nvidia-uvm nvidia0 nvidia1 nvidiactl",
-        "libcuda.so.1 libnvcuvid.so.1 libnvidia-ml.so.1",
+        "libcuda.so libcuda.so.1 libnvcuvid.so.1 libnvidia-gpucomp.so.550.54 libnvidia-nvvm70.so.4",
         "libcuda.so.1",
     ]
 

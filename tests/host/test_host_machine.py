@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from reprobuild.errors import HostError
-from reprobuild.host.machine import architecture, identity
+from reprobuild.host.machine import architecture, identity, visible_devices
 
 
 def a_proc(folder: Path) -> Path:
@@ -40,6 +41,45 @@ def test_it_changes_with_the_machine_and_not_with_its_clock(tmp_path: Path) -> N
     (proc / "driver/nvidia/gpus/0000:02:00.0/information").write_text("Model: Some GPU\n")
     seen.add(identity(proc))
     assert len(seen) == 5
+
+
+def test_it_changes_with_what_is_set_of_the_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ECC, MIG and limits can change without a restart; so can the choice of GPUs."""
+    proc, program = a_proc(tmp_path / "proc"), tmp_path / "bin/nvidia-smi"
+    program.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    seen = [identity(proc)]
+    for text in (
+        "GPU-1, Enabled, Disabled, Default, 700.00 W, 1980 MHz",
+        "GPU-1, Disabled, Disabled, Default",
+    ):
+        program.write_text(f"#!/bin/sh\necho '{text}'\n")
+        program.chmod(0o755)
+        seen.append(identity(proc))
+    (proc / "driver/nvidia/capabilities/gpu0/mig/gi1").mkdir(parents=True)
+    (proc / "driver/nvidia/capabilities/gpu0/mig/gi1/access").touch()
+    seen.append(identity(proc))
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
+        monkeypatch.setenv(name, "1")
+        seen.append(identity(proc))
+    assert len(set(seen)) == len(seen) == 6
+    program.write_text("#!/bin/sh\nexit 9\n")
+    assert identity(proc) is None
+
+
+@pytest.mark.parametrize(
+    ("environ", "visible"),
+    [
+        ({}, None),
+        ({"CUDA_VISIBLE_DEVICES": "2,3"}, "2,3"),
+        ({"NVIDIA_VISIBLE_DEVICES": "GPU-1a,GPU-2b"}, "GPU-1a,GPU-2b"),
+        ({"NVIDIA_VISIBLE_DEVICES": "MIG-1a"}, "MIG-1a"),
+        ({"NVIDIA_VISIBLE_DEVICES": "GPU-1a", "CUDA_VISIBLE_DEVICES": "0"}, "0"),
+        *(({"NVIDIA_VISIBLE_DEVICES": text}, None) for text in ("all", "void", "none", "", "0", "GPU-1,0")),
+    ],
+)
+def test_which_gpus_a_caller_has_chosen(environ: dict[str, str], visible: str | None) -> None:
+    assert visible_devices(environ).get("CUDA_VISIBLE_DEVICES") == visible
 
 
 def test_a_boot_that_has_no_name_is_not_known(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_every_check_says_its_order() -> None:
     names = [check.name for check in in_order()]
     # The imports and the hook are what all others need; a seed is seen in the state of the start; a fork is
     # safe only while torch has started no threads.
-    assert names[:4] == ["imports", "setting-hook", "setting-seed", "ranks-gloo"]
+    assert names[:5] == ["imports", "setting-hook", "setting-environment", "setting-seed", "ranks-gloo"]
 
 
 def test_every_check_says_what_it_proves_and_how_it_compares() -> None:

@@ -228,6 +228,13 @@ def test_a_lock_needs_disk_and_a_driver(smi: Path, tmp_path: Path, monkeypatch: 
     assert "compute capability 8.0" in found["GPU"].text
 
 
+def test_a_gpu_that_does_not_tell_its_compute_capability(smi: Path) -> None:
+    smi.write_text(smi.read_text().replace(", 8.0", ", [N/A]"))
+    needs = replace(needs_of(LOCK), gpu_targets=("sm_90",))
+    found = {each.name: each for each in doctor.examine_gpus(needs)}
+    assert (found["GPU"].good, found["GPU"].text.count("(compute capability [N/A])")) == (None, 2)
+
+
 def test_what_is_missing_is_the_exit_status(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere.pem")
     said = call("doctor")

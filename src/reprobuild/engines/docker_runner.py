@@ -17,7 +17,7 @@ from docker.types import DeviceRequest, LogConfig
 
 from ..host import process
 from ..host.limits import Limits, of_steps
-from ..host.machine import identity
+from ..host.machine import identity, visible_devices
 from ..render.labels import LABEL
 from .docker_client import GONE, docker_errors, is_local, raise_if_gone
 from .gpu import CDI_FOLDERS, KIND, has_cdi
@@ -103,6 +103,7 @@ class DockerRunner:
                 tmpfs={"/tmp": _TMPFS},  # noqa: S108 -- in the container
                 shm_size="2g",
                 device_requests=requests_ or [],
+                environment=self.gpu_variables() if requests_ else {},
                 labels={LABEL + "selftest": "1"},
                 **self.limits(of_steps(machine=self._info.get("MemTotal") or None)),
                 # Its output is read as it comes, and held nowhere else.
@@ -153,6 +154,10 @@ class DockerRunner:
         """Return what names this machine; None for a daemon that is elsewhere, or in a machine of its own."""
         here = is_local() and self._info.get("KernelVersion") == platform.release()
         return identity() if here else None
+
+    def gpu_variables(self) -> dict[str, str]:
+        """Return the caller's own choice of GPUs, which is one of this machine's."""
+        return visible_devices() if is_local() else {}
 
     def device_requests(self) -> list[DeviceRequest]:
         """Return what passes all GPUs in: through NVIDIA's runtime, as ``--gpus all`` does, else by CDI."""

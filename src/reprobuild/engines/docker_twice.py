@@ -67,7 +67,12 @@ def recorded(runner: DockerRunner, image: Image, argv: Sequence[str], how: RunOp
                 runner.digest,
                 command[1:],
                 entrypoint=command[:1],
-                environment={**how.env, **settings, "REPROBUILD_TWICE": twice_mounts.IN_CONTAINER},
+                environment={
+                    **(runner.gpu_variables() if how.gpu is not None else {}),
+                    **how.env,
+                    **settings,
+                    "REPROBUILD_TWICE": twice_mounts.IN_CONTAINER,
+                },
                 mounts=mounts,
                 network_mode="host" if how.network else "none",
                 hostname=twice_mounts.HOSTNAME,

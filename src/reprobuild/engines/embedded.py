@@ -228,8 +228,11 @@ def _with_init(task: sandbox.Task, layers: Sequence[Path]) -> sandbox.Task:
 def _with_gpu(task: sandbox.Task, gpu: GpuAccess) -> sandbox.Task:
     return replace(
         task,
-        env={**task.env, **gpu.env},
+        env={**task.env, **gpu.env_over(task.env)},
         binds=[*task.binds, *gpu.binds],
         devices=[*task.devices, *gpu.devices],
         hooks=gpu.hooks,
+        folders={**task.folders, **gpu.folders},
+        # An ordinary user cannot take a group: it has those that the administrator gave.
+        groups=gpu.groups if os.geteuid() == 0 else (),
     )

@@ -7,14 +7,16 @@ nodes, mounts, variables and hooks a device needs; `nvidia-ctk cdi generate` wri
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import HostError
 from ..host import process
+from ..host.machine import visible_devices
 from ..host.sandbox import Bind, Device, is_device
 from ..request.yaml_reader import load_yaml
 
@@ -22,7 +24,14 @@ CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 KIND = "nvidia.com/gpu"
 
 _LIBRARY_FOLDER = "/usr/local/nvidia/lib64"
-_DRIVER_LIBRARIES = re.compile(r"lib(cuda|cudadebugger|nvidia-[a-z-]+|nvcuvid)\.so\.\d+")
+_DRIVER_LIBRARIES = re.compile(r"lib(cuda|cudadebugger|nvcuvid|nvidia-[a-z0-9-]+)\.so(\.\d+)+")
+"""The driver's, by family: some are named by their soname, others by the driver's version alone
+(NVIDIA/libnvidia-container, src/nvc_info.c)."""
+_LIBRARY_FOLDERS = ("/usr/local/nvidia/lib64", "/run/opengl-driver/lib", "/usr/lib/wsl/lib")
+"""Where it is on clusters and in containers, on NixOS, and in WSL, of which ldconfig need not know."""
+_MACHINES = {"x86_64": 62, "aarch64": 183}
+"""The machine of an ELF file (/usr/include/elf.h)."""
+_TMPFS_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,32 +42,59 @@ class GpuAccess:
     binds: Sequence[Bind] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     hooks: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    folders: Mapping[str, int] = field(default_factory=dict)
+    """Empty folders in memory, by path, with their bytes at most."""
+    groups: Sequence[int] = ()
+    """Further groups of the program."""
+
+    def env_over(self, own: Mapping[str, str]) -> dict[str, str]:
+        """Return these variables for an image that has some of its own: library folders go behind its own."""
+        name = "LD_LIBRARY_PATH"
+        both = {name: f"{own[name]}:{self.env[name]}"} if own.get(name) and name in self.env else {}
+        return {**self.env, **both}
 
 
-def gpu_access(cdi_folders: Sequence[Path] = CDI_FOLDERS, dev: Path = Path("/dev")) -> GpuAccess | str:
-    """Return how all GPUs of this machine get into a container, or the reason why none does.
+def gpu_access(
+    cdi_folders: Sequence[Path] = CDI_FOLDERS, dev: Path = Path("/dev"), proc: Path = Path("/proc")
+) -> GpuAccess | str:
+    """Return how the GPUs of this machine get into a container, or the reason why none does.
 
-    Raises `HostError` if there is a CDI specification for them that cannot be read.
+    All of them, but for those that the caller's own variables hide. Raises `HostError` if there is a CDI
+    specification for them that cannot be read.
     """
-    for path, spec in _specifications(cdi_folders):
-        return _from_cdi(spec, path)
+    visible = visible_devices()
+    if visible.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return "CUDA_VISIBLE_DEVICES hides all GPUs of this machine"
+    devices = _cdi_devices(cdi_folders)
+    if devices:
+        return _from_cdi(devices, visible)
+    return _by_nodes(dev, proc, visible)
+
+
+def _by_nodes(dev: Path, proc: Path, visible: Mapping[str, str]) -> GpuAccess | str:
     nodes = [n for n in sorted(dev.glob("nvidia*")) if is_device(n)]
     if not any(re.fullmatch(r"nvidia\d+", node.name) for node in nodes):
         return f"no NVIDIA GPU on this machine (no {dev}/nvidia0, and no CDI file for {KIND})"
+    if any(proc.glob("driver/nvidia/capabilities/gpu*/mig/gi*")):
+        return "MIG needs CDI: `nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml` writes the file"
     uvm = dev / "nvidia-uvm"
     if uvm not in nodes:
         return f"{uvm} is missing: the driver's memory module is not loaded (nvidia-modprobe -u -c0 loads it)"
     libraries = _driver_libraries()
-    if not any(path.name.startswith("libcuda.so") for path in libraries):
+    if "libcuda.so.1" not in libraries:
         return (
-            "libcuda.so.1 is not known to ldconfig: the driver's libraries are not installed on this machine"
+            "libcuda.so.1 was not found by ldconfig, in LD_LIBRARY_PATH, or in "
+            f"{', '.join(_LIBRARY_FOLDERS)}: the driver's libraries are not installed on this machine"
         )
+    # Triton links with -lcuda.
+    libraries = {"libcuda.so": libraries["libcuda.so.1"], **libraries}
     return GpuAccess(
         devices=[Device(path=f"/dev/{node.name}", source=node) for node in nodes],
         binds=[
-            Bind(source=path.resolve(), destination=f"{_LIBRARY_FOLDER}/{path.name}") for path in libraries
+            Bind(source=path.resolve(), destination=f"{_LIBRARY_FOLDER}/{name}")
+            for name, path in sorted(libraries.items())
         ],
-        env={"LD_LIBRARY_PATH": _LIBRARY_FOLDER},
+        env={"LD_LIBRARY_PATH": _LIBRARY_FOLDER, **visible},
     )
 
 
@@ -70,55 +106,152 @@ def gpu_missing() -> str | None:
 
 def has_cdi(cdi_folders: Sequence[Path] = CDI_FOLDERS) -> bool:
     """Whether there is a CDI specification for NVIDIA's GPUs."""
-    return any(True for _ in _specifications(cdi_folders))
+    return bool(_cdi_devices(cdi_folders))
 
 
-def _specifications(folders: Sequence[Path]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    # A later folder outranks an earlier one (SPEC.md of CDI, and its packages).
-    for folder in reversed(folders):
+@dataclass(frozen=True, slots=True)
+class _CdiDevice:
+    """A device of a CDI file: its own edits, and those that the file has for all."""
+
+    path: Path
+    edits: Mapping[str, Any]
+    common: Mapping[str, Any]
+
+
+def _cdi_devices(folders: Sequence[Path]) -> dict[str, _CdiDevice]:
+    """Return the devices of all files by name, each file's device ``all`` for those that it stands for.
+
+    A later folder outranks an earlier one; two files of one folder must not define the same device (SPEC.md
+    of CDI, and its packages).
+    """
+    found: dict[str, _CdiDevice] = {}
+    for folder in folders:
+        here: dict[str, _CdiDevice] = {}
         for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml"), *folder.glob("*.json")]):
             spec = _read(path)
-            if spec.get("kind") == KIND:
-                yield path, spec
+            if spec.get("kind") != KIND:
+                continue
+            for name, device in _devices_of(spec, path).items():
+                if name in here:
+                    raise HostError(
+                        f"{path}: {here[name].path} defines the GPU {name}, too",
+                        hint="remove one of the two CDI files, or use --gpu off",
+                    )
+                here[f"{name} of {path}" if name in ("all", "") else name] = device
+        found |= here
+    return found
 
 
-def _driver_libraries() -> list[Path]:
-    listing = process.run([process.require("ldconfig", "to find the GPU driver's libraries"), "-p"]).stdout
+def _devices_of(spec: Mapping[str, Any], path: Path) -> dict[str, _CdiDevice]:
+    try:
+        common = spec.get("containerEdits") or {}
+        devices = {str(d["name"]): d.get("containerEdits") or {} for d in spec.get("devices") or []}
+        return {name: _CdiDevice(path, edits, common) for name, edits in (devices or {"": {}}).items()}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _bad(path, f"{type(error).__name__}: {error}") from None
+
+
+def _driver_libraries() -> dict[str, Path]:
+    """Return the driver's libraries by name, the first that the dynamic linker would find."""
+    own = [Path(text) for text in os.environ.get("LD_LIBRARY_PATH", "").split(":") if text]
+    found: dict[str, Path] = {}
+    # The toolkit's stubs of libcuda are for linking alone.
+    for folder in (each for each in own if each.name != "stubs"):
+        found = _libraries_in(folder) | found
+    found = _known_to_ldconfig() | found
+    for folder in map(Path, _LIBRARY_FOLDERS):
+        found = _libraries_in(folder) | found
+    return found
+
+
+def _libraries_in(folder: Path) -> dict[str, Path]:
+    files = folder.glob("lib*.so.*") if folder.is_dir() else ()
+    return {each.name: each for each in files if _DRIVER_LIBRARIES.fullmatch(each.name) and _is_ours(each)}
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a library is for this machine's programs, which have 64 bits."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(20)
+    except OSError:
+        return False
+    machine = _MACHINES.get(os.uname().machine)
+    return head[:5] == b"\x7fELF\x02" and int.from_bytes(head[18:20], "little") == machine
+
+
+def _known_to_ldconfig() -> dict[str, Path]:
+    program = process.which("ldconfig")
+    listing = b"" if program is None else process.run([program, "-p"]).stdout
     found: dict[str, Path] = {}
     for line in listing.decode().splitlines():
         name, _, path = line.strip().partition(" => ")
         base, _, kind = name.partition(" ")
         if path and "x86-64" in kind + "x86-64" * ("AArch64" in kind) and _DRIVER_LIBRARIES.fullmatch(base):
             found.setdefault(base, Path(path))
-    return [found[name] for name in sorted(found)]
+    return found
 
 
 def _read(path: Path) -> Mapping[str, Any]:
+    """Return a CDI file; an empty table for one that cannot be read and is not about NVIDIA's GPUs."""
+    text = ""
     try:
         text = path.read_text(encoding="utf-8")
         spec = json.loads(text) if path.suffix == ".json" else load_yaml(text)
     except (OSError, ValueError, RecursionError) as error:
-        raise _bad(path, str(error)) from None
-    if not isinstance(spec, dict):
+        # Another vendor's broken file is no reason to refuse.
+        if KIND in text or "nvidia" in path.name:
+            raise _bad(path, str(error)) from None
+        return {}
+    if isinstance(spec, dict):
+        return spec
+    if "nvidia" in path.name:
         raise _bad(path, "not a table")
-    return spec
+    return {}
 
 
-def _from_cdi(spec: Mapping[str, Any], path: Path) -> GpuAccess:
-    """Return the device ``all`` if the file has it, else every device, each with the edits common to all."""
-    try:
-        devices = {str(d["name"]): d.get("containerEdits") or {} for d in spec.get("devices") or []}
-        chosen = [devices["all"]] if "all" in devices else [devices[name] for name in sorted(devices)]
-        edits = [spec.get("containerEdits") or {}, *chosen]
-        return _merged(edits)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise _bad(path, f"{type(error).__name__}: {error}") from None
+def _from_cdi(devices: Mapping[str, _CdiDevice], visible: Mapping[str, str]) -> GpuAccess:
+    """Return the device ``all`` of each file that has it, else every device, with the edits common to all."""
+    whole = {device.path for name, device in devices.items() if name.startswith("all of ")}
+    chosen = [
+        devices[name]
+        for name in sorted(devices)
+        if name.startswith("all of ") or devices[name].path not in whole
+    ]
+    # By the file, so that one that cannot be understood is named.
+    parts = []
+    for path in dict.fromkeys(device.path for device in chosen):
+        edits = [device for device in chosen if device.path == path]
+        try:
+            parts.append(_merged([edits[0].common, *(device.edits for device in edits)]))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise _bad(path, f"{type(error).__name__}: {error}") from None
+    return _joined(parts, visible)
+
+
+def _joined(parts: Sequence[GpuAccess], visible: Mapping[str, str]) -> GpuAccess:
+    """Return what several files ask for as one."""
+    hooks: dict[str, list[Mapping[str, Any]]] = {}
+    for part in parts:
+        for kind, calls in part.hooks.items():
+            known = hooks.setdefault(kind, [])
+            known += [call for call in calls if call not in known]
+    return GpuAccess(
+        devices=list({device.path: device for part in parts for device in part.devices}.values()),
+        binds=list({bind.destination: bind for part in parts for bind in part.binds}.values()),
+        env={**{key: value for part in parts for key, value in part.env.items()}, **visible},
+        hooks=hooks,
+        folders={path: size for part in parts for path, size in part.folders.items()},
+        groups=sorted({group for part in parts for group in part.groups}),
+    )
 
 
 def _merged(edits: Iterable[Mapping[str, Any]]) -> GpuAccess:
     devices: dict[str, Device] = {}
     binds: dict[str, Bind] = {}
+    folders: dict[str, int] = {}
     env: dict[str, str] = {}
+    groups: list[int] = []
     hooks: dict[str, list[Mapping[str, Any]]] = {}
     for edit in edits:
         for node in edit.get("deviceNodes") or []:
@@ -126,18 +259,29 @@ def _merged(edits: Iterable[Mapping[str, Any]]) -> GpuAccess:
                 path=node["path"], source=Path(node.get("hostPath") or node["path"])
             )
         for mount in edit.get("mounts") or []:
-            writable = "rw" in (mount.get("options") or [])
             target = mount["containerPath"]
+            if mount.get("type") == "tmpfs":
+                folders[target] = _TMPFS_BYTES
+                continue
+            writable = "rw" in (mount.get("options") or [])
             binds[target] = Bind(source=Path(mount["hostPath"]), destination=target, writable=writable)
         for line in edit.get("env") or []:
             key, _, value = line.partition("=")
             env[key] = value
+        groups += [int(group) for group in edit.get("additionalGids") or [] if int(group) > 0]
         for hook in edit.get("hooks") or []:
             call = {key: hook[key] for key in ("path", "args", "env", "timeout") if hook.get(key)}
             kept = hooks.setdefault(_hook_kind(hook["hookName"]), [])
             if call not in kept:
                 kept.append(call)
-    return GpuAccess(devices=list(devices.values()), binds=list(binds.values()), env=env, hooks=hooks)
+    return GpuAccess(
+        devices=list(devices.values()),
+        binds=list(binds.values()),
+        env=env,
+        hooks=hooks,
+        folders=folders,
+        groups=groups,
+    )
 
 
 def _hook_kind(name: str) -> str:

@@ -284,7 +284,7 @@ class PodmanRunner:
                 # Podman ends it also when this process was killed and cannot.
                 f"--timeout={int(timeout) + 30}",
                 *limits,
-                *(gpu_options() if gpu else ()),
+                *(gpu_options(self._program, self.digest) if gpu else ()),
                 # Its own entry point, if a derived image has one, would run in the program's place.
                 f"--entrypoint={argv[0]}",
                 *(self.digest.removeprefix("sha256:"), *argv[1:]),

@@ -16,6 +16,7 @@ from typing import IO
 from ..errors import EngineError
 from ..host import process
 from ..host.limits import Limits
+from ..host.machine import visible_devices
 from ..host.sandbox import Bind
 from ..oci.store import Image
 from ..render.labels import LABEL
@@ -41,7 +42,7 @@ def recorded(podman: str, image: Image, argv: Sequence[str], how: RunOptions) ->
         *("--security-opt=no-new-privileges", "--shm-size=2g"),
         "--tmpfs=/tmp:rw,exec,nosuid,nodev,mode=1777",
         *([f"--workdir={how.workdir}"] if how.workdir is not None else ()),
-        *(gpu_options() if how.gpu is not None else ()),
+        *(gpu_options(podman, image.digest) if how.gpu is not None else ()),
         *limit_options(how.limits or Limits()),
         *(
             f"--mount=type=bind,source={b.source},destination={b.destination},readonly"
@@ -138,18 +139,38 @@ def limit_options(limits: Limits) -> list[str]:
     return found if limits.processes is None else [*found, f"--pids-limit={limits.processes}"]
 
 
-def gpu_options() -> list[str]:
-    """Return the options that pass all GPUs in.
+def gpu_options(podman: str, digest: str) -> list[str]:
+    """Return the options that pass the GPUs in.
 
-    By CDI if there is a file for it, else the device nodes and the driver's libraries.
+    By CDI if there is a file for it, else the device nodes and the driver's libraries. SELinux's label of a
+    container may use neither (NVIDIA's page "Support for Container Device Interface" says so, too).
     """
+    unlabelled = "--security-opt=label=disable"
     if has_cdi():
-        return [f"--device={KIND}=all"]
+        return [unlabelled, f"--device={KIND}=all", *_variables(visible_devices())]
     access = gpu_access()
     if isinstance(access, str):
         return []
     return [
+        unlabelled,
         *(f"--device={device.source}:{device.path}" for device in access.devices),
         *(f"--volume={bind.source}:{bind.destination}:ro" for bind in access.binds),
-        *(f"--env={name}={value}" for name, value in access.env.items()),
+        *_variables(access.env_over(_image_variables(podman, digest))),
     ]
+
+
+def _image_variables(podman: str, digest: str) -> dict[str, str]:
+    command = [
+        podman,
+        "image",
+        "inspect",
+        "--format={{json .Config.Env}}",
+        "--",
+        digest.removeprefix("sha256:"),
+    ]
+    listed = json.loads(process.run(command).stdout) or []
+    return dict(line.partition("=")[::2] for line in listed)
+
+
+def _variables(env: Mapping[str, str]) -> list[str]:
+    return [f"--env={name}={value}" for name, value in env.items()]

@@ -6,28 +6,60 @@ import hashlib
 import os
 import platform
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import HostError
+from . import process
 
 _FACTS = ("sys/kernel/random/boot_id", "cpuinfo", "driver/nvidia/version", "driver/nvidia/gpus/*/information")
+_VISIBLE = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
+_SETTINGS = "uuid,ecc.mode.current,mig.mode.current,compute_mode,power.limit,clocks.max.sm"
 _VARYING = re.compile(r"^(cpu MHz|bogomips)\b.*$", re.MULTILINE)
 
 
 def identity(proc: Path = Path("/proc")) -> str | None:
-    """Return a hash of this boot, the kernel, the processors, those that we may use, and the GPUs.
+    """Return a hash of this boot, the kernel, the processors, the GPUs, which of them we may use, and how.
 
-    None where the kernel does not say which boot this is.
+    None where the kernel does not say which boot this is, or the driver not how the GPUs are set.
     """
-    facts = [platform.release(), repr(sorted(os.sched_getaffinity(0)))]
+    facts = [
+        platform.release(),
+        repr(sorted(os.sched_getaffinity(0))),
+        repr(sorted(visible_devices().items())),
+    ]
     try:
+        facts.append(_gpu_settings(proc))
         for path in (found for pattern in _FACTS for found in sorted(proc.glob(pattern))):
             facts += [path.relative_to(proc).as_posix(), _VARYING.sub("", path.read_text(errors="replace"))]
-    except OSError:
+    except (OSError, process.ProcessFailed, process.ProcessTimeout):
         return None
     if not any(fact.endswith("boot_id") for fact in facts):
         return None
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()
+
+
+def _gpu_settings(proc: Path) -> str:
+    """Return what may change of the GPUs without a restart, like ECC, MIG and its slices."""
+    slices = sorted(str(path) for path in proc.glob("driver/nvidia/capabilities/gpu*/mig/gi*/**/access"))
+    program = process.which("nvidia-smi") if (proc / "driver/nvidia").is_dir() else None
+    if program is None:
+        return repr(slices)
+    query = [program, f"--query-gpu={_SETTINGS}", "--format=csv,noheader"]
+    return repr((slices, process.run(query, timeout=30).stdout))
+
+
+def visible_devices(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the variables by which a program that the caller starts takes some of the GPUs alone.
+
+    ``NVIDIA_VISIBLE_DEVICES`` counts where it names GPUs by their UUID. In a container, where it is usual, a
+    number is the host's, which has more GPUs; ``void``, ``all`` and ``none`` say what a runtime has to do.
+    """
+    chosen = {name: environ[name] for name in _VISIBLE if name in environ}
+    named = environ.get("NVIDIA_VISIBLE_DEVICES", "")
+    if "CUDA_VISIBLE_DEVICES" not in chosen and re.fullmatch(r"(GPU|MIG)-[^,]+(,(GPU|MIG)-[^,]+)*", named):
+        chosen["CUDA_VISIBLE_DEVICES"] = named
+    return chosen
 
 
 def architecture() -> str:

@@ -84,6 +84,8 @@ class Task:
     """Whether an ordinary user's program has other users than root too; see `namespaces.prefix`."""
     user: tuple[int, int] = (0, 0)
     """The ids of user and group; others than root take ``all_ids`` where an ordinary user runs it."""
+    groups: Sequence[int] = ()
+    """Further groups of the program, by the host's ids."""
     terminal: bool = False
     hooks: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """Hooks of the OCI runtime specification, by kind."""
@@ -265,15 +267,20 @@ def _config(task: Task, limits: Limits | None, largest_file: int | None) -> dict
     capabilities = [f"CAP_{name}" for name in task.capabilities]
     kinds = ("bounding", "effective", "permitted", "inheritable")
     spaces = ["pid", "ipc", "uts", "mount", *(["network"] if task.network == "none" else [])]
-    # Not with the hooks of a GPU's vendor, which mount what belongs to the host's users. Elsewhere it also
-    # locks the root's nodev, which runtimes drop when they make the root read-only.
-    ids = confinement.user_namespace() if not task.hooks else {}
+    # Not with the hooks of a GPU's vendor, which mount what belongs to the host's users, nor with its groups,
+    # which are the host's. Elsewhere it also locks the root's nodev, which runtimes drop when they make the
+    # root read-only.
+    ids = confinement.user_namespace() if not task.hooks and not task.groups else {}
     spaces += ["user"] if ids else []
     return {
         "ociVersion": "1.0.2",
         "process": {
             "terminal": task.terminal,
-            "user": {"uid": task.user[0], "gid": task.user[1]},
+            "user": {
+                "uid": task.user[0],
+                "gid": task.user[1],
+                **({"additionalGids": list(task.groups)} if task.groups else {}),
+            },
             "args": list(task.argv),
             "env": [f"{key}={value}" for key, value in sorted(task.env.items())],
             "cwd": task.cwd,

@@ -21,7 +21,7 @@ from ..host.home import Home, free_bytes
 from ..host.host import Host
 from ..lock.model import Lock
 from ..net.index_settings import ca_bundle
-from .requirements import Needs, needs_of
+from .requirements import Needs, is_known, needs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,8 @@ def examine_gpus(needs: Needs | None) -> list[Finding]:
     old = needs.refusal_of_driver(found.version, found.cuda)
     refusals = [needs.refusal_of_gpu(*each) for each in found.gpus]
     # One that can run it is enough: a machine may have an old card for its screen. Each kind is named once.
-    good = None in refusals or not refusals
+    unsure = not all(is_known(capability) for _, capability in found.gpus)
+    good = None if unsure and needs.gpu_targets else None in refusals or not refusals
     text = "; ".join(dict.fromkeys(filter(None, refusals))) or gpus
     return [
         Finding("GPU", good, text, "request a PyTorch that has code for this GPU"),

@@ -40,7 +40,7 @@ class Needs:
         Machine code runs on GPUs of its major version and a minor version not below its own; PTX is compiled
         by the driver for any newer one.
         """
-        if not self.gpu_targets:
+        if not self.gpu_targets or not is_known(capability):
             return None
         major, minor = (*_release(capability), 0)[:2]
         if any(_runs(each, major, minor) for each in self.gpu_targets):
@@ -49,6 +49,11 @@ class Needs:
             f"{name} has compute capability {capability}, but the PyTorch of {self.name} only has code for "
             f"{', '.join(self.gpu_targets)}"
         )
+
+
+def is_known(capability: str) -> bool:
+    """Whether nvidia-smi has told a compute capability; of some GPUs it says ``[N/A]``."""
+    return re.fullmatch(r"[0-9]+\.[0-9]+", capability) is not None
 
 
 def needs_of(lock: Lock) -> Needs:

@@ -83,6 +83,9 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         if self.hidden or self._count >= MOST or func.namespace == "profiler":
             return func(*args, **kwargs)
         if digests.capturing(self._torch):
+            # What is known of memory no longer holds: an operation that is not seen may take what was freed.
+            self._made.clear()
+            self._viewed.clear()
             return func(*args, **kwargs)
         try:
             before = self._before(func, args, kwargs)
