@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -20,10 +20,18 @@ pytest_plugins = ["support.commands", "support.family"]
 TOP = Path(__file__).resolve().parents[1]
 
 
+def hooks() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.safe_load((TOP / ".pre-commit-hooks.yaml").read_text())
+    return found
+
+
 def test_the_hook_lets_a_fitting_lock_through_and_no_other(family: Index, apt: None, call: Call) -> None:
-    (hook,) = yaml.safe_load((TOP / ".pre-commit-hooks.yaml").read_text())
+    light, hook = hooks()
     program, *arguments = shlex.split(hook["entry"])
     assert (program, hook["language"], hook["pass_filenames"]) == ("reprobuild", "python", False)
+    names = ("entry", "files", "pass_filenames")
+    assert [light[name] for name in names] == [hook[name] for name in names]
+    assert light["language"] == "system", "pre-commit installs nothing for it"
     assert call("lock", "--cuda", "12.1").status == 0
     asked = len(family.log)
     assert call(*arguments).status == 0
@@ -36,7 +44,7 @@ def test_the_hook_lets_a_fitting_lock_through_and_no_other(family: Index, apt: N
 
 
 def test_the_hook_runs_for_requests_and_locks() -> None:
-    (hook,) = yaml.safe_load((TOP / ".pre-commit-hooks.yaml").read_text())
+    _, hook = hooks()
     for path in ("envs/a.toml", f"envs/{next(GOLDEN.glob('pylock.*')).name}", "environment.yml"):
         assert re.search(hook["files"], path), path
     assert not re.search(hook["files"], "src/a.toml")

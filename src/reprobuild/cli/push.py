@@ -67,6 +67,10 @@ def push(
     place = Target.parse(target)
     store = OciEngine(host).images
     found = store.find(image)
+    if compression == "zstd" and not any(host.home.folder("pushed").iterdir()):
+        host.console.step(
+            "layers are pushed in zstd, which Docker before 23 cannot pull; --compression gzip is for these"
+        )
     done = push_image(store, found, place, host.console, force=force, compression=compression)
     if lock := found.labels.get(LABEL + "lock"):
         remember_push(host.home, lock, place, done.digest)

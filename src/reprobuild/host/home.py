@@ -212,11 +212,12 @@ def storage_errors(path: Path) -> Iterator[None]:
         if error.errno in _DENIED:
             raise StorageError(
                 f"{error.filename or path}: {reason}",
-                hint=f"get the right to write in {path}, or use another folder (REPROBUILD_HOME names ours)",
+                hint=f"make {path} writable, or use another folder (REPROBUILD_HOME names reprobuild's)",
             ) from error
         if error.errno in _ELSE:
             raise StorageError(
-                f"{error.filename or path}: {reason}", hint=f"look at what is wrong with {path}"
+                f"{error.filename or path}: {reason}",
+                hint=f"check {path}, or use another folder (REPROBUILD_HOME names reprobuild's)",
             ) from error
         raise
 

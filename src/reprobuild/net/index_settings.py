@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
+from urllib.request import url2pathname
 
 from uv import find_uv_bin
 
@@ -106,6 +107,20 @@ def find_links() -> tuple[str, ...]:
     uv = _uv()
     more = () if uv.default else tuple(_Pip().get("find-links").split())
     return tuple(dict.fromkeys([*uv.links, *(_link(link, Path.cwd()) for link in more)]))
+
+
+def check_find_links() -> None:
+    """Raise `HostError` that names the setting of a folder of wheels which does not exist."""
+    for link in find_links():
+        parts = _split(link)
+        if parts.scheme == "file":
+            named = (
+                name
+                for name in ("UV_FIND_LINKS", "PIP_FIND_LINKS")
+                for word in re.split(r"[,\s]+", os.environ.get(name, ""))
+                if word and _link(word, Path.cwd()) == link
+            )
+            _existing(next(named, "find-links in the files of uv or pip"), url2pathname(parts.path))
 
 
 def uv_program() -> str:

@@ -164,5 +164,5 @@ def _engine(name: Literal["docker", "podman"], host: Host) -> Finding:
     try:
         taker(name, replace(host, console=Console(quiet=True)))
     except HostError as error:
-        return Finding(name, good=None, text=error.message)
+        return Finding(name, good=None, text=error.message.partition("\n")[0])
     return Finding(name, good=True, text="answers")

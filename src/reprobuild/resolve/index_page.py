@@ -62,7 +62,7 @@ def linked_files(link: str, project: str, session: requests.Session) -> list[Fil
         except OSError as error:
             raise ResolveError(
                 f"{folder}, a folder of wheels by the setting find-links, cannot be read: {error.strerror}",
-                hint="correct UV_FIND_LINKS, or find-links in the files of uv or pip",
+                hint="correct UV_FIND_LINKS or PIP_FIND_LINKS, or find-links in the files of uv or pip",
             ) from None
         from pypi_simple import Link  # noqa: PLC0415 -- as in `_read_page`
 

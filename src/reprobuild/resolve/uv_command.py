@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from ..errors import ResolveError
 from ..host.process import Completed, ProcessTimeout, run
 from ..lock.model import Lock, PythonPackage, Wheel
-from ..net.index_settings import PLAIN, check_no_backend, uv_program
+from ..net.index_settings import PLAIN, check_find_links, check_no_backend, uv_program
 from ..net.session import scrub, uv_environment, without_credentials
 from ..request.dates import end_of
 from ..request.direct import Direct
@@ -105,6 +105,7 @@ def resolve_python(
             arguments += write_rules(rules_of, requirements, Path(folder))
         if as_of is not None:
             arguments += ["--exclude-newer", end_of(as_of).strftime("%Y-%m-%dT%H:%M:%SZ")]
+        check_find_links()
         if backend is not None:
             arguments += ["--torch-backend", backend]
         else:
