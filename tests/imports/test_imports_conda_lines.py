@@ -103,3 +103,11 @@ def test_a_selector_beside_pip_s_lines_still_counts(write: Write) -> None:
         "  - pip:\n    - a @ git+https://h.example/a\n",
     )
     assert request_table(read_import(file), {})["conda"]["packages"] == ["cuda-version 12.1.*"]
+
+
+def test_a_folder_for_pip_needs_no_dot(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "libs/x").mkdir(parents=True)
+    write("libs/x/setup.py", "from setuptools import setup\nsetup(name='x-code')")
+    listed = "dependencies:\n- python=3.11\n- pip:\n  - libs/x\n  - idna\n"
+    file = write("environment.yml", f"channels: [conda-forge]\n{listed}")
+    assert sorted(each.name for each in read_import(file).requirements) == ["idna", "x-code"]

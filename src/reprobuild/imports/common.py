@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import fnmatch
 import itertools
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -226,6 +228,15 @@ def requirement_of(text: str, place: str) -> Requirement:
 
 def checked(requirement: Requirement, place: str) -> Requirement:
     """Hold the address of a requirement against what a request takes. Raises `RequestError`."""
+    if requirement.url is not None and requirement.url.startswith("file:///"):
+        path = unquote(urlsplit(requirement.url).path)
+        if not os.path.lexists(path):
+            raise RequestError(
+                f"{place}: {requirement.name}: no such file or folder: {path}",
+                hint="conda writes where it has built a package: `pip list --format=freeze` writes versions"
+                if re.search(r"/(croot|feedstock_root|_work|work|build_artifacts)(/|$)", path)
+                else "name a version in its place, or correct the path",
+            )
     if requirement.url is not None and not requirement.url.startswith("file:"):
         try:
             Direct.parse(requirement.url)
@@ -280,12 +291,17 @@ def fitting_python(imported: Imported, given: str | None) -> str:
 def read_text(file: Path) -> str:
     """Read a file. Raises `RequestError`."""
     try:
-        return file.read_text(encoding="utf-8-sig")
+        content = file.read_bytes()
+        # As pip does it; PowerShell's `>` writes UTF-16.
+        marks = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+        encoding = next((name for mark, name in marks if content.startswith(mark)), "utf-8-sig")
+        return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise RequestError(f"{file}: no such file") from None
     except UnicodeDecodeError:
         raise RequestError(
-            f"{file}: not valid UTF-8 text", hint="save it as UTF-8; PowerShell's `>` writes UTF-16"
+            f"{file}: not valid text: expected UTF-8, or UTF-16 with a byte-order mark",
+            hint="save it as UTF-8",
         ) from None
     except OSError as problem:
         raise RequestError(f"{file}: cannot be read: {problem.strerror}") from None

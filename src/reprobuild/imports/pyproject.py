@@ -47,7 +47,18 @@ def read_pyproject(
 
     Sources and rules that depend on the Python are for ``python``, by default the first that fits.
     """
-    data = load_toml(read_text(file), str(file))
+    return read_project(load_toml(read_text(file), str(file)), file, extras, groups, hosts, python)
+
+
+def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
+    data: dict[str, Any],
+    file: Path,
+    extras: Sequence[str],
+    groups: Sequence[str],
+    hosts: Collection[str],
+    python: str | None,
+) -> Imported:
+    """Read a table in the form of a pyproject.toml that stands in ``file``. Raises `RequestError`."""
     project = _table(data, "project", str(file))
     tool = _table(data, "tool", str(file))
     poetry = _table(tool, "poetry", f"{file}: tool")

@@ -27,6 +27,7 @@ from .common import (
 )
 from .conda import read_conda
 from .locks import read_pylock, read_uv_lock
+from .other_files import PYTHON_ENV, how_to_export, read_python_env, read_script
 from .pyproject import read_pyproject
 from .requirements import read_requirements
 from .setup_files import read_setup
@@ -50,7 +51,7 @@ def read_import(
     ``loosen`` names packages whose versions need not be kept, and channels of conda's whose packages
     conda-forge shall give. Raises `RequestError` that names the file and the place.
     """
-    if file.suffix in (".yml", ".yaml"):
+    if file.suffix in (".yml", ".yaml") and file.name not in PYTHON_ENV:
         if extras or groups:
             raise RequestError(f"{file}: has no extras or groups")
         found = read_conda(file, hosts, loosen)
@@ -102,17 +103,21 @@ def _read(
         return read_team_lock(file, extras, groups, hosts, python)
     if file.name == "Pipfile.lock":
         return read_pipfile_lock(file, groups, hosts)
-    return _read_by_form(file, extras, groups, hosts)
+    return _read_by_form(file, extras, groups, hosts, python)
 
 
 def _read_by_form(
-    file: Path, extras: Sequence[str], groups: Sequence[str], hosts: Collection[str]
+    file: Path, extras: Sequence[str], groups: Sequence[str], hosts: Collection[str], python: str | None
 ) -> Imported:
     if (form := _PYLOCK.fullmatch(file.name)) is not None:
         name = form[1] or ""
         return read_pylock(read_text(file), str(file), name, file.parent, extras=extras, groups=groups)
-    if file.suffix in (".txt", ".in"):
+    if file.suffix in (".txt", ".in") or re.fullmatch(r"requirements.*\.lock", file.name):
         return read_requirements(file, hosts)
+    if file.name in PYTHON_ENV:
+        return read_python_env(file, hosts)
+    if file.suffix == ".py" and (script := read_script(file, hosts, python)) is not None:
+        return script
     if file.is_dir():
         found = [name for name in _OF_A_PROJECT if (file / name).is_file()]
         raise RequestError(
@@ -123,9 +128,10 @@ def _read_by_form(
         )
     raise RequestError(
         f"{file}: not a file that can be imported",
-        hint="supported, by name: requirements.txt (any .txt or .in), pyproject.toml, setup.py, setup.cfg, "
-        "pylock.toml, uv.lock, poetry.lock, pdm.lock, Pipfile.lock, environment.yml, "
-        "conda-lock.yml (any .yml)",
+        hint=how_to_export(file)
+        or "supported, by name: requirements.txt (any .txt or .in), pyproject.toml, setup.py, setup.cfg, "
+        "pylock.toml, uv.lock, poetry.lock, pdm.lock, Pipfile.lock, python_env.yaml, environment.yml, "
+        "conda-lock.yml (any .yml), and scripts with `# /// script`",
     )
 
 

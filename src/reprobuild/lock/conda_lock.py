@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import InvalidRequirement, Requirement
+
 from ..errors import RequestError
 from ..request.yaml_reader import MOST_TEXT, load_yaml
 from .model import Lock
@@ -127,7 +129,12 @@ def _special(entries: list[Any], file: Path, *, allowed: bool) -> list[str]:
 
 
 def _is_plain(line: str) -> bool:
-    return not line.lstrip().startswith(("-", ".", "/")) and not re.search(r"://| --", line)
+    """Whether it is a package of an index, and not an option, an address, a file or a folder (``libs/x``)."""
+    try:
+        return Requirement(line).url is None
+    except InvalidRequirement:
+        # conda-lock says what is wrong with the rest.
+        return not line.lstrip().startswith(("-", ".", "/")) and not re.search(r"/| --|\.whl$", line)
 
 
 def _without(text: str, special: Collection[str]) -> str:

@@ -1,0 +1,83 @@
+"""Less common files: inline metadata of scripts, MLflow's python_env.yaml; and what tool exports the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from ..errors import RequestError
+from ..request.yaml_reader import load_yaml
+from .common import Imported, load_toml, minor_of, read_text
+from .pyproject import read_project
+from .requirements import imported_lines
+
+PYTHON_ENV = ("python_env.yaml", "python_env.yml")
+
+_BLOCK = re.compile(r"(?m)^# /// script[ \t]*$\n(?P<content>(?:^#(?:| .*)$\n)+?)^# ///[ \t]*$")
+_EXPORTS = (
+    (r"pixi\.(lock|toml)", "pixi", "`pixi workspace export conda-environment environment.yml`"),
+    (r".+\.py\.lock", "uv", "`uv export --script SCRIPT.py --format pylock.toml -o pylock.SCRIPT.toml`"),
+    (r"Pipfile", "Pipenv", "`pipenv lock`, and import Pipfile.lock"),
+    (r"pdm\.toml|poetry\.toml|uv\.toml", "a project", "import the pyproject.toml beside it"),
+    (r".*conda.*\.lock|explicit.*\.lock", "conda-lock", "`conda-lock -k lock`, and import conda-lock.yml"),
+    (r".+\.lock", "Pex or Pants", "`pex3 lock export LOCK > requirements.txt`"),
+)
+
+
+def read_script(file: Path, hosts: Collection[str], python: str | None) -> Imported | None:
+    """Read what a Python script says of its requirements; None where it says nothing. Raises `RequestError`.
+
+    https://packaging.python.org/en/latest/specifications/inline-script-metadata/
+    """
+    blocks = [form["content"] for form in _BLOCK.finditer(read_text(file) + "\n")]
+    if not blocks:
+        return None
+    if len(blocks) > 1:
+        raise RequestError(f"{file}: has {len(blocks)} blocks `# /// script`: expected one")
+    data = load_toml("".join(line[2:] or "\n" for line in blocks[0].splitlines(keepends=True)), str(file))
+    keys = ("dependencies", "requires-python")
+    project = {"name": file.stem, **{key: data[key] for key in keys if key in data}}
+    return read_project({"project": project, "tool": data.get("tool", {})}, file, (), (), hosts, python)
+
+
+def read_python_env(file: Path, hosts: Collection[str]) -> Imported:
+    """Read MLflow's python_env.yaml. Raises `RequestError`.
+
+    https://mlflow.org/docs/latest/ml/projects/#virtualenv-environment
+    """
+    try:
+        data = load_yaml(read_text(file))
+    except ValueError as error:
+        raise RequestError(f"{file}: not valid YAML: {error}") from None
+    lines = data.get("dependencies") if isinstance(data, dict) else None
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines) or not lines:
+        raise RequestError(f"{file}: dependencies: expected a list of requirements")
+    found = imported_lines(lines, file, hosts)
+    version = str(data.get("python", ""))
+    if not re.fullmatch(r"3\.\d+(\.\d+)?", version):
+        raise RequestError(f"{file}: python: {version!r} is not a version")
+    return Imported(
+        origin=str(file),
+        name=found.name,
+        requirements=found.requirements,
+        constraints=found.constraints,
+        hashes=found.hashes,
+        python=minor_of(f"=={version}"),
+        index=found.index,
+        cuda=found.cuda,
+        settings=found.settings,
+        ignored=tuple(
+            f"{file}: {key} is ignored: nothing is built with it"
+            for key in data
+            if key not in ("dependencies", "python")
+        ),
+    )
+
+
+def how_to_export(file: Path) -> str | None:
+    """Return which tool has written a file that is not read, and how it exports one that is."""
+    for form, tool, command in _EXPORTS:
+        if re.fullmatch(form, file.name):
+            return f"it is a file of {tool}: {command}"
+    return None

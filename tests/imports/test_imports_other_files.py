@@ -1,0 +1,93 @@
+"""Scripts with inline metadata, MLflow's files, text of other encodings, and files of other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reprobuild.errors import RequestError
+from reprobuild.imports import common
+from reprobuild.imports.reader import read_import, request_table
+
+SCRIPT = """#!/usr/bin/env python3
+# /// script
+# requires-python = "==3.12.*"
+# dependencies = [
+#   "six<2",
+#
+#   "torch==2.4.1",
+# ]
+# [tool.uv]
+# constraint-dependencies = ["idna<3.5"]
+# ///
+import six
+"""
+
+
+@pytest.fixture(autouse=True)
+def _amd64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common, "architecture", lambda: "amd64")
+
+
+def test_a_script_says_what_it_requires(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    assert request_table(read_import(tmp_path / "train.py"), {"cuda": "cpu"}) == {
+        "name": "train",
+        "python": "3.12",
+        "cuda": "cpu",
+        "torch": "2.4.1",
+        "packages": ["six<2"],
+        "constraints": ["idna<3.5"],
+    }
+    (tmp_path / "train.py").write_text(SCRIPT + SCRIPT)
+    with pytest.raises(RequestError, match="has 2 blocks"):
+        read_import(tmp_path / "train.py")
+
+
+def test_mlflows_python_env_is_read_with_the_file_that_it_names(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("six==1.16.0\n")
+    file = tmp_path / "python_env.yaml"
+    file.write_text("python: 3.10.14\nbuild_dependencies:\n- pip==24\ndependencies:\n- -r requirements.txt\n")
+    found = read_import(file)
+    assert (found.python, [str(each) for each in found.requirements]) == ("3.10", ["six==1.16.0"])
+    assert found.ignored == (f"{file}: build_dependencies is ignored: nothing is built with it",)
+    for text, says in (
+        ("[]", "dependencies: "),
+        ("{", "not valid YAML"),
+        ("dependencies: [six]", "python: ''"),
+    ):
+        file.write_text(text)
+        with pytest.raises(RequestError, match=says):
+            read_import(file)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-8"])
+def test_a_byte_order_mark_tells_the_encoding(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.txt").write_bytes("\ufeffsix==1.16.0 # ü\r\nidna\r\n".encode(encoding))
+    assert [str(each) for each in read_import(tmp_path / "a.txt").requirements] == ["six==1.16.0", "idna"]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("pixi.lock", "pixi workspace export conda-environment"),
+        ("train.py.lock", "uv export --script"),
+        ("Pipfile", "pipenv lock"),
+        ("default.lock", "pex3 lock export"),
+        ("x.json", "supported, by name"),
+        ("x.py", "supported, by name"),
+    ],
+)
+def test_a_file_of_another_tool_is_named_with_its_export(tmp_path: Path, name: str, says: str) -> None:
+    (tmp_path / name).write_text("x = 1\n")
+    with pytest.raises(RequestError, match="not a file that can be imported") as caught:
+        read_import(tmp_path / name)
+    assert says in (caught.value.hint or "")
+
+
+def test_where_conda_has_built_a_package_is_named_as_such(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("six==1.16.0\nidna @ file:///croot/idna_1714398848350/work\n")
+    with pytest.raises(RequestError, match=r"a\.txt:2: idna: no such file or folder: /croot/idna") as caught:
+        read_import(tmp_path / "a.txt")
+    assert "pip list --format=freeze" in (caught.value.hint or "")
