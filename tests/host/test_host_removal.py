@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import resource
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import reprobuild
-from reprobuild.host import process
+from reprobuild.host import process, removal
 from reprobuild.host.removal import remove_tree
 
 
@@ -22,6 +23,28 @@ def test_a_tree_goes_and_what_its_links_lead_to_stays(tmp_path: Path) -> None:
     remove_tree(top)
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     assert (tmp_path / "kept").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(("name", "depth"), [("d", 5_000), ("d" * 200, 300)])
+def test_a_tree_of_any_depth_goes_with_few_files_open(tmp_path: Path, name: str, depth: int) -> None:
+    """Deeper than Python's stack and a process's files, and with paths longer than Linux takes."""
+    top = tmp_path / "top"
+    top.mkdir()
+    folder = os.open(top, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir(name, dir_fd=folder)
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=folder))
+        below = os.open(name, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(folder)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, limits[0]), limits[1]))
+    try:
+        remove_tree(top)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.core
@@ -47,7 +70,7 @@ def test_what_is_refused_is_an_os_error(tmp_path: Path, monkeypatch: pytest.Monk
     def refuse(_: Path) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(shutil, "rmtree", refuse)
+    monkeypatch.setattr(removal, "_remove", refuse)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(process, "which", lambda _: None)
     with pytest.raises(PermissionError):

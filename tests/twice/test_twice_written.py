@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reprobuild.host.removal import remove_tree
 from reprobuild.twice import written
 from reprobuild.twice.compare import files_apart
 from reprobuild.twice.evidence import Evidence
@@ -87,6 +88,15 @@ def test_links_are_not_followed_and_what_is_left_out_is_not_there(tmp_path: Path
         ("/code/out", "a link to /etc/passwd"),
         ("/code/pipe", "no file"),
     ]
+
+
+def test_folders_deeper_than_a_stack_are_read(tmp_path: Path) -> None:
+    deep = tmp_path / Path(*["d"] * 1_200)
+    for depth in range(100, 1_300, 100):
+        (tmp_path / Path(*["d"] * min(depth, 1_200))).mkdir(parents=True)
+    (deep / "file").write_text("x")
+    assert [each.size for each in wrote(tmp_path)] == [1]
+    remove_tree(tmp_path / "d")  # pytest's own removal calls itself for each level
 
 
 def test_more_files_than_are_compared_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

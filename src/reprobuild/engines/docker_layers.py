@@ -15,6 +15,7 @@ from typing import Any
 
 import docker
 
+from ..host.untrusted_files import walk
 from ..oci.file_tree import REPLACED
 from ..oci.stream import CHUNK
 from .docker_client import daemon_process, is_local
@@ -99,8 +100,7 @@ def lower_folders(mounts: str, container: str) -> list[str]:
 
 def _is_docker_s(folder: Path) -> bool:
     """Whether a layer holds what Docker puts into every container, and nothing else."""
-    found = {str(each.relative_to(folder)) for each in folder.rglob("*")}
-    return ".dockerenv" in found and found <= REPLACED.keys()
+    return (folder / ".dockerenv").exists() and all(path in REPLACED for path, _ in walk(folder))
 
 
 def _plain(text: str) -> str:

@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -39,6 +40,20 @@ def walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
                 if stat.S_ISDIR(found.st_mode):
                     todo.append(path)
                 yield path, found
+
+
+def size_below(root: Path) -> int:
+    """Return the bytes of all regular files below a folder, which may change meanwhile."""
+    total, todo = 0, [root]
+    while todo:
+        with suppress(OSError), os.scandir(todo.pop()) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    found = entry.stat(follow_symlinks=False)
+                    total += found.st_size if stat.S_ISREG(found.st_mode) else 0
+                    if stat.S_ISDIR(found.st_mode):
+                        todo.append(Path(entry.path))
+    return total
 
 
 def folder(root: Path, path: str) -> Path | None:

@@ -12,6 +12,7 @@ from ..fetch.base_layers import documents_of
 from ..fetch.store import Store
 from ..host import namespaces, process, sandbox
 from ..host.home import Home, storage_errors
+from ..host.untrusted_files import walk
 from ..lock.base_image import BaseImage, BaseLayer
 from ..lock.model import Lock
 from ..oci.file_tree import nothing, read_layers
@@ -104,8 +105,8 @@ def write_on_top(
 
 def _refuse_removals(upper: Path, base: Container[str]) -> None:
     """Refuse what overlayfs has marked as gone: a Dockerfile's ADD could not do the same."""
-    paths = {str(path.relative_to(upper)): path for path in sorted(upper.rglob("*"))}
-    gone = [f"/{name}" for name, path in paths.items() if _is_gone(path, in_base=name in base)]
+    paths = sorted(name for name, _ in walk(upper))
+    gone = [f"/{name}" for name in paths if _is_gone(upper / name, in_base=name in base)]
     if gone:
         raise BuildError(
             f"the Debian packages take files of the base away: {', '.join(gone[:5])}",

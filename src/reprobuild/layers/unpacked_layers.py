@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import ImageError
 from ..host.home import Home, atomic_write, storage_errors
 from ..host.host import Host
-from ..host.removal import remove_tree
+from ..host.untrusted_files import size_below
 from ..oci.blobs import fault_of
 from ..oci.file_tree import layer_of
 from ..oci.store import damaged
@@ -49,7 +49,7 @@ def unpack(host: Host, blob: Path, diff_id: str, advance: Callable[[int], None])
             found = _extract(blob, root, advance)
             if found != diff_id:
                 raise _damaged(blob, "its bytes are not those of the image")
-            _keep(root, final, _size(root))
+            _keep(root, final, size_below(root))
     return final
 
 
@@ -127,13 +127,12 @@ def _remove(home: Home, folder: Path) -> int:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # In one step, so that no run finds half of it, also when this process is killed.
-            gone = folder.rename(scratch / folder.name)
+            folder.rename(scratch / folder.name)
         except (BlockingIOError, FileNotFoundError):
             return 0
         finally:
             os.close(descriptor)
         _size_file(folder).unlink(missing_ok=True)
-        remove_tree(gone)
     return size
 
 
@@ -199,11 +198,7 @@ def _last_use(folder: Path) -> tuple[float, str]:
 def _known_size(folder: Path) -> int:
     with suppress(OSError, ValueError, IndexError):
         return int(_size_file(folder).read_text("ascii").split()[0])
-    return _size(folder)  # what is noted of it is damaged
-
-
-def _size(folder: Path) -> int:
-    return sum(p.lstat().st_size for p in folder.rglob("*") if p.is_file() and not p.is_symlink())
+    return size_below(folder)  # what is noted of it is damaged
 
 
 def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:

@@ -10,7 +10,6 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,6 +18,7 @@ from urllib.parse import urljoin, urlsplit
 from ..errors import FetchError, ResolveError
 from ..host.home import open_regular
 from ..host.process import OUTPUT_LIMIT, Completed, Guarding, LimitReached, ProcessTimeout, require, run
+from ..host.untrusted_files import size_below
 from ..net.scrubbing import scrub, without_credentials
 from .source_tree import MOST_BYTES, MOST_FILES, TreeEntry
 
@@ -113,12 +113,7 @@ class _Budget:
 
     def reached(self, process_id: int) -> str | None:  # noqa: ARG002 -- the folder tells
         """Say that what lies in the folder is too much, or that the time is over."""
-        total = 0
-        for top, _, names in os.walk(self.folder):
-            for name in names:
-                with suppress(OSError):
-                    total += Path(top, name).lstat().st_size
-        if total >= MOST_FETCHED:
+        if size_below(self.folder) >= MOST_FETCHED:
             return f"it has more than {MOST_FETCHED:,} bytes"
         if time.monotonic() > self._end:
             return f"it was not fetched within {_SECONDS:g} s"

@@ -90,10 +90,16 @@ def written_files(
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    for top, folders, files in os.walk(folder):  # follows no link, and needs no stack for deep folders
-        folders.sort()
-        links = [name for name in folders if (Path(top) / name).is_symlink()]
-        yield from (Path(top) / name for name in sorted([*files, *links]))
+    """Give what is no folder, a folder's own before that of those in it. No link is followed.
+
+    `os.walk` calls itself for each level before Python 3.12, and a program can leave thousands.
+    """
+    todo = [folder]
+    while todo:
+        with os.scandir(todo.pop()) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+        yield from (Path(each.path) for each in found if not each.is_dir(follow_symlinks=False))
+        todo += [Path(each.path) for each in reversed(found) if each.is_dir(follow_symlinks=False)]
 
 
 def _regular(path: Path, inside: str, evidence: Evidence, ignored: Ignored) -> WrittenFile:
