@@ -18,6 +18,8 @@ from .fetch.arrivals import Arrivals
 from .fetch.scheduler import fetch, fetching
 from .fetch.store import Store
 from .host import namespaces, process
+from .host.console import size_text
+from .host.control_groups import own_memory_limit
 from .host.home import atomic_write, make_folders, storage_errors
 from .host.host import Host
 from .layers.builder import debian_records, write_conda_tar, write_debian_tar, write_python_tar
@@ -56,6 +58,9 @@ from .selftest.run import Gpu, run_selftest
 from .sources.direct_source import bring
 from .sources.workshop import build_locked, missing_wheels, take_over_wheels, to_fetch
 from .workspace import Env, conflicts_of, lock_for, read_lock, read_locks
+
+LEAST_MEMORY = 512 << 20
+"""Bytes. With less, a build does not fail: it waits for the disk for minutes, again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +253,12 @@ def check_host(lock: Lock) -> None:
     if lock.base is None:
         process.require("mmdebstrap", "to install the Debian packages of the image")
     namespaces.check(all_ids=bool(lock.debian))
+    memory = own_memory_limit()
+    if memory is not None and memory < LEAST_MEMORY:
+        raise HostError(
+            f"this process may take {size_text(memory)} of memory; an image takes about 1 GB",
+            hint="raise the memory limit of its control group or container (docker run --memory 2g)",
+        )
 
 
 def _check_gpus(lock: Lock, gpu: Gpu, host: Host) -> None:

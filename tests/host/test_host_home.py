@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -327,6 +328,7 @@ def test_writers_at_once_take_turns(tmp_path: Path) -> None:
         (errno.EACCES, "Permission denied", "REPROBUILD_HOME"),
         (errno.EROFS, "Read-only file system", "REPROBUILD_HOME"),
         (errno.EIO, "Input/output error", ""),
+        (errno.ENOSYS, "the file system has no locks", "Lustre"),
         (errno.ENOENT, "No such file", ""),
     ],
 )
@@ -336,6 +338,21 @@ def test_what_the_disk_refuses_is_a_storage_error(tmp_path: Path, number: int, t
     assert str(tmp_path) in caught.value.message
     assert text in caught.value.message
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+def test_what_the_machine_is_short_of_is_no_fault_of_the_disk(tmp_path: Path, number: int) -> None:
+    with pytest.raises(HostError, match=re.escape(os.strerror(number))) as caught, storage_errors(tmp_path):
+        raise OSError(number, os.strerror(number))
+    assert caught.value.hint
+
+
+def test_a_disk_that_can_hold_no_more_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = os.statvfs(tmp_path)
+    full = os.statvfs_result((*found[:5], 1000, 0, 0, *found[8:10]))
+    monkeypatch.setattr(os, "statvfs", lambda _: full)
+    with pytest.raises(StorageError, match="all 1000 inodes are used"), storage_errors(tmp_path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_what_is_not_the_disk_passes(tmp_path: Path) -> None:

@@ -245,3 +245,10 @@ def test_a_process_ends_with_what_it_was_for() -> None:
     wanted.set()
     thread.join(60)
     assert len(raised) == 1
+
+
+@pytest.mark.parametrize("command", ["kill -KILL $$", "exit 137"])
+def test_who_was_killed_and_said_nothing_is_said_to_be_killed(command: str) -> None:
+    with pytest.raises(ProcessFailed) as caught:
+        process.run(["sh", "-c", command])
+    assert caught.value.tail == "it was killed (SIGKILL)"

@@ -11,6 +11,7 @@ import pytest
 from reprobuild.lock.reader import parse_lock
 from support.index import Index, serve_index
 from support.resolving import LINUX
+from support.server import serve
 
 if TYPE_CHECKING:
     from support.commands import Call
@@ -77,3 +78,14 @@ def test_cpu_only_from_such_an_index(own: Index, call: Call) -> None:
     assert said.status == 0, said.err
     assert set(wheels("torch-cpu")) == {"torch", "numpy", "pip", "filelock"}
     assert "PyTorch  2.4.1+cpu" in said.out
+
+
+def test_a_login_page_is_not_an_index_without_versions(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers answer 200 with it, and uv takes it for an index that has nothing."""
+    page = b"<html><body><FORM action='/login'><input name='user'></form></body></html>"
+    with serve() as server:
+        server.add("/simple/torch/", page, content_type="text/html")
+        monkeypatch.setenv("UV_DEFAULT_INDEX", f"{server.url}/simple")
+        said = call("lock", "--cuda", "cpu")
+    assert said.status == 5
+    assert "a web page with a form, as a login has" in said.err

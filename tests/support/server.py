@@ -35,6 +35,8 @@ class Page:
     """Break the connection after that many bytes of the body …"""
     cuts: int = 1
     """… in that many answers."""
+    claims_cut: bool = False
+    """Whether Content-Length is then that of what is sent, as of a proxy that cuts."""
     stall_at: int | None = None
     """Send nothing more after that many bytes, until the server ends."""
     rate: float | None = None
@@ -198,7 +200,8 @@ class _Handler(BaseHTTPRequestHandler):
         if status == 206:
             self.send_header("Content-Range", f"bytes {start}-{len(page.body) - 1}/{len(page.body)}")
         if page.length:
-            self.send_header("Content-Length", str(len(page.body) - start))
+            cut = page.cut_at if page.claims_cut and page.cuts > 0 else None
+            self.send_header("Content-Length", str(cut or len(page.body) - start))
         else:
             self.send_header("Connection", "close")
         self.end_headers()

@@ -191,12 +191,15 @@ def main() -> None:
 
 
 def _open_standard_streams() -> None:
-    """Connect closed standard streams to /dev/null: the next file opened would get their number."""
+    """Connect closed standard streams to /dev/null: the next file opened would get their number.
+
+    Standard output only for reading, so that a result which nobody can get is an error.
+    """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # noqa: FBT003 -- it takes no keyword
+            os.set_inheritable(os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR), True)  # noqa: FBT003 -- it takes no keyword
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 -- for good
 
 

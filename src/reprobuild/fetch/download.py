@@ -19,7 +19,7 @@ import urllib3
 
 from ..errors import FetchError, StorageError
 from ..host.home import open_regular, storage_errors, write_all
-from .http_errors import TAMPERED, Again, failure_of, host_of, is_whole, refusal_of, summary_of
+from .http_errors import TAMPERED, Again, failure_of, host_of, is_page, refusal_of, summary_of
 from .store import Partial
 
 log = logging.getLogger(__name__)
@@ -237,9 +237,13 @@ class Download:
             raise failure_of(url, error) from None
         # A body of unknown length that `Stop` broke off looks like one that has ended.
         self._stop.check()
-        if self._done < self._artifact.size and not is_whole(response):
+        # Whatever length the answer claims: a proxy may have cut it.
+        short = self._done < self._artifact.size and self._hash.hexdigest() != self._artifact.sha256
+        if short and not is_page(response):
+            by = f" (from {host_of(response.url)})" if response.history else ""
             raise Again(
-                f"{host_of(url)} ended the connection after {self._done} of {self._artifact.size} bytes"
+                f"{host_of(url)}{by} ended its answer after {self._done} of {self._artifact.size} bytes:"
+                " it was cut short, or it is another file than the one locked"
             )
         self._verify(response)
 
@@ -271,8 +275,7 @@ class Download:
     def _verify(self, response: requests.Response | None = None) -> None:
         got = self._hash.hexdigest()
         if got != self._artifact.sha256 or self._done != self._artifact.size:
-            kind = "" if response is None else response.headers.get("Content-Type", "").partition(";")[0]
-            page = ", a web page" if kind == "text/html" else ""
+            page = ", a web page" if response is not None and is_page(response) else ""
             by = f", from {host_of(response.url)}" if response is not None and response.history else ""
             raise _Mismatch(
                 f"sha256 {got} ({self._done} bytes{page}{by}) instead of {self._artifact.sha256} "

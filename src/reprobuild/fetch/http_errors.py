@@ -75,11 +75,9 @@ def summary_of(filename: str, errors: Sequence[FetchError]) -> FetchError:
     return FetchError(f"{filename}: {'; '.join(said)}", hint=errors[0].hint)
 
 
-def is_whole(response: requests.Response) -> bool:
-    """Whether a body that ended without an exception is known to be all that the server has."""
-    kind = response.headers.get("Content-Type", "").partition(";")[0]
-    # A page of HTML is never a part of a package, but often an error or a login.
-    return "Content-Length" in response.headers or response.raw.chunked or kind == "text/html"
+def is_page(response: requests.Response) -> bool:
+    """Whether a body is a page of HTML: never the beginning of a package, but often an error or a login."""
+    return bool(response.headers.get("Content-Type", "").partition(";")[0] == "text/html")
 
 
 def host_of(url: str) -> str:

@@ -23,6 +23,7 @@ from urllib.parse import quote
 from ..errors import HostError, StorageError
 from .console import Console, size_text
 from .ext4_spread import spread_below
+from .os_reasons import SCARCE
 from .removal import remove_tree
 
 Folder = Literal["store", "layers", "oci", "roots", "reports", "pushed", "built", "tmp", "locks"]
@@ -31,8 +32,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _ELSE = (
     *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
-    *(errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOLCK, errno.EOPNOTSUPP),
+    *(errno.EIO, errno.EFBIG, errno.ESTALE),
 )
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
+"""What flock(2) answers on a file system without locks, as Lustre mounted without ``flock``."""
 _PRIVATE = 0o700
 """Of the home and its parts: others could run what is setuid in an image's files (CVE-2021-41091), and read
 what a private index gave."""
@@ -199,14 +202,17 @@ def write_all(file: IO[bytes], data: bytes | memoryview) -> None:
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn what the disk refuses below ``path`` into `StorageError`; other errors pass."""
+    """Turn what the disk refuses below ``path`` into `StorageError`; other errors pass.
+
+    Raises `HostError` where this process or the machine is short of something else.
+    """
     try:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else ""
         if error.errno in _FULL:
             raise StorageError(
-                f"{path}: {reason} ({free_text(path)} free)",
+                f"{path}: {reason} ({_room_text(path)})",
                 hint="`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place",
             ) from error
         if error.errno in _DENIED:
@@ -214,6 +220,13 @@ def storage_errors(path: Path) -> Iterator[None]:
                 f"{error.filename or path}: {reason}",
                 hint=f"make {path} writable, or use another folder (REPROBUILD_HOME names reprobuild's)",
             ) from error
+        if error.errno in _NO_LOCKS:
+            raise StorageError(
+                f"{error.filename or path}: {reason}: the file system has no locks (flock)",
+                hint="mount it with locks (Lustre: the option flock), or set REPROBUILD_HOME to a local disk",
+            ) from error
+        if (remedy := SCARCE.get(error.errno or 0)) is not None:
+            raise HostError(f"{error.filename or path}: {reason}", hint=remedy) from error
         if error.errno in _ELSE:
             raise StorageError(
                 f"{error.filename or path}: {reason}",
@@ -255,6 +268,15 @@ def free_text(path: Path) -> str:
     with suppress(OSError):
         return size_text(free_bytes(path))
     return "unknown"
+
+
+def _room_text(path: Path) -> str:
+    """Say how much room a full disk has: a disk may be full of files, with bytes left."""
+    with suppress(OSError):
+        found = os.statvfs(path if path.exists() else path.parent)
+        if found.f_files and not found.f_favail:
+            return f"it can hold no more files: all {found.f_files} inodes are used"
+    return f"{free_text(path)} free"
 
 
 def raise_if_full(said: str, folder: Path) -> None:

@@ -23,6 +23,7 @@ from types import FrameType
 from typing import IO, Any, Protocol
 
 from ..errors import HostError, ReprobuildError
+from .os_reasons import SCARCE, killed_by
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class ProcessFailed(HostError):  # noqa: N818 -- callers that know more turn it 
     """A process ended badly. ``tail`` is the end of its standard error (or output, where that is empty)."""
 
     def __init__(self, argv: Sequence[str], returncode: int, tail: str) -> None:
+        tail = tail or killed_by(returncode)
         super().__init__(
             f"{Path(argv[0]).name} exited with {returncode}: {tail or 'it said nothing'}",
             hint=f"`reprobuild -v` shows the whole command; does {Path(argv[0]).name} work by hand?",
@@ -349,7 +351,7 @@ def _started(argv: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
     except OSError as error:
         raise HostError(
             f"{Path(argv[0]).name} cannot be started: {error.strerror}",
-            hint="is it installed as it should be?",
+            hint=SCARCE.get(error.errno or 0, "is it installed correctly? Try to reinstall it"),
         ) from None
 
 

@@ -52,6 +52,13 @@ def files(project: str, session: requests.Session) -> Sequence[File]:
     return found
 
 
+def check_pages(project: str, session: requests.Session) -> None:
+    """Raise `ResolveError` where an index answers for a project with anything but a page of an index."""
+    for index in indexes().all:
+        if index.startswith(("http://", "https://")):
+            _page(index, project, session)
+
+
 def linked_files(link: str, project: str, session: requests.Session) -> list[File]:
     """Return what a page or folder of wheels has of a project."""
     parts = urlsplit(link)
@@ -113,7 +120,11 @@ def _read(answer: requests.Response, project: str) -> list[File]:
         page = ProjectPage.from_response(answer, project)
         return [File(package, package.upload_time) for package in page.packages]
     base = without_credentials(answer.url)
-    return _files(RepositoryPage.from_html(answer.content, base_url=base).links, project)
+    links = RepositoryPage.from_html(answer.content, base_url=base).links
+    if not (found := _files(links, project)) and b"<form" in answer.content.lower():
+        # Else the index would be said to have no version of the package.
+        raise ValueError("it is a web page with a form, as a login has, and names no files")
+    return found
 
 
 def _files(links: Sequence[Link], project: str) -> list[File]:

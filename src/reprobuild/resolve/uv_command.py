@@ -29,6 +29,7 @@ from ..request.direct import Direct
 from ..request.model import Request
 from ..request.toml_reader import load_toml
 from .advice.typo_hints import near_names
+from .index_page import check_pages
 from .target import TargetPython
 from .uv_refusal import CORRECT, RefusedError, refused
 from .uv_rules import write_rules
@@ -57,6 +58,9 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 _OWN_BUILD = re.compile(r"={2,3}[0-9.]+\+(cpu|cu[0-9]+)")
 """The versions of PyTorch's own index."""
+
+_MOST_CHECKED = 3
+"""Packages of a refusal whose index pages are looked at."""
 
 
 def resolve_python(
@@ -112,7 +116,7 @@ def resolve_python(
             check_no_backend()
         result = _compile(requirements, target, arguments, output)
         if result.returncode != 0:
-            raise _refusal(result, as_of, backend)
+            raise _checked_refusal(_refusal(result, as_of, backend), session)
         # A file: address in uv's output is relative to the folder of the file.
         text = output.read_text("utf-8")
         found = _read(
@@ -209,6 +213,14 @@ def _for_uv(text: str) -> str:
 def _preferences(existing: Lock, upgrade: Collection[str]) -> str:
     kept = [{"name": p.name, "version": p.version} for p in existing.python if p.name not in upgrade]
     return tomli_w.dumps({"lock-version": "1.0", "created-by": "reprobuild", "packages": kept})
+
+
+def _checked_refusal(refusal: ResolveError, session: requests.Session) -> ResolveError:
+    """Return uv's refusal, or raise its reason: to uv, a login page is an index without any version."""
+    named = refusal.refusal.named if isinstance(refusal, RefusedError) else ()
+    for name in sorted(named)[:_MOST_CHECKED]:
+        check_pages(name, session)
+    return refusal
 
 
 def _refusal(result: Completed, as_of: date | None, backend: str | None) -> ResolveError:

@@ -143,6 +143,7 @@ def _cut(lines: Sequence[str]) -> list[str]:
 _NO_SOLUTION = re.compile(r"No solution found when resolving dependencies:?")
 _UNREACHED = re.compile(
     r"Failed to fetch|error sending request|dns error|Could not connect|Request failed after"
+    r"|Missing `Content-Type` header"  # of a redirect that uv follows no further
 )
 _DRAWING = re.compile("[\u2500-\u25ff\u00d7]")
 """The lines and crosses that uv puts before a cause."""
