@@ -87,7 +87,8 @@ class Bench:
             if "site-packages/torch/version.py" in path.read_text():
                 path.unlink()
         shutil.rmtree(self.home / "roots", ignore_errors=True)
-        (self.home / "oci/index.json").unlink()
+        for name in ("index.json", "index.sealed"):
+            (self.home / "oci" / name).unlink(missing_ok=True)
 
     def leftovers(self) -> list[Path]:
         return [*(self.home / "tmp").iterdir(), *self.home.glob("**/*.partial")]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 import click
@@ -98,7 +100,8 @@ def _images(_: str) -> list[str]:
 
     try:
         host = Host(Home.from_environment(), Console(quiet=True))
-        return [name for image in ImageStore(host).images() for name in image.names]
+        with redirect_stderr(StringIO()):  # nor for a warning
+            return [name for image in ImageStore(host).images() for name in image.names]
     except ReprobuildError:
         return []  # a TAB is no place for it; the command itself says what is wrong
 
