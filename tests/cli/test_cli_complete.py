@@ -139,7 +139,8 @@ def test_the_other_shells_are_given_whole_words(shell: str, place: Path) -> None
 
 
 def test_a_home_that_cannot_be_read_offers_nothing_and_says_nothing(place: Path, tmp_path: Path) -> None:
-    (tmp_path / "home" / "oci" / "index.json").write_text("broken")
+    for name in ("index.json", "index.sealed"):
+        (tmp_path / "home" / "oci" / name).write_text("broken")
     env = {
         **os.environ,
         "_REPROBUILD_COMPLETE": "bash_complete",
