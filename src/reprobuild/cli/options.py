@@ -48,6 +48,11 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
         {"is_flag": True, "default": None},
         "Refuse packages that exist only as source, in place of building them.",
     ),
+    (
+        "--allow-bad-record",
+        {"multiple": True, "metavar": "NAME"},
+        "Take a wheel of this package that differs from its own RECORD; may be repeated.",
+    ),
     ("--apt", {"multiple": True, "metavar": "NAME"}, "A further Debian package; may be repeated."),
     *BUILD_FLAGS,
     ("--debian", {"metavar": "RELEASE"}, "Debian release underneath. [default: bookworm]"),
@@ -247,6 +252,7 @@ def _request(given: Mapping[str, Any]) -> Request:
         "determinism": {key: given[key] for key in ("profile", "seed", "threads") if key in given},
     }
     table |= {"only-wheels": True} if given.get("only_wheels") else {}
+    table |= {"allow-bad-record": list(bad)} if (bad := given.get("allow_bad_record")) else {}
     table |= {"build": build} if (build := build_table(given)) else {}
     table |= {
         key: given[key]

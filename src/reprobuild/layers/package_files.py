@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -40,9 +41,13 @@ class PackageFiles:
     def read(self, package: PythonPackage) -> None:
         """Read what a wheel in the store puts where. Raises `BuildError`."""
         with opened(self.path(package), package.name) as archive:
-            self._files[package.name] = installed_files(
-                archive, package.name, package.version, place(self._lock), self._template
-            )
+            files = installed_files(archive, package.name, package.version, place(self._lock), self._template)
+        if package.name in self._lock.request.allow_bad_record:
+            files = {
+                path: replace(what, recorded="") if isinstance(what, Member) else what
+                for path, what in files.items()
+            }
+        self._files[package.name] = files
 
     def settle(self) -> None:
         """Tell those that name the same path apart, once all wheels are read. Raises `BuildError`."""

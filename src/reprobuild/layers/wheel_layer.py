@@ -156,7 +156,8 @@ class WheelLayer:
                     raise BuildError(
                         f"{package}: {info.filename} is not what the wheel's own RECORD says: its SHA-256 is "
                         f"{digest}, not {recorded}",
-                        hint="ask for another version of the package, or report it to its maintainers",
+                        hint=f"ask for another version of the package; or, since pip and uv install it, "
+                        f"allow it: --allow-bad-record {package} (allow-bad-record in the request)",
                     )
 
     def _to_compile(self, path: str) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 import tomli_w
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import Version
 
 from ..errors import RequestError
@@ -49,6 +50,7 @@ _KEYS = {
             "packages",
             "constraints",
             "overrides",
+            "allow-bad-record",
             "only-wheels",
             "loosened",
             "apt",
@@ -102,6 +104,8 @@ class Request:
     overrides: tuple[str, ...] = ()
     """PEP 508 requirements in place of all that any package asks for, sorted. With a marker that does not
     hold, a package is left out; ``torch`` alone stands for the key torch."""
+    allow_bad_record: tuple[str, ...] = ()
+    """Packages whose wheels may differ from their own RECORD, normalised and sorted."""
     only_wheels: bool = False
     """Whether a package without a wheel is refused; else it is built from its source archive."""
     loosened: tuple[str, ...] = ()
@@ -176,6 +180,7 @@ class Request:
             ),
             constraints=_rules(get, "constraints"),
             overrides=_rules(get, "overrides"),
+            allow_bad_record=_packages(get, "allow-bad-record"),
             only_wheels=get.value("only-wheels", bool, False),  # noqa: FBT003 -- as the other keys
             build=build(get),
             loosened=tuple(sorted({_text(get.where("loosened", i), p) for i, p in get.texts("loosened")})),
@@ -214,7 +219,8 @@ class Request:
         table["packages"] = list(self.packages)
         if self.only_wheels:
             table["only-wheels"] = True
-        lists = {"constraints": self.constraints, "overrides": self.overrides, "loosened": self.loosened}
+        lists = {"constraints": self.constraints, "overrides": self.overrides}
+        lists |= {"allow-bad-record": self.allow_bad_record, "loosened": self.loosened}
         table |= {key: list(values) for key, values in lists.items() if values}
         table["apt"] = list(self.apt)
         if self.as_of is not None:
@@ -400,6 +406,18 @@ def _rules(table: Table, key: str) -> tuple[str, ...]:
         text if key == "overrides" and text == "torch" else _requirement(table.where(key, position), text)
         for position, text in table.texts(key)
     }
+    return tuple(sorted(found))
+
+
+def _packages(table: Table, key: str) -> tuple[str, ...]:
+    """Return the normalised names of Python packages, sorted. Raises `RequestError`."""
+    found: set[str] = set()
+    for position, text in table.texts(key):
+        try:
+            found.add(canonicalize_name(text, validate=True))
+        except InvalidName:
+            place = table.where(key, position)
+            raise RequestError(f"{place}: {text!r} is not a valid name of a package") from None
     return tuple(sorted(found))
 
 

@@ -35,6 +35,7 @@ from .standalone_python import resolve_standalone
 from .target import TargetPython
 from .torch import TorchScan, cuda_of_version, is_cuda_package
 from .uv_command import ALWAYS
+from .wheel_files import compare_files
 
 __all__ = ["Upgrade", "resolve", "resolve_platforms"]
 
@@ -94,6 +95,7 @@ def resolve_platforms(
                 pythons=pythons,
                 host=host,
             )
+            compare_files(lock, before, host)
         except ResolveError as error:
             if len(request.platforms) < 2:
                 raise

@@ -1,0 +1,153 @@
+"""The lists of files of all locked wheels: what two packages install, and what contradicts its RECORD.
+
+Only the end of each wheel is fetched: the zip's own list, and its RECORD.
+https://packaging.python.org/en/latest/specifications/recording-installed-packages/#the-record-file
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import zipfile
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import requests
+
+from ..errors import ResolveError
+from ..host.host import Host
+from ..lock.model import Lock, PythonPackage
+from ..net.session import session as new_session
+from .wheel_metadata import UNREADABLE, ranged_file, read_member
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Wheel:
+    """What the end of a wheel tells."""
+
+    files: Mapping[str, tuple[int, int]]
+    """Where a file is installed → its CRC-32 and size."""
+    wrong: str = ""
+    """How a file contradicts RECORD; empty where none does."""
+
+
+def compare_files(lock: Lock, existing: Lock | None, host: Host) -> None:
+    """Warn of what `examine` finds in a lock whose wheels are not those of an earlier one."""
+    if existing is not None and [p.wheel for p in existing.python] == [p.wheel for p in lock.python]:
+        return
+    with new_session() as session:
+        for line in examine(lock.python, lock.request.allow_bad_record, session):
+            host.console.warn(line)
+
+
+def examine(
+    packages: Collection[PythonPackage], allowed: Collection[str], session: requests.Session
+) -> list[str]:
+    """Return a line for each pair of packages that install one path with different bytes.
+
+    The build takes the file of the first by name, as pip does. Raises `ResolveError` for a wheel that is not
+    what its RECORD says, which no build takes, unless its package is ``allowed``.
+    """
+    known = [package for package in packages if package.source is None and package.wheel.url]
+    with ThreadPoolExecutor(16, "wheel-files") as pool:
+        read = list(pool.map(lambda package: _read(package, session), known))
+    wheels = {package.name: wheel for package, wheel in zip(known, read, strict=True) if wheel is not None}
+    _refuse_wrong({p.name: p for p in known}, wheels, allowed)
+    unread = [package.name for package, wheel in zip(known, read, strict=True) if wheel is None]
+    lines = [*_shared(wheels)]
+    if unread:
+        more = f" and {len(unread) - _MOST_NAMED} more" if unread[_MOST_NAMED:] else ""
+        lines.append(
+            f"{', '.join(unread[:_MOST_NAMED])}{more}: the index gives no parts of these wheels, so what "
+            "they share with other packages is unknown"
+        )
+    return lines
+
+
+def _refuse_wrong(
+    packages: Mapping[str, PythonPackage], wheels: Mapping[str, _Wheel], allowed: Collection[str]
+) -> None:
+    bad = {name: wheel.wrong for name, wheel in wheels.items() if wheel.wrong and name not in allowed}
+    if bad:
+        name, wrong = next(iter(bad.items()))
+        others = f"; so are those of {', '.join(sorted(bad.keys() - {name}))}" if len(bad) > 1 else ""
+        raise ResolveError(
+            f"the wheel of {name} {packages[name].version} is not what its own RECORD says: {wrong}{others}",
+            hint="ask for another version; or allow it, as pip and uv do (allow-bad-record in the request): "
+            + " ".join(f"--allow-bad-record {each}" for each in sorted(bad)),
+        )
+
+
+def _shared(wheels: Mapping[str, _Wheel]) -> Iterable[str]:
+    """Give a line for each pair of packages, the one whose files are taken first."""
+    owners: dict[str, str] = {}
+    pairs: dict[tuple[str, str], list[str]] = {}
+    for name in sorted(wheels):
+        for path, content in wheels[name].files.items():
+            owner = owners.setdefault(path, name)
+            if owner != name and wheels[owner].files[path] != content:
+                pairs.setdefault((owner, name), []).append(path)
+    for (owner, name), paths in sorted(pairs.items()):
+        shown = ", ".join(sorted(paths)[:_MOST_NAMED])
+        more = f" and {len(paths) - _MOST_NAMED} more" if paths[_MOST_NAMED:] else ""
+        yield (
+            f"{owner} and {name} both install {shown}{more}, with different bytes; those of {owner} are "
+            f"taken. To leave out one of the packages: overrides = [\"{owner} ; python_version < '0'\"]"
+        )
+
+
+def _read(package: PythonPackage, session: requests.Session) -> _Wheel | None:
+    """Read the end of a wheel; None where that cannot be read, of which the build will say more."""
+    url = package.wheel.url
+    try:
+        local = Path(url2pathname(urlsplit(url).path)) if url.startswith("file:") else None
+        with zipfile.ZipFile(local or ranged_file(url, session)) as wheel:
+            members = {info.filename: info for info in wheel.infolist() if not info.is_dir()}
+            record = next(name for name in members if name.endswith(".dist-info/RECORD"))
+            folder = record.rpartition("/")[0]
+            files = {
+                where: (info.CRC, info.file_size)
+                for name, info in members.items()
+                if (where := _installed(name)) is not None and not name.startswith(f"{folder}/")
+            }
+            return _Wheel(files, _contradiction(wheel, members, record))
+    except (*UNREADABLE, requests.RequestException, ValueError, OSError, StopIteration, csv.Error):
+        return None
+
+
+def _installed(name: str) -> str | None:
+    """Return where a member is installed, in words that are equal for equal places; None for bytecode."""
+    top, _, rest = name.partition("/")
+    if "__pycache__/" in name:
+        return None
+    if not top.endswith(".data"):
+        return name
+    kind, _, inner = rest.partition("/")
+    return inner if kind in ("purelib", "platlib") else f"{kind}: {inner}" if kind != "headers" else None
+
+
+def _contradiction(wheel: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], record: str) -> str:
+    """Return how RECORD is wrong about a member: its size, or the hash of one beside RECORD.
+
+    All other contents would have to be fetched, and are compared when they are built.
+    """
+    for row in csv.reader(read_member(wheel, record).decode().splitlines()):
+        name, digest, size = [*row, "", "", ""][:3]
+        info = members.get(name.lstrip("/"))  # some old tools wrote the paths from the root
+        if info is None or name == record or not digest:
+            continue
+        if size.isdecimal() and int(size) != info.file_size:
+            return f"{name} has {info.file_size:,} bytes, not {int(size):,}"
+        kind, _, text = digest.partition("=")
+        if kind == "sha256" and name.startswith(record.rpartition("/")[0]):
+            found = base64.urlsafe_b64encode(hashlib.sha256(read_member(wheel, info.filename)).digest())
+            if found.decode().rstrip("=") != text.rstrip("="):
+                return f"the SHA-256 of {name} is another"
+    return ""

@@ -1,0 +1,82 @@
+"""The files of locked wheels: shared paths, and wheels that contradict their RECORD."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from reprobuild.errors import ResolveError
+from reprobuild.lock.model import PythonPackage, Wheel
+from reprobuild.net.session import session
+from reprobuild.resolve.wheel_files import examine
+from support.index import File, Index
+
+pytest_plugins = ["support.family"]
+
+
+def row(path: str, content: bytes, padding: str = "") -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+    return f"{path},sha256={digest}{padding},{len(content)}\n"
+
+
+def put(
+    index: Index, name: str, files: Mapping[str, bytes], record: str | None = None, **odd: Any
+) -> PythonPackage:
+    """Put a wheel of some files on the index; its RECORD is right unless it is given."""
+    info = f"{name}-1.dist-info"
+    every = {**files, f"{info}/METADATA": b"Name: x\n"}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for path, content in every.items():
+            archive.writestr(path, content)
+        text = "".join(row(path, content) for path, content in every.items()) if record is None else record
+        archive.writestr(f"{info}/RECORD", text)
+    file = File(project=name, name=f"{name}-1-py3-none-any.whl", body=out.getvalue(), **odd)
+    index.files.append(file)
+    wheel = Wheel(filename=file.name, url=f"{index.root}/files/{file.name}", sha256=file.sha256, size=1)
+    return PythonPackage(name=name, version="1", wheel=wheel)
+
+
+def lines(*packages: PythonPackage, allowed: tuple[str, ...] = ()) -> list[str]:
+    with session(retries=0) as http:
+        return examine(packages, allowed, http)
+
+
+def test_one_path_with_different_bytes_is_named_with_the_package_that_has_its_way(index: Index) -> None:
+    b = put(index, "b", {"tests/__init__.py": b"", "cv2/a.py": b"1", "cv2/b.py": b"1", "own.py": b""})
+    a = put(index, "a", {"tests/__init__.py": b"", "cv2/a.py": b"2", "a-1.data/purelib/cv2/b.py": b"2"})
+    said = "a and b both install cv2/a.py, cv2/b.py, with different bytes; those of a are taken."
+    (line,) = lines(b, a)
+    assert line.startswith(said)
+    assert lines(put(index, "c", {"tests/__init__.py": b""}), a) == []
+
+
+@pytest.mark.parametrize(
+    ("record", "wrong"),
+    [
+        (row("x.py", b"12"), "x.py has 1 bytes, not 2"),
+        (row("x-1.dist-info/METADATA", b"Name: y\n"), "the SHA-256 of x-1.dist-info/METADATA is another"),
+        # Padded hashes and paths from the root are odd, and right.
+        (row("/x.py", b"1", "=") + row("x-1.dist-info/METADATA", b"Name: x\n", "="), ""),
+    ],
+)
+def test_a_wheel_that_contradicts_its_record_is_refused_unless_it_is_allowed(
+    index: Index, record: str, wrong: str
+) -> None:
+    package = put(index, "x", {"x.py": b"1"}, record)
+    if wrong:
+        with pytest.raises(ResolveError, match=f"x 1 is not what its own RECORD says: {wrong}") as caught:
+            lines(package)
+        assert "--allow-bad-record x" in (caught.value.hint or "")
+    assert lines(package, allowed=("x",)) == []
+
+
+def test_a_wheel_that_cannot_be_read_in_parts_is_named(index: Index) -> None:
+    (line,) = lines(put(index, "x", {"x.py": b"1"}, ranges=False))
+    assert line.startswith("x: the index gives no parts of these wheels")
