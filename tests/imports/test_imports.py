@@ -64,7 +64,10 @@ def test_a_requirements_file_in_all_its_forms(write: Write) -> None:
             "nvidia-cuda-runtime-cu12==12.1.105",
             "pandas<3",
         ],
+        "constraints": ["never-asked-for==1"],
     }
+    free = read_import(file, loosen=["never-*"])
+    assert (free.constraints, free.loosened) == ((), ("never-asked-for==1",))
     assert read_import(file).hashes == {"numpy": frozenset({"a" * 64, "b" * 64})}
 
 

@@ -62,7 +62,7 @@ class Imported:
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """uv's variable → addresses of indexes that the file names, and that the user allows for this once."""
     constraints: tuple[str, ...] = ()
-    """Versions of packages that nothing asks for by name, for this system: PEP 508 without markers."""
+    """PEP 508: they hold where something requires the package."""
     overrides: tuple[str, ...] = ()
     """What is required in place of all that any package asks for; a marker that never holds: nothing."""
     exclude_newer: date | None = None
@@ -115,6 +115,11 @@ def without_pins(imported: Imported, names: Collection[str]) -> Imported:
             requirements.append(free)
         else:
             requirements.append(requirement)
+    constraints = []
+    for text in imported.constraints:
+        asked = {name for name, form in forms.items() if fnmatch.fnmatchcase(_name_of(text), form)}
+        used |= asked
+        (gone if asked else constraints).append(text)
     if unknown := [name for name in names if name not in used]:
         raise RequestError(
             f"{imported.origin}: --loosen: pins no version of {', '.join(unknown)}",
@@ -123,9 +128,14 @@ def without_pins(imported: Imported, names: Collection[str]) -> Imported:
     return replace(
         imported,
         requirements=tuple(requirements),
+        constraints=tuple(constraints),
         hashes=hashes,
         loosened=(*imported.loosened, *sorted(set(gone))),
     )
+
+
+def _name_of(text: str) -> str:
+    return canonicalize_name(Requirement(text).name)
 
 
 def merged(first: Imported, *others: Imported | None) -> Imported:

@@ -42,8 +42,8 @@ _MOST_FILES = 200
 def read_requirements(file: Path, hosts: Collection[str] = ()) -> Imported:
     """Read a requirements file, and those that it names with ``-r`` and ``-c``.
 
-    What a constraints file pins counts where the package is asked for. ``hosts`` are those whose indexes the
-    user allows the file to name. Raises `RequestError` that names file and line.
+    What a constraints file pins counts where something requires the package. ``hosts`` are those whose
+    indexes the user allows the file to name. Raises `RequestError` that names file and line.
     """
     return imported_lines([], file, hosts, name=re.sub(r"^requirements[-_.]?", "", file.stem))
 
@@ -67,6 +67,9 @@ def imported_lines(
         origin=str(file),
         name=name or file.absolute().parent.name,
         requirements=tuple(found),
+        constraints=tuple(
+            str(c) for c in reader.constraints if canonicalize_name(c.name) not in asked and c.url is None
+        ),
         hashes={package: frozenset(values) for package, values in sorted(reader.hashes.items())},
         **reader.indexes.found,
     )
