@@ -342,3 +342,11 @@ def test_of_several_wheels_of_a_version_the_one_that_was_locked_stays(family: In
         assert [p.wheel.filename for p in lock.python if p.name == "again"] == [first.name]
     assert call("lock", "--upgrade", "again", "flags").status == 0
     assert "again-1.0-2-py3" in Path("envs/pylock.flags.toml").read_text()
+
+
+def test_a_package_that_no_index_has_is_no_contradiction(family: Index, call: Call) -> None:
+    Path("requirements.txt").write_text("six\nnever-published==1\n")
+    said = call("lock", "--from", "requirements.txt", "--cuda", "12.1")
+    assert said.status == 5
+    assert "never-published was not found" in said.err
+    assert "contradicts itself" not in said.err

@@ -115,7 +115,7 @@ def without_pins(imported: Imported, names: Collection[str]) -> Imported:
             requirements.append(free)
         else:
             requirements.append(requirement)
-    constraints = []
+    constraints: list[str] = []
     for text in imported.constraints:
         asked = {name for name, form in forms.items() if fnmatch.fnmatchcase(_name_of(text), form)}
         used |= asked

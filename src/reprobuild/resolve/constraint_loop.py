@@ -22,7 +22,7 @@ from .sdist_builds import SourcePackages, is_source
 from .target import TargetPython
 from .torch import TorchScan
 from .uv_command import ALWAYS, resolve_python
-from .uv_refusal import CORRECT, RefusedError, UnreachableError, UnreadError
+from .uv_refusal import CORRECT, Kind, RefusedError, UnreachableError, UnreadError
 
 _MOST_ATTEMPTS = 50
 """Of uv's; a package that names no rule itself takes one for each release that breaks it."""
@@ -211,7 +211,8 @@ class _Fitting:
             python = other_python(pin, self._requirements, self._target, self._session)
             hints += [] if python is None else [python]
         near = nearest(error, self._requirements, self._own, lambda some: self._tried(of=some))
-        if not hints and isinstance(error, RefusedError) and not self._fits_without_ours():
+        contradicts = isinstance(error, RefusedError) and error.refusal.kind is Kind.CONTRADICTION
+        if not hints and contradicts and not self._fits_without_ours():
             hints.append(
                 "what is asked for contradicts itself, with any PyTorch: correct it where it is written"
             )
