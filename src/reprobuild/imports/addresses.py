@@ -22,13 +22,16 @@ from ..errors import RequestError
 from .common import checked
 from .projects import is_project, project_name
 
+MOST_PATH = 4095
+"""Linux, path_resolution(7)."""
+
 _FILE = re.compile(r"\.(whl|tar\.gz|tgz|zip|tar\.bz2|tar\.xz)$")
 _EXTRAS = re.compile(r"(?P<path>.+?)(?P<extras>\[[A-Za-z0-9._, -]*\])?")
 
 
 def is_address(text: str) -> bool:
     """Whether a line names a place and not a package: it starts with one, or is a path."""
-    bare = re.split(r"\s+;|\s+--", text)[0]
+    bare = re.split(r"\s;|\s--", text)[0].rstrip()
     if "@" in bare and re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*(\s*\[[^\]]*\])?\s*@", bare):
         return False  # NAME @ ADDRESS
     return (
@@ -45,6 +48,7 @@ def requirement_at(text: str, place: str, folder: Path) -> Requirement:
     A folder becomes a ``file:`` address. It is relative to ``folder``; where no project is there, to the
     working directory, as pip has it. Raises `RequestError`.
     """
+    text = re.sub(r"\s{9,}", " ", text)
     address, _, marker = (part.strip() for part in re.sub(r"\s+;\s*|;\s+", " ; ", text).partition(" ; "))
     if address.startswith("file:"):
         path = urlsplit(address).path or address.removeprefix("file:")
@@ -90,6 +94,8 @@ def _of_filename(name: str, address: str, place: str) -> str:
 def _local(text: str, marker: str, place: str, folder: Path) -> Requirement:
     form = _EXTRAS.fullmatch(text.rstrip("/") or text)
     assert form is not None
+    if len(form["path"]) > MOST_PATH:
+        raise RequestError(f"{place}: a path of more than {MOST_PATH:,} characters")
     path = folder / Path(form["path"]).expanduser()
     if not is_project(path) and is_project(Path(form["path"])):
         path = Path(form["path"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import fnmatch
 import itertools
 import os
@@ -10,7 +9,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -224,8 +222,13 @@ def pin(requirement: Requirement) -> str | None:
     return None
 
 
+_MOST_CHARACTERS = 1 << 16
+
+
 def requirement_of(text: str, place: str) -> Requirement:
     """Parse a requirement by name, which may have an address. Raises `RequestError`."""
+    if len(text) > _MOST_CHARACTERS:
+        raise RequestError(f"{place}: a requirement of more than {_MOST_CHARACTERS:,} characters")
     try:
         requirement = Requirement(text)
     except InvalidRequirement as error:
@@ -238,6 +241,9 @@ def requirement_of(text: str, place: str) -> Requirement:
 
 def checked(requirement: Requirement, place: str) -> Requirement:
     """Hold the address of a requirement against what a request takes. Raises `RequestError`."""
+    # A marker may have an escaped line break, which uv would read as one.
+    if not str(requirement).isprintable():
+        raise RequestError(f"{place}: {requirement.name}: has a line break or another control character")
     if requirement.url is not None and requirement.url.startswith("file:///"):
         path = unquote(urlsplit(requirement.url).path)
         if not os.path.lexists(path):
@@ -296,27 +302,6 @@ def fitting_python(imported: Imported, given: str | None) -> str:
         f"which {f'Python {wanted} does not fit' if wanted else 'none of ' + ', '.join(PYTHONS) + ' fits'}",
         hint="correct the file" if fits is None else f"give --python {fits}, which fits",
     )
-
-
-def read_text(file: Path) -> str:
-    """Read a file. Raises `RequestError`."""
-    try:
-        content = file.read_bytes()
-        # As pip does it; PowerShell's `>` writes UTF-16.
-        marks = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-        encoding = next((name for mark, name in marks if content.startswith(mark)), "utf-8-sig")
-        return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
-    except FileNotFoundError:
-        raise RequestError(f"{file}: no such file") from None
-    except UnicodeDecodeError:
-        raise RequestError(
-            f"{file}: not valid text: expected UTF-8, or UTF-16 with a byte-order mark",
-            hint="save it as UTF-8",
-        ) from None
-    except OSError as problem:
-        raise RequestError(f"{file}: cannot be read: {problem.strerror}") from None
-    except ValueError:  # a character that no path has
-        raise RequestError(f"{str(file)!r} is not the name of a file") from None
 
 
 def load_toml(text: str, where: str) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from .addresses import requirement_at
-from .common import is_for, load_toml, read_text, requirement_of
+from .common import is_for, load_toml, requirement_of
+from .files import read_text
 from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .projects import project_name
 

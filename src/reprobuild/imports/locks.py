@@ -21,8 +21,9 @@ from ..net.index_settings import PLAIN, uv_program
 from ..net.session import scrub
 from ..request.model import DEFAULT_PYTHON, PYTHONS
 from ..resolve.target import TargetPython, holds
-from .common import Imported, is_for, load_toml, minor_of, read_text
+from .common import Imported, is_for, load_toml, minor_of
 from .elsewhere import located
+from .files import read_text
 from .indexes import NamedIndexes, is_pytorch
 
 

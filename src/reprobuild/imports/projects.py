@@ -12,7 +12,9 @@ from shlex import quote
 from typing import Any
 
 from ..errors import RequestError
-from .common import load_toml, read_text
+from ..host.home import kind_of
+from .common import load_toml
+from .files import read_text
 
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S.*?)\s*$", re.MULTILINE)
 _ABOVE = 8
@@ -173,7 +175,7 @@ def project_name(folder: Path) -> str:
                 f"{folder}: is a git submodule that is not checked out",
                 hint=f"run `git -C {quote(str(module[0]))} submodule update --init {quote(module[1])}`",
             )
-        if folder.is_dir():
+        if kind_of(folder) == "folder":
             raise RequestError(
                 f"{folder}: is no folder of a Python project: "
                 "it has no pyproject.toml, setup.cfg or setup.py",
@@ -208,7 +210,7 @@ def is_project(folder: Path) -> bool:
 
 def _files_of(folder: Path) -> list[Path]:
     known = [folder / name for name in ("pyproject.toml", "setup.cfg", "setup.py")]
-    return [file for file in known if file.is_file()]
+    return [file for file in known if kind_of(file) == "file"]
 
 
 def _submodule(folder: Path) -> tuple[Path, str] | None:
@@ -216,7 +218,7 @@ def _submodule(folder: Path) -> tuple[Path, str] | None:
     target = folder.absolute()
     for root in list(target.parents)[:_ABOVE]:
         listed = root / ".gitmodules"
-        if listed.is_file():
+        if kind_of(listed) == "file":
             for path in _SUBMODULE.findall(read_text(listed)):
                 if (root / path).resolve() == target.resolve():
                     return root, path

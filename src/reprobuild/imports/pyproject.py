@@ -15,8 +15,9 @@ from packaging.utils import canonicalize_name
 from ..errors import RequestError
 from ..host.machine import architecture
 from ..resolve.target import TargetPython
-from .common import Imported, fitting_python, load_toml, merged, minor_of, read_text, requirement_of
+from .common import Imported, fitting_python, load_toml, merged, minor_of, requirement_of
 from .elsewhere import Stated, UvSources, located
+from .files import read_text
 from .indexes import NamedIndexes
 from .pdm import pdm_rules
 from .poetry import (

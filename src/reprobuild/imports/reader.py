@@ -15,17 +15,18 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 
 from ..errors import RequestError
+from ..host.home import kind_of
 from .common import (
     Imported,
     Keys,
     cuda_of_local,
     fitting_python,
     pythons_of,
-    read_text,
     wanted_of,
     without_pins,
 )
 from .conda import read_conda
+from .files import of_project, read_text
 from .locks import read_pylock, read_uv_lock
 from .other_files import PYTHON_ENV, how_to_export, read_python_env, read_script
 from .pyproject import read_pyproject
@@ -49,8 +50,23 @@ def read_import(
 
     ``hosts`` are those whose indexes the file may name, ``python`` is the minor version that the user wants.
     ``loosen`` names packages whose versions need not be kept, and channels of conda's whose packages
-    conda-forge shall give. Raises `RequestError` that names the file and the place.
+    conda-forge shall give. Of the project that the file belongs to, and of nothing else, others are read too.
+    Raises `RequestError` that names the file and the place.
     """
+    with of_project(file):
+        if kind_of(file) != "folder":
+            read_text(file)  # whoever reads it in another way
+        return _import(file, extras, groups, hosts, python, loosen)
+
+
+def _import(  # noqa: PLR0917 -- those of `read_import`
+    file: Path,
+    extras: Sequence[str],
+    groups: Sequence[str],
+    hosts: Collection[str],
+    python: str | None,
+    loosen: Collection[str],
+) -> Imported:
     if file.suffix in (".yml", ".yaml") and file.name not in PYTHON_ENV:
         if extras or groups:
             raise RequestError(f"{file}: has no extras or groups")

@@ -13,7 +13,8 @@ from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from .addresses import is_address, requirement_at
-from .common import Imported, read_text, requirement_of
+from .common import Imported, requirement_of
+from .files import read_text
 from .indexes import NamedIndexes
 
 _COMMENT = re.compile(r"(?<!\S)#.*")
@@ -30,6 +31,8 @@ _WITH_VALUE = (
     *("--only-binary", "--no-binary", "--use-feature", "--trusted-host"),
 )
 _SHORT = ("-r", "-c", "-e", "-i", "-f")
+_BLANKS = re.compile(r"\s{9,}")
+"""More of them in a row mean nothing, and expressions that look for an end of them take quadratic time."""
 _OF_A_BUILD = re.compile(
     r"\s--(config-settings?|global-option|install-option|build-option)(=|\s+)(\"[^\"]*\"|'[^']*'|\S+)"
 )
@@ -39,17 +42,24 @@ _MOST_FILES = 200
 """That one file includes, each as often as it is included."""
 
 
-def read_requirements(file: Path, hosts: Collection[str] = ()) -> Imported:
+def read_requirements(file: Path, hosts: Collection[str] = (), *, included: bool = False) -> Imported:
     """Read a requirements file, and those that it names with ``-r`` and ``-c``.
 
     What a constraints file pins counts where something requires the package. ``hosts`` are those whose
-    indexes the user allows the file to name. Raises `RequestError` that names file and line.
+    indexes the user allows the file to name. Raises `RequestError` that names file and line. No line of an
+    ``included`` file, which another one names, is quoted: it may be one of secrets.
     """
-    return imported_lines([], file, hosts, name=re.sub(r"^requirements[-_.]?", "", file.stem))
+    name = re.sub(r"^requirements[-_.]?", "", file.stem)
+    return imported_lines([], file, hosts, name=name, included=included)
 
 
 def imported_lines(
-    lines: Sequence[str], file: Path, hosts: Collection[str] = (), *, name: str = ""
+    lines: Sequence[str],
+    file: Path,
+    hosts: Collection[str] = (),
+    *,
+    name: str = "",
+    included: bool = False,
 ) -> Imported:
     """Read lines of a requirements file that stand in ``file``; without any, the file itself.
 
@@ -60,7 +70,7 @@ def imported_lines(
         for line in lines:
             reader.line(line, f"{file}: pip", file.parent, constraint=False)
     else:
-        reader.read(file, constraint=False)
+        reader.read(file, constraint=False, included=included)
     asked = {canonicalize_name(r.name) for r in reader.requirements}
     found = [*reader.requirements, *(c for c in reader.constraints if canonicalize_name(c.name) in asked)]
     return Imported(
@@ -83,8 +93,29 @@ class _Reader:
         self.indexes = NamedIndexes(hosts)
         self._open: list[str] = []
         self._files = 0
+        self._told: RequestError | None = None
 
-    def read(self, file: Path, *, constraint: bool) -> None:
+    def read(self, file: Path, *, constraint: bool, included: bool = True) -> None:
+        try:
+            text = self._opened(file)
+        except RequestError as error:
+            self._told = error
+            raise
+        for number, line in _lines(text):
+            place = f"{file}:{number}"
+            try:
+                self.line(line, place, file.parent, constraint=constraint)
+            except RequestError as error:
+                if not included or error is self._told:
+                    raise
+                self._told = RequestError(
+                    f"{place}: a line of an included file that cannot be read as a requirement",
+                    hint=f"to see what is wrong with it, import {file} itself",
+                )
+                raise self._told from None
+        self._open.pop()
+
+    def _opened(self, file: Path) -> str:
         text, real = read_text(file), os.path.realpath(file)
         if real in self._open:
             raise RequestError(f"{file}: includes itself with -r or -c")
@@ -92,11 +123,10 @@ class _Reader:
         if self._files > _MOST_FILES:
             raise RequestError(f"{file}: more than {_MOST_FILES} files are included with -r and -c")
         self._open.append(real)
-        for number, line in _lines(text):
-            self.line(line, f"{file}:{number}", file.parent, constraint=constraint)
-        self._open.pop()
+        return text
 
     def line(self, line: str, place: str, folder: Path, *, constraint: bool) -> None:
+        line = _BLANKS.sub(" ", line)
         if line.startswith("-"):
             self._option(line, place, folder, constraint=constraint)
             return

@@ -86,7 +86,7 @@ def _specifier(text: str, place: str) -> str:
 def imported_files(folder: Path, names: Sequence[str], hosts: Collection[str]) -> Imported:
     """Read several requirements files of a project as one. Raises `RequestError`."""
     files = [folder / name for name in names]
-    first, *rest = [read_requirements(file, hosts) for file in files]
+    first, *rest = [read_requirements(file, hosts, included=True) for file in files]
     return merged(first, *rest)
 
 

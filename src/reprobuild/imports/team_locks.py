@@ -23,8 +23,9 @@ from ..errors import RequestError
 from ..host.machine import architecture
 from ..request.toml_reader import MOST_TEXT
 from ..resolve.target import TargetPython
-from .common import Imported, fitting_python, is_for, load_toml, minor_of, read_text, requirement_of
+from .common import Imported, fitting_python, is_for, load_toml, minor_of, requirement_of
 from .elsewhere import located
+from .files import read_text
 from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .poetry import specifier
 

@@ -386,6 +386,10 @@ def _requirement(where: str, text: str) -> str:
         raise RequestError(
             f"{where}: {text!r} is not a PEP 508 requirement: {str(error).splitlines()[0]}"
         ) from None
+    if not str(
+        requirement
+    ).isprintable():  # a marker may have an escaped line break, which uv would read as one
+        raise RequestError(f"{where}: {requirement.name}: has a line break or another control character")
     if requirement.name.lower() == "torch":
         raise RequestError(
             f"{where}: torch has a key of its own",

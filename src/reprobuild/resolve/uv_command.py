@@ -207,7 +207,11 @@ def _for_uv(text: str) -> str:
     requirement = Requirement(text)
     if requirement.url is not None:
         requirement.url = str(dataclasses.replace(Direct.parse(requirement.url), sha256=None))
-    return str(requirement)
+    if not (text := str(requirement)).isprintable():
+        raise ResolveError(
+            f"{requirement.name}: its requirement has a line break or another control character"
+        )
+    return text
 
 
 def _preferences(existing: Lock, upgrade: Collection[str]) -> str:
