@@ -24,6 +24,7 @@ from .host.home import atomic_write, make_folders, storage_errors
 from .host.host import Host
 from .layers.builder import debian_records, write_conda_tar, write_debian_tar, write_python_tar
 from .layers.registry_pull import take_layers
+from .lock.age_gap import age_gap
 from .lock.compilers import compiler_hint
 from .lock.imported_hashes import check_hashes
 from .lock.layer_record import LayerRecord
@@ -51,6 +52,7 @@ from .render.dockerfile import (
 )
 from .render.image_config import default_image_name
 from .render.own_files import other_files, own_files, selftest_files
+from .request.model import Request
 from .resolve.resolver import Upgrade, resolve_platforms
 from .selftest.kept import circumstances, forget, keep, kept
 from .selftest.report import Mode, SelfTestReport
@@ -86,9 +88,17 @@ def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], 
     moves = not before or upgrade.everything or OWN_FILES in upgrade.packages
     own = (None if moves else before[0].own_files) or own_files()
     upgrade = replace(upgrade, packages=tuple(name for name in upgrade.packages if name != OWN_FILES))
-    resolved = partial(
+    resolve = partial(
         resolve_platforms, existing=before, upgrade=upgrade, hashes=env.hashes, pythons=env.pythons, host=host
     )
+
+    def resolved(request: Request) -> tuple[Lock, ...]:
+        try:
+            return resolve(request)
+        except ResolveError as error:
+            error.hint = "\n".join([*env.places_in(error.message), *filter(None, [error.hint])])
+            raise
+
     try:
         locks = resolved(env.request)
     except ResolveError as error:
@@ -108,6 +118,8 @@ def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], 
     # Once: who has read it and locks again has decided.
     if (hint := compiler_hint(locks[0])) and not any(map(compiler_hint, before)):
         host.console.step(hint)
+    if not before and (gap := age_gap(locks[0])):
+        host.console.warn(gap)
     return locks, before
 
 

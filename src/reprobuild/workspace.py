@@ -26,6 +26,10 @@ FOLDER = Path("envs")
 LAYERS = FOLDER / "layers.json"
 
 
+_WORDS = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_MOST_PLACES = 5
+
+
 @dataclass(frozen=True, slots=True)
 class Env:
     """A request and where it and its lock are kept. The request's file may not be there yet."""
@@ -38,6 +42,15 @@ class Env:
     """The minor versions of Python that such a file allows; empty: any."""
     cuda_is_open: bool = False
     """Whether nobody has asked for the request's CUDA: another will do where this one does not fit."""
+
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Normalised name → where a file that was taken over asks for the package."""
+
+    def places_in(self, message: str) -> list[str]:
+        """Return a line for each package that a message names and such a file asks for, where it does."""
+        words = {canonicalize_name(word) for word in _WORDS.findall(message)}
+        found = [f"{name} is asked for in {place}" for name, place in self.places.items() if name in words]
+        return found[:_MOST_PLACES]
 
     @property
     def lock_file(self) -> Path:

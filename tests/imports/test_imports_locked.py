@@ -350,3 +350,4 @@ def test_a_package_that_no_index_has_is_no_contradiction(family: Index, call: Ca
     assert said.status == 5
     assert "never-published was not found" in said.err
     assert "contradicts itself" not in said.err
+    assert "never-published is asked for in requirements.txt:2" in said.err

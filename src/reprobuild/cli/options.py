@@ -184,7 +184,11 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
     if request.python != DEFAULT_PYTHON and "python" not in given:
         host.console.step(f"Python {request.python}, which {imported.origin} asks for, {_python_of(request)}")
     return replace(
-        new_env(request), hashes=imported.hashes, pythons=pythons_of(imported), cuda_is_open=bool(chosen)
+        new_env(request),
+        hashes=imported.hashes,
+        pythons=pythons_of(imported),
+        cuda_is_open=bool(chosen),
+        places=imported.places,
     )
 
 

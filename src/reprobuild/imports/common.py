@@ -59,6 +59,8 @@ class Imported:
     """The channels among it, in whose place conda-forge is asked."""
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """uv's variable → addresses of indexes that the file names, and that the user allows for this once."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Normalised name → the first place that asks for it, as file and line, or file and key."""
     constraints: tuple[str, ...] = ()
     """PEP 508: they hold where something requires the package."""
     overrides: tuple[str, ...] = ()
@@ -153,6 +155,7 @@ def merged(first: Imported, *others: Imported | None) -> Imported:
         cuda=next((each.cuda for each in every if each.cuda), None),
         index=next((each.index for each in every if each.index), None),
         settings=settings,
+        places={name: place for each in reversed(every) for name, place in each.places.items()},
         constraints=_all(each.constraints for each in every),
         overrides=_all(each.overrides for each in every),
         applied=_all(each.applied for each in every),

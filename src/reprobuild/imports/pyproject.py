@@ -109,6 +109,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
         replace(
             project_itself,
             requirements=tuple(requirements),
+            places=_places(found),
             constraints=rules.constraints,
             overrides=(*rules.overrides, *pdm.overrides),
             exclude_newer=rules.exclude_newer,
@@ -186,6 +187,11 @@ def _described(file: Path, project: dict[str, Any]) -> Imported:
         raise RequestError(f"{file}: project.requires-python: {error}") from None
     name = str(project.get("name") or file.absolute().parent.name)
     return Imported(origin=str(file), name=name, requirements=(), python=python, requires_python=requires)
+
+
+def _places(found: Sequence[Stated]) -> dict[str, str]:
+    names = ((canonicalize_name(requirement_of(line.text, line.place).name), line.place) for line in found)
+    return dict(reversed([*names]))
 
 
 def _of_conda(tool: dict[str, Any], file: Path) -> list[str]:

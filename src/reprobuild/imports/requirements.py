@@ -77,6 +77,7 @@ def imported_lines(
         origin=str(file),
         name=name or file.absolute().parent.name,
         requirements=tuple(found),
+        places=reader.places,
         constraints=tuple(
             str(c) for c in reader.constraints if canonicalize_name(c.name) not in asked and c.url is None
         ),
@@ -90,6 +91,7 @@ class _Reader:
         self.requirements: list[Requirement] = []
         self.constraints: list[Requirement] = []
         self.hashes: dict[str, set[str]] = {}
+        self.places: dict[str, str] = {}
         self.indexes = NamedIndexes(hosts)
         self._open: list[str] = []
         self._files = 0
@@ -139,6 +141,7 @@ class _Reader:
         good = {value.lower() for kind, value in hashes if kind == "sha256"}
         if hashes and not good:
             raise RequestError(f"{place}: {requirement.name}: no sha256 among its hashes", hint="add one")
+        self.places.setdefault(canonicalize_name(requirement.name), place)
         (self.constraints if constraint else self.requirements).append(requirement)
         if good:
             self.hashes.setdefault(canonicalize_name(requirement.name), set()).update(good)
