@@ -173,12 +173,20 @@ def test_a_signal_ends_it_at_once_and_leaves_nothing(number: int, status: int, t
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
 def test_streams_that_the_caller_has_closed_are_no_error(tmp_path: Path, closed: str) -> None:
     command = ["sh", "-c", f'"$0" images --json {closed}', str(PROGRAM)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    shown = "[]\n" if ">&-" not in closed.replace("2>&-", "") else ""
-    assert (done.returncode, done.stdout, done.stderr) == (0, shown, "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_a_result_that_nobody_can_get_is_an_error(tmp_path: Path, closed: str) -> None:
+    command = ["sh", "-c", f'"$0" images --json {closed}', str(PROGRAM)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (11, "")
+    assert "Traceback" not in done.stderr
+    assert "standard output cannot be written" in done.stderr or "2>&-" in closed
 
 
 def test_a_closed_pipe_is_no_error_that_is_told(tmp_path: Path) -> None:
