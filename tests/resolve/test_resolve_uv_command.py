@@ -228,3 +228,18 @@ def test_uv_that_hangs(family: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reprobuild.resolve.uv_command.run", hang)
     with pytest.raises(ResolveError, match="uv did not end within 900 s"):
         resolve("numpy")
+
+
+def test_a_file_of_one_name_with_other_bytes_on_another_index_is_refused(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.add("a", "1")
+    locked = resolve("a")
+    with serve_index() as other:
+        other.add("a", "1", requires=["b"])
+        other.add("b", "1")
+        monkeypatch.setenv("UV_DEFAULT_INDEX", other.url)
+        with pytest.raises(ResolveError, match=r"gives other bytes .*; it was locked from") as caught:
+            resolve("a", existing=locked.values())
+        assert "two indexes have different files of one name" in caught.value.hint
+        assert set(resolve("a", existing=locked.values(), upgrade=["a"])) == {"a", "b"}

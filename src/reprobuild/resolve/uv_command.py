@@ -149,17 +149,25 @@ def _check_named_hashes(found: Collection[PythonPackage], requirements: Sequence
 
 
 def _check_same_bytes(found: Collection[PythonPackage], existing: Lock, upgrade: Collection[str]) -> None:
-    """Raise `ResolveError` for an address that gives other bytes than when it was locked."""
-    locked = {package.wheel.url: package for package in existing.python if package.source is None}
+    """Raise `ResolveError` for a file that has other bytes than when it was locked, here or elsewhere."""
+    locked = {package.wheel.filename: package.wheel for package in existing.python if package.source is None}
     for package in found:
-        before = locked.get(package.wheel.url)
-        if before is not None and package.name not in upgrade and before.wheel.sha256 != package.wheel.sha256:
-            raise ResolveError(
-                f"{package.name}: {package.wheel.url} gives other bytes than when it was locked: SHA-256 "
-                f"{package.wheel.sha256}, not {before.wheel.sha256}",
-                hint=f"whoever serves it has replaced the file; if you trust the new one, `reprobuild lock "
-                f"--upgrade {package.name}`",
+        wheel, before = package.wheel, locked.get(package.wheel.filename)
+        known = before is not None and package.source is None and wheel.sha256
+        if before is None or not known or package.name in upgrade or before.sha256 == wheel.sha256:
+            continue
+        moved = "" if before.url == wheel.url else f"; it was locked from {before.url}"
+        raise ResolveError(
+            f"{package.name}: {wheel.url} gives other bytes than when it was locked: SHA-256 "
+            f"{wheel.sha256}, not {before.sha256}{moved}",
+            hint=(
+                "two indexes have different files of one name: ask only the one that you trust; if it is the "
+                "new one,"
+                if moved
+                else "whoever serves it has replaced the file; if you trust the new one,"
             )
+            + f" `reprobuild lock --upgrade {package.name}`",
+        )
 
 
 def _given(folder: Path, provided: Mapping[str, str]) -> list[str]:
