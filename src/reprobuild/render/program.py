@@ -9,19 +9,9 @@ from functools import cache
 from .. import assets
 
 MODULES = (
-    *(
-        "names",
-        "outcomes",
-        "location",
-        "registry",
-        "libraries",
-        "exact",
-        "power",
-        "gradients",
-        "flags",
-        "nvml",
-    ),
-    *("machine", "operations", "data", "training", "settings", "installed", "subnormals", "ranks", "seeds"),
+    *("names", "outcomes", "location", "registry", "libraries", "exact", "power", "gradients", "flags"),
+    *("graphs", "nvml", "machine", "operations", "data", "training", "settings", "installed", "subnormals"),
+    *("ranks", "seeds", "kernels"),
     *("linkage", "requested"),
     *("cases", "documented", "compilation", "golden", "controls", "cost", "child", "parent", "text"),
     "command_line",

@@ -68,6 +68,7 @@ from . import (  # noqa: F401 -- they register their checks
     documented,
     golden,
     installed,
+    kernels,
     operations,
     ranks,
     requested,

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from .exact import difference, must_differ, numbers
+from .graphs import graph_of
 from .libraries import np, torch
 from .outcomes import Failed, Results
 from .registry import ACROSS, BOTH, WITHIN, check
@@ -90,15 +91,8 @@ def torch_seed_large(device: str) -> Results:
 def cuda_graph_seed(device: str) -> Results:
     """The replay of a CUDA graph draws from the seed that was set since, not from that of its capture."""
     drawn = torch.zeros(1000, device=device)
-    aside = torch.cuda.Stream()  # a first call outside of the capture, as PyTorch asks for
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
-        drawn.uniform_()
-    torch.cuda.current_stream().wait_stream(aside)
     torch.manual_seed(1)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        drawn.uniform_()
+    graph = graph_of(drawn.uniform_)
 
     def replay(seed: int | None) -> torch.Tensor:
         if seed is not None:
