@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.host import verified
-from reprobuild.host.verified import is_unchanged, sealed, stamp, unsealed
+from reprobuild.host.verified import is_unchanged, read_sealed, sealed, stamp, unsealed
 
 DATA = b"some bytes" * 1000
 SHA256 = hashlib.sha256(DATA).hexdigest()
@@ -86,3 +86,11 @@ def test_a_seal_holds_content_and_name() -> None:
     assert unsealed("a", data[:-1]) is None
     assert unsealed("a", b"") is None
     assert unsealed("a", bytes([data[0] ^ 1]) + data[1:]) is None
+
+
+def test_a_sealed_file_is_read_or_counts_as_empty(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    assert read_sealed(file) == b""
+    file.write_bytes(sealed("a.json", b"content"))
+    assert read_sealed(file) == b"content"
+    assert read_sealed(file.rename(tmp_path / "b.json")) == b""

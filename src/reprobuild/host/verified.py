@@ -68,5 +68,15 @@ def unsealed(name: str, data: bytes) -> bytes | None:
     return content if head == _seal(name, content).encode() else None
 
 
+def read_sealed(path: Path) -> bytes:
+    """Return the content that is sealed with the name of its file; nothing where it is missing or damaged.
+
+    Raises `OSError` where it cannot be read.
+    """
+    with suppress(FileNotFoundError):
+        return unsealed(path.name, path.read_bytes()) or b""
+    return b""
+
+
 def _seal(name: str, content: bytes) -> str:
     return hashlib.sha256(name.encode() + b"\0" + content).hexdigest()

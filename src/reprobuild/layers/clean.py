@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import dataclass
 
 from ..fetch.store import Store
 from ..host.home import Home, storage_errors
 from ..host.host import Host
+from ..host.verified import read_sealed
 from ..oci.store import ImageStore
 from . import unpacked_layers
 from .cache import LayerCache
@@ -53,8 +53,9 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
 
 
 def _forget_built(home: Home, needed: Collection[str]) -> None:
-    """Remove what is noted of the builds whose wheels are gone (see sources/workshop.py)."""
+    """Remove what is noted of the builds whose wheels are gone (see sources/workshop.py), or is damaged."""
     for record in sorted(home.folder("built").glob("*.json")):
-        with storage_errors(record), suppress(ValueError, TypeError, IndexError):
-            if json.loads(record.read_bytes())[1] not in needed:
+        with storage_errors(record):
+            content = read_sealed(record)
+            if not content or json.loads(content)[1] not in needed:
                 record.unlink()

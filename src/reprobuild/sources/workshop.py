@@ -21,6 +21,7 @@ from ..fetch.store import Store
 from ..host import process
 from ..host.home import atomic_write, open_regular, storage_errors
 from ..host.host import Host
+from ..host.verified import read_sealed, sealed
 from ..layers import unpacked_layers
 from ..layers.builder import system_folders
 from ..layers.plan import SYSTEM, plan
@@ -88,7 +89,7 @@ class Workshop:
             if found is not None:
                 # The hash of the archive is where a wheel's is in the record of a build.
                 noted = ["METADATA", recipe.sha256, found.decode("utf-8", "surrogateescape")]
-                atomic_write(prepared, json.dumps(noted).encode(), sync=False)
+                _note(prepared, noted)
                 return found
         return metadata_of(self._first(recipe, record), recipe.title)
 
@@ -123,7 +124,7 @@ class Workshop:
                     "another version, or publish a wheel to your own index",
                 )
             wheel = self._keep(one)
-        atomic_write(record, json.dumps([wheel.filename, wheel.sha256, wheel.size]).encode(), sync=False)
+        _note(record, [wheel.filename, wheel.sha256, wheel.size])
         return wheel
 
     def build_again(self, package: PythonPackage, recipe: Recipe) -> None:
@@ -316,19 +317,24 @@ def metadata_of(wheel: Path, title: str) -> bytes:
         return archive.read(path)
 
 
+def _note(record: Path, noted: Sequence[str | int]) -> None:
+    """Write a record, sealed: with one letter of it changed, another wheel would be locked."""
+    atomic_write(record, sealed(record.name, json.dumps(noted).encode()), sync=False)
+
+
 def _read_prepared(record: Path) -> bytes | None:
     try:
-        _, _, text = json.loads(record.read_bytes())
+        _, _, text = json.loads(read_sealed(record))
         return str(text).encode("utf-8", "surrogateescape")
-    except (OSError, ValueError, TypeError):
+    except (ValueError, TypeError):
         return None
 
 
 def _read_record(record: Path) -> Wheel | None:
     try:
-        filename, sha256, size = json.loads(record.read_bytes())
+        filename, sha256, size = json.loads(read_sealed(record))
         return Wheel(filename=str(filename), url="", sha256=str(sha256), size=int(size))
-    except (OSError, ValueError, TypeError):
+    except (ValueError, TypeError):
         return None
 
 
