@@ -169,6 +169,7 @@ def test_a_signal_ends_it_at_once_and_leaves_nothing(number: int, status: int, t
             process.send_signal(number)
             out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (status, "")
+    assert err.endswith("reprobuild: stopped\n")
     assert "Traceback" not in err
     assert not list(tmp_path.iterdir())
 

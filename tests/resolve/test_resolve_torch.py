@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import signal
+import threading
 from datetime import date
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 from reprobuild.errors import ResolveError
 from reprobuild.net.session import session
@@ -175,3 +179,31 @@ def test_no_index_knows_torch(index: Index) -> None:
 )
 def test_cuda_named(line: str, cuda: str | None) -> None:
     assert cuda_named([Requirement("numpy"), Requirement(line)], TARGET.markers) == cuda
+
+
+def test_a_signal_ends_it_also_while_the_releases_that_nobody_needs_are_awaited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stop(*_: object) -> None:
+        raise SystemExit(143)
+
+    begun = threading.Event()
+    first, second = (SimpleNamespace(version=Version(text)) for text in ("2", "1"))
+
+    def cuda_of(_: TorchScan, release: object, target: TargetPython) -> str:
+        if release is first:
+            begun.wait(10)
+            return "12.1"
+        begun.set()
+        threading.Event().wait(0.2)  # the first is taken, and this one is what is waited for
+        signal.raise_signal(signal.SIGUSR1)
+        return "12.1"
+
+    monkeypatch.setattr(TorchScan, "releases", lambda *_, **__: [first, second])
+    monkeypatch.setattr(TorchScan, "cuda_of", cuda_of)
+    before = signal.signal(signal.SIGUSR1, stop)
+    try:
+        with session() as http, pytest.raises(SystemExit):
+            TorchScan(http, None).newest_with_cuda("", TARGET)
+    finally:
+        signal.signal(signal.SIGUSR1, before)

@@ -208,7 +208,7 @@ def _stop(number: int, _: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def run_command_line() -> int:
+def run_command_line() -> int:  # noqa: PLR0911 -- one for each way to end
     """Run the command line; return its exit status.
 
     Errors go to standard error; with ``--json`` also to standard output, unless a result is there already.
@@ -222,6 +222,10 @@ def run_command_line() -> int:
         result = cli.main(prog_name="reprobuild", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _say("stopped", code=130)
+    except SystemExit as error:
+        if isinstance(error.code, int) and error.code in (128 + signal.SIGTERM, 128 + signal.SIGHUP):
+            return _say("stopped", code=error.code)
+        raise
     except click.ClickException as error:
         _print_json(type(error).__name__, error.format_message(), "", error.exit_code)
         return _show(error)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, timedelta
 from threading import Lock
@@ -91,8 +92,8 @@ class TorchScan:
 
     def newest_with_cuda(self, wanted: str, target: TargetPython) -> tuple[Version, str] | None:
         """Return the newest release that fits a specifier and names a CUDA, with that; None if none does."""
-        every = self._cudas(self.releases(target, wanted), target)
-        return next(((release.version, cuda) for release, cuda in every if cuda is not None), None)
+        with closing(self._cudas(self.releases(target, wanted), target)) as every:
+            return next(((release.version, cuda) for release, cuda in every if cuda is not None), None)
 
     def for_another_cuda(self, cuda: str, wanted: str, target: TargetPython) -> list[Version]:
         """Return the releases that fit a specifier and are not for a CUDA, newest first."""
@@ -121,11 +122,12 @@ class TorchScan:
             if prefer == str(release.version) and self.cuda_of(release, target) == cuda:
                 return release.version
         seen: dict[str, Version] = {}
-        for release, found in self._cudas(releases, target):
-            if found == cuda:
-                return release.version
-            if found is not None:
-                seen.setdefault(found, release.version)
+        with closing(self._cudas(releases, target)) as every:
+            for release, found in every:
+                if found == cuda:
+                    return release.version
+                if found is not None:
+                    seen.setdefault(found, release.version)
         raise self._none(cuda, wanted, seen, target)
 
     def _newest(self, cuda: str, target: TargetPython) -> Version | None:
@@ -144,7 +146,8 @@ class TorchScan:
 
     def _cudas(
         self, releases: Sequence[Release], target: TargetPython
-    ) -> Iterator[tuple[Release, str | None]]:
+    ) -> Generator[tuple[Release, str | None], None, None]:
+        """Give releases with their CUDA. Close it: else what a signal raises in its end is lost."""
         with ThreadPoolExecutor(_AT_ONCE, "torch-metadata") as pool:
             for start in range(0, len(releases), _AT_ONCE):
                 group = releases[start : start + _AT_ONCE]
