@@ -16,8 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
-from urllib.request import url2pathname
+from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
 
 from uv import find_uv_bin
 
@@ -120,7 +119,7 @@ def check_find_links() -> None:
                 for word in re.split(r"[,\s]+", os.environ.get(name, ""))
                 if word and _link(word, Path.cwd()) == link
             )
-            _existing(next(named, "find-links in the files of uv or pip"), url2pathname(parts.path))
+            _existing(next(named, "find-links in the files of uv or pip"), unquote(parts.path))
 
 
 def uv_program() -> str:
