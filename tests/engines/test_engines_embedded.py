@@ -72,12 +72,17 @@ def test_what_a_run_writes_is_gone_afterwards(engine: OciEngine, home: Home, dig
     assert run(engine, digest, "bash", "-c", "read -r who < /etc/who; test $who = above") == 0
 
 
-def test_the_names_of_hosts_are_those_of_this_machine(
+def test_a_program_can_look_up_its_own_name_and_those_of_this_machine(
     engine: OciEngine, digest: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    own = "127.0.0.1\tlocalhost reprobuild\n::1\tlocalhost ip6-localhost ip6-loopback\n"
     assert run(engine, digest, "cat", "/etc/hosts", network=True) == 0
-    assert capfd.readouterr().out == Path("/etc/hosts").read_text()
-    assert run(engine, digest, "cat", "/etc/hosts") == 1
+    assert capfd.readouterr().out == own + Path("/etc/hosts").read_text()
+    assert run(engine, digest, "cat", "/etc/hosts") == 0
+    assert capfd.readouterr().out == own
+    for name in ("localhost", "reprobuild"):  # nothing listens there, and it answers
+        assert run(engine, digest, "bash", "-c", f"exec 3<>/dev/tcp/{name}/9") == 1
+        assert "Connection refused" in capfd.readouterr().err
 
 
 def test_a_program_that_is_missing(engine: OciEngine, home: Home, digest: str) -> None:

@@ -76,6 +76,7 @@ def recorded(runner: DockerRunner, image: Image, argv: Sequence[str], how: RunOp
                 mounts=mounts,
                 network_mode="host" if how.network else "none",
                 hostname=twice_mounts.HOSTNAME,
+                extra_hosts={twice_mounts.HOSTNAME: "127.0.0.1"},  # launchers look it up
                 working_dir=how.workdir,
                 user=how.user,
                 cap_drop=["ALL"],

@@ -83,9 +83,10 @@ class OciEngine:
         negative status is a signal's. What it writes outside ``options.binds`` is lost afterwards.
         """
         image = self.images.find(reference)
-        task = replace(self._task(image, argv, options), terminal=os.isatty(0) and os.isatty(1))
         limits = _at_most(options.limits)
         with self._unpacked(image) as layers, self._host.home.scratch("run") as scratch:
+            task = self._task(image, argv, options, scratch)
+            task = replace(task, terminal=os.isatty(0) and os.isatty(1))
             task = _as_user(task, options.user, layers)
             command = sandbox.prepare(scratch, layers, _with_init(task, layers), limits=limits)
             with guarded(limits, by_the_kernel=True) as guard:
@@ -110,7 +111,7 @@ class OciEngine:
             with self._unpacked(image) as layers:
                 recorder = recorder_binds(folder, layers)
                 env = {**options.env, **settings, "REPROBUILD_TWICE": IN_CONTAINER}
-                task = self._task(image, argv, replace(options, env=env, binds=[*own, *recorder]))
+                task = self._task(image, argv, replace(options, env=env, binds=[*own, *recorder]), folder)
                 task = _as_user(task, options.user, layers)
                 command = sandbox.prepare(folder, layers, _with_init(task, layers), limits=limits)
                 status: int | None
@@ -127,15 +128,20 @@ class OciEngine:
 
         return run
 
-    def _task(self, image: Image, argv: Sequence[str], options: RunOptions) -> sandbox.Task:
+    def _task(self, image: Image, argv: Sequence[str], options: RunOptions, folder: Path) -> sandbox.Task:
         config = self.images.config(image.digest)["config"]
-        hosts = [Path(f"/etc/{name}") for name in ("resolv.conf", "hosts") if options.network]
+        resolver = Path("/etc/resolv.conf")
         task = sandbox.Task(
             argv=list(argv) or config["Cmd"],
             env=_environment(config) | dict(options.env),
             cwd=options.workdir or config["WorkingDir"],
             binds=[
-                *(sandbox.Bind(source=p.resolve(), destination=str(p)) for p in hosts if p.exists()),
+                sandbox.Bind(source=_hosts(folder, network=options.network), destination="/etc/hosts"),
+                *(
+                    sandbox.Bind(source=p.resolve(), destination=str(p))
+                    for p in (resolver,)
+                    if options.network and p.exists()
+                ),
                 *options.binds,
             ],
             writable=True,
@@ -147,6 +153,21 @@ class OciEngine:
     def _unpacked(self, image: Image) -> Iterator[list[Path]]:
         with unpacked(self._host, self.images, image.digest) as layers:
             yield layers
+
+
+def _hosts(folder: Path, *, network: bool) -> Path:
+    """Write the names that a program can look up: this machine's with its network, and always its own.
+
+    torchrun and other launchers look up the container's own name, and wait for it:
+    https://github.com/pytorch/pytorch/issues/150532
+    """
+    own = f"127.0.0.1\tlocalhost {sandbox.HOSTNAME}\n::1\tlocalhost ip6-localhost ip6-loopback\n"
+    machine = Path("/etc/hosts")
+    theirs = machine.read_text(errors="surrogateescape") if network and machine.exists() else ""
+    path = folder / "hosts"
+    path.write_text(own + theirs, errors="surrogateescape")
+    path.chmod(0o644)  # whatever user the program runs as
+    return path
 
 
 class OciRunner:

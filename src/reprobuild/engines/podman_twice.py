@@ -37,6 +37,7 @@ def recorded(podman: str, image: Image, argv: Sequence[str], how: RunOptions) ->
     command = twice_mounts.with_init(argv, site)
     options = [
         *("--pull=never", "--log-driver=none", f"--label={LABEL}twice=1", f"--user={how.user}"),
+        f"--add-host={twice_mounts.HOSTNAME}:127.0.0.1",  # launchers look it up
         *(f"--hostname={twice_mounts.HOSTNAME}", f"--network={'host' if how.network else 'none'}"),
         *("--cap-drop=all", *(f"--cap-add={name}" for name in twice_mounts.CAPABILITIES)),
         *("--security-opt=no-new-privileges", "--shm-size=2g"),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from .. import assets
 from ..errors import EngineError
+from ..host.sandbox import HOSTNAME as OWN_NAME
 from ..host.sandbox import Bind
 from ..layers.unpack import unpack_entries
 from ..oci.tar_fields import LayerRefused, number
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 IN_CONTAINER = "/run/reprobuild/records"
 """Where the recorder writes."""
-HOSTNAME = "reprobuild"
+HOSTNAME = OWN_NAME
 """The same in each run: Docker's and Podman's own are drawn."""
 CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER")
 """What lets root in the container write into folders of the host's users, as root does in the embedded

@@ -91,6 +91,10 @@ class Task:
     """Hooks of the OCI runtime specification, by kind."""
 
 
+HOSTNAME = "reprobuild"
+"""The name of the machine in a container."""
+
+
 def runtime() -> str:
     """Return the path of crun, else of runc. Raises `HostError` when neither is installed."""
     for name in RUNTIMES:
@@ -289,7 +293,7 @@ def _config(task: Task, limits: Limits | None, largest_file: int | None) -> dict
             "rlimits": _rlimits(limits, largest_file),
         },
         "root": {"path": "rootfs", "readonly": not task.writable},
-        "hostname": "reprobuild",
+        "hostname": HOSTNAME,
         "mounts": [
             *_MOUNTS,
             _sys(task, own_users=os.geteuid() != 0 or bool(ids)),
