@@ -327,3 +327,32 @@ def test_listed_names_that_were_drawn_are_led_back_to_the_draw() -> None:
 
     assert lines("tmp") == [4, 7]
     assert lines("part") == [7, 4]
+
+
+def test_what_was_written_before_a_thread_began_does_not_race() -> None:
+    def run(x: str) -> Stream:
+        return stream(
+            op(1, "aa", name="add_.Tensor"),
+            op(2, f"b{x}", name="copy_.default", empty=True),
+            op(3, f"c{x}", (f"b{x}", 1), thread="task 0 of pool"),
+        )
+
+    assert cause(run("0"), run("1")).kind != "race"
+
+    def joined(x: str) -> Stream:
+        return stream(
+            op(1, f"a{x}", (f"z{x}", -1), thread="Thread-1"), op(2, f"b{x}", (f"a{x}", 0)), backward("cc")
+        )
+
+    assert cause(joined("0"), joined("1")).kind == "outside"
+
+
+def test_a_clock_elsewhere_is_a_candidate_without_why_and_remedy() -> None:
+    def run(x: str, kind: str) -> Stream:
+        taken = op(3, f"a{x}", (f"{x}{x}", -1), name="lift_fresh.default", sources=1)
+        call = Source(kind, "call", x, x, at(2))
+        return stream(taken, backward(f"b{x}", (f"a{x}", 0)), sources=[call])
+
+    clock = cause(run("0", "clock"), run("1", "clock"))
+    assert (clock.proven, [each.place.line for each in clock.candidates]) == (False, [2])
+    assert cause(run("0", "draw"), run("1", "draw")).proven

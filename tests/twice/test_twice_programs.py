@@ -90,7 +90,7 @@ def test_a_cause_far_from_the_training_loop_is_named(cause: str, tmp_path: Path)
 )
 def test_a_project_that_repeats_is_not_called_guilty(argv: tuple[str, ...], tmp_path: Path) -> None:
     found = compared(python(), [str(PROGRAMS / "projects" / argv[0]), *argv[1:]], tmp_path, warm=True)
-    assert verdict(found) == "repeats", verdict_line(found)
+    assert verdict(found) in ("repeats", "text"), verdict_line(found)
 
 
 STARTED = ("classifier", "children")
@@ -101,12 +101,12 @@ STARTED = ("classifier", "children")
 def test_a_program_that_repeats_is_not_called_guilty(name: str, tmp_path: Path) -> None:
     warm = name not in STARTED
     found = compared(python(), [str(PROGRAMS / "clean.py"), name], tmp_path, warm=warm)
-    assert verdict(found) == "repeats", verdict_line(found)
+    assert verdict(found) in ("repeats", "text"), verdict_line(found)
 
 
 def test_an_optimizer_at_the_address_of_an_earlier_one_is_another(tmp_path: Path) -> None:
     found = compared(python(), [str(PROGRAMS / "clean.py"), "optimizer_per_task"], tmp_path, warm=True)
-    assert verdict(found) == "repeats", verdict_line(found)
+    assert verdict(found) in ("repeats", "text"), verdict_line(found)
     [stream] = found.runs[0].streams
     assert sum(moment.kind == "start" for moment in stream.moments) == 12
 

@@ -61,6 +61,8 @@ class Cause:
     candidates: tuple[Candidate, ...]
     """Values from outside that differed before; one that stands on the same line comes first."""
     told: str
+    proven: bool = True
+    """Whether the first of these is linked to what differs; else each is only something that differed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,30 +115,32 @@ def _first(a: Stream, b: Stream) -> _Finding | None:
     What differs because an earlier operation did is no cause; nor is a value that nothing learns from, such
     as a time that is printed.
     """
-    others: dict[str, Iterator[Operation]] = {
-        thread: iter([o for o in b.operations if o.thread == thread]) for thread in _threads(b)
+    others: dict[str, Iterator[tuple[int, Operation]]] = {
+        thread: iter([(at, o) for at, o in enumerate(b.operations) if o.thread == thread])
+        for thread in _threads(b)
     }
     last: dict[str, Operation] = {}
-    parted: set[str] = set()
+    parted: dict[str, int] = {}
     roots: dict[int, _Finding] = {}
     made_by: dict[int, frozenset[int]] = {}
     used: set[int] = set()
     for number, operation in enumerate(a.operations):
         thread = operation.thread
         if thread in parted:
+            made_by[number] = frozenset((parted[thread],))
             continue
-        other = next(others.get(thread, iter(())), None)
+        there, other = next(others.get(thread, iter(())), (-1, None))
         if other is None:
             told = f"run 1 went on with {operation.name} at {operation.place}, run 2 ended before"
             roots[number] = _Finding("flow", known.FLOW, told, number)
-            parted.add(thread)
+            parted[thread] = number
             continue
-        found = _differs(number, operation, other, a, last.get(thread))
+        found = _differs((number, there), operation, other, (a, b), last.get(thread))
         last[thread] = operation
         if found is None:
             continue
         if found.kind == "flow":
-            parted.add(thread)
+            parted[thread] = number
         pairs_of_inputs = zip(operation.inputs, other.inputs, strict=False)
         inherited = frozenset[int]().union(
             *(made_by.get(x[1], ()) for x, y in pairs_of_inputs if x[0] != y[0])
@@ -172,19 +176,24 @@ def _threads(stream: Stream) -> list[str]:
 
 
 def _differs(
-    number: int, a: Operation, b: Operation, stream: Stream, before: Operation | None
+    numbers: tuple[int, int],
+    a: Operation,
+    b: Operation,
+    streams: tuple[Stream, Stream],
+    before: Operation | None,
 ) -> _Finding | None:
     """Return what differs between the same operation of two runs, all before being equal."""
+    number = numbers[0]
     if (a.name, a.shapes, a.place, len(a.inputs)) != (b.name, b.shapes, b.place, len(b.inputs)):
         told = f"run 1 went on with {a.name} at {a.place}, run 2 with {b.name} at {b.place}"
         if before is not None:
             told += f"; the last common point is {before.name} at {before.place}"
-        return _Finding("flow", known.FLOW, told, number)
+        return _Finding("flow", known.THREADS if a.thread else known.FLOW, told, number)
     if a.outputs == b.outputs and not a.empty:
         return None  # whatever went in, nothing came of it
-    unequal = [x for x, y in zip(a.inputs, b.inputs, strict=True) if x[0] != y[0]]
+    unequal = [each for each in zip(a.inputs, b.inputs, strict=True) if each[0][0] != each[1][0]]
     if unequal:
-        return _of_inputs(number, a, unequal, stream)
+        return _of_inputs(numbers, a, unequal, streams)
     if a.plain != b.plain:
         return _Finding("outside", known.OUTSIDE, "a number that it was given differs", number)
     if a.name.startswith(ATTACHES):
@@ -194,12 +203,20 @@ def _differs(
     return None if a.empty else _Finding("operation", known.of_operation(a.name), told, number)
 
 
+_Input = tuple[str, int]
+"""The digest of what an operation read, and the number of the one that made it."""
+
+
 def _of_inputs(
-    number: int, operation: Operation, unequal: Sequence[tuple[str, int]], stream: Stream
+    numbers: tuple[int, int],
+    operation: Operation,
+    unequal: Sequence[tuple[_Input, _Input]],
+    streams: tuple[Stream, Stream],
 ) -> _Finding | None:
-    if any(made == -2 for _, made in unequal):
+    number, stream = numbers[0], streams[0]
+    if any(x[1] == -2 for x, _ in unequal):
         return _drawn(number, operation, stream)
-    made = unequal[0][1]
+    made = unequal[0][0][1]
     maker = stream.operations[made] if 0 <= made < len(stream.operations) else None
     if maker is not None and maker.empty:
         if operation.empty:
@@ -207,14 +224,37 @@ def _of_inputs(
         while (viewed := _viewed(maker, stream)) >= 0:
             made, maker = viewed, stream.operations[viewed]
         return _unwritten(made, maker, operation)
-    if maker is not None and maker.thread != operation.thread:
-        if operation.thread:
-            told = f"it read what {maker.name} at {maker.place} writes in another thread meanwhile"
+    for read, at, side in zip(unequal[0], numbers, streams, strict=True):
+        if _races(read, at, side):
+            if not operation.thread and maker is not None and maker.thread:
+                told = (
+                    f"{operation.name} at {operation.place} read what it writes in another thread meanwhile"
+                )
+                return _Finding("race", known.THREADS, told, made)
+            writer = side.operations[read[1]]
+            told = f"it read what {writer.name} at {writer.place} writes in another thread meanwhile"
             return _Finding("race", known.THREADS, told, number)
-        told = f"{operation.name} at {operation.place} read what it writes in another thread meanwhile"
-        return _Finding("race", known.THREADS, told, made)
     told = "an input differs that no recorded operation had made different"
-    return _Finding("outside", known.THREADS if operation.thread else known.OUTSIDE, told, number)
+    return _Finding("outside", known.OUTSIDE, told, number)
+
+
+def _races(read: _Input, number: int, stream: Stream) -> bool:
+    """Return whether an operation reads what another thread may be writing.
+
+    What the main thread wrote before the other began, or a thread that has ended, is there for all to read,
+    unless what was read is not what was written.
+    """
+    digest, made = read
+    if not 0 <= made < len(stream.operations):
+        return False
+    maker, reader = stream.operations[made], stream.operations[number].thread
+    if maker.thread == reader:
+        return False
+    if digest not in maker.outputs:
+        return True
+    if not maker.thread:
+        return made > next(at for at, each in enumerate(stream.operations) if each.thread == reader)
+    return bool(reader) or any(each.thread == maker.thread for each in stream.operations[number:])
 
 
 def _viewed(maker: Operation, stream: Stream) -> int:
@@ -274,7 +314,9 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
     told = {(each.place.file, each.place.line) for each in near}
     near += [hint for hint in hints if (hint.place.file, hint.place.line) not in told][:MOST_HINTS]
     remedy = finding.remedy
-    direct = near and (near[0].place == operation.place or len(near) == 1 or finding.kind == "random")
+    # A clock elsewhere may be only printed.
+    only = len(near) == 1 and near[0].kind != "clock"
+    direct = bool(near) and (near[0].place == operation.place or only or finding.kind == "random")
     if near and (direct or computed) and not order:
         remedy = known.SOURCES.get(near[0].kind, remedy)
     return Cause(
@@ -291,12 +333,14 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
         remedy=remedy,
         candidates=tuple(near[:MOST_CANDIDATES]),
         told=finding.told,
+        proven=direct or computed or not near,
     )
 
 
 def _by_source(candidates: Sequence[Candidate], stream: str) -> Cause:
     """Return a cause without an operation: what came from outside is all that differed."""
     best = nearest(candidates, None, "source")
+    proven = best[0].kind != "clock"  # which may be only printed
     return Cause(
         kind="source",
         operation="",
@@ -308,7 +352,8 @@ def _by_source(candidates: Sequence[Candidate], stream: str) -> Cause:
         shapes=(),
         ulp=None,
         deterministic=True,
-        remedy=known.SOURCES.get(best[0].kind, known.OUTSIDE),
+        remedy=known.SOURCES.get(best[0].kind, known.OUTSIDE) if proven else known.OUTSIDE,
+        proven=proven,
         candidates=tuple(best[:MOST_CANDIDATES]),
         told="no operation of torch differed" + ("" if len(best) == 1 else "; one of these may be the cause"),
     )

@@ -157,7 +157,7 @@ def _draws(found: Comparison) -> bool:
 def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
     where = f"{cause.place}" + (f": `{cause.place.text}`" if cause.place.text else "")
     if cause.kind == "source":
-        yield "from outside", cause.told
+        yield "from outside" if cause.proven else "not proven", cause.told
     else:
         label = {
             "operation": "first operation",
@@ -179,9 +179,11 @@ def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
             yield "may be", f"{candidate.name} {there}"
         else:
             yield (
-                "from outside",
+                "from outside" if cause.proven else "candidate",
                 f"{candidate.name} gave {candidate.values[0]} and {candidate.values[1]} {there}",
             )
+    if not cause.proven and cause.candidates:
+        return  # what may be it has neither
     yield "why", f"{cause.remedy.why} ({cause.remedy.source})"
     if cause.kind == "operation" and not cause.deterministic:
         yield "", "deterministic algorithms were turned off when it ran"
@@ -337,9 +339,10 @@ def _cause_json(cause: Cause | None) -> dict[str, Any] | None:
         "backward": cause.backward,
         "ulp": cause.ulp,
         "told": cause.told,
-        "why": cause.remedy.why,
-        "remedy": cause.remedy.remedy,
-        "source": cause.remedy.source,
+        "proven": cause.proven,
+        "why": cause.remedy.why if cause.proven else "",
+        "remedy": cause.remedy.remedy if cause.proven else "",
+        "source": cause.remedy.source if cause.proven else "",
         "from_outside": [
             {"name": c.name, "file": c.place.file, "line": c.place.line, "values": list(c.values)}
             for c in cause.candidates

@@ -1,8 +1,8 @@
 """Records, for a trace, what a program takes from outside of its own computation.
 
 Clocks, process numbers, addresses, random draws of Python and NumPy, seeds, the order of a folder's entries,
-opened files. Only calls that stand in the program itself count, not those of libraries. Each has its value's
-digest.
+opened files. Of calls that stand in libraries only draws and seeds count, each at the program's line that led
+there, and the time in an archive. Each has its value's digest.
 """
 
 from __future__ import annotations
@@ -38,10 +38,6 @@ CLOCKS = (
 DRAWS = (
     *("random", "uniform", "randint", "randrange", "choice", "choices", "sample", "shuffle", "gauss"),
     *("normalvariate", "getrandbits", "randbytes", "betavariate", "expovariate", "triangular", "seed"),
-)
-NUMPY_DRAWS = (
-    *("rand", "randn", "random", "random_sample", "randint", "uniform", "normal", "choice", "shuffle"),
-    *("permutation", "standard_normal", "beta", "binomial", "exponential", "poisson", "seed", "default_rng"),
 )
 
 
@@ -97,16 +93,54 @@ class Sources:
         @functools.wraps(inner)
         def wrapper(*arguments: Any, **keywords: Any) -> Any:
             result = inner(*arguments, **keywords)
-            if is_users(sys._getframe(1).f_code.co_filename):
+            inside = _inside(sys._getframe(1), kind)
+            if inside is not None:
                 given = result
                 if kind == "seed" or label.endswith((".seed", ".default_rng", ".manual_seed")):
                     given = _given(*arguments, *keywords.values())
                 elif in_place and arguments:
-                    given = list(arguments[0][:64])
-                self.note(kind, label, given)
+                    given = list(arguments[-1][:64])
+                self.note(kind, label + inside, given)
             return result
 
         return wrapper
+
+
+_BESIDE = ("tempfile", "uuid", "secrets", "multiprocessing", "random", "reprobuild_twice", "importlib")
+"""Libraries whose draws are told by what they are for, or come to nothing."""
+_ARCHIVES = ("gzip", "tarfile", "zipfile")
+
+
+def _inside(frame: Any, kind: str) -> str | None:
+    """Say in which line of a library a call stands; empty: in the program; None: it does not count."""
+    if is_users(frame.f_code.co_filename):
+        return ""
+    module = str(frame.f_globals.get("__name__", ""))
+    counts = kind in ("draw", "seed", "entropy") and not module.startswith(_BESIDE)
+    if counts or (kind == "clock" and module in _ARCHIVES):
+        return f" in {module[:80]}:{frame.f_lineno}"
+    return None
+
+
+def _numpy_generator(sources: Sources, module: Any) -> None:
+    """Watch the draws from NumPy's own generator, which libraries take as an object.
+
+    Its class is in C, so one below it takes its place, with the same bits to draw from.
+    """
+    mtrand = module.mtrand
+    own = mtrand._rand
+    kind: Any = type("RandomState", (type(own),), {"__module__": type(own).__module__})
+    for name in dir(type(own)):
+        if name[0] != "_" and name not in ("get_state", "set_state", "seed"):
+            inner = getattr(type(own), name)
+            setattr(kind, name, sources._wrapped(inner, f"numpy.random.{name}", "draw"))
+    watched = kind(own._bit_generator)
+    mtrand._rand = watched
+    for owner in (module, mtrand):
+        for name, value in list(vars(owner).items()):
+            if getattr(value, "__self__", None) is own:
+                setattr(owner, name, getattr(watched, name))
+    sources.watch(module, ("seed", "default_rng"), "draw", "numpy.random")
 
 
 def _given(*values: Any) -> tuple[Any, ...]:
@@ -195,9 +229,10 @@ def _of_system(sources: Sources, name: str, inner: Callable[..., Any], own: str)
         while frame.f_back is not None and frame.f_code.co_filename == own:
             frame = frame.f_back
         line = text((frame.f_code.co_filename, frame.f_lineno or 0, ""))
+        inside = _inside(frame, "entropy")
         # NumPy's RandomState(SEED) draws first, and forgets that when it takes the seed.
-        if is_users(frame.f_code.co_filename) and not _SEEDED_STATE.search(line):
-            sources.note("entropy", f"random.SystemRandom.{name}", result)
+        if inside is not None and not _SEEDED_STATE.search(line):
+            sources.note("entropy", f"random.SystemRandom.{name}{inside}", result)
         return result
 
     return wrapper
@@ -214,7 +249,7 @@ def install(watcher: Watcher) -> None:
     _listings(sources)
     _addresses(sources)
     watcher.after("random", functools.partial(_python_generators, sources))
-    watcher.after("numpy.random", lambda module: sources.watch(module, NUMPY_DRAWS, "draw", "numpy.random"))
+    watcher.after("numpy.random", functools.partial(_numpy_generator, sources))
     watcher.after("uuid", lambda module: sources.watch(module, ("uuid1", "uuid4"), "entropy"))
     watcher.after(
         "secrets",

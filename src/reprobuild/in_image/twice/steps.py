@@ -331,13 +331,10 @@ def install(torch: Any) -> None:
     compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
     before, after = recorder.timed(recorder.before_module), recorder.timed(recorder.after_module)
 
-    # Calls in threads of the program's own, as DataParallel's, come in no order that could be compared.
-    owner: list[int] = []
-
     def mine() -> bool:
-        if not owner:
-            owner.append(threading.get_ident())
-        return owner[0] == threading.get_ident()
+        # Calls in threads of the program's own, as DataParallel's or a pool's, come in no order that could
+        # be compared. What comes of them is compared where the main thread takes it up.
+        return threading.current_thread() is threading.main_thread()
 
     def before_module(module: Any, arguments: Any) -> None:
         if not compiling() and mine():

@@ -12,6 +12,9 @@ import hashlib
 import os
 import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -69,7 +72,8 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         self._values, self._room = -1, VALUES
         self._lock = threading.RLock()
         self.modules: list[Any] = []
-        self.hidden = 0
+        self.active = False
+        """Whether this is a moment of the window; threads that began in it may go on."""
         self._hinted = False
         os.register_at_fork(after_in_child=self._forked)
 
@@ -80,7 +84,12 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Record an operation, and do it."""
         kwargs = kwargs or {}
-        if self.hidden or self._count >= MOST or func.namespace == "profiler":
+        if (
+            getattr(_here, "hidden", 0)
+            or not self.active
+            or self._count >= MOST
+            or func.namespace == "profiler"
+        ):
             return func(*args, **kwargs)
         if digests.capturing(self._torch):
             # What is known of memory no longer holds: an operation that is not seen may take what was freed.
@@ -88,7 +97,8 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
             self._viewed.clear()
             return func(*args, **kwargs)
         try:
-            before = self._before(func, args, kwargs)
+            with self._lock:
+                before = self._before(func, args, kwargs)
         except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
             warn(f"{func} is not traced", error)
             return func(*args, **kwargs)
@@ -145,9 +155,7 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
             "module": module[:300],
             "back": back,
             "flag": self._torch.are_deterministic_algorithms_enabled(),
-            "thread": ""
-            if threading.current_thread() is threading.main_thread()
-            else threading.current_thread().name[:60],
+            "thread": _thread(),
         }
 
     def _after(self, func: Any, record: dict[str, Any], args: Any, kwargs: Any, result: Any) -> None:
@@ -257,19 +265,52 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         return at
 
 
-class _Hidden:
-    """While inside, nothing is traced and no gradient is followed."""
+_here = threading.local()
+"""Of a thread: the task that it does now, whether it is traced, and whether it does the recorder's work."""
 
-    def __init__(self, torch: Any, trace: Trace) -> None:
-        self._without, self._trace = torch.no_grad(), trace
+
+def _thread() -> str:
+    """Name what runs beside the main thread: a task by its number, since any thread of a pool may do it."""
+    task: str = getattr(_here, "task", "")
+    thread = threading.current_thread()
+    return task or ("" if thread is threading.main_thread() else thread.name[:60])
+
+
+class _Hidden:
+    """While inside, nothing of this thread is traced and no gradient is followed."""
+
+    def __init__(self, torch: Any) -> None:
+        self._without = torch.no_grad()
 
     def __enter__(self) -> None:
-        self._trace.hidden += 1
+        _here.hidden = getattr(_here, "hidden", 0) + 1
         self._without.__enter__()
 
     def __exit__(self, *error: object) -> None:
         self._without.__exit__(*error)
-        self._trace.hidden -= 1
+        _here.hidden -= 1
+
+
+def _name_tasks(traced: Callable[[], Any]) -> None:
+    """Number the tasks of each thread pool; ``traced`` traces one whose thread is older than the window."""
+    submit = ThreadPoolExecutor.submit
+    numbers: dict[str, int] = {}
+
+    def submit_named(pool: Any, act: Any, *arguments: Any, **keywords: Any) -> Any:
+        name = pool._thread_name_prefix[:40]
+        numbers[name] = number = numbers.get(name, -1) + 1
+
+        def task(*arguments: Any, **keywords: Any) -> Any:
+            _here.task = f"task {number} of {name}"
+            try:
+                with traced():
+                    return act(*arguments, **keywords)
+            finally:
+                _here.task = ""
+
+        return submit(pool, task, *arguments, **keywords)
+
+    setattr(ThreadPoolExecutor, "submit", submit_named)  # noqa: B010 -- its type is that of a method
 
 
 def install(torch: Any, recorder: Any, writer: Writer, window: str) -> None:
@@ -278,7 +319,7 @@ def install(torch: Any, recorder: Any, writer: Writer, window: str) -> None:
     if not last:
         return
     trace = Trace(torch, recorder.names, writer)
-    recorder.unseen = lambda: _Hidden(torch, trace)
+    recorder.unseen = lambda: _Hidden(torch)
     from torch.nn.modules import module as modules  # noqa: PLC0415 -- there only now
 
     def called(module: Any, _: Any) -> None:
@@ -293,7 +334,7 @@ def install(torch: Any, recorder: Any, writer: Writer, window: str) -> None:
     state = {"on": False}
 
     def turn(ordinal: int) -> None:
-        on = int(first) <= ordinal <= int(last)
+        trace.active = on = int(first) <= ordinal <= int(last)
         if on and not state["on"]:
             trace.__enter__()
         elif state["on"] and not on:
@@ -307,12 +348,15 @@ def install(torch: Any, recorder: Any, writer: Writer, window: str) -> None:
     inner = threading.Thread.run
 
     def run(thread: threading.Thread) -> None:
-        if not state["on"]:
+        own = getattr(getattr(thread, "_target", None), "__module__", "") == digests.__name__
+        if own or not state["on"]:
             inner(thread)
             return
+        _here.traced = True
         with trace:
             inner(thread)
 
+    _name_tasks(lambda: trace if state["on"] and not getattr(_here, "traced", False) else nullcontext())
     setattr(threading.Thread, "run", run)  # noqa: B010 -- its type is that of a method
     atexit.register(trace.hints)
     recorder.between.append(turn)
