@@ -19,6 +19,7 @@ from reprobuild.resolve.debian import DebianRequest, resolve_debian
 from reprobuild.resolve.target import TargetPython, glibc_of
 from reprobuild.resolve.uv_command import ALWAYS, resolve_python
 from support.measuring import Printer, medians, watch
+from support.resolving import resolution
 
 pytestmark = pytest.mark.benchmark
 
@@ -52,9 +53,7 @@ def test_cold_lock_against_uv_and_apt(
         debian = resolve_debian(wanted, keep={}, console=Console(quiet=True))
         target = TargetPython("3.11", architecture(), glibc_of(debian))
         with session() as http:
-            resolve_python(
-                ["torch==2.4.1", *ALWAYS], target, as_of=None, existing=None, upgrade=(), session=http
-            )
+            resolve_python(["torch==2.4.1", *ALWAYS], resolution(http, target=target, upgrade=frozenset()))
         folder = tmp_path / f"folder{number}"
         folder.mkdir()
         env = {**os.environ, "UV_CACHE_DIR": str(tmp_path / f"lock{number}")}

@@ -15,13 +15,12 @@ from reprobuild.imports.reader import read_import, request_table
 from reprobuild.net.index_settings import uv_program
 from reprobuild.net.session import session
 from reprobuild.request.model import Request
-from reprobuild.resolve.target import TargetPython
 from reprobuild.resolve.uv_command import resolve_python
 from support.index import Index, serve_index
+from support.resolving import resolution
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ["support.family"]
-TARGET = TargetPython("3.11", "amd64", (2, 36))
 EXAMPLES = int(os.environ.get("REPROBUILD_TEST_EXAMPLES", "1000")) // 100
 MARKERS = ("", " ; python_version >= '3.11'", " ; python_version < '3.11'", " ; sys_platform == 'win32'")
 NAMES = ("a", "b", "c", "d")
@@ -95,15 +94,7 @@ def _by_us(file: Path, extras: list[str], groups: list[str]) -> dict[str, str] |
         for variable, urls in imported.settings.items():
             os.environ[variable] = " ".join(urls)
         with session(retries=0) as http:
-            found = resolve_python(
-                request.packages,
-                TARGET,
-                as_of=None,
-                existing=None,
-                upgrade=None,
-                rules_of=request,
-                session=http,
-            )
+            found = resolve_python(request.packages, resolution(http, request))
     except RequestError as error:
         return {} if "no dependencies" in error.message else None
     except ResolveError:

@@ -9,31 +9,22 @@ import pytest
 
 from reprobuild.errors import ResolveError
 from reprobuild.net.session import session
-from reprobuild.resolve.constraint_loop import Kept, fitting
-from reprobuild.resolve.target import TargetPython
+from reprobuild.resolve.constraint_loop import fitting
 from support.elf import elf
 from support.index import Index
-from support.resolving import LINUX, request
+from support.resolving import LINUX, request, resolution
 
 pytest_plugins = ["support.family"]
 
-TARGET = TargetPython("3.11", "amd64", (2, 36))
 BEFORE_NUMPY_2 = "2023-03-09T08:00:00Z"
 
 
 def fitted(torch: str, *packages: str, cuda: str = "12.1") -> tuple[dict[str, str], list[str]]:
     """Return the versions, and the notes."""
-    notes: list[str] = []
     with session(retries=0) as http:
-        found = fitting(
-            [f"torch=={torch}", *packages, "numpy", "pip"],
-            request(cuda=cuda, packages=list(packages)),
-            TARGET,
-            Kept({}, None, None),
-            notes=notes,
-            session=http,
-        )
-    return {package.name: package.version for package in found}, notes
+        about = resolution(http, request(cuda=cuda, packages=list(packages)))
+        found = fitting([f"torch=={torch}", *packages, "numpy", "pip"], about)
+    return {package.name: package.version for package in found or ()}, about.notes
 
 
 def test_a_torch_of_before_numpy_2(family: Index) -> None:

@@ -7,17 +7,14 @@ import pytest
 from reprobuild.errors import ResolveError
 from reprobuild.net.session import session
 from reprobuild.resolve.advice.alternative_python import other_python
-from reprobuild.resolve.constraint_loop import Kept, fitting
-from reprobuild.resolve.target import TargetPython
+from reprobuild.resolve.constraint_loop import fitting
 from support.index import Index
-from support.resolving import request
-
-TARGET = TargetPython("3.11", "amd64", (2, 36))
+from support.resolving import request, resolution
 
 
 def named(pin: str, *others: str) -> str | None:
     with session(retries=0) as http:
-        return other_python(pin, others, TARGET, http)
+        return other_python(pin, others, resolution(http))
 
 
 @pytest.fixture(autouse=True)
@@ -46,12 +43,5 @@ def test_none() -> None:
 
 def test_what_uv_refuses_names_it() -> None:
     with session(retries=0) as http, pytest.raises(ResolveError) as caught:
-        fitting(
-            ["mesh==0.13.0"],
-            request(packages=["mesh==0.13.0"]),
-            TARGET,
-            Kept({}, None, None),
-            notes=[],
-            session=http,
-        )
+        fitting(["mesh==0.13.0"], resolution(http, request(packages=["mesh==0.13.0"])))
     assert "mesh==0.13.0 has wheels for Python 3.8, 3.9, 3.10: give --python 3.10 " in caught.value.hint

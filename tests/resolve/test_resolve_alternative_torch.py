@@ -10,33 +10,22 @@ import pytest
 from reprobuild.errors import ResolveError
 from reprobuild.host.home import Home
 from reprobuild.net.session import session
-from reprobuild.resolve.constraint_loop import Kept, fitting
-from reprobuild.resolve.target import TargetPython
+from reprobuild.resolve.constraint_loop import fitting
 from reprobuild.resolve.torch import TorchScan
 from support.building_resolve import Resolve
 from support.index import Index
-from support.resolving import LINUX, request
+from support.resolving import LINUX, request, resolution
 from support.sdists import sdist, serve
 
 pytest_plugins = ["support.family"]
 
-TARGET = TargetPython("3.11", "amd64", (2, 36))
-
 
 def fitted(newest: str, *packages: str, cuda: str) -> tuple[dict[str, str], list[str]]:
     """Return the versions, and the notes."""
-    notes: list[str] = []
     with session(retries=0) as http:
-        found = fitting(
-            [f"torch==={newest}", *packages],
-            request(cuda=cuda, packages=list(packages)),
-            TARGET,
-            Kept({}, None, None),
-            notes=notes,
-            session=http,
-            scan=TorchScan(http, None),
-        )
-    return {package.name: package.version for package in found}, notes
+        about = resolution(http, request(cuda=cuda, packages=list(packages)))
+        found = fitting([f"torch==={newest}", *packages], about, scan=TorchScan(http, None))
+    return {package.name: package.version for package in found or ()}, about.notes
 
 
 def test_an_older_torch_for_the_same_cuda_is_taken_and_that_is_said(family: Index) -> None:
@@ -74,17 +63,8 @@ def test_what_the_older_torch_needs_may_have_only_a_source(family: Index, tmp_pa
     resolve = Resolve(Home(tmp_path / "home"))
     with (
         session(retries=0) as http,
-        closing(resolve.sources(asked, None, http)) as sources,
+        closing(resolve.sources(about := resolution(http, asked, host=resolve.host))) as sources,
         pytest.raises(ResolveError) as caught,
     ):
-        fitting(
-            ["torch===2.4.1", "serve"],
-            asked,
-            TARGET,
-            Kept({}, None, None),
-            notes=[],
-            session=http,
-            sources=sources,
-            scan=TorchScan(http, None),
-        )
+        fitting(["torch===2.4.1", "serve"], about, sources=sources, scan=TorchScan(http, None))
     assert "torch 2.6.0, which is built for CUDA 12.4, fits the others: give --cuda 12.4" in caught.value.hint

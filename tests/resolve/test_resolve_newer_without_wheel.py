@@ -9,25 +9,22 @@ import pytest
 
 from reprobuild.errors import ResolveError
 from reprobuild.net.session import session
-from reprobuild.resolve.constraint_loop import Kept, fitting
-from reprobuild.resolve.target import TargetPython
+from reprobuild.resolve.constraint_loop import fitting
 from reprobuild.resolve.uv_command import resolve_python
 from reprobuild.resolve.uv_refusal import UnreadError
 from support.index import Index
-from support.resolving import request
+from support.resolving import request, resolution
 
 pytest_plugins = ["support.family"]
-
-TARGET = TargetPython("3.11", "amd64", (2, 36))
 
 
 def fitted(*packages: str) -> tuple[dict[str, str], list[str]]:
     """Return the versions, and the notes."""
-    notes: list[str] = []
     asked = request(packages=list(packages))
     with session(retries=0) as http:
-        found = fitting(list(asked.packages), asked, TARGET, Kept({}, None, None), notes=notes, session=http)
-    return {package.name: package.version for package in found}, notes
+        about = resolution(http, asked)
+        found = fitting(list(asked.packages), about)
+    return {package.name: package.version for package in found or ()}, about.notes
 
 
 def test_a_newest_release_without_a_wheel_is_told(index: Index) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -16,13 +17,14 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.net.session import session
 from reprobuild.resolve.build_cutoff_date import own_day
-from reprobuild.resolve.constraint_loop import Kept, fitting
+from reprobuild.resolve.constraint_loop import fitting
+from reprobuild.resolve.sdist_builds import SourcePackages
 from reprobuild.sources import workshop
 from support.building_resolve import TARGET, Resolve
 from support.index import File, Index
 from support.index import wheel as index_wheel
 from support.python_root import PYTHON, python_root
-from support.resolving import request
+from support.resolving import request, resolution
 from support.sdists import PYPROJECT, sdist, serve, serve_pip
 from support.wheels import wheel_bytes
 
@@ -251,7 +253,21 @@ def test_only_wheels(resolve: Resolve, index: Index) -> None:
         session(retries=0) as http,
         pytest.raises(ResolveError, match=r"no wheel for this Python .* of tool"),
     ):
-        fitting(["tool"], asked, TARGET, Kept({}, None, None), notes=[], session=http)
+        fitting(["tool"], resolution(http, asked))
+
+
+@pytest.mark.parametrize("by_address", [False, True])
+def test_nothing_is_built_for_another_c_library_than_the_image_s(
+    resolve: Resolve, index: Index, by_address: bool
+) -> None:
+    serve(index, "tool", "1.0", sdist("tool", "1.0"))
+    wanted = f"tool @ {index.root}/files/tool-1.0.tar.gz" if by_address else "tool"
+    asked = request(packages=[wanted], python=PYTHON)
+    with session(retries=0) as http:
+        about = resolution(http, asked, target=TARGET, host=resolve.host)
+        never = SourcePackages(about, lambda: pytest.fail("built"), lambda: False)
+        with closing(never) as sources:
+            assert fitting([wanted], about, sources=sources) is None
 
 
 @pytest.mark.slow
@@ -328,7 +344,7 @@ def test_where_only_wheels_count_the_cure_is_named(
     for asked in ("tool", f"tool @ {index.root}/files/tool-1.0.tar.gz"):
         wanted = request(packages=[asked], python=PYTHON, **keys)
         with session(retries=0) as http, pytest.raises(ResolveError) as caught:
-            fitting([asked], wanted, target, Kept({}, None, None), notes=[], session=http)
+            fitting([asked], resolution(http, wanted, target=target))
         assert why in caught.value.message
         assert cure in caught.value.hint
 

@@ -13,7 +13,7 @@ from reprobuild.net.session import session
 from reprobuild.resolve.target import TargetPython
 from reprobuild.resolve.uv_command import _read, resolve_python
 from support.index import Index, serve_index, wheel
-from support.resolving import LINUX, request
+from support.resolving import LINUX, request, resolution
 from support.server import serve
 
 pytest_plugins = ["support.family"]
@@ -35,14 +35,14 @@ def resolve(
     target: TargetPython = TARGET,
 ) -> dict[str, PythonPackage]:
     with session(retries=0) as http:
-        found = resolve_python(
-            requirements,
-            target,
-            as_of=as_of,
+        about = resolution(
+            http,
+            request(**({} if as_of is None else {"as-of": as_of})),
+            target=target,
             existing=lock_of(existing) if existing else None,
-            upgrade=upgrade,
-            session=http,
+            upgrade=None if upgrade is None else frozenset(upgrade),
         )
+        found = resolve_python(requirements, about)
     return {package.name: package for package in found}
 
 

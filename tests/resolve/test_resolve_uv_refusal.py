@@ -15,9 +15,13 @@ from packaging.requirements import Requirement
 
 from reprobuild.errors import ResolveError
 from reprobuild.host.process import Completed
+from reprobuild.net.session import session
+from reprobuild.resolve.advice.case import Case
+from reprobuild.resolve.advice.typo_hints import advise
 from reprobuild.resolve.uv_command import _refusal
 from reprobuild.resolve.uv_refusal import Kind, Refusal, RefusedError, UnreachableError, UnreadError, refused
 from support.index import Index
+from support.resolving import resolution
 
 pytest_plugins = ["support.family"]
 
@@ -53,7 +57,11 @@ def test_a_build_that_only_pytorch_s_index_has() -> None:
     [("sklearn", "scikit-learn"), ("tranformers", "transformers"), ("sent-of-nobody", None)],
 )
 def test_a_misspelt_name(name: str, meant: str | None) -> None:
-    hint = refusal(f"Because {name} was not found in the package registry and you require {name}")[1]
+    error = refused(
+        NO_SOLUTION + f"Because {name} was not found in the package registry and you require {name}"
+    )
+    with session() as http:
+        hint = "".join(advise(Case(error=error, requirements=[name], resolution=resolution(http))).lines)
     assert (f"{name}: perhaps {meant}" in hint) == (meant is not None)
     assert ("perhaps" in hint) == (meant is not None)
 

@@ -13,7 +13,8 @@ from reprobuild.host.host import Host
 from reprobuild.lock.model import BuildFiles, Lock, PythonPackage
 from reprobuild.net.session import session
 from reprobuild.request.model import Request
-from reprobuild.resolve.constraint_loop import Kept, fitting
+from reprobuild.resolve.constraint_loop import fitting
+from reprobuild.resolve.resolution import Resolution
 from reprobuild.resolve.sdist_builds import SourcePackages
 from reprobuild.resolve.target import TargetPython
 from support.locks import LOCK
@@ -36,25 +37,25 @@ class Resolve:
         self.notes = []
         more = {name.replace("_", "-"): value for name, value in keys.items()}
         asked = request(packages=list(packages), python=PYTHON, **more)
-        with session(retries=0) as http, closing(self.sources(asked, existing, http)) as sources:
-            kept = Kept({}, existing, None if existing is None else frozenset())
-            found = fitting(
-                list(asked.packages), asked, TARGET, kept, notes=self.notes, session=http, sources=sources
+        with session(retries=0) as http:
+            about = Resolution(
+                request=asked,
+                target=TARGET,
+                host=self.host,
+                session=http,
+                existing=existing,
+                upgrade=None if existing is None else frozenset(),
+                notes=self.notes,
             )
+            with closing(self.sources(about)) as sources:
+                found = fitting(list(asked.packages), about, sources=sources)
+            assert found is not None
             self.build = sources.build_files(found)
         self.python = found
         return {package.name: package.version for package in found}
 
-    def sources(self, asked: Request, existing: Lock | None, http: object) -> SourcePackages:
-        return SourcePackages(
-            asked,
-            TARGET,
-            self.host,
-            lambda: self.lock(asked, ()),
-            existing=existing,
-            upgrade=None if existing is None else frozenset(),
-            session=http,  # type: ignore[arg-type]
-        )
+    def sources(self, about: Resolution) -> SourcePackages:
+        return SourcePackages(about, lambda: self.lock(about.request, ()))
 
     def lock(self, asked: Request, python: Sequence[PythonPackage]) -> Lock:
         return replace(LOCK, request=asked, python=python, debian=(), build=self.build)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 
-import requests
 from packaging.requirements import Requirement
 
 from ..errors import ResolveError
 from ..host.machine import architecture
-from ..lock.model import Lock, PythonPackage
-from ..request.dates import end_of
-from ..request.model import Request, flavour
+from ..lock.model import PythonPackage
+from ..request.model import Request
 from .abi_rules import broken_rules
-from .advice.alternative_python import other_python
-from .advice.alternative_torch import other_torch
-from .advice.relax_pins import nearest
+from .advice import alternative_python, alternative_torch, relax_pins, typo_hints
+from .advice.case import Advice, Attempt, Case
 from .newer_without_wheel import held_back, sources_alone, told, without_wheels
+from .resolution import Resolution
 from .sdist_builds import SourcePackages, is_source
 from .target import TargetPython
 from .torch import TorchScan
@@ -28,85 +25,77 @@ _MOST_ATTEMPTS = 50
 """Of uv's; a package that names no rule itself takes one for each release that breaks it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What is chosen already: conda's packages, and the pins of an earlier lock."""
-
-    provided: Mapping[str, str]
-    """What conda brings: name → version."""
-    existing: Lock | None
-    upgrade: frozenset[str] | None
-    """The packages whose versions in ``existing`` need not stay; None: all."""
-    hashes: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Package → the SHA-256 of the wheels that an imported file names."""
+_ADVICE = (alternative_python.advise, relax_pins.advise, typo_hints.advise)
 
 
 def fitting(
     requirements: Sequence[str],
-    request: Request,
-    target: TargetPython,
-    kept: Kept,
+    resolution: Resolution,
     *,
-    notes: list[str],
-    session: requests.Session,
     sources: SourcePackages | None = None,
     scan: TorchScan | None = None,
-) -> tuple[PythonPackage, ...]:
+) -> tuple[PythonPackage, ...] | None:
     """Return uv's packages for requirements of a request, such that they keep the rules of `abi_rules`.
 
-    What has no wheel is built by ``sources``; without it only wheels count. With a ``scan``, the torch that
-    the requirements pin may give way to an older one for its CUDA. ``notes`` gets a line for each rule that
-    had a say, and for what is not the newest for want of a wheel. Raises `ResolveError` as `resolve_python`
-    does, `BuildError` where what has to be built cannot be.
+    None where something has to be built, and the image will have another C library than the target. What has
+    no wheel is built by ``sources``; without it only wheels count. With a ``scan``, the torch that the
+    requirements pin may give way to an older one for its CUDA. The notes of the resolution get a line for
+    each rule that had a say, and for what is not the newest for want of a wheel. Raises `ResolveError` as
+    `resolve_python` does, `BuildError` where what has to be built cannot be.
     """
-    return _Fitting(requirements, request, target, kept, session, sources, scan).found(notes)
+    return _Fitting(requirements, resolution, sources, scan).found()
 
 
 class _Fitting:
     """One search for packages that fit: what uv is asked, and what was learnt from its answers."""
 
-    def __init__(  # noqa: PLR0917 -- those of `fitting`
+    def __init__(
         self,
         requirements: Sequence[str],
-        request: Request,
-        target: TargetPython,
-        kept: Kept,
-        session: requests.Session,
+        resolution: Resolution,
         sources: SourcePackages | None,
         scan: TorchScan | None,
     ) -> None:
-        self._requirements, self._request, self._target = requirements, request, target
-        self._kept, self._session, self._sources, self._scan = kept, session, sources, scan
-        self._own = [text for text in requirements if text in request.packages]
-        self._until = None if request.as_of is None else end_of(request.as_of)
+        self._requirements, self._resolution = requirements, resolution
+        self._sources, self._scan = sources, scan
+        self._request, self._target = resolution.request, resolution.target
+        self._own = [text for text in requirements if text in resolution.request.packages]
         self._rules: dict[str, str] = {}
         self._other_torch = ""
         self._untold: dict[str, str] = {}
         """Newer releases of which uv does not say whether they fit, and what it says in place of that."""
 
-    def found(self, notes: list[str]) -> tuple[PythonPackage, ...]:
-        """Return what fits."""
-        self._place(notes)
-        pins = {} if self._kept.existing is None else self._kept.existing.distributions
+    def found(self) -> tuple[PythonPackage, ...] | None:
+        """Return what fits; None where it would be built for another C library than the image's."""
+        notes, existing = self._resolution.notes, self._resolution.existing
+        named = [text for text in self._requirements if is_source(text)]
+        if named and self._sources is not None and not self._sources.fits_image():
+            return None
+        if named:
+            self._place(named)
+        pins = {} if existing is None else existing.distributions
         while True:
             found = self._tried()
             if isinstance(found, ResolveError):
                 self._give_way(found)
                 continue
-            settled = found if self._sources is None else self._sources.settled(found)
-            if settled is None:
-                continue
-            found = settled
+            if self._sources is not None and self._sources.stands_for(found):
+                if not self._sources.fits_image():
+                    return None
+                settled = self._sources.settled(found)
+                if settled is None:
+                    continue
+                found = settled
             request = self._request
-            broken = broken_rules(found, request.packages, request.cuda, self._target, self._session)
+            broken = broken_rules(
+                found, request.packages, request.cuda, self._target, self._resolution.session
+            )
             new = {rule.requirement: rule.reason for rule in broken if rule.requirement not in self._rules}
             _add(new, self._rules)
             if new:
                 continue
             fresh = [package for package in found if pins.get(package.name) != package.version]
-            held = held_back(
-                fresh, self._own, self._target, until=self._until, attempt=self._lacks, session=self._session
-            )
+            held = held_back(fresh, self._own, self._resolution, self._lacks)
             lacking = [name for each in held for name in each.lacking]
             if self._sources is None or not self._sources.offer(lacking, optional=True):
                 break
@@ -121,11 +110,8 @@ class _Fitting:
         notes += failures
         return found
 
-    def _place(self, notes: list[str]) -> None:
+    def _place(self, named: Sequence[str]) -> None:
         """Put what is built of those that have the address of a source into their place."""
-        named = [text for text in self._requirements if is_source(text)]
-        if not named:
-            return
         if self._sources is None:
             why, cure = only_wheels(self._request, self._target)
             names = ", ".join(Requirement(text).name for text in named)
@@ -136,25 +122,13 @@ class _Fitting:
         # torch is chosen before: a build may ask for it.
         first = self._tried(of=[text for text in self._requirements if text not in named])
         known = () if isinstance(first, ResolveError) else first
-        self._requirements = self._sources.placed(self._requirements, known, notes)
+        self._requirements = self._sources.placed(self._requirements, known)
 
     def _tried(self, *more: str, of: Sequence[str] | None = None) -> tuple[PythonPackage, ...] | ResolveError:
-        request, kept = self._request, self._kept
+        wanted = [*(self._requirements if of is None else of), *self._rules, *more]
+        standins = None if self._sources is None else self._sources.standins()
         try:
-            return resolve_python(
-                [*(self._requirements if of is None else of), *self._rules, *more],
-                self._target,
-                provided=kept.provided,
-                as_of=request.as_of,
-                existing=kept.existing,
-                upgrade=kept.upgrade,
-                hashes=kept.hashes,
-                rules_of=request,
-                # uv's name of PyTorch's own index for the request's CUDA, where that is asked for.
-                backend=None if request.index is None else flavour(request.cuda),
-                standins=None if self._sources is None else self._sources.standins(),
-                session=self._session,
-            )
+            return resolve_python(wanted, self._resolution, standins=standins)
         except (UnreachableError, UnreadError):
             raise  # neither says what would fit
         except ResolveError as error:
@@ -180,25 +154,18 @@ class _Fitting:
         """Let uv have more to choose from. Raises its refusal, with what is known beside it, otherwise."""
         names = without_wheels(error)
         # All at once, though uv names the first that it comes upon.
-        alone = sources_alone(self._own, self._target, self._until, self._session) if names else []
+        alone = sources_alone(self._own, self._resolution) if names else []
         if self._sources is not None and self._sources.offer([*names, *alone]):
             return
         hints = [f"{rule} is required: {reason}" for rule, reason in self._rules.items()]
         cuda: str | None = None
-        if self._scan is not None and not self._other_torch:
-            other = other_torch(
-                error,
-                self._requirements,
-                self._request,
-                self._target,
-                scan=self._scan,
-                attempt=self._offered,
-            )
-            if other is not None and other.requirements is not None:
-                self._requirements, self._other_torch = other.requirements, other.said
+        if not self._other_torch:
+            other = self._advice(alternative_torch.advise, error, self._offered)
+            if other.requirements is not None:
+                self._requirements, (self._other_torch,) = other.requirements, other.lines
                 return
-            hints += [] if other is None else [other.said]
-            cuda = None if other is None else other.cuda
+            hints += other.lines
+            cuda = other.cuda
         message = error.message
         if alone:
             why, cure = only_wheels(self._request, self._target)
@@ -206,29 +173,44 @@ class _Fitting:
             message = "; ".join(
                 filter(None, (f"no wheel for this Python and machine of {', '.join(alone)}", why, message))
             )
-        if isinstance(error, RefusedError) and error.refusal.wrong_abi:
-            pin = error.refusal.wrong_abi[0]
-            python = other_python(pin, self._requirements, self._target, self._session)
-            hints += [] if python is None else [python]
-        near = nearest(error, self._requirements, self._own, lambda some: self._tried(of=some))
+        # The Python first: with it nothing else may have to go.
+        advice = [self._advice(advise, error, lambda some: self._tried(of=some)).lines for advise in _ADVICE]
+        hints += advice[0]
         contradicts = isinstance(error, RefusedError) and error.refusal.kind is Kind.CONTRADICTION
         if not hints and contradicts and not self._fits_without_ours():
             hints.append(
                 "what is asked for contradicts itself, with any PyTorch: correct it where it is written"
             )
-        advice = [*hints, *near]
+        hints += [line for lines in advice[1:] for line in lines]
         raise ResolveError(
             message,
-            hint="\n".join(advice if advice and error.hint == CORRECT else [*advice, error.hint]),
+            hint="\n".join(hints if hints and error.hint == CORRECT else [*hints, error.hint]),
             cuda=cuda,
         ) from None
+
+    def _advice(self, advise: Callable[[Case], Advice], error: ResolveError, attempt: Attempt) -> Advice:
+        """Return advice on what is refused; where uv does not say what would fit, what it says."""
+        case = Case(
+            error=error,
+            requirements=self._requirements,
+            resolution=self._resolution,
+            attempt=attempt,
+            scan=self._scan,
+        )
+        try:
+            return advise(case)
+        except (UnreachableError, UnreadError) as unread:
+            first = unread.message.partition("\n")[0]
+            return Advice(lines=(f"what would fit in its place is not known: {first}",))
 
     def _fits_without_ours(self) -> bool:
         """Whether the user's requirements fit one another, without the torch and NumPy beside them."""
         ours = {*self._rules, *ALWAYS, *(t for t in self._requirements if Requirement(t).name == "torch")}
-        return not isinstance(
-            self._tried(of=[text for text in self._requirements if text not in ours]), ResolveError
-        )
+        try:
+            found = self._tried(of=[text for text in self._requirements if text not in ours])
+        except (UnreachableError, UnreadError):
+            return True  # so that nothing is said of it
+        return not isinstance(found, ResolveError)
 
 
 def only_wheels(request: Request, target: TargetPython) -> tuple[str, str]:

@@ -25,6 +25,7 @@ from packaging.version import Version
 
 from ..errors import ResolveError
 from . import index_page
+from .resolution import Resolution
 from .target import TargetPython
 from .uv_refusal import RefusedError
 
@@ -54,17 +55,15 @@ _ATTEMPTS = 4
 def held_back(
     found: Collection[PythonPackage],
     requested: Sequence[str],
-    target: TargetPython,
-    *,
-    until: datetime | None,
+    resolution: Resolution,
     attempt: Callable[[str], ResolveError | None],
-    session: requests.Session,
 ) -> list[Held]:
     """Return the requested packages of which a newer release is not taken for want of a wheel.
 
-    ``until``: what was published later does not count. ``attempt`` tells why one more requirement cannot be
+    ``attempt`` tells why one more requirement cannot be
     met; None where it can. A pre-release that nobody asked for is among them, whatever keeps the release.
     """
+    target, until, session = resolution.target, resolution.until, resolution.session
     wanted = _by_version(requested)
     asked = {canonicalize_name(each.name) for each in wanted}
     chosen = {package.name: package for package in found if package.name in asked}
@@ -109,10 +108,9 @@ def told(held: Collection[Held], target: TargetPython) -> list[str]:
     return lines
 
 
-def sources_alone(
-    requested: Sequence[str], target: TargetPython, until: datetime | None, session: requests.Session
-) -> list[str]:
+def sources_alone(requested: Sequence[str], resolution: Resolution) -> list[str]:
     """Return the requested packages none of whose allowed releases has a wheel for the target."""
+    target, until, session = resolution.target, resolution.until, resolution.session
     wanted = _by_version(requested)
     names = [canonicalize_name(each.name) for each in wanted]
     with ThreadPoolExecutor(8, "index-pages") as pool:

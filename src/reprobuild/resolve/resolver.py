@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import unquote
 
-import requests
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -17,7 +16,8 @@ from packaging.version import Version
 from ..errors import ResolveError
 from ..host.host import Host
 from ..host.machine import architecture
-from ..lock.model import BuildFiles, CondaPackage, Lock, PythonPackage
+from ..lock.model import BuildFiles, CondaPackage, DebianPackage, Lock, PythonPackage
+from ..lock.standalone_python import StandalonePython
 from ..net.index_settings import find_links
 from ..net.session import session as new_session
 from ..net.session import without_credentials
@@ -26,10 +26,11 @@ from ..request.model import Request, flavour
 from ..request.profiles import variables
 from .base_image import resolve_base
 from .conda import check_wheels, resolve_conda, torch_from_conda
-from .constraint_loop import Kept, fitting, only_wheels
+from .constraint_loop import fitting, only_wheels
 from .debian_system import System
 from .gpu_targets import gpu_targets
 from .index_page import linked_files
+from .resolution import Resolution
 from .sdist_builds import SourcePackages
 from .standalone_python import resolve_standalone
 from .target import TargetPython
@@ -38,10 +39,6 @@ from .uv_command import ALWAYS
 from .wheel_files import compare_files
 
 __all__ = ["Upgrade", "resolve", "resolve_platforms"]
-
-
-class _OtherTarget(Exception):  # noqa: N818 -- not a failure: the resolve begins again
-    """apt has told that the C library is not the likely one."""
 
 
 _NO_TIME = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp())
@@ -142,71 +139,42 @@ def resolve(
     host.console.step(f"resolving {under} and the Python packages{of}")
     system = System(request, machine, base)
     with new_session() as http, ThreadPoolExecutor(1, "apt") as pool:
-        apt = pool.submit(system.packages, existing, upgrade.names, host)
-        scan = TorchScan(http, request.as_of)
+        image = _Image(
+            system=system,
+            apt=pool.submit(system.packages, existing, upgrade.names, host),
+            standalone=standalone,
+            existing=existing,
+            upgrade=upgrade.names,
+            host=host,
+        )
         # The Python packages depend on the version of the release's C library, which apt takes seconds
         # to find out. Meanwhile they are resolved for the most likely one, and again if it is another.
-        likely = TargetPython(request.python, machine, system.likely_glibc([existing, *like]))
-        found, refused, notes = None, None, list[str]()
-
-        def build_system(target: TargetPython) -> Lock:
-            image = apt.result()
-            if system.glibc(image) != target.glibc:
-                raise _OtherTarget
-            build = BuildFiles(debian=system.build_packages(image, existing, upgrade.names, host))
-            return Lock(
-                request=request,
-                platform=target.platform,
-                epoch=0,
-                python=(),
-                debian=image,
-                variables={},
-                base=base,
-                standalone=standalone,
-                build=build,
-            )
-
-        def packages(target: TargetPython) -> _Found:
-            sources = _sources(
-                request,
-                target,
-                host,
-                existing=existing,
-                upgrade=upgrade,
-                system=build_system,
-                session=http,
-            )
-            with closing(sources) if sources is not None else nullcontext():
-                return _packages(
-                    request,
-                    existing,
-                    upgrade,
-                    scan,
-                    target,
-                    sources=sources,
-                    like=like,
-                    hashes=hashes or {},
-                    notes=notes,
-                    session=http,
-                )
-
+        resolution = Resolution(
+            request=request,
+            target=TargetPython(request.python, machine, system.likely_glibc([existing, *like])),
+            host=host,
+            session=http,
+            existing=existing,
+            upgrade=None if upgrade.everything else upgrade.names,
+            hashes=hashes or {},
+        )
+        scan = TorchScan(http, request.as_of)
+        found, refused = None, None
         try:
-            found = packages(likely)
-        except _OtherTarget:
-            pass
+            found = _packages(resolution, like, scan, image)
         except ResolveError as error:
             refused = error
         # An unknown release or Python is the cause of which "no torch" is only the effect, so apt's errors
         # come first.
-        debian = apt.result()
+        debian = image.packages()
         target = TargetPython(request.python, machine, system.glibc(debian))
-        if target != likely:
-            notes.clear()
-            found = packages(target)
+        if target != resolution.target:
+            resolution = replace(resolution, target=target, notes=[])
+            found = _packages(resolution, like, scan, image)
         elif refused is not None:
             raise refused
-    assert found is not None
-    for note in notes:
+    assert found is not None, "the C library is known by now"
+    for note in resolution.notes:
         host.console.warn(note)
     conda, python, known, build = found
     if not torch_from_conda(conda):
@@ -229,31 +197,51 @@ def resolve(
     )
 
 
-def _sources(
-    request: Request,
-    target: TargetPython,
-    host: Host,
-    *,
-    existing: Lock | None,
-    upgrade: Upgrade,
-    system: Callable[[TargetPython], Lock],
-    session: requests.Session,
-) -> SourcePackages | None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Image:
+    """The image below its Python packages, which apt is at work on."""
+
+    system: System
+    apt: Future[tuple[DebianPackage, ...]]
+    standalone: StandalonePython | None
+    existing: Lock | None
+    upgrade: frozenset[str]
+    host: Host
+
+    def packages(self) -> tuple[DebianPackage, ...]:
+        """Return its Debian packages, once apt has told. Raises its `ResolveError`, `HostError`."""
+        return self.apt.result()
+
+    def fits(self, target: TargetPython) -> bool:
+        """Whether its C library is that of a target, once apt has told."""
+        return self.system.glibc(self.packages()) == target.glibc
+
+    def lock(self, target: TargetPython) -> Lock:
+        """Return its lock without Python packages, with what builds need."""
+        debian = self.packages()
+        build = self.system.build_packages(debian, self.existing, self.upgrade, self.host)
+        return Lock(
+            request=self.system.request,
+            platform=target.platform,
+            epoch=0,
+            python=(),
+            debian=debian,
+            variables={},
+            base=self.system.base,
+            standalone=self.standalone,
+            build=BuildFiles(debian=build),
+        )
+
+
+def _sources(resolution: Resolution, image: _Image) -> SourcePackages | None:
     """Return what builds packages without a wheel; None where only wheels count.
 
     That is where the request says so, beside conda's Python, and for another machine than this one.
     """
-    if only_wheels(request, target)[0]:
+    target = resolution.target
+    if only_wheels(resolution.request, target)[0]:
         return None
-    return SourcePackages(
-        request,
-        target,
-        host,
-        lambda: system(target),
-        existing=existing,
-        upgrade=None if upgrade.everything else upgrade.names,
-        session=session,
-    )
+    return SourcePackages(resolution, lambda: image.lock(target), lambda: image.fits(target))
 
 
 def _check_upgrade(upgrade: Upgrade, existing: Sequence[Lock]) -> None:
@@ -272,71 +260,55 @@ def _check_upgrade(upgrade: Upgrade, existing: Sequence[Lock]) -> None:
         )
 
 
-def _packages(
-    request: Request,
-    existing: Lock | None,
-    upgrade: Upgrade,
-    scan: TorchScan,
-    target: TargetPython,
-    *,
-    sources: SourcePackages | None,
-    like: Sequence[Lock],
-    hashes: Mapping[str, frozenset[str]],
-    notes: list[str],
-    session: requests.Session,
-) -> _Found:
+def _packages(resolution: Resolution, like: Sequence[Lock], scan: TorchScan, image: _Image) -> _Found | None:
     """Return the conda packages, the wheels on top of them, and the GPUs that torch's wheel has code for.
 
-    Last, what the ``sources`` among the wheels are built with.
-    ``notes`` gets what the user should know of the choice.
+    Last, what the source packages among the wheels are built with. None where something has to be built, and
+    the image has another C library than the target.
     """
+    request, target = resolution.request, resolution.target
+    sources = _sources(resolution, image)
     conda: tuple[CondaPackage, ...] = ()
     if request.conda is not None:
-        conda = resolve_conda(request, request.conda, target, existing=existing, upgrade=upgrade.names)
+        moved = resolution.upgrade or frozenset()
+        conda = resolve_conda(request, request.conda, target, existing=resolution.existing, upgrade=moved)
     provided = {p.distribution: p.version for p in conda if p.is_python or p.name == "pip"}
-    if existing is None and like:
-        existing, upgrade = like[0], Upgrade()
-    torch = None if torch_from_conda(conda) else _torch(request, existing, upgrade, scan, target)
-    # Read while uv is at work: it is of the wheel that the scan has chosen.
-    with ThreadPoolExecutor(1, "torch-header") as pool:
-        likely = pool.submit(_gpu_targets, torch, existing, scan, target, session)
-        wheels = fitting(
-            # What is asked for goes before NumPy, of which nearly any version will do.
-            _wheels([_requirement(request, torch), *request.packages, *ALWAYS], provided),
-            request,
-            target,
-            Kept(provided, existing, None if upgrade.everything else upgrade.names, hashes),
-            notes=notes,
-            session=session,
-            sources=sources,
-            scan=None if torch is None else scan,
-        )
+    resolution = replace(resolution, provided=provided)
+    if resolution.existing is None and like:
+        resolution = replace(resolution, existing=like[0], upgrade=frozenset())
+    torch = None if torch_from_conda(conda) else _torch(resolution, scan)
+    # What is asked for goes before NumPy, of which nearly any version will do.
+    requirements = _wheels([_requirement(request, torch), *request.packages, *ALWAYS], provided)
+    with (
+        closing(sources) if sources is not None else nullcontext(),
+        ThreadPoolExecutor(1, "torch-header") as pool,
+    ):
+        # Read while uv is at work: it is of the wheel that the scan has chosen.
+        likely = pool.submit(_gpu_targets, torch, resolution, scan)
+        wheels = fitting(requirements, resolution, sources=sources, scan=None if torch is None else scan)
+        if wheels is None:
+            return None
         known = likely.result()
+        build = BuildFiles() if sources is None else sources.build_files(wheels)
     taken = next((Version(package.version) for package in wheels if package.name == "torch"), None)
     if torch is not None and taken is not None and taken != torch:
-        known = _gpu_targets(taken, existing, scan, target, session)
-    build = BuildFiles() if sources is None else sources.build_files(wheels)
+        known = _gpu_targets(taken, resolution, scan)
     check_wheels(conda, wheels)
     if request.index is not None and request.cuda != "cpu":
         (own,) = (package for package in wheels if package.name == "torch")
-        return conda, wheels, gpu_targets(own.wheel.url, session), build
+        known = gpu_targets(own.wheel.url, resolution.session)
     return conda, wheels, known, build
 
 
-def _gpu_targets(
-    torch: Version | None,
-    existing: Lock | None,
-    scan: TorchScan,
-    target: TargetPython,
-    session: requests.Session,
-) -> tuple[str, ...]:
+def _gpu_targets(torch: Version | None, resolution: Resolution, scan: TorchScan) -> tuple[str, ...]:
     """Return the GPUs that a torch has code for; none for the CPU, and where conda brings it."""
+    existing = resolution.existing
     if torch is None:
         return ()
     if existing is not None and existing.gpu_targets and existing.distributions.get("torch") == str(torch):
         return tuple(existing.gpu_targets)
-    release = next(iter(scan.releases(target, f"=={torch}")), None)
-    return () if release is None else gpu_targets(release.package.url, session)
+    release = next(iter(scan.releases(resolution.target, f"=={torch}")), None)
+    return () if release is None else gpu_targets(release.package.url, resolution.session)
 
 
 def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[str]:
@@ -355,15 +327,15 @@ def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[st
     return wheels
 
 
-def _torch(
-    request: Request, existing: Lock | None, upgrade: Upgrade, scan: TorchScan, target: TargetPython
-) -> Version | None:
+def _torch(resolution: Resolution, scan: TorchScan) -> Version | None:
     """Return the torch for the request's CUDA; None where it is uv that finds it."""
+    request, existing = resolution.request, resolution.existing
     if request.cuda == "cpu" or request.index is not None:
         return None
-    kept = existing is not None and "torch" not in upgrade.names
-    prefer = existing.distributions.get("torch") if existing is not None and kept else None
-    return scan.choose(request.cuda, request.torch_specifier, prefer, target)
+    prefer = (
+        existing.distributions.get("torch") if existing is not None and resolution.kept("torch") else None
+    )
+    return scan.choose(request.cuda, request.torch_specifier, prefer, resolution.target)
 
 
 def _requirement(request: Request, torch: Version | None) -> str:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TypeVar
 
-import requests
 from packaging.metadata import parse_email
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -24,20 +23,19 @@ from packaging.version import InvalidVersion, Version
 
 from ..errors import BuildError, ResolveError
 from ..fetch.store import Store
-from ..host.host import Host
 from ..lock.model import BuildFiles, Lock, PythonPackage, SourceArchive, Wheel
-from ..request.dates import end_of
 from ..request.direct import Direct
-from ..request.model import Request, flavour
 from ..sources.direct_source import locate
 from ..sources.failures import OLD_SETUPTOOLS, wants_old_setuptools
 from ..sources.sandboxed import BuildFailedError, MoreRequiredError, Recipe
 from ..sources.static_metadata import requirements_of
 from ..sources.workshop import Workshop, metadata_of, recipe_of, workshop
+from .advice import typo_hints
 from .advice.alternative_python import other_python
+from .advice.case import Case
 from .build_cutoff_date import own_day
+from .resolution import Resolution
 from .source_releases import releases_without_wheels
-from .target import TargetPython
 from .uv_command import SOURCES, file_size, resolve_python
 from .uv_standins import standin
 
@@ -63,22 +61,20 @@ class _Built:
 class SourcePackages:
     """The packages of one resolve that have no wheel; `close` it at the end.
 
-    ``system`` gives the lock's system, a lock without Python packages, once the Debian packages are known.
-    Those of ``existing`` but for ``upgrade`` (None: all) are built with what they were built with before.
+    ``system`` gives the lock's system, a lock without Python packages, once the Debian packages are known;
+    ``fits_image`` says whether its C library is the target's. What stays of the resolution's earlier lock is
+    built with what it was built with before.
     """
 
     def __init__(
         self,
-        request: Request,
-        target: TargetPython,
-        host: Host,
+        resolution: Resolution,
         system: Callable[[], Lock],
-        *,
-        existing: Lock | None,
-        upgrade: frozenset[str] | None,
-        session: requests.Session,
+        fits_image: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._request, self._target, self._host, self._session = request, target, host, session
+        self._resolution, self.fits_image = resolution, fits_image
+        self._request, self._target = resolution.request, resolution.target
+        self._host, self._session = resolution.host, resolution.session
         self._system_of = system
         self._stack = ExitStack()
         self._shop: Workshop | None = None
@@ -92,9 +88,9 @@ class SourcePackages:
         self._recipes: dict[tuple[str, str], tuple[str | None, Recipe]] = {}
         """With the version of torch that they are for."""
         self._found: Sequence[PythonPackage] = ()
-        self._existing = existing
-        before = () if existing is None or upgrade is None else existing.python
-        self._before = {p.pin: p for p in before if p.source is not None and p.name not in (upgrade or ())}
+        self._existing = existing = resolution.existing
+        before = () if existing is None else existing.python
+        self._before = {p.pin: p for p in before if p.source is not None and resolution.kept(p.name)}
         self._placed: dict[str, str] = {}
         self.offer(
             [p.name for p in self._before.values() if p.source is not None and p.source.kind == "sdist"]
@@ -117,23 +113,21 @@ class SourcePackages:
                 new = True
         return new
 
-    def placed(
-        self, requirements: Sequence[str], found: Sequence[PythonPackage], notes: list[str]
-    ) -> list[str]:
+    def placed(self, requirements: Sequence[str], found: Sequence[PythonPackage]) -> list[str]:
         """Return requirements with stand-ins in the place of sources by their address, which are built.
 
         ``found`` is what the others give, of which builds may need torch. Raises `BuildError`, `FetchError`.
         """
         self._found = found
-        return [self._place(text, notes) if is_source(text) else text for text in requirements]
+        return [self._place(text) if is_source(text) else text for text in requirements]
 
-    def _place(self, text: str, notes: list[str]) -> str:
+    def _place(self, text: str) -> str:
         if text not in self._placed:
             requirement = Requirement(text)
             name, direct = canonicalize_name(requirement.name), Direct.parse(requirement.url or "")
             before = next((p.source for p in self._before.values() if p.name == name), None)
             shop = self._opened()
-            source = locate(name, direct, before, self._host, notes)
+            source = locate(name, direct, before, self._host, self._resolution.notes)
             wheel, recipe = self._tried(name, None, source, shop.build_twice)
             version = str(parse_wheel_filename(wheel.filename)[1])
             self._built[name, version] = self._taken(name, version, source, wheel, recipe)
@@ -154,6 +148,10 @@ class SourcePackages:
             for name, versions in self._offered.items()
             for version in versions
         }
+
+    def stands_for(self, found: Sequence[PythonPackage]) -> bool:
+        """Whether stand-ins are among what uv has chosen."""
+        return any(p.wheel.filename == _filename(p.name, p.version) for p in found)
 
     def settled(self, found: Sequence[PythonPackage]) -> tuple[PythonPackage, ...] | None:
         """Return what uv has chosen, with the built wheels in the place of their stand-ins.
@@ -180,7 +178,7 @@ class SourcePackages:
         """Return the failure of a build, with the Python for which nothing has to be built."""
         if any(package.name == placed.partition(" ")[0] for placed in self._placed.values()):
             return error
-        python = other_python(package.pin, self._request.packages, self._target, self._session)
+        python = other_python(package.pin, self._request.packages, self._resolution)
         if python is None:
             return error
         is_explained = isinstance(error, BuildFailedError) and error.is_explained
@@ -246,8 +244,7 @@ class SourcePackages:
         return bool(raw.get("requires_dist")) or not fits
 
     def _releases(self, name: str) -> dict[str, SourceArchive]:
-        until = None if self._request.as_of is None else end_of(self._request.as_of)
-        return releases_without_wheels(name, self._target, until, self._session)
+        return releases_without_wheels(name, self._resolution)
 
     def _source_of(self, name: str, version: str) -> SourceArchive:
         """Return the archive of a release, with its size, which an HTML index does not give."""
@@ -365,29 +362,32 @@ class SourcePackages:
 
         Nothing published after the day ``until`` is taken.
         """
-        like, backend = None, None
+        own = replace(self._request, as_of=until, index=None, constraints=(), overrides=())
+        like = None
         try:
             wanted = [_checked(text) for text in requirements]
             names = {canonicalize_name(Requirement(text).name) for text in wanted}
             torch = next((p.version for p in self._found if p.name == "torch"), None)
             if torch is not None and (self._request.build.of(name).torch or "torch" in names):
                 wanted.append(f"torch==={torch}")
-                own = [p for p in self._found if p.wheel.sha256]
-                like = None if self._lock is None else replace(self._lock, python=own)
-                backend = None if self._request.index is None else flavour(self._request.cuda)
-            return resolve_python(
-                wanted,
-                self._target,
-                as_of=until,
+                known = [p for p in self._found if p.wheel.sha256]
+                like = None if self._lock is None else replace(self._lock, python=known)
+                own = replace(own, index=self._request.index)
+            resolution = Resolution(
+                request=own,
+                target=self._target,
+                host=self._host,
+                session=self._session,
                 existing=like,
                 upgrade=frozenset(),
-                backend=backend,
-                session=self._session,
             )
+            return resolve_python(wanted, resolution)
         except ResolveError as error:
+            case = Case(error=error, requirements=requirements, resolution=self._resolution)
+            hint = "\n".join([*typo_hints.advise(case).lines, error.hint])
             raise BuildError(
                 f"{name}: what it is built with cannot be resolved: {error.message}",
-                hint=f"{error.hint}; [build.{name}] requires = [...] in the request adds to it",
+                hint=f"{hint}; [build.{name}] requires = [...] in the request adds to it",
             ) from None
 
     def _metadata(self, wheel: Wheel, name: str, version: str) -> bytes:

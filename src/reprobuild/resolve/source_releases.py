@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-import requests
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import (
     InvalidSdistFilename,
@@ -24,20 +23,20 @@ from ..host.home import open_regular
 from ..lock.model import SourceArchive
 from ..net.session import without_credentials
 from . import index_page
+from .resolution import Resolution
 from .target import TargetPython
 
 _ARCHIVES = (".tar.gz", ".zip")
 
 
-def releases_without_wheels(
-    name: str, target: TargetPython, until: datetime | None, session: requests.Session
-) -> dict[str, SourceArchive]:
+def releases_without_wheels(name: str, resolution: Resolution) -> dict[str, SourceArchive]:
     """Return version → source archive of the releases that have no wheel for the target.
 
-    ``until``: what was published later does not count. A size of 0 is one that the index does not give.
+    A size of 0 is one that the index does not give.
     """
+    target, until = resolution.target, resolution.until
     try:
-        files = index_page.files(name, session)
+        files = index_page.files(name, resolution.session)
     except ResolveError:
         return {}  # of an index that is a folder, which uv alone reads
     archives: dict[Version, SourceArchive] = {}

@@ -24,12 +24,10 @@ from ..host.process import Completed, ProcessTimeout, run
 from ..lock.model import Lock, PythonPackage, Wheel
 from ..net.index_settings import PLAIN, check_find_links, check_no_backend, uv_program
 from ..net.session import scrub, uv_environment, without_credentials
-from ..request.dates import end_of
 from ..request.direct import Direct
-from ..request.model import Request
 from ..request.toml_reader import load_toml
-from .advice.typo_hints import near_names
 from .index_page import check_pages
+from .resolution import Resolution
 from .target import TargetPython
 from .uv_refusal import CORRECT, RefusedError, refused
 from .uv_rules import write_rules
@@ -64,29 +62,18 @@ _MOST_CHECKED = 3
 
 
 def resolve_python(
-    requirements: Sequence[str],
-    target: TargetPython,
-    *,
-    as_of: date | None,
-    existing: Lock | None,
-    upgrade: Collection[str] | None,
-    backend: str | None = None,
-    provided: Mapping[str, str] | None = None,
-    standins: Mapping[str, bytes] | None = None,
-    hashes: Mapping[str, frozenset[str]] | None = None,
-    rules_of: Request | None = None,
-    session: requests.Session,
+    requirements: Sequence[str], resolution: Resolution, *, standins: Mapping[str, bytes] | None = None
 ) -> tuple[PythonPackage, ...]:
     """Return the packages that uv picks for requirements, closure included.
 
-    ``upgrade`` names the packages whose versions in ``existing`` need not stay; None: all of them.
-    ``backend`` is uv's name of an index of PyTorch's, from which torch and its kin shall come; ``provided``
-    are packages that conda brings, with their versions, which what is resolved has to fit. ``standins`` are
-    wheels by file name that stand for packages without one: such a package has no hash of its own yet. Of
-    several wheels of one version those in ``hashes``, by name of the package, or in ``existing`` count.
-    The constraints and overrides are those of the request ``rules_of``.
-    Raises `ResolveError` with uv's reason when nothing fits, or when a package has no wheel or no SHA256.
+    What conda brings has to fit them, and the constraints and overrides of the request count. ``standins``
+    are wheels by file name that stand for packages without one: such a package has no hash of its own yet.
+    Of several wheels of one version those in the resolution's hashes, or in its earlier lock, count.
+    Raises `RefusedError` with uv's reason when nothing fits, `UnreachableError` and `UnreadError` when uv
+    does not say whether something fits, `ResolveError` when a package has no wheel or no SHA-256.
     """
+    request, target, session = resolution.request, resolution.target, resolution.session
+    existing, upgrade, backend = resolution.existing, resolution.upgrade, resolution.backend
     if not requirements:
         return ()
     with tempfile.TemporaryDirectory(prefix="reprobuild-uv-") as folder:
@@ -103,12 +90,11 @@ def resolve_python(
             (Path(folder) / SOURCES).mkdir()
             for name, content in standins.items():
                 (Path(folder) / SOURCES / name).write_bytes(content)
-        if provided:
-            arguments += _given(Path(folder), provided)
-        if rules_of is not None:
-            arguments += write_rules(rules_of, requirements, Path(folder))
-        if as_of is not None:
-            arguments += ["--exclude-newer", end_of(as_of).strftime("%Y-%m-%dT%H:%M:%SZ")]
+        if resolution.provided:
+            arguments += _given(Path(folder), resolution.provided)
+        arguments += write_rules(request, requirements, Path(folder))
+        if resolution.until is not None:
+            arguments += ["--exclude-newer", resolution.until.strftime("%Y-%m-%dT%H:%M:%SZ")]
         check_find_links()
         if backend is not None:
             arguments += ["--torch-backend", backend]
@@ -116,7 +102,7 @@ def resolve_python(
             check_no_backend()
         result = _compile(requirements, target, arguments, output)
         if result.returncode != 0:
-            raise _checked_refusal(_refusal(result, as_of, backend), session)
+            raise _checked_refusal(_refusal(result, request.as_of, backend), session)
         # A file: address in uv's output is relative to the folder of the file.
         text = output.read_text("utf-8")
         found = _read(
@@ -124,9 +110,9 @@ def resolve_python(
             target,
             output.as_uri(),
             session,
-            provided=provided or (),
+            provided=resolution.provided,
             standins=standins or (),
-            hashes=_preferred(hashes or {}, existing, upgrade),
+            hashes=_preferred(resolution.hashes, existing, upgrade),
         )
     _check_named_hashes(found, requirements)
     if existing is not None and upgrade is not None:
@@ -251,9 +237,6 @@ def _refusal(result: Completed, as_of: date | None, backend: str | None) -> Reso
         ]
     if any(version.endswith("+conda") for _, version in refusal.versions):
         hints.append("a version that ends in +conda is that of a conda package; ask for versions that fit it")
-    for name in sorted(refusal.unknown):
-        if near := near_names(name):
-            hints.append(f"{name}: perhaps {' or '.join(near)} is meant")
     if as_of is not None:
         hints.append(f"the request's as-of allows only what was published by {as_of}")
         if backend is not None:

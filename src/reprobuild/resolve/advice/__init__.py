@@ -1,1 +1,1 @@
-"""What a user may change in a request that cannot be resolved: packages, torch, Python, pins, names."""
+"""What a user may change in a request that nothing fits: each module has ``advise(case)``."""

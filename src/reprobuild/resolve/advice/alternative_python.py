@@ -13,19 +13,28 @@ from ...errors import ResolveError
 from ...request.model import PYTHONS
 from ..index_page import File, files
 from ..newer_without_wheel import has_wheel
+from ..resolution import Resolution
 from ..target import TargetPython
+from .case import Advice, Case
 
 _OLDEST_GLIBC = (2, 31)
 """Of the Debian releases that have these Pythons."""
 
 
-def other_python(
-    pin: str, others: Sequence[str], target: TargetPython, session: requests.Session
-) -> str | None:
+def advise(case: Case) -> Advice:
+    """Name the Python for which the release has wheels that has none for the request's."""
+    if case.refusal is None or not case.refusal.wrong_abi:
+        return Advice()
+    line = other_python(case.refusal.wrong_abi[0], case.requirements, case.resolution)
+    return Advice() if line is None else Advice(lines=(line,))
+
+
+def other_python(pin: str, others: Sequence[str], resolution: Resolution) -> str | None:
     """Return a line that names the Python to take for ``name==version``; None where no other has a wheel.
 
     Of several it is the one for which the most of ``others``, the rest of the requirements, have wheels.
     """
+    target, session = resolution.target, resolution.session
     every = [pin, *(text for text in others if "==" in text and Requirement(text).url is None)]
     wanted = {str(canonicalize_name(each.name)): each for each in map(Requirement, every)}
     with ThreadPoolExecutor(8, "index-pages") as pool:

@@ -3,45 +3,39 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ...errors import ResolveError
-from ...lock.model import PythonPackage
-from ..uv_refusal import RefusedError
+from .case import Advice, Case
 
 _MOST = 6
 """Groups of pins that are tried one by one; each takes uv about half a second."""
 
 
-def nearest(
-    error: ResolveError,
-    requirements: Sequence[str],
-    own: Collection[str],
-    attempt: Callable[[Sequence[str]], Sequence[PythonPackage] | ResolveError],
-) -> list[str]:
-    """Return a line for each pin that has to go so that the others stay, with the version that then comes.
+def advise(case: Case) -> Advice:
+    """Name each pin that has to go so that the others stay, with the version that then comes.
 
-    ``own`` are the requirements of the request among ``requirements``; ``attempt`` resolves some, or says
-    why nothing fits. Empty where taking pins away does not help, or too many would have to go.
+    Nothing where taking pins away does not help, or too many would have to go.
     """
-    if not isinstance(error, RefusedError) or error.refusal.missing_wheels:
-        return []  # it is not the versions
+    refusal, requirements, attempt = case.refusal, case.requirements, case.attempt
+    if refusal is None or refusal.missing_wheels or attempt is None:
+        return Advice()  # it is not the versions
     groups: dict[str, set[str]] = {}
-    for text in own:
-        if Requirement(text).specifier and canonicalize_name(Requirement(text).name) in error.refusal.named:
+    for text in case.own:
+        if Requirement(text).specifier and canonicalize_name(Requirement(text).name) in refusal.named:
             groups.setdefault(_group(text), set())
-    for text in own:
+    for text in case.own:
         if Requirement(text).specifier and _group(text) in groups:
             groups[_group(text)].add(text)
     if not groups or len(groups) > _MOST:
-        return []
+        return Advice()
     gone = set(groups)
     found = attempt(_without(requirements, _texts(groups, gone)))
     if isinstance(found, ResolveError):
-        return []
+        return Advice()
     for group in groups if len(groups) > 1 else ():
         better = attempt(_without(requirements, _texts(groups, gone - {group})))
         if not isinstance(better, ResolveError) and len(gone) > 1:
@@ -56,7 +50,7 @@ def nearest(
             f"{pins} cannot be kept with the others; {fits}: change it, or give --loosen "
             f"{shlex.quote(group)} with --from"
         )
-    return lines
+    return Advice(lines=tuple(lines))
 
 
 def _group(text: str) -> str:

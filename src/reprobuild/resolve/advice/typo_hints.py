@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 
+from .case import Advice, Case
+
 IMPORTED_AS = {
     "bs4": "beautifulsoup4",
     "cv2": "opencv-python",
@@ -40,3 +42,12 @@ def near_names(name: str) -> list[str]:
     if meant := IMPORTED_AS.get(name):
         return [meant]
     return difflib.get_close_matches(name, OFTEN_MEANT, n=3, cutoff=0.8)
+
+
+def advise(case: Case) -> Advice:
+    """Name what may be meant by the packages that no index has."""
+    unknown = sorted(case.refusal.unknown) if case.refusal is not None else []
+    near = {name: near_names(name) for name in unknown}
+    return Advice(
+        lines=tuple(f"{n}: perhaps {' or '.join(meant)} is meant" for n, meant in near.items() if meant)
+    )

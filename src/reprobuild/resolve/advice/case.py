@@ -1,0 +1,49 @@
+"""What advice is given on, and what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ...errors import ResolveError
+from ...lock.model import PythonPackage
+from ..resolution import Resolution
+from ..torch import TorchScan
+from ..uv_refusal import Refusal, RefusedError
+
+Attempt = Callable[[Sequence[str]], Sequence[PythonPackage] | ResolveError]
+"""Resolves requirements, or says why nothing fits."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """Requirements that nothing fits, and the means to find out what would."""
+
+    error: ResolveError
+    requirements: Sequence[str]
+    resolution: Resolution
+    attempt: Attempt | None = None
+    """Resolves others; None: no others count."""
+    scan: TorchScan | None = None
+    """The torches of the index, where another than the pinned one may be taken."""
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """uv's refusal; None where the error is about something else than what fits."""
+        return self.error.refusal if isinstance(self.error, RefusedError) else None
+
+    @property
+    def own(self) -> list[str]:
+        """The requirements that the user has written."""
+        return [text for text in self.requirements if text in self.resolution.request.packages]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Advice:
+    """What can be done about a case. Without lines there is none."""
+
+    lines: tuple[str, ...] = ()
+    requirements: Sequence[str] | None = None
+    """Requirements that fit, to be taken in place of the case's; the line says so."""
+    cuda: str | None = None
+    """The CUDA with which all would fit."""
