@@ -269,7 +269,7 @@ def test_a_command_that_was_killed(digest: str, call: Call, monkeypatch: pytest.
         (["-v", "here", NAME], "SRC:DST"),
         (["-v", ".:relative", NAME], "DST an absolute path"),
         (["-v", ".:/x:yes", NAME], "SRC:DST:ro"),
-        (["-it", "--rm", NAME], "not a terminal; leave -t out"),
+        (["-it", "--rm", NAME], "not a terminal; omit -t"),
         (["--user", "a:b:c", NAME], "expected USER[:GROUP]"),
         (["-v", "nowhere:/x", NAME], "nowhere: no such file or folder"),
         ([NAME, "-w", "/"], "-w is after the image; options of `run` come before it"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _NobodyReadsError(Exception):
-    """Standard output is a pipe whose reader has closed it."""
+    """Standard output is a closed pipe."""
 
 
 COMMANDS = {
@@ -32,8 +32,8 @@ COMMANDS = {
     "compare": "Compare two images file by file.",
     "completion": "Print the completion script of a shell.",
     "convert": "Write a lock in a form that other tools read.",
-    "diff": "Show what differs between two locks, and what it can do.",
-    "doctor": "Examine whether this machine can build and run images.",
+    "diff": "Show what differs between two locks, and its likely effect.",
+    "doctor": "Check whether this machine can build and run images.",
     "export": "Write an image to a file.",
     "image": "Make an image: lock, fetch, build, self-test, name.",
     "images": "List the images.",
@@ -50,7 +50,7 @@ COMMANDS = {
 
 
 class _Loading(dict[str, click.Command]):
-    """The commands by name; the module of one is imported when it is taken out."""
+    """The commands by name, whose modules are imported on first use."""
 
     def __missing__(self, name: str) -> click.Command:
         module = importlib.import_module(f"{__package__}.{name}")
@@ -128,7 +128,7 @@ class _Commands(click.Group):
 
     @contextmanager
     def _printing(self) -> Iterator[None]:
-        """Print what is safe to print, and tell a reader that has gone from a bug."""
+        """Escape what is printed, and distinguish a closed pipe from a bug."""
         stdout, stream = sys.stdout, PrintableStream(sys.stdout)
         sys.stdout = cast("TextIO", stream)
         try:
@@ -143,7 +143,7 @@ class _Commands(click.Group):
 
 
 def _split(args: list[str]) -> tuple[list[str], str | None, list[str]]:
-    """Return what comes before the command, the command, and what comes after it."""
+    """Split arguments into those before the command, the command, and those after it."""
     place = next((n for n, arg in enumerate(args) if not arg.startswith("-")), len(args))
     return args[:place], args[place] if place < len(args) else None, args[place + 1 :]
 
@@ -261,7 +261,7 @@ def _print_json(kind: str, message: str, hint: str, status: int) -> None:
 
 
 def _show(error: click.ClickException) -> int:
-    """Print what click says of an argument, which may be a stranger's; return the exit status."""
+    """Print an error of click; return the exit status. Its argument may be untrusted."""
     from io import StringIO
 
     from ..net.scrubbing import scrub

@@ -44,12 +44,12 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 class Bash(BashComplete):
-    """Completes words with ``:`` in them, as images' names are; Bash itself takes those for several words."""
+    """Completion of words that contain ``:``, such as names of images, which Bash splits."""
 
     source_template = _BASH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the cursor's, and what there is of that one."""
+        """Return the words before the cursor, and the incomplete word at it."""
         line = os.environ.get("COMP_LINE", "")
         words = click.shell_completion.split_arg_string(line)
         if not words or line[-1:].isspace():
@@ -66,7 +66,7 @@ class Bash(BashComplete):
 
 
 def register() -> None:
-    """Have click use what is here."""
+    """Register these completions with click."""
     add_completion_class(Bash)
 
 

@@ -25,14 +25,14 @@ from .options import locks_of, one_platform
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File to write. [default: standard output]",
+    help="Output file. [default: standard output]",
 )
 @click.option(
     "--platform",
     multiple=True,
     metavar="linux/ARCH",
     shell_complete=complete.platforms,
-    help="Which of the lock's platforms. [default: this machine's]",
+    help="Platform of the lock. [default: this machine's]",
 )
 def convert(
     lock: str, form: Form | Literal["conda-lock"], output: Path | None, platform: tuple[str, ...]

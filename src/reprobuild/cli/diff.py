@@ -46,7 +46,7 @@ def diff(
     json_: bool,
     **options: Any,
 ) -> None:
-    """Show what differs between two locks, and what it can do.
+    """Show what differs between two locks, and its likely effect.
 
     OLD and NEW are lock files, or requests, which stand for their locks. Each change can move numbers, can
     move behaviour, or cannot. With --measure, which operations of torch gave other numbers in the images of

@@ -31,7 +31,7 @@ _WORDS = {True: "good", False: "BAD", None: "-"}
 @as_json
 @click.pass_obj
 def doctor(host: Host, what: str | None, *, json_: bool) -> None:
-    """Examine whether this machine can build and run images.
+    """Check whether this machine can build and run images.
 
     With a lock, or its request, also whether disk, driver and GPUs will do for that image. With an image,
     whether this machine can run it: of an image in a registry only the labels are read, and no layers.
@@ -55,7 +55,7 @@ def doctor(host: Host, what: str | None, *, json_: bool) -> None:
 
 
 def _found(what: str, host: Host) -> tuple[Finding, ...]:
-    """Examine this machine for a lock, or for an image here or in a registry."""
+    """Check this machine for a lock, or for an image here or in a registry."""
     if is_lock(Path(what)):
         return examine(read_lock(Path(what)), host)
     if is_env(what):

@@ -30,7 +30,7 @@ from . import complete
 @click.option(
     "--compression",
     type=click.Choice(get_args(Compression)),
-    help="Of the layers in an OCI archive: gzip for tools that do not read zstd. [default: zstd]",
+    help="Compression of the layers; gzip for tools that do not support zstd. [default: zstd]",
 )
 @click.pass_obj
 def export(

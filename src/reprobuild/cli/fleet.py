@@ -75,7 +75,9 @@ def run_on_slurm(host: Host, image: str, cluster: Cluster, output: Path, *, gpu:
         _raise_bad(found, gathered)
     else:
         lines = [f"{each.node}: {each.reason}" for each in gathered.silent]
-        raise SelfTestError("no node gave a report:\n" + "\n".join(lines), hint=f"the logs are in {folder}")
+        raise SelfTestError(
+            "no node returned a report:\n" + "\n".join(lines), hint=f"the logs are in {folder}"
+        )
 
 
 def _raise_bad(found: Fleet, gathered: Gathered) -> None:
@@ -94,7 +96,9 @@ def _raise_bad(found: Fleet, gathered: Gathered) -> None:
         )
     if lines:
         nodes = ", ".join(dict.fromkeys([*bad, *(each.node for each in gathered.silent)]))
-        raise SelfTestError(f"these nodes fail, deviate or gave no report: {nodes}\n" + "\n".join(lines))
+        raise SelfTestError(
+            f"these nodes failed, deviate or returned no report: {nodes}\n" + "\n".join(lines)
+        )
 
 
 def _show(found: Fleet, output: Path, more: Mapping[str, Any], *, json_: bool) -> None:

@@ -31,19 +31,19 @@ from .output import STACK, as_json, emit, gpu, image_facts, table
     type=click.Choice(get_args(Choice)),
     default="oci",
     show_default=True,
-    help="What tests and keeps it; auto: the first that answers of Docker, Podman and oci.",
+    help="Engine that tests and stores the image; auto: the first available of Docker, Podman and oci.",
 )
 @click.option(
     "--independent",
     is_flag=True,
-    help="Docker or Podman builds it, from the Dockerfile. [default: it takes the embedded engine's layers]",
+    help="Build from the Dockerfile, by Docker or Podman. [default: use the embedded engine's layers]",
 )
 @click.option(
     "--layers-from",
     metavar="REGISTRY/NAME",
-    help="Fetch the layers that envs/layers.json records from here, in place of building them.",
+    help="Download the layers recorded in envs/layers.json from here instead of building them.",
 )
-@click.option("--builder", metavar="NAME", help="Builder of docker buildx; with it, --independent is meant.")
+@click.option("--builder", metavar="NAME", help="Builder of docker buildx; implies --independent.")
 @gpu
 @request_flags
 @as_json

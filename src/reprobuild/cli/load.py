@@ -17,8 +17,8 @@ from .options import force_option
 
 @click.command()
 @click.argument("image", shell_complete=complete.images)
-@click.option("--into", type=click.Choice(["docker", "podman"]), required=True, help="Where to.")
-@click.option("--tag", metavar="NAME", help="Its name there. [default: the same as here]")
+@click.option("--into", type=click.Choice(["docker", "podman"]), required=True, help="Engine to copy to.")
+@click.option("--tag", metavar="NAME", help="Name in that engine. [default: the same name]")
 @force_option
 @click.pass_obj
 def load(host: Host, image: str, *, into: Literal["docker", "podman"], tag: str | None, force: bool) -> None:

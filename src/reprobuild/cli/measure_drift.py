@@ -30,7 +30,7 @@ _PROGRAM = "/run/reprobuild/selftest"
 def show_drift(
     host: Host, locks: Sequence[Lock], command: tuple[str, ...], options: Mapping[str, Any], *, json_: bool
 ) -> None:
-    """Run in the images of two locks and write what moved. Raises `ImageError` for a lock without one."""
+    """Run a program in the images of two locks and print what moved. Raises `ImageError`."""
     engine, how = OciEngine(host), settings(host.console, **options)
 
     def scratch() -> AbstractContextManager[Path]:

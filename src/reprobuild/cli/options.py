@@ -60,7 +60,7 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     (
         "--allow-cuda",
         {"is_flag": True, "default": None},
-        "Allow the base image CUDA libraries of its own.",
+        "Allow a base image that ships its own CUDA libraries.",
     ),
     ("--profile", {"type": click.Choice(get_args(Profile))}, "Determinism profile. [default: strict]"),
     ("--seed", {"type": int}, "Seed every Python process in the image with this."),
@@ -99,9 +99,7 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ),
 )
 
-force_option = click.option(
-    "--force", is_flag=True, help="Take the name away from another image that has it."
-)
+force_option = click.option("--force", is_flag=True, help="Move the name if another image has it.")
 
 
 def request_flags(function: F) -> F:
@@ -193,7 +191,7 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
 
 
 def _tell(imported: Imported, as_of: date | None, host: Host) -> None:
-    """Say what of a file decided, and warn of what has no say."""
+    """Report which settings of a file count, and warn of those that are ignored."""
     for line in imported.applied:
         host.console.step(line)
     for line in imported.ignored:
@@ -207,7 +205,7 @@ def _tell(imported: Imported, as_of: date | None, host: Host) -> None:
 
 
 def _python_of(request: Request) -> str:
-    """Say where a request's Python comes from."""
+    """Describe where a request's Python comes from."""
     if request.conda is not None:
         return "is conda's"
     if request.base_image is not None:
@@ -285,7 +283,7 @@ _BASE = {"debian": "debian", "base_image": "image", "allow_cuda": "allow-cuda"}
 
 
 def _as_flag(message: str) -> str:
-    """Name the flag where a message names a key: ``: base.debian: …`` becomes ``--debian: …``."""
+    """Replace the key in a message by its flag: ``: base.debian: …`` becomes ``--debian: …``."""
     key, _, text = message.removeprefix(": ").partition(": ")
     name = re.sub(r"\[\d+\]", "", key).rpartition(".")[2]
     if key.startswith("build."):

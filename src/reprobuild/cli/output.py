@@ -23,7 +23,7 @@ gpu = click.option(
     type=click.Choice(["auto", "require", "off"]),
     default="auto",
     show_default=True,
-    help="Test on the GPU: if there is one, always, or never.",
+    help="Whether to test on the GPU: if available, always, or never.",
 )
 
 

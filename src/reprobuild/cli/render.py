@@ -35,9 +35,7 @@ _LAST_PUSH = "*"
     metavar="DIR",
     help="Folder to write to.",
 )
-@click.option(
-    "--no-artifacts", is_flag=True, help="Write the text files only, not the gigabytes beside them."
-)
+@click.option("--no-artifacts", is_flag=True, help="Write only the text files, not the wheels and packages.")
 @click.option(
     "--self-contained",
     is_flag=True,
@@ -46,14 +44,14 @@ _LAST_PUSH = "*"
 @click.option(
     "--kubernetes",
     metavar="IMAGE@DIGEST",
-    help="Write, in place of it, a Job that runs the self-test of a pushed image on each node.",
+    help="Write a Kubernetes Job instead, which runs the self-test of a pushed image on each node.",
 )
 @click.option(
     "--devcontainer",
     is_flag=False,
     flag_value=_LAST_PUSH,
     metavar="[IMAGE@DIGEST]",
-    help="Write, in place of it, DIR/.devcontainer/devcontainer.json, for editors that work in an image. "
+    help="Write DIR/.devcontainer/devcontainer.json instead, for editors that work in an image. "
     "[default: as it was last pushed from here]",
 )
 @click.option(
@@ -68,7 +66,7 @@ _LAST_PUSH = "*"
     type=click.IntRange(1, MOST_NODES),
     default=2,
     show_default=True,
-    help="With --kubernetes: how many nodes.",
+    help="With --kubernetes: number of nodes.",
 )
 @request_flags
 @as_json

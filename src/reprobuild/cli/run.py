@@ -30,9 +30,14 @@ class _Run(click.Command):
 @click.argument("image", shell_complete=complete.images)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
 @in_image
-@click.option("-i", "--interactive", is_flag=True, help="For habit: standard input is always passed in.")
+@click.option(
+    "-i",
+    "--interactive",
+    is_flag=True,
+    help="Accepted for compatibility: standard input is always passed in.",
+)
 @click.option("-t", "--tty", is_flag=True, help="Fail unless standard input and output are a terminal.")
-@click.option("--rm", is_flag=True, help="For habit: nothing of a run is ever kept.")
+@click.option("--rm", is_flag=True, help="Accepted for compatibility: nothing of a run is kept.")
 @click.pass_obj
 def run(
     host: Host,
@@ -56,6 +61,6 @@ def run(
     """
     command = own_command(command, "run")
     if tty and not (os.isatty(0) and os.isatty(1)):
-        raise click.UsageError("-t: standard input and output are not a terminal; leave -t out")
+        raise click.UsageError("-t: standard input and output are not a terminal; omit -t")
     status = OciEngine(host).run(image, command, settings(host.console, **options))
     return status if status >= 0 else 128 - status

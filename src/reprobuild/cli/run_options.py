@@ -38,13 +38,11 @@ _OPTIONS = (
         metavar="USER[:GROUP]",
         help="User and group in the image, as numbers or as its names. [default: root]",
     ),
-    click.option(
-        "-m", "--memory", metavar="SIZE", help="Memory it may take, like 8G. [default: the machine's]"
-    ),
+    click.option("-m", "--memory", metavar="SIZE", help="Memory limit, like 8G. [default: none]"),
     click.option(
         "--pids-limit",
         metavar="NUMBER",
-        help="Processes and threads it may start. [default: 32768, or half the machine's]",
+        help="Limit of processes and threads. [default: 32768, or half of the machine's limit]",
     ),
     click.option("--no-network", is_flag=True, help="Run without network; by default the host's is shared."),
     click.option(
@@ -52,7 +50,7 @@ _OPTIONS = (
         type=click.Choice(["auto", "require", "off"]),
         default="auto",
         show_default=True,
-        help="Pass the GPUs in: if there are any, always, or never.",
+        help="Whether to pass GPUs in: if available, always, or never.",
     ),
 )
 
@@ -76,7 +74,7 @@ def settings(
     no_network: bool,
     gpu: Gpu,
 ) -> RunOptions:
-    """Return what these options mean. Raises UsageError and `HostError`."""
+    """Convert the options to `RunOptions`. Raises UsageError and `HostError`."""
     who = "0:0" if user is None else _user(user, console)
     certificates = None if no_network else _certificates()
     access = gpu_access() if gpu != "off" else "switched off"
@@ -109,7 +107,7 @@ def own_command(command: tuple[str, ...], name: str) -> tuple[str, ...]:
 
 
 def _user(text: str, console: Console) -> str:
-    """Return whom ``--user`` means. An ordinary user's own id means root inside, who is that user outside."""
+    """Return the user of ``--user``. An ordinary user's own id means root inside the image."""
     found = re.fullmatch(r"([^:\s/]{1,64})(:[^:\s/]{1,64})?", text)
     if found is None:
         raise click.UsageError(f"--user {text!r}: expected USER[:GROUP], like 1000:1000 or nobody")
@@ -132,7 +130,7 @@ def _certificates() -> Bind | None:
 
 
 def _variable(text: str) -> dict[str, str]:
-    """Return what ``--env`` sets: of a name alone its value here, and nothing where it has none."""
+    """Return the variable that ``--env`` sets; a name alone takes its value from this environment."""
     name, given, value = text.partition("=")
     if not name:
         raise click.UsageError(f"-e {text!r}: expected NAME=VALUE, or NAME to pass on its value")

@@ -1,4 +1,4 @@
-"""The command ``selftest``: run it again, prove that it can detect, measure its cost, compare its reports."""
+"""The command ``selftest``: test an image, prove, measure the cost, compare reports."""
 
 from __future__ import annotations
 
@@ -31,8 +31,13 @@ _PAGE = Path("fleet.html")
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[IMAGE | REPORT...]", shell_complete=complete.images_or_files)
 @gpu
-@click.option("--full", "mode", flag_value="full", help="Include what takes longer than seconds.")
-@click.option("--prove", "mode", flag_value="prove", help="Watch nondeterminism appear and disappear here.")
+@click.option("--full", "mode", flag_value="full", help="Include the checks that take longer.")
+@click.option(
+    "--prove",
+    "mode",
+    flag_value="prove",
+    help="Show that nondeterminism occurs without the settings and disappears with them.",
+)
 @click.option("--cost", "mode", flag_value="cost", help="Measure what determinism costs.")
 @click.option("--against", type=click.Path(path_type=Path), metavar="REPORT", help="Compare with a report.")
 @click.option("--fleet", "fleet_", is_flag=True, help="Compare the reports of many machines.")
@@ -49,7 +54,7 @@ _PAGE = Path("fleet.html")
     default=60,
     show_default=True,
     metavar="MINUTES",
-    help="With --slurm: cancel what has not ended after so long.",
+    help="With --slurm: cancel jobs that have not finished after this time.",
 )
 @click.option(
     "-o",

@@ -1,4 +1,4 @@
-"""The command ``twice``: does a program repeat, and if not, which line is it?"""
+"""The command ``twice``: whether a program repeats, and if not, which line differs."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def _expressions(_: click.Context, __: click.Parameter, value: tuple[str, ...]) 
     type=click.IntRange(2, MOST_TIMES),
     default=2,
     show_default=True,
-    help="How often it is run.",
+    help="Number of runs.",
 )
-@click.option("--together", is_flag=True, help="Run all at once, not one after the other.")
+@click.option("--together", is_flag=True, help="Run all at once instead of one after the other.")
 @click.option(
     "--every",
     default="step",
@@ -62,10 +62,10 @@ def _expressions(_: click.Context, __: click.Parameter, value: tuple[str, ...]) 
     callback=_every,
     help="Compare each module's output, each step, or gradients and parameters at every N-th step.",
 )
-@click.option("--no-trace", is_flag=True, help="Do not look for the first operation if the runs part.")
-@click.option("--cost", is_flag=True, help="Run once more without the recorder, and say what that costs.")
+@click.option("--no-trace", is_flag=True, help="Do not search for the first operation if the runs differ.")
+@click.option("--cost", is_flag=True, help="Run once more without the recorder, and report its overhead.")
 @click.option(
-    "--time-limit", type=click.FloatRange(min=1), metavar="SECONDS", help="Stop a run after that long."
+    "--time-limit", type=click.FloatRange(min=1), metavar="SECONDS", help="Stop a run after this time."
 )
 @click.option(
     "-o",
@@ -77,13 +77,13 @@ def _expressions(_: click.Context, __: click.Parameter, value: tuple[str, ...]) 
     "--record",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="If it repeats, keep its digests in a small file.",
+    help="If the program repeats, write its digests to a small file.",
 )
 @click.option(
     "--against",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Run it once and compare with such a file.",
+    help="Run the program once and compare with a file of --record.",
 )
 @click.option(
     "--resume",
@@ -110,7 +110,7 @@ def _expressions(_: click.Context, __: click.Parameter, value: tuple[str, ...]) 
     metavar="GLOB",
     help="Do not compare files whose path or name matches GLOB.",
 )
-@click.option("--strict", is_flag=True, help="Fail also if only times, drawn names or the like differ.")
+@click.option("--strict", is_flag=True, help="Also fail if only times, random names or the like differ.")
 @in_image
 @as_json
 @click.pass_obj

@@ -35,7 +35,7 @@ def show(found: Comparison, output: Path | None, *, json_: bool, strict: bool) -
             raise RepeatError(f"the program does not repeat: it {line}")
         case "unfinished":
             raise RepeatError(
-                f"the program {line}; it did not come to its end, so nothing more is known",
+                f"the program {line}; it did not finish, so nothing more is known",
                 hint="`reprobuild run` with the same options shows what it says",
             )
         case "text" if strict:

@@ -1,4 +1,4 @@
-"""What no program in a sandbox may do, whoever runs it: system calls, paths, devices, users.
+"""Restrictions of every program in a sandbox: system calls, paths, devices, users.
 
 Podman's defaults (containers/common, pkg/config/default.go and pkg/seccomp/seccomp.json), and less where a
 program of an image has no use for it.

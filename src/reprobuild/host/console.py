@@ -1,4 +1,4 @@
-"""How the steps report progress: lines on standard error, and progress bars if it is a terminal.
+"""Progress reports: lines on standard error, and progress bars on a terminal.
 
 The steps take a `Console` and never print; cli/ makes one.
 """
@@ -37,7 +37,7 @@ _OFTEN = 30.0
 
 
 def printable(text: str) -> str:
-    """Return text that does nothing to a terminal but show itself; names and messages may be a stranger's.
+    """Escape control characters; names and messages may come from untrusted files.
 
     What a terminal would obey is written as ``\\u001b``, which in JSON means the same character.
     """
@@ -45,7 +45,7 @@ def printable(text: str) -> str:
 
 
 class PrintableStream:
-    """A text stream that passes on only what is `printable`. Raises `StorageError` where a disk is full."""
+    """A text stream that escapes control characters. Raises `StorageError` if the disk is full."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -61,12 +61,12 @@ class PrintableStream:
         return len(text)
 
     def flush(self) -> None:
-        """Pass on what is kept back."""
+        """Flush the buffer."""
         with _output_errors():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
-        """Be the stream in all else."""
+        """Delegate everything else to the stream."""
         return getattr(self._stream, name)
 
 
@@ -101,14 +101,14 @@ class Console:
         return RichConsole(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
     def step(self, text: str) -> None:
-        """Print what is being done now."""
+        """Print the current step."""
         if not self.quiet:
             with self._printing:
                 self._line("·", "bold", text)
                 self._step, self._detail, self._since, self._next = text, "", time.monotonic(), _OFTEN
 
     def warn(self, text: str) -> None:
-        """Print what the user should know although the work goes on."""
+        """Print a warning."""
         self._line("warning:", "yellow", text)
 
     def detail(self, text: str) -> None:

@@ -68,7 +68,7 @@ class Groups:
         return ["sh", "-c", _JOIN, "sh", *files, "--", *argv]
 
     def reached(self) -> Controller | None:
-        """Return the bound that the programs have run into; None where they have not."""
+        """Return the bound that the programs have reached; None: none."""
         for controller in self.bounded:
             for folder in self.folders:
                 for name, key in _EVENTS[controller]:
@@ -227,7 +227,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _end(folder: Path) -> None:
-    """Kill what is left in a group, and remove it."""
+    """Kill the remaining processes of a group, and remove it."""
     deadline = time.monotonic() + _SECONDS_TO_DIE
     while time.monotonic() < deadline:
         for listing in _files(folder, "cgroup.procs"):

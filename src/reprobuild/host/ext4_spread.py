@@ -1,4 +1,4 @@
-"""Where ext4 puts what is made in a folder: each new folder elsewhere, not all in one place of the disk.
+"""Spread new folders over the block groups of ext4.
 
 For minutes ext4 gives no new file the place of a deleted one, and for each file that is made it looks at all
 such places again (``recently_deleted`` in fs/ext4/ialloc.c). Where ten thousand files were deleted a moment
@@ -21,7 +21,7 @@ _TOP = 0x00020000
 
 
 def spread_below(folder: Path) -> None:
-    """Have the file system put each folder that is made in this one at a place of its own, if it can.
+    """Set the flag that makes ext4 spread the folders below this one, where supported.
 
     Other file systems than ext4 do not know this, and have no need of it.
     """

@@ -1,4 +1,4 @@
-"""Where reprobuild keeps things, and how its processes share that place without harm.
+"""The data folder of reprobuild, and locks by which its processes share it.
 
 Every claim is a kernel lock on an open file (`flock`), so it ends with the process that holds it, however
 that ends. Nothing here trusts a process number, which another container could use too.
@@ -82,7 +82,7 @@ class Home:
 
     @contextmanager
     def lock(self, name: str, console: Console) -> Iterator[None]:
-        """Let one process at a time, and one thread, be inside for ``name``; tell when that means waiting.
+        """Hold the lock ``name`` during the block; report when that means waiting.
 
         Not re-entrant. The lock's file stays, since removing it would let two in at once.
         """
@@ -96,7 +96,7 @@ class Home:
 
     @contextmanager
     def scratch(self, name: str) -> Iterator[Path]:
-        """Give an empty folder below ``tmp`` that is removed at the end, or by a later `sweep`.
+        """Yield an empty folder below ``tmp``, which is removed at the end, or by a later `sweep`.
 
         Whatever programs left in it, also in a user namespace, is removed with it.
         """
@@ -149,7 +149,7 @@ def make_folders(path: Path, *, mode: int = 0o755) -> None:
 
 
 def claim(path: Path) -> IO[bytes]:
-    """Open a file, made when missing, for reading and writing, once no one else has it claimed.
+    """Open a file for reading and writing under an exclusive lock; create it if missing.
 
     Closing gives it up. The holder may rename or remove the file: whoever waited then gets a new one under
     that path. Raises `StorageError`.
@@ -166,7 +166,7 @@ def try_claim(path: Path) -> IO[bytes] | None:
 
 
 def atomic_write(path: Path, data: bytes, *, mode: int = 0o644, sync: bool = True) -> None:
-    """Write a file as a whole or not at all, also when the machine stops; its folder must be there.
+    """Write a file atomically and durably; its folder must exist.
 
     Without ``sync`` a machine that stops may leave it too short: for what can be made again and is verified
     when it is read, since a sync waits for all the gigabytes that were written before.
@@ -202,7 +202,7 @@ def write_all(file: IO[bytes], data: bytes | memoryview) -> None:
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn what the disk refuses below ``path`` into `StorageError`; other errors pass.
+    """Convert errors of the disk below ``path`` to `StorageError`; other errors pass.
 
     Raises `HostError` where this process or the machine is short of something else.
     """
@@ -236,7 +236,7 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 
 def kind_of(path: str | Path) -> Literal["file", "folder", "other"] | None:
-    """Return what is at a path, links followed; None for nothing, and for a name that no file can have."""
+    """Return the kind of file at a path, links followed; None: nothing, or not a valid path."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
@@ -245,7 +245,7 @@ def kind_of(path: str | Path) -> Literal["file", "folder", "other"] | None:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a file to read. OSError for what is not a regular file, which might never end."""
+    """Open a regular file for reading. OSError for anything else, whose reading might never end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
@@ -264,14 +264,14 @@ def free_bytes(path: Path) -> int:
 
 
 def free_text(path: Path) -> str:
-    """Return `free_bytes` for a message; ``unknown`` where the disk does not say."""
+    """Return `free_bytes` for a message; ``unknown`` if the disk does not report it."""
     with suppress(OSError):
         return size_text(free_bytes(path))
     return "unknown"
 
 
 def _room_text(path: Path) -> str:
-    """Say how much room a full disk has: a disk may be full of files, with bytes left."""
+    """Describe the free space of a full disk: it may lack inodes and have bytes left."""
     with suppress(OSError):
         found = os.statvfs(path if path.exists() else path.parent)
         if found.f_files and not found.f_favail:
@@ -280,7 +280,7 @@ def _room_text(path: Path) -> str:
 
 
 def raise_if_full(said: str, folder: Path) -> None:
-    """Raise `OSError` where a program failed for want of space: by its last words, or by the disk itself."""
+    """Raise `OSError` if a program failed because the disk is full, by its output or by the disk."""
     # tar's words differ with the moment, but what it wrote is still there; mmdebstrap tidies up, but tells.
     reason = os.strerror(errno.ENOSPC)
     if reason in said or free_bytes(folder) < _LITTLE:
@@ -304,7 +304,7 @@ def _open_claimed(path: Path, operation: int) -> IO[bytes] | None:
 
 
 def _claim_folder(path: Path) -> int | None:
-    """Return a descriptor that claims a folder; None when it is taken or gone."""
+    """Return a descriptor that claims a folder; None if it is claimed or gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

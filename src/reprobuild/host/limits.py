@@ -1,4 +1,4 @@
-"""How much of the machine a stranger's program may take: its memory and its processes.
+"""Limits of memory and processes for untrusted programs.
 
 Control groups bound them where this user may make some. Where not (most ordinary users), what a run has
 started is counted a few times a second, and the run is stopped once it takes more.
@@ -44,7 +44,7 @@ class Limits:
 
 
 class Guard:
-    """Holds one run to its limits; see `guarded`."""
+    """Enforces the limits of one run; see `guarded`."""
 
     def __init__(self, limits: Limits, groups: control_groups.Groups) -> None:
         self._limits, self._groups = limits, groups
@@ -54,7 +54,7 @@ class Guard:
         return self._groups.joining(argv)
 
     def reached(self, process_id: int) -> str | None:
-        """Say which limit a run is at, by the number of the process of `command`; None within them."""
+        """Return the limit that a run has reached, by the process ID of `command`; None: none."""
         found = self._groups.reached()
         memory, processes = self._limits.memory, self._limits.processes
         counted = {"memory": memory, "pids": processes}
@@ -76,7 +76,7 @@ class Guard:
 
 @contextmanager
 def guarded(limits: Limits, *, by_the_kernel: bool = False) -> Iterator[Guard]:
-    """Hold one run to its limits; nothing of it is left afterwards.
+    """Enforce the limits of one run; none of its processes is left afterwards.
 
     Raises `HostError` if ``by_the_kernel`` and its memory can be bounded in no control group.
     """

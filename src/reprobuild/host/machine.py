@@ -19,7 +19,7 @@ _VARYING = re.compile(r"^(cpu MHz|bogomips)\b.*$", re.MULTILINE)
 
 
 def identity(proc: Path = Path("/proc")) -> str | None:
-    """Return a hash of this boot, the kernel, the processors, the GPUs, which of them we may use, and how.
+    """Return a hash of the boot, kernel, processors and GPUs, and of which may be used and how.
 
     None where the kernel does not say which boot this is, or the driver not how the GPUs are set.
     """

@@ -1,4 +1,4 @@
-"""Runs a program of this machine in a root that has the machine's programs, one folder, and nothing else.
+"""Run a program of this machine in a minimal root: the machine's programs and one folder.
 
 For mmdebstrap, which starts what Debian packages bring as root: such a script finds no file of the host, not
 through ``/proc/1/root`` either, no network, and no user or capability that counts outside.
@@ -90,7 +90,7 @@ def run(folder: Path, argv: Sequence[str], *, env: Mapping[str, str], timeout: f
 
 @cache
 def _own_users() -> tuple[str, ...]:
-    """Return the words that give root's program users of its own; none where Linux refuses it."""
+    """Return the prefix that gives root's program a user namespace; empty where Linux refuses it."""
     if os.geteuid() != 0:
         return ()  # `namespaces.prefix` does
     words = (*_program("user_namespace.py"), str(_FIRST), str(_COUNT))

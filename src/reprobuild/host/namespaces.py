@@ -1,4 +1,4 @@
-"""Namespaces for programs that must leave nothing behind: their mounts and processes end with them.
+"""Namespaces for programs that must leave no mounts or processes behind.
 
 Made by unshare, which is also killed with this process, so that holds after a SIGKILL of reprobuild as well.
 """
@@ -24,7 +24,7 @@ def check_programs() -> None:
 
 
 def prefix(*, all_ids: bool = False) -> list[str]:
-    """Return the words that, before a command, give it mounts and processes of its own.
+    """Return the prefix of a command that gives it its own mount and PID namespaces.
 
     An ordinary user is root in there, and the only user; with ``all_ids`` there are also the ids that
     /etc/subuid and /etc/subgid give that user, which takes newuidmap. Raises `HostError` without unshare.

@@ -1,4 +1,4 @@
-"""Reasons that the operating system gives, said so that they help."""
+"""Errors of the operating system, in more helpful words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCARCE = {
 
 
 def killed_by(returncode: int) -> str:
-    """Say by which signal a program ended that said nothing; a shell reports 128 more than the signal."""
+    """Describe the signal that ended a program without output; a shell adds 128 to its number."""
     number = -returncode if returncode < 0 else returncode - 128
     try:
         return f"it was killed ({signal.Signals(number).name})"

@@ -1,4 +1,4 @@
-"""The memory that the kernel keeps files' bytes in, given back by who knows that nobody reads them soon.
+"""Release of the page cache of files that will not be read again soon.
 
 A build writes and reads gigabytes once. The kernel keeps them all, each page in memory that it must make free
 first. In a virtual machine, whose host must give that memory, this takes longer than the disk: two seconds a
@@ -17,11 +17,11 @@ from typing import Any
 
 _STEP = 16 << 20
 _MOST_WAITED = 2.0
-"""Seconds of all threads together: a disk that is slower than its writers would cost more than it saves."""
+"""Total seconds of all threads: with a disk slower than its writers, releasing costs more than it saves."""
 
 
 class PageCache:
-    """Gives pages back for one piece of work, until the disk makes it wait too long. For any thread."""
+    """Release of pages during one task, until the disk makes it wait too long. Thread-safe."""
 
     def __init__(self, *, keeps: bool = False) -> None:
         """``keeps``: whether everything stays, since somebody reads it soon."""
@@ -29,7 +29,7 @@ class PageCache:
         self._mutex = threading.Lock()
 
     def give_back(self, descriptor: int, ranges: Sequence[tuple[int, int]]) -> None:
-        """Begin to write out some ranges (start, bytes) of a file; forget those that are on the disk."""
+        """Start writing some ranges (start, bytes) of a file to disk; drop those already written."""
         if self._left <= 0:
             return
         begin = time.monotonic()
@@ -54,7 +54,7 @@ class Passed:
         self._size = 0
 
     def add(self, start: int, size: int) -> None:
-        """Note one more."""
+        """Count one more."""
         self._new.append((start, size))
         self._size += size
         if self._size >= _STEP:
@@ -63,7 +63,7 @@ class Passed:
 
 
 class PassingFile(io.FileIO):
-    """A new file, unbuffered, that is written in its order and not read soon."""
+    """A new unbuffered file that is written sequentially and not read soon."""
 
     def __init__(self, path: Path, cache: PageCache) -> None:
         super().__init__(path, "wb")

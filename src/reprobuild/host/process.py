@@ -93,7 +93,7 @@ class LimitReached(HostError):  # noqa: N818 -- as above
     def __init__(self, argv: Sequence[str], reason: str) -> None:
         super().__init__(
             f"{Path(argv[0]).name} was stopped: {reason}",
-            hint="set that variable higher if you trust the program and the machine can bear it",
+            hint="set that variable higher if you trust the program and the machine has the capacity",
         )
         self.reason = reason
 
@@ -117,7 +117,7 @@ _ENDED_BY: ContextVar[threading.Event | None] = ContextVar("ended_by", default=N
 
 
 def end_with(event: threading.Event) -> None:
-    """Have what `run` starts in this thread killed once an event is set; it then raises `LimitReached`."""
+    """Kill what `run` starts in this thread once an event is set; it then raises `LimitReached`."""
     _ENDED_BY.set(event)
 
 
@@ -128,7 +128,7 @@ class Guarding(Protocol):
         """Return the command that runs ``argv`` within the limits."""
 
     def reached(self, process_id: int) -> str | None:
-        """Say which limit the process is at; None within them."""
+        """Return the limit that the process has reached; None: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,7 @@ def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]
 
 @contextmanager
 def stream(argv: Sequence[str]) -> Iterator[IO[bytes]]:
-    """Run and give its standard output to read.
+    """Run a program and yield its standard output.
 
     Raises `ProcessFailed` at the end of the block on a status other than 0, also when the block itself
     failed, since what it read was then cut short.
@@ -397,13 +397,13 @@ def _communicate(
 
 
 def stopped_at(limit: int) -> bytes:
-    """Return the last words, on standard error, of a program that wrote more than ``limit`` bytes."""
+    """Return the message for a program that was stopped because it wrote more than ``limit`` bytes."""
     return b"\nstopped: it wrote more than %d bytes\n" % limit
 
 
 @contextmanager
 def _watched(process: subprocess.Popen[bytes], guard: Guarding | None) -> Iterator[list[str]]:
-    """Kill a process once it reaches a limit; the list says which, at the latest when the block has ended."""
+    """Kill a process that reaches a limit; the list names the limit by the end of the block."""
     reasons: list[str] = []
     ended, unwanted = threading.Event(), _ENDED_BY.get()
     if guard is None and unwanted is None:
@@ -435,7 +435,7 @@ def _watched(process: subprocess.Popen[bytes], guard: Guarding | None) -> Iterat
 
 
 def _with_us(argv: Sequence[str]) -> list[str]:
-    """Return a command that is killed with us, also where we cannot say so any more (SIGKILL)."""
+    """Wrap a command so that it is killed when this process dies, even by SIGKILL."""
     setpriv = which("setpriv")
     return [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), *argv]
 

@@ -1,4 +1,4 @@
-"""Removes folders that hold what their owner cannot remove in the plain way."""
+"""Removal of folders whose permissions prevent removal."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ def deliver(process_id: int, number: int) -> bool:
 
 
 def _has(signals: str, number: int) -> bool:
-    """Return whether a signal is in a set, as ``/proc/PID/status`` writes it."""
+    """Whether a signal is in a set, in the form of ``/proc/PID/status``."""
     return bool(int(signals, 16) >> (number - 1) & 1)
 
 

@@ -1,4 +1,4 @@
-"""Reads what a stranger's program has left in a folder, once it has ended.
+"""Reading of files that an untrusted program has left in a folder, after it has ended.
 
 Such a folder may hold links to files of this machine, and pipes that never answer. Nothing here follows a
 link, and only regular files are opened.
@@ -21,7 +21,7 @@ MOST_PATHS = 2_000_000
 
 
 def walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Give each path below a folder, relative to it, with what ``lstat`` says of it, in no order.
+    """Yield each path below a folder, relative to it, with its ``lstat`` result, in no order.
 
     Raises `BuildError` for a folder that is a link, or holds more than `MOST_PATHS`.
     """

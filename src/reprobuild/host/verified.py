@@ -1,4 +1,4 @@
-"""Whether a kept file still has the bytes that its name says, without hashing gigabytes for each command.
+"""Whether a stored file still has the bytes that its name says, without hashing it each time.
 
 A verified file gets a modification time made of its hash, its size, its inode, this boot of the machine and
 the week. Whatever writes to the file sets another time, so a time that still fits says that nothing has; any
@@ -36,7 +36,7 @@ def is_unchanged(path: Path, sha256: str, *, trust: bool = True) -> bool:
 
 
 def stamp(path: Path, sha256: str) -> None:
-    """Note that a file has been found to have the bytes of a SHA-256, where its disk lets us."""
+    """Record that a file has the bytes of a SHA-256, where the disk allows it."""
     with suppress(OSError):
         wanted = _time(path.stat(), sha256)
         os.utime(path, ns=(wanted, wanted))

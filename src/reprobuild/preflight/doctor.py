@@ -47,7 +47,7 @@ class Driver:
 
 
 def examine(lock: Lock | None, host: Host) -> tuple[Finding, ...]:
-    """Examine everything that building and running need: for any image, or for that of a lock.
+    """Check the requirements of building and running, for any image or for a lock's.
 
     Changes nothing and needs no network.
     """
@@ -67,13 +67,13 @@ def examine(lock: Lock | None, host: Host) -> tuple[Finding, ...]:
 
 
 def examine_for(needs: Needs, host: Host) -> tuple[Finding, ...]:
-    """Examine what running an existing image needs. Changes nothing and needs no network."""
+    """Check the requirements of running an existing image. Changes nothing; works offline."""
     found = [_disk(None, host.home), *(_engine(name, host) for name in ("docker", "podman"))]
     return (*found, *_said(needs), *examine_gpus(needs))
 
 
 def driver() -> Driver | str:
-    """Return the driver, or the reason why it is not known."""
+    """Return the driver, or the reason why it is unknown."""
     program = process.which("nvidia-smi")
     if program is None:
         return "nvidia-smi is not installed"
@@ -92,7 +92,7 @@ def driver() -> Driver | str:
 
 
 def examine_gpus(needs: Needs | None) -> list[Finding]:
-    """Examine the GPUs and the driver, for any image or for one."""
+    """Check the GPUs and the driver, for any image or for one."""
     access, found = gpu_access(), driver()
     if isinstance(access, str) and isinstance(found, str):
         return [Finding("GPU", good=None, text=access)]

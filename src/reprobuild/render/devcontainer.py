@@ -1,4 +1,4 @@
-"""lock and image → ``.devcontainer/devcontainer.json``, for editors that work inside an image. Pure.
+"""``.devcontainer/devcontainer.json`` of an image, for editors that work inside it. Pure.
 
 The specification is https://containers.dev/implementors/json_reference/.
 """

@@ -1,4 +1,4 @@
-"""lock → the Dockerfile and its context, as bytes. Pure: no clock, no network; reads only shipped templates.
+"""Dockerfile and build context of a lock, as bytes. Pure; reads only the shipped templates.
 
 The context lacks what is too large to pass around: the wheels, which the caller links to where `ContextFile`
 says, and ``debian.tar``, the Debian root that it makes from the locked packages.
@@ -41,7 +41,7 @@ class ContextFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rendered:
-    """A context but for its large files."""
+    """A build context without its large files."""
 
     files: Mapping[str, bytes]
     """Path in the context → content, sorted by path."""
@@ -163,7 +163,7 @@ def _grouped(files: Sequence[_Remote]) -> list[Sequence[_Remote]]:
 
 
 def _own_files(lock: Lock) -> dict[str, bytes]:
-    """Return what a build stage needs beside the packages, by its path in the context."""
+    """Return the files that a build stage needs beside the packages, by their path in the context."""
     files = {f"{FOLDER}/{name}": assets.in_image(name) for name in BUILD_FILES}
     files |= {
         f"{FOLDER}/{path.rpartition('/')[2]}": content for path, (content, _) in image_files(lock).items()

@@ -1,4 +1,4 @@
-"""Values → the text of a template. A value gets in through a filter alone, which lets only its own form pass.
+"""Templates whose values must pass a filter that validates their form.
 
 So nothing in a lock, whoever wrote it, can break out of its line in a rendered file. Pure.
 """
@@ -22,7 +22,7 @@ def fill(template: str, **values: object) -> bytes:
 
 
 class _Checked(str):
-    """Text that a filter has let through; nothing else may stand in a rendered file."""
+    """Text that a filter has validated; a rendered file contains nothing else."""
 
     __slots__ = ()
 
@@ -60,14 +60,14 @@ def _quoted(value: object, place: str) -> _Checked:
 
 
 def printable(value: str, place: str) -> _Checked:
-    """Let one line of printable text through. Raises `RenderError`."""
+    """Validate one line of printable text. Raises `RenderError`."""
     if not value.isprintable():
         raise _refusal(value, "one line of printable text", place)
     return _Checked(value)
 
 
 def word(value: object, place: str) -> _Checked:
-    """Let one word through, to a shell and in a path. Raises `RenderError`."""
+    """Validate one word for a shell or a path. Raises `RenderError`."""
     return _form(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*", "a plain word", value, place)
 
 
@@ -76,7 +76,7 @@ def _path(value: object, place: str) -> _Checked:
 
 
 def minor(value: object, place: str) -> _Checked:
-    """Let a version of two numbers through. Raises `RenderError`."""
+    """Validate a version of two numbers. Raises `RenderError`."""
     return _form(r"[0-9]+\.[0-9]+", "a minor version", value, place)
 
 
@@ -89,7 +89,7 @@ def _label(value: object, place: str) -> _Checked:
 
 
 def image(value: object, place: str) -> _Checked:
-    """Let the name of an image through. Raises `RenderError`."""
+    """Validate the name of an image. Raises `RenderError`."""
     return _form(r"[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_][A-Za-z0-9_.-]*", "the name of an image", value, place)
 
 
@@ -124,7 +124,7 @@ def _number(value: object, place: str = "number") -> _Checked:
 
 
 def sha256(value: object, place: str) -> _Checked:
-    """Let 64 hex digits through. Raises `RenderError`."""
+    """Validate 64 hexadecimal digits. Raises `RenderError`."""
     return _form(r"[0-9a-f]{64}", "64 hex digits", value, place)
 
 

@@ -1,4 +1,4 @@
-"""lock and image → the Kubernetes Job that runs the self-test on each node, and what gathers reports. Pure.
+"""Kubernetes Job that runs the self-test on each node, and a script that collects the reports. Pure.
 
 Sources: the API's reference for batch/v1 Job ("Indexed" completion) and core/v1 PodSpec; the Pod Security
 Standards, whose profile "restricted" the pods keep to.

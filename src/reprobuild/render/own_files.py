@@ -1,4 +1,4 @@
-"""lock → reprobuild's own files in the image, with their very bytes. Pure; the same for every engine.
+"""Files that reprobuild adds to an image, as bytes. Pure; the same for every engine.
 
 The manifest of installed files is missing here: it is made once the packages are unpacked.
 """
@@ -43,12 +43,12 @@ def site_packages(lock: Lock) -> str:
 
 
 def selftest_files() -> Mapping[str, bytes]:
-    """Return the self-test and what it reads beside it: name → content, the same as in an image."""
+    """Return the self-test and its data files, by name, with the content that they have in an image."""
     return {**{name: assets.in_image(name) for name in OWN_FILES}, "selftest.py": selftest_program()}
 
 
 def own_files() -> OwnFiles:
-    """Return what a lock says of the files that this reprobuild adds to every image."""
+    """Return the record, for a lock, of the files that this release adds to every image."""
     files = {**selftest_files(), **{name: assets.in_image(name) for name in SITE_FILES}}
     return OwnFiles(
         version=__version__,
@@ -57,7 +57,7 @@ def own_files() -> OwnFiles:
 
 
 def other_files(lock: Lock) -> str:
-    """Return how this reprobuild's own files depart from those that a lock names, in one line; empty: not."""
+    """Describe in one line how this release's own files differ from a lock's; empty: not at all."""
     mine, locked = own_files(), lock.own_files
     if locked is None:
         return f"the lock does not name reprobuild's own files; this is reprobuild {mine.version}"
@@ -99,7 +99,7 @@ def constraints(lock: Lock) -> str:
 
 
 def _constrained(lock: Lock) -> list[tuple[str, str]]:
-    """Leave out what pip could not read: conda knows more names and versions than Python packages have.
+    """Omit names and versions that pip cannot read: conda allows more.
 
     A package of conda's may call itself ``2.4.1.post303`` to pip where conda has it as ``2.4.1``.
     """
