@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,7 @@ from reprobuild.errors import BuildError
 from reprobuild.sources import archive
 from reprobuild.sources.archive import BuildSystem, build_system
 from support.sdists import sdist, tar_gz
+from support.tars import long_header
 
 
 def member(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
@@ -29,6 +34,14 @@ def file(tmp_path: Path) -> Path:
 def read(file: Path, body: bytes, name: str = "a-1.tar.gz") -> BuildSystem:
     file.write_bytes(body)
     return build_system(file, name)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_a_header_of_any_length_is_not_read_into_memory(
+    file: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    with pytest.raises(BuildError, match=r"a header has 1,073,741,824 bytes"):
+        read(file, compress(long_header()))
 
 
 def test_what_an_archive_asks_for(file: Path) -> None:

@@ -24,6 +24,8 @@ from ..host.home import Home, raise_if_full, storage_errors
 from ..lock.merged_usr import links_into_usr
 from ..lock.model import DebianPackage, Lock
 from ..oci.stream import CHUNK
+from ..oci.tar_fields import LayerRefused
+from ..oci.tar_reader import Entry, Reader
 from ..oci.tar_writer import MTIME, LayerWriter
 
 _LEFT_OUT = re.compile(
@@ -106,32 +108,38 @@ def normalise(archive: IO[bytes], out: LayerWriter, owners: Mapping[str, str] | 
 
     ``owners``, as ``0:8`` by path, count for more than those in the tar.
     """
-    with tarfile.open(fileobj=archive, mode="r:") as tar:
-        members = {m.name.removeprefix("./"): m for m in tar if m.name not in (".", "./")}
-        # The root itself, whose mode a builder would else choose.
-        out.folder(".")
-        for path, member in sorted(members.items()):
-            uid, _, gid = (owners or {}).get(path, f"{member.uid}:{member.gid}").partition(":")
-            owner = {"uid": int(uid), "gid": int(gid)}
-            if _LEFT_OUT.fullmatch(path) or (_LOG.fullmatch(path) and not member.isdir()):
-                continue
-            if member.isdir():
-                out.folder(path, member.mode & 0o7777, **owner)
-            elif member.issym():
-                out.link(path, member.linkname)
-            elif member.isfile() or member.islnk():
-                # A second name of a file becomes a file of its own, so that nothing depends on the order.
-                content = _content(tar, member, path)
-                out.file(path, member.mode & 0o7777, len(content), [content], **owner)
-            else:
-                raise BuildError(f"/{path}: a Debian package created neither a file, a folder nor a link")
+    members: dict[str, tuple[Entry, int]] = {}
+    try:
+        reader = Reader(archive)
+        for entry in reader:
+            members[entry.path] = entry, reader.position
+    except LayerRefused as refused:
+        raise BuildError(f"the root that the Debian packages made cannot be read: {refused}") from None
+    members.pop("", None)
+    # The root itself, whose mode a builder would else choose.
+    out.folder(".")
+    for path, (entry, start) in sorted(members.items()):
+        uid, _, gid = (owners or {}).get(path, f"{entry.uid}:{entry.gid}").partition(":")
+        owner = {"uid": int(uid), "gid": int(gid)}
+        if _LEFT_OUT.fullmatch(path) or (_LOG.fullmatch(path) and entry.kind != "dir"):
+            continue
+        if entry.kind == "dir":
+            out.folder(path, entry.mode, **owner)
+        elif entry.kind == "link":
+            out.link(path, entry.target)
+        elif entry.kind in ("file", "hardlink"):
+            # A second name of a file becomes a file of its own, so that nothing depends on the order.
+            first, at = (entry, start) if entry.kind == "file" else members.get(entry.target, (entry, start))
+            if first.kind != "file":
+                raise BuildError(f"/{path}: a hard link to nothing")
+            archive.seek(at)
+            content = _content(archive.read(first.size), path)
+            out.file(path, entry.mode, len(content), [content], **owner)
+        else:
+            raise BuildError(f"/{path}: a Debian package created neither a file, a folder nor a link")
 
 
-def _content(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> bytes:
-    file = tar.extractfile(member)
-    if file is None:
-        raise BuildError(f"/{path}: a hard link to nothing")
-    content = file.read()
+def _content(content: bytes, path: str) -> bytes:
     if path == _SOURCES:
         return SOURCES_TEXT
     if path.endswith(".pyc") and content[4:8] == bytes(4):

@@ -5,11 +5,12 @@ Left out are the archive's own ``site-packages`` (pip is a locked wheel) and its
 
 from __future__ import annotations
 
+import gzip
 import posixpath
 import re
 import shutil
-import tarfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from zlib import error as ZlibError  # noqa: N812 -- it is an exception
 
@@ -18,6 +19,8 @@ from ..host import untrusted_files
 from ..host.home import storage_errors
 from ..lock.model import Lock
 from ..lock.standalone_python import PREFIX, StandalonePython
+from ..oci.tar_fields import LayerRefused
+from ..oci.tar_reader import Entry, Reader
 from ..oci.tar_writer import LayerWriter, parents
 from . import bytecode_stream
 from .allowed_paths import is_plain
@@ -73,11 +76,11 @@ def write_standalone(
                     out.file(path, found[path].mode, found[path].size, iter(lambda: file.read(1 << 20), b""))
 
 
+@dataclass(slots=True)
 class _Entry:
-    def __init__(self, member: tarfile.TarInfo) -> None:
-        self.link = member.linkname if member.issym() else ""
-        self.mode = 0o755 if member.mode & 0o111 else 0o644
-        self.size = member.size
+    link: str
+    mode: int
+    size: int
 
 
 def _unpack(python: StandalonePython, archive: Path, root: Path) -> dict[str, _Entry]:
@@ -91,41 +94,58 @@ def _unpack(python: StandalonePython, archive: Path, root: Path) -> dict[str, _E
         )
 
     try:
-        with tarfile.open(archive, "r:gz") as tar:
-            for member in tar:
-                path = member.name.removeprefix(_TOP)
-                if member.isdir() or _LEFT_OUT.fullmatch(path):
+        with gzip.open(archive) as stream:
+            reader = Reader(stream)
+            for entry in reader:
+                path = entry.path.removeprefix(_TOP)
+                if entry.kind == "dir" or _LEFT_OUT.fullmatch(path):
                     continue
-                if not member.name.startswith(_TOP) or not is_plain(path):
-                    raise bad(f"{member.name!r} is not below {_TOP}")
-                total += member.size
-                if len(found) >= _MOST_FILES or total > _MOST_BYTES:
-                    raise bad(f"it has more than {_MOST_FILES:,} files or {_MOST_BYTES >> 30} GiB")
+                if not entry.path.startswith(_TOP) or not is_plain(path):
+                    raise bad(f"{entry.path!r} is not below {_TOP}")
                 place = f"{_PLACE}/{path}"
                 if place in found or any(above in found for above in parents([place])):
-                    raise bad(f"{member.name!r} is there twice, or is a folder too")
-                entry = _Entry(member)
+                    raise bad(f"{entry.path!r} is there twice, or is a folder too")
+                of, size = _first(entry, found)
+                total += size
+                if len(found) >= _MOST_FILES or total > _MOST_BYTES:
+                    raise bad(f"it has more than {_MOST_FILES:,} files or {_MOST_BYTES >> 30} GiB")
+                made = _Entry("", 0o755 if entry.mode & 0o111 else 0o644, size)
                 target = root / place
                 target.parent.mkdir(parents=True, exist_ok=True)
-                if entry.link:
-                    _check_link(path, entry.link, bad)
-                    target.symlink_to(entry.link)
+                if entry.kind == "link":
+                    made.link = entry.target
+                    _check_link(path, made.link, bad)
+                    target.symlink_to(made.link)
+                elif entry.kind == "file" or of:
+                    _write(target, reader, root / of if of else None, made.mode)
                 else:
-                    content = tar.extractfile(member)  # of a hard link, that of the other name
-                    if content is None:
-                        raise bad(f"{member.name!r} is neither a file nor a link")
-                    with target.open("xb") as file:
-                        shutil.copyfileobj(content, file)
-                    target.chmod(entry.mode)
-                    entry.size = target.stat().st_size
-                found[place] = entry
-    except (tarfile.TarError, EOFError, ZlibError, KeyError) as error:
+                    raise bad(f"{entry.path!r} is neither a file nor a link")
+                found[place] = made
+    except (LayerRefused, EOFError, ZlibError) as error:
         raise bad(f"it cannot be read: {error}") from None
     except (FileExistsError, IsADirectoryError, NotADirectoryError):
         raise bad("two of its entries have one name") from None
     if f"{_PLACE}/bin/python{python.minor}" not in found:
         raise bad(f"it has no {_TOP}bin/python{python.minor}")
     return found
+
+
+def _first(entry: Entry, found: Mapping[str, _Entry]) -> tuple[str, int]:
+    """Return of what earlier file an entry is a second name, empty for none, and its size."""
+    of = f"{_PLACE}/{entry.target.removeprefix(_TOP)}" if entry.kind == "hardlink" else ""
+    first = found.get(of)
+    return ("", entry.size) if first is None or first.link else (of, first.size)
+
+
+def _write(target: Path, reader: Reader, of: Path | None, mode: int) -> None:
+    """Write a reader's latest entry, or a second name ``of`` an earlier one."""
+    with target.open("xb") as file:
+        if of is None:
+            file.writelines(reader.content())
+        else:
+            with of.open("rb") as first:
+                shutil.copyfileobj(first, file)
+    target.chmod(mode)
 
 
 def _check_link(path: str, link: str, bad: Callable[[str], BuildError]) -> None:

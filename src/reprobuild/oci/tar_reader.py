@@ -115,6 +115,11 @@ class Reader:
             self._left -= len(chunk)
             yield chunk
 
+    @property
+    def position(self) -> int:
+        """Where in the tar it is: after an entry of a file, where its content begins."""
+        return self._total - len(self._buffer) + self._position
+
     def device(self, block: bytes, path: str) -> str:
         """Return the numbers of a device node, by its header; of a layer only those that each container
         has."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import lzma
 import posixpath
-import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ..errors import BuildError, RequestError
+from ..oci.tar_fields import LayerRefused
+from ..oci.tar_reader import Readable, Reader
 from ..request.toml_reader import Table, load_toml
 
 MOST_BYTES = 8 << 30
@@ -23,7 +27,7 @@ _LARGEST = 8 << 20
 """Bytes of a file that is read here: pyproject.toml, PKG-INFO or setup.py."""
 
 _UNREADABLE = (
-    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, OverflowError),
+    *(LayerRefused, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, OverflowError),
     *(RuntimeError, OSError, NotImplementedError),
 )
 """What the readers of archives raise on bytes that make no sense."""
@@ -126,8 +130,33 @@ def _members(file: Path, filename: str) -> Iterator[Iterator[tuple[str, Any]]]:
         with zipfile.ZipFile(file) as archive:
             yield _of_zip(archive)
         return
-    with file.open("rb") as plain, tarfile.open(fileobj=plain, mode="r|*") as tar:
-        yield _of_tar(tar)
+    with file.open("rb") as plain:
+        yield _of_tar(Reader(_inflated(plain)))
+
+
+def _inflated(file: BufferedReader) -> Readable:
+    start = file.peek(6)[:6]
+    if start.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=file)
+    if start.startswith(b"BZh"):
+        return bz2.BZ2File(file)
+    return lzma.LZMAFile(file) if start == b"\xfd7zXZ\0" else file
+
+
+class _Content:
+    """The content of a reader's latest entry."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def read(self, most: int) -> bytes:
+        """Return at most so many bytes, from its start."""
+        found = b""
+        for chunk in self._reader.content():
+            found += chunk
+            if len(found) >= most:
+                break
+        return found[:most]
 
 
 def _of_zip(archive: zipfile.ZipFile) -> Iterator[tuple[str, Any]]:
@@ -144,24 +173,24 @@ def _of_zip(archive: zipfile.ZipFile) -> Iterator[tuple[str, Any]]:
             yield name, content
 
 
-def _of_tar(tar: tarfile.TarFile) -> Iterator[tuple[str, IO[bytes] | None]]:
-    total = 0
-    for number, member in enumerate(tar):
+def _of_tar(reader: Reader) -> Iterator[tuple[str, _Content | None]]:
+    total, files = 0, set[str]()
+    for number, entry in enumerate(reader):
         if number >= MOST_MEMBERS:
             raise ValueError(f"it has more than {MOST_MEMBERS} members")
-        name = _inside(member.name)
-        if member.isdir():
+        if entry.kind == "dir":
             continue
-        if member.issym():
-            _inside(posixpath.join(posixpath.dirname(name), member.linkname), name)
-        elif member.islnk():
-            _inside(member.linkname, name)
-        elif not member.isfile():
-            raise ValueError(f"{name!r} is neither a file, a folder nor a link")
-        total += member.size
+        if entry.kind == "link":
+            _inside(posixpath.join(posixpath.dirname(entry.path), entry.target), entry.path)
+        elif entry.kind not in ("file", "hardlink"):
+            raise ValueError(f"{entry.path!r} is neither a file, a folder nor a link")
+        elif entry.kind == "hardlink" and entry.target not in files:
+            raise ValueError(f"the link {entry.path!r} leads outside it, or to no file before it")
+        files.add(entry.path)
+        total += entry.size
         if total > MOST_BYTES:
             raise ValueError(f"it unpacks to more than {MOST_BYTES} bytes")
-        yield name, tar.extractfile(member) if member.isfile() else None
+        yield entry.path, _Content(reader) if entry.kind == "file" else None
 
 
 def _inside(name: str, link: str = "") -> str:
