@@ -20,15 +20,19 @@ def work_of(function: Callable[[], object], *modules: ModuleType) -> int:
         count += event == "opcode"
         return counted
 
-    before = sys.gettrace()
-    # Twice: from Python 3.12 on, the first frame that asks for a code object's opcodes gets none of them.
-    for _ in range(2):
-        count = 0
+    def trace() -> None:
+        before = sys.gettrace()
         sys.settrace(counted)
         try:
             function()
         finally:
             sys.settrace(before)
+
+    trace()
+    if (
+        count == 0
+    ):  # from Python 3.12 on, the first frame that asks for a code object's opcodes gets none of them
+        trace()
     return count
 
 
