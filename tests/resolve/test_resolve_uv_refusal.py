@@ -225,3 +225,16 @@ def test_the_oldest_uv_that_is_allowed_refuses_in_known_words(
         subprocess.run([*command, f"uv=={lowest}"], check=True)
     (tmp_path / "work").mkdir()
     held_to_the_contract(tmp_path / "uv" / "bin" / "uv", family, tmp_path / "work")
+
+
+@pytest.mark.parametrize("retried", ["error: ", "error: Request failed after 3 retries in 10.6s\n  cause: "])
+def test_what_cannot_be_reached_is_named_by_its_address(retried: str) -> None:
+    """As uv 0.13 says it, at once and after retries."""
+    said = (
+        f"{retried}Failed to fetch: https://index.example/simple/torch/\n"
+        "  cause: error sending request for url (https://index.example/simple/torch/)\n"
+        "  cause: client error (Connect)\n  cause: Connection refused (os error 111)\n"
+    )
+    assert refused(said).message == (
+        "an index cannot be reached: https://index.example/simple/torch/: Connection refused (os error 111)"
+    )

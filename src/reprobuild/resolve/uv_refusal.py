@@ -115,12 +115,15 @@ def _failed(
             f"uv knows no PyTorch index named {backend}",
             hint=f"it knows {', '.join(reversed(known))} and cpu; change cuda in the request",
         )
-    first = next((line for line in causes if _UNREACHED.search(line)), None)
-    if first is None:
+    unreached = [line for line in causes if _UNREACHED.search(line)]
+    if not unreached:
         return _unread([*causes, *hints], "uv has failed in words that are not known")
     where = "PyTorch's own index" if backend is not None else "an index"
+    # The line that names the address, which retries put second, and the innermost cause.
+    named = next((line for line in unreached if line.startswith("Failed to fetch: ")), unreached[0])
+    lines = dict.fromkeys([named.removeprefix("Failed to fetch: ").strip("`"), causes[-1]])
     return UnreachableError(
-        f"{where} cannot be reached: {first}",
+        f"{where} cannot be reached: {': '.join(lines)}",
         hint="check the network, and the addresses, proxies and logins in the settings of uv or pip"
         + ("; or take index out of the request" if backend is not None else ""),
     )
