@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import shlex
 import subprocess
+import textwrap
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
 import pytest
+import yaml
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
@@ -125,6 +128,16 @@ def test_every_example_parses(page: str) -> None:
             if found:
                 command = cli.commands[found[2]]
                 command.make_context(found[2], shlex.split(found[3]))
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_every_snippet_is_of_its_language(page: str) -> None:
+    read: dict[str, Callable[[str], object]]
+    read = {"yaml": yaml.safe_load, "json": json.loads, "toml": tomllib.loads}
+    for language, text in re.findall(
+        r"^ *```(yaml|json|toml)\n(.*?)^ *```", PAGES[page], re.MULTILINE | re.DOTALL
+    ):
+        read[language](textwrap.dedent(text))
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))
