@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from packaging.requirements import Requirement
@@ -176,8 +177,7 @@ class _Fitting:
         # The Python first: with it nothing else may have to go.
         advice = [self._advice(advise, error, lambda some: self._tried(of=some)).lines for advise in _ADVICE]
         hints += advice[0]
-        contradicts = isinstance(error, RefusedError) and error.refusal.kind is Kind.CONTRADICTION
-        if not hints and contradicts and not self._fits_without_ours():
+        if not hints and _is_contradiction(error) and self._contradicts_without_ours():
             hints.append(
                 "what is asked for contradicts itself, with any PyTorch: correct it where it is written"
             )
@@ -203,14 +203,21 @@ class _Fitting:
             first = unread.message.partition("\n")[0]
             return Advice(lines=(f"what would fit in its place is not known: {first}",))
 
-    def _fits_without_ours(self) -> bool:
-        """Whether the user's requirements fit one another, without the torch and NumPy beside them."""
+    def _contradicts_without_ours(self) -> bool:
+        """Whether the user's requirements contradict each other without the torch and NumPy beside them."""
         ours = {*self._rules, *ALWAYS, *(t for t in self._requirements if Requirement(t).name == "torch")}
         try:
             found = self._tried(of=[text for text in self._requirements if text not in ours])
         except (UnreachableError, UnreadError):
-            return True  # so that nothing is said of it
-        return not isinstance(found, ResolveError)
+            return False  # so that nothing is said of it
+        return isinstance(found, ResolveError) and _is_contradiction(found)
+
+
+def _is_contradiction(error: ResolveError) -> bool:
+    """Whether uv has refused requirements for each other's sake; of a version that is not there it is not."""
+    if not isinstance(error, RefusedError) or error.refusal.kind is not Kind.CONTRADICTION:
+        return False
+    return not re.search(r"there (is|are) no versions? of", " ".join(error.refusal.causes))
 
 
 def only_wheels(request: Request, target: TargetPython) -> tuple[str, str]:
