@@ -54,6 +54,8 @@ COMPILED = frozenset({"g++", "python3.11-dev"})
         ("No package 'openblas' found", '[build] apt = ["libopenblas-dev"]'),
         ("ModuleNotFoundError: No module named 'numpy'", '[build.thing] requires = ["numpy"]'),
         ("ModuleNotFoundError: No module named 'Cython'", '[build.thing] requires = ["cython"]'),
+        ("ModuleNotFoundError: No module named 'cv2'", '[build.thing] requires = ["opencv-python"]'),
+        ("ModuleNotFoundError: No module named 'PIL'", '[build.thing] requires = ["pillow"]'),
         (
             "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.",
             "[build.thing] cuda = true",

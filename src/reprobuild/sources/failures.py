@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..request.build import FIRST_CUDA, GPUS, has_nvcc_wheels
+from .known_packages import FFMPEG, HEADERS, PROGRAMS, TOGETHER, package_of_module
 from .setup_py import Script
 
 _COMPILER = r"(?:[\w.-]+-linux-gnu-)?(?:gcc|cc|g\+\+|c\+\+)"
@@ -54,57 +55,6 @@ _READ_ONLY = re.compile(r"Read-only file system: '?([^'\n]*)")
 _FULL = re.compile(r"No space left on device")
 
 _NO_FOLDER = re.compile(r"package directory '([^'\n]+)' does not exist")
-_FFMPEG = tuple(
-    f"lib{name}-dev"
-    for name in ("avcodec", "avdevice", "avfilter", "avformat", "avutil", "swresample", "swscale")
-)
-
-_HEADERS = {
-    "zlib.h": "zlib1g-dev",
-    "ffi.h": "libffi-dev",
-    "openssl/ssl.h": "libssl-dev",
-    "openssl/opensslv.h": "libssl-dev",
-    "jpeglib.h": "libjpeg-dev",
-    "png.h": "libpng-dev",
-    "sndfile.h": "libsndfile1-dev",
-    "portaudio.h": "portaudio19-dev",
-    "libxml/xpath.h": "libxml2-dev",
-    "bzlib.h": "libbz2-dev",
-    "lzma.h": "liblzma-dev",
-    "hdf5.h": "libhdf5-dev",
-    "libpq-fe.h": "libpq-dev",
-    "graphviz/cgraph.h": "libgraphviz-dev",
-    "mpi.h": "libopenmpi-dev",
-    "libaio.h": "libaio-dev",
-    "espeak-ng/speak_lib.h": "libespeak-ng-dev",
-}
-"""Headers that packages ask for, and the Debian package that has each."""
-
-_PROGRAMS = {
-    "cmake": "cmake",
-    "make": "make",
-    "git": "git",
-    "pkg-config": "pkg-config",
-    "pkgconf": "pkg-config",
-    "swig": "swig",
-    "cargo": "cargo",
-    "rustc": "rustc",
-    "gfortran": "gfortran",
-    "ninja": "ninja-build",
-    "mpicc": "libopenmpi-dev",
-    "pg_config": "libpq-dev",
-}
-
-_OF_PACKAGES = {
-    "av": ("g++", "pkg-config", *_FFMPEG),
-    "dlib": ("cmake", "g++", "make"),
-    "mpi4py": ("g++", "libopenmpi-dev"),
-}
-"""Packages whose builds ask for several things one after the other."""
-
-_MODULES = {"Cython": "cython", "yaml": "pyyaml", "sklearn": "scikit-learn", "skbuild": "scikit-build"}
-"""Modules whose package has another name."""
-
 _NO_PACKAGES = sys.stdlib_module_names | {"distutils", "imp", "asyncore", "asynchat", "smtpd"}
 """What Python or setuptools has, or had: no package of an index brings it."""
 
@@ -203,15 +153,15 @@ def advice(said: str, setting: Setting) -> str:
     """Return what to do about a failed build of a package; one thing a line."""
     name, script = setting.name, setting.script
     more = _Additions(apt=set(_missing_packages(said, setting.headers)))
-    if more.apt and name in _OF_PACKAGES:
-        more.apt |= {*_OF_PACKAGES[name], setting.headers}
+    if more.apt and name in TOGETHER:
+        more.apt |= {*TOGETHER[name], setting.headers}
     hints = []
     module = _MODULE.search(said)
     nvcc = _NVCC.search(said) is not None
     if module is not None and not nvcc:
         # The next ones would be found by the next builds, one by one.
         every = {module[1], *(set(script.imports) - setting.modules)}
-        names = {_MODULES.get(each, each.lower().replace("_", "-")) for each in every}
+        names = {package_of_module(each) for each in every}
         more.torch = "torch" in names
         more.requires = names - {"torch", "setuptools", "pkg-resources"} - setting.installed - _NO_PACKAGES
         nvcc = more.torch and script.cuda and not setting.has_nvcc and setting.cuda != "cpu"
@@ -284,11 +234,11 @@ def _missing_packages(said: str, headers: str) -> list[str]:
     if _PYTHON_H.search(said):
         found.add(headers)
     for header in _HEADER.finditer(said):
-        if header[1] in _HEADERS:
-            found.add(_HEADERS[header[1]])
+        if header[1] in HEADERS:
+            found.add(HEADERS[header[1]])
     for program in _PROGRAM.finditer(said):
-        if (name := program[program.lastindex or 0].lower()) in _PROGRAMS:
-            found.add(_PROGRAMS[name])
+        if (name := program[program.lastindex or 0].lower()) in PROGRAMS:
+            found.add(PROGRAMS[name])
     if found & {"cmake", "ninja-build"}:
         found |= {"g++", "make", headers}  # what it asks for next
     if _RUST.search(said):
@@ -299,6 +249,6 @@ def _missing_packages(said: str, headers: str) -> list[str]:
         # By the rule that most of Debian's follow: libavcodec-dev, libopenblas-dev.
         name = (library[1] or library[2]).lower()
         found.add(f"{name}-dev" if name.startswith("lib") else f"lib{name}-dev")
-    if found & set(_FFMPEG) or "libavcodec/" in said:
-        found |= {"pkg-config", *_FFMPEG}  # whoever asks for one asks for more
+    if found & set(FFMPEG) or "libavcodec/" in said:
+        found |= {"pkg-config", *FFMPEG}  # whoever asks for one asks for more
     return sorted(found - {""})
