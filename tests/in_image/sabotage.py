@@ -288,6 +288,11 @@ def too_large(*_: Any, **__: Any) -> Any:
     raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
 
+def draws_unseeded(*_: Any, **__: Any) -> Any:
+    """Stand for a function whose result changes from call to call."""
+    return os.urandom(8)
+
+
 def not_split(*arguments: Any, **options: Any) -> Any:
     """Return a sampler that gives all ranks the samples of the first."""
     return SAMPLER(*arguments, **{**options, "rank": 0})
@@ -409,6 +414,7 @@ CASES: dict[str, Callable[[], Any]] = {
         torch.utils.data, "DistributedSampler", not_split
     ),
     "ranks-gloo: a rank dies": lambda: mock.patch.object(torch.optim, "AdamW", ends),
+    "functions: always other numbers": lambda: mock.patch("numpy.einsum", draws_unseeded),
     "attention: memory runs out": lambda: mock.patch.object(
         torch.nn.functional, "scaled_dot_product_attention", too_large
     ),

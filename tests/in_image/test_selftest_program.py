@@ -401,7 +401,7 @@ def test_a_clean_image_passes_every_check(tmp_path: Path) -> None:
     assert set(statuses) == mine
     assert statuses.pop("control") == ("passed" if CORES > 1 else "inconclusive")
     # What there is no case for outside an image; sabotage.py sees them fail.
-    absent = {"setting-seed", "setting-versions", "setting-files", "one-cuda-copy"}
+    absent = {"setting-seed", "setting-environment", "setting-versions", "setting-files", "one-cuda-copy"}
     absent |= {"requested-imports", "linked-cuda"}
     absent |= {name for name, check in CHECKS.items() if check.part == "full"}
     absent |= {name for name, check in CHECKS.items() if GOLDEN in check.compares}  # of an unknown torch

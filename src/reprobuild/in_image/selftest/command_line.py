@@ -66,6 +66,7 @@ from . import (  # noqa: F401 -- they register their checks
     controls,
     data,
     documented,
+    functions,
     golden,
     installed,
     kernels,

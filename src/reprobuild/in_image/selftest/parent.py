@@ -154,9 +154,12 @@ def report_of(
             outcome = judge(CHECKS[name], *seen, processors=len(os.sched_getaffinity(0)))
             checks.append(entry(CHECKS[name], where, outcome))
     for checked in (CHECKS[name] for name in left_out):
-        missing = checked.missing("cpu") if checked.missing else ""
+        where = checked.devices[0]
+        if where == "cuda" and not gpu["tested"]:
+            continue
+        missing = checked.missing(where) if checked.missing else ""
         reason = missing or "it takes longer: --full"
-        checks.append(entry(checked, "cpu", Outcome("not-run", reason)))
+        checks.append(entry(checked, where, Outcome("not-run", reason)))
     if device == "cuda" and not gpu["tested"]:
         lacking = Check(
             "gpu", "A GPU is visible, as --device cuda requires", (SETTING,), ("cuda",), CHECKS["imports"].run
