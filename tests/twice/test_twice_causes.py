@@ -356,3 +356,19 @@ def test_a_clock_elsewhere_is_a_candidate_without_why_and_remedy() -> None:
     clock = cause(run("0", "clock"), run("1", "clock"))
     assert (clock.proven, [each.place.line for each in clock.candidates]) == (False, [2])
     assert cause(run("0", "draw"), run("1", "draw")).proven
+
+
+def test_a_seed_of_a_rank_comes_before_what_only_moves_its_values() -> None:
+    def run(x: str, *seeds: Source) -> Stream:
+        received = op(1, "", ("aa", -1), name="broadcast_.default", empty=True)
+        return stream(
+            received, op(2, f"b{x}", (f"a{x}", 0)), backward(f"c{x}", (f"b{x}", 1)), sources=[*seeds]
+        )
+
+    assert cause(run("0"), run("1")).remedy == known.MOVED
+    drawn = [
+        (Source("entropy", "os.urandom", x, x, at(7)), Source("seed", "torch.manual_seed", x, x, at(8)))
+        for x in ("0", "1")
+    ]
+    found = cause(run("0", *drawn[0]), run("1", *drawn[1]))
+    assert (found.kind, [each.place.line for each in found.candidates]) == ("source", [7, 8])

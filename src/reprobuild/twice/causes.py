@@ -98,6 +98,12 @@ def find_cause(one: Sequence[Stream], other: Sequence[Stream], parting: Parting 
     if not found:
         return _by_source(candidates, parting.stream if parting is not None else "") if candidates else None
     _, stream, finding = min(found, key=lambda each: each[0])
+    if finding.remedy is known.MOVED:  # no cause by itself; a seed that is another one in each run is
+        seeds = [each for each in candidates if each.kind == "seed"]
+        if seeds:
+            origins = [origin for seed in seeds for origin in seeded_by(seed, candidates)]
+            told = f"{stream.operations[finding.at].name} gave what another rank drew"
+            return replace(_by_source([*seeds, *origins], stream.label), told=told)
     cause = _cause(stream, candidates, finding)
     general = cause.remedy in (known.OUTSIDE, known.RANDOM)
     return replace(cause, remedy=known.ORDER) if general and parting and parting.reordered else cause

@@ -93,6 +93,11 @@ ARRIVAL = Remedy(
     "name the rank to receive from, in a fixed order, or use a collective",
     "PyTorch's documentation of torch.distributed.recv",
 )
+MOVED = Remedy(
+    "it only moves what another rank computed or drew",
+    "seed each rank with a constant, or with one and the rank; look at what the sending rank did before",
+    "PyTorch's documentation of torch.distributed",
+)
 UNSEEDED_HINT = "a generator that the system seeds"
 """What the recorder calls a line that may do so."""
 ORDER = Remedy(
@@ -173,11 +178,22 @@ SOURCES: dict[str, Remedy] = {
 }
 
 
+MOVES = frozenset(
+    (
+        *("broadcast_", "allgather_", "_allgather_base_", "allgather_into_tensor_coalesced_"),
+        *("allgather_coalesced_", "gather_", "alltoall_", "alltoall_base_", "recv_"),
+    )
+)
+"""Collectives that compute nothing, by names that no other operation has."""
+
+
 def of_operation(name: str) -> Remedy:
     """Return what is known about an operation of torch whose inputs were equal and whose output was not."""
     base = name.partition(".")[0].rpartition("::")[2]
     if base == "recv_any_source_":
         return ARRIVAL
+    if base in MOVES:
+        return MOVED
     if base.startswith(("allreduce", "all_reduce", "reduce_scatter", "_allreduce", "reduce_", "_reduce")):
         return COLLECTIVE
     return OPERATIONS.get(base) or OPERATIONS.get(base.rstrip("_")) or UNKNOWN
