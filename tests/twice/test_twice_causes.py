@@ -372,3 +372,15 @@ def test_a_seed_of_a_rank_comes_before_what_only_moves_its_values() -> None:
     ]
     found = cause(run("0", *drawn[0]), run("1", *drawn[1]))
     assert (found.kind, [each.place.line for each in found.candidates]) == ("source", [7, 8])
+
+
+def test_a_file_that_already_differed_leads_to_the_line_that_wrote_it() -> None:
+    def run(x: str) -> list[Stream]:
+        wrote = stream(sources=[Source("written", "train.csv", "", "", at(12))])
+        read = Source("content", "what was read from train.csv", x, x, at(3))
+        taken = op(4, f"a{x}", (f"{x}{x}", -1), name="lift_fresh.default", sources=1)
+        return [wrote, stream(taken, backward(f"b{x}", (f"a{x}", 0)), sources=[read])]
+
+    found = cause(run("0"), run("1"))
+    assert found.proven
+    assert found.candidates[0].name == "what was read from train.csv, which /code/train.py:12 wrote,"

@@ -170,6 +170,11 @@ SOURCES: dict[str, Remedy] = {
         "seed it with a constant",
         "PyTorch's notes on reproducibility",
     ),
+    "content": Remedy(
+        "the file already differed when the program read it",
+        "look at what wrote it: an earlier program, or another process",
+        "the trace of both runs",
+    ),
     "file": Remedy(
         "other files were opened, or in another order",
         "sort the names before you read",

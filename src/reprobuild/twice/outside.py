@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from .records import Operation, ProgramLine, Source, Stream
@@ -19,7 +19,19 @@ _CHANGING = re.compile(r"\btmp[a-z0-9_]{8}|\d+")
 _TEMPORARY = re.compile(r"\btmp[a-z0-9_]{8}")
 _SEEDS = ("clock", "process", "machine", "entropy", "draw", "address", "name")
 """What a program may make a seed of."""
-_ORDER = ("seed", "draw", "entropy", "process", "machine", "listing", "address", "name", "file", "clock")
+_ORDER = (
+    "seed",
+    "draw",
+    "entropy",
+    "process",
+    "machine",
+    "listing",
+    "address",
+    "name",
+    "content",
+    "file",
+    "clock",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +76,21 @@ def differing(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:
                         ),
                     )
                     break
-    return list(found.values())
+    return [_with_writer(each, streams) for each in found.values()]
+
+
+READ = "what was read from "
+"""How the recorder names what a file held, before the file's path."""
+
+
+def _with_writer(candidate: Candidate, streams: Sequence[tuple[Stream, Stream]]) -> Candidate:
+    """Say of a file that already differed when it was read which line wrote it, if a recorded one did."""
+    if candidate.kind != "content":
+        return candidate
+    path = candidate.name.removeprefix(READ)
+    sources = (source for stream, _ in streams for source in stream.sources)
+    place = next((each.place for each in sources if each.kind == "written" and each.name == path), None)
+    return candidate if place is None else replace(candidate, name=f"{READ}{path}, which {place} wrote,")
 
 
 def _out_of_turn(a: Stream, b: Stream) -> list[Candidate]:

@@ -21,6 +21,8 @@ from .watching import Watcher
 
 _SEEDED_STATE = re.compile(r"RandomState\(\s*[^)\s]")
 
+MOST_CONTENT = 16 << 20
+"""Bytes of a file whose content is told."""
 MOST = 20_000
 """Records of one kind in a process."""
 
@@ -72,6 +74,22 @@ class Sources:
                 )
         finally:
             self._busy = False
+
+    def content(self, path: str) -> None:
+        """Record what a file holds that the program is about to read."""
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            if os.path.getsize(path) > MOST_CONTENT or not os.path.isfile(path):  # noqa: PTH113, PTH202
+                return
+            with open(path, "rb") as file:  # noqa: PTH123 -- pathlib is not imported for this
+                digest = hashlib.sha256(file.read()).hexdigest()
+        except OSError:
+            return
+        finally:
+            self._busy = False
+        self.note("content", f"what was read from {path[-100:]}", digest)
 
     def write(self, record: dict[str, Any]) -> None:
         """Write a record into this process's file."""
@@ -308,6 +326,12 @@ def _audit(sources: Sources, event: str, arguments: tuple[Any, ...]) -> None:
         sources.note("entropy", f"open {arguments[0]}", os.urandom(8))  # as what is read, others each time
     elif is_programs(arguments[0]):
         sources.note("file", "open", arguments[0])
+        if not isinstance(arguments[1], str):
+            return
+        if set(arguments[1]) & set("wax+"):
+            sources.note("written", arguments[0][-100:], "")
+        else:
+            sources.content(arguments[0])
 
 
 _OTHERS = (
