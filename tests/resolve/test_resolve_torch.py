@@ -181,6 +181,14 @@ def test_cuda_named(line: str, cuda: str | None) -> None:
     assert cuda_named([Requirement("numpy"), Requirement(line)], TARGET.markers) == cuda
 
 
+def test_metadata_that_is_not_what_the_index_says_is_read_from_the_wheel(index: Index) -> None:
+    cuda = "nvidia-cuda-runtime-cu12==12.1.105"
+    index.add("torch", "2.4.1", tag=LINUX, requires=[cuda], metadata_claims="0" * 64)
+    with session() as http:
+        assert str(TorchScan(http, None).choose("12.1", "", None, TARGET)) == "2.4.1"
+    assert index.asked(".whl")
+
+
 def test_a_signal_ends_it_also_while_the_releases_that_nobody_needs_are_awaited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -60,6 +60,8 @@ class File:
     ranges: bool = True
     head: int = 200
 
+    metadata_claims: str = ""
+    """What the pages say that the sha256 of its metadata file is; empty: nothing."""
     claims: str = ""
     """What the pages say that its sha256 is, when that is a lie."""
 
@@ -151,7 +153,9 @@ class Index:
             "url": self._address(file),
             "hashes": {"sha256": file.sha256} if file.hashed else {},
             "yanked": file.yanked,
-            "core-metadata": file.metadata != "unannounced",
+            "core-metadata": {"sha256": file.metadata_claims}
+            if file.metadata_claims
+            else file.metadata != "unannounced",
             "size": len(file.body),
         }
         return data | ({"upload-time": file.uploaded} if file.uploaded else {})

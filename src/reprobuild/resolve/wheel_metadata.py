@@ -40,14 +40,12 @@ UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Run
 
 def requirements(package: DistributionPackage, session: requests.Session) -> list[Requirement]:
     """Return what a wheel requires. Raises `ResolveError` that names the file when it cannot be read."""
-    from pypi_simple import DigestMismatchError  # noqa: PLC0415 -- as in `index_page`
-
     try:
         if package.url.startswith("file:"):
             text = _of(Path(url2pathname(urlsplit(package.url).path)))
         else:
             text = _beside(package, session) or _inside(package, session)
-    except (*UNREADABLE, requests.RequestException, DigestMismatchError, ValueError, OSError) as error:
+    except (*UNREADABLE, requests.RequestException, ValueError, OSError) as error:
         raise ResolveError(
             f"the metadata of {package.filename} cannot be read from its index: {scrub(str(error))}",
             hint="try again; an index must serve metadata files (PEP 658) or answer range requests",
@@ -69,7 +67,7 @@ def ranged_file(url: str, session: requests.Session) -> io.RawIOBase:
 
 
 def _beside(package: DistributionPackage, session: requests.Session) -> str | None:
-    from pypi_simple import NoMetadataError, PyPISimple  # noqa: PLC0415 -- as in `index_page`
+    from pypi_simple import DigestMismatchError, NoMetadataError, PyPISimple  # noqa: PLC0415 -- see `index_page`
 
     if package.has_metadata is False:
         return None
@@ -77,7 +75,8 @@ def _beside(package: DistributionPackage, session: requests.Session) -> str | No
         # The client's endpoint is not used for this call, only its session.
         client = PyPISimple(package.url, session=session)
         return client.get_package_metadata(package, verify=bool(package.metadata_digests))
-    except NoMetadataError:
+    except (NoMetadataError, DigestMismatchError):
+        # With a wrong hash (https://github.com/pytorch/pytorch/issues/153469) the wheel's own counts.
         return None
     except requests.HTTPError as error:
         # Stores of objects answer 403 for what they do not have.
