@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from reprobuild.twice.records import read_records
 from reprobuild.twice.report import cost, notes, rows, to_dict, verdict, verdict_line
-from reprobuild.twice.runs import HowToRun
-from support.twice import PROGRAMS, compared
+from reprobuild.twice.runs import RECORDS, HowToRun
+from support.twice import PROGRAMS, compared, recorded
 
 PROGRAM = str(PROGRAMS / "without_torch.py")
 
@@ -28,6 +29,13 @@ def test_a_clock_that_is_printed_is_found(tmp_path: Path) -> None:
     assert found.cause is not None
     assert (found.cause.kind, found.cause.candidates[0].name) == ("source", "time.time_ns")
     assert to_dict(found)["cause"]["text"] == "random.seed(time.time_ns())"
+
+
+def test_a_call_of_the_systems_generator_counts_once_however_often_it_draws(tmp_path: Path) -> None:
+    trace = {"REPROBUILD_TWICE_TRACE": "sources", "REPROBUILD_TWICE_EVERY": "1"}
+    recorded(sys.executable, [PROGRAM, "system"])(tmp_path, trace, None)
+    [stream] = read_records(tmp_path / RECORDS)
+    assert sum(source.kind == "entropy" for source in stream.sources) == 20
 
 
 def test_a_program_that_hangs_is_stopped(tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ elif sys.argv[1] == "hang":
 elif sys.argv[1] == "clock":
     random.seed(time.time_ns())
     print(random.random())
+elif sys.argv[1] == "system":
+    for _ in range(20):
+        random.SystemRandom().randrange(33)
 elif sys.argv[1] == "counts":  # how often it was run before: in the file of that name
     with open(sys.argv[2], "ab") as file:
         file.write(b"x")

@@ -50,6 +50,8 @@ class Sources:
         self._writer: Any = None
         self._counts: dict[str, int] = {}
         self._busy = False
+        self.call: Any = None
+        """The last call of the system's generator, which may draw several times."""
 
     def note(self, kind: str, name: str, value: Any) -> None:
         """Record a value that came from outside, at the program's line that is calling."""
@@ -243,9 +245,13 @@ def _of_system(sources: Sources, name: str, inner: Callable[..., Any], own: str)
     @functools.wraps(inner)
     def wrapper(*arguments: Any) -> Any:
         result = inner(*arguments)
-        frame = sys._getframe(1)
+        frame, call = sys._getframe(1), None
         while frame.f_back is not None and frame.f_code.co_filename == own:
-            frame = frame.f_back
+            frame, call = frame.f_back, frame
+        # randrange draws again until a number fits, another number of times in each run.
+        if call is not None and call is sources.call:
+            return result
+        sources.call = call
         line = text((frame.f_code.co_filename, frame.f_lineno or 0, ""))
         inside = _inside(frame, "entropy")
         # NumPy's RandomState(SEED) draws first, and forgets that when it takes the seed.
