@@ -384,3 +384,17 @@ def test_a_file_that_already_differed_leads_to_the_line_that_wrote_it() -> None:
     found = cause(run("0"), run("1"))
     assert found.proven
     assert found.candidates[0].name == "what was read from train.csv, which /code/train.py:12 wrote,"
+
+
+def test_the_time_in_an_archive_that_was_read_again_is_the_cause() -> None:
+    def run(x: str) -> Stream:
+        sources = [
+            Source("written", "data.gz", "", "", at(4)),
+            Source("stamp", "time.time in gzip:259", x, x, at(4)),
+            Source("content", "what was read from data.gz", x, x, at(6)),
+        ]
+        taken = op(7, f"a{x}", (f"{x}{x}", -1), name="lift_fresh.default", sources=3)
+        return stream(taken, backward(f"b{x}", (f"a{x}", 0)), sources=sources)
+
+    found = cause(run("0"), run("1"))
+    assert (found.candidates[0].place.line, found.remedy) == (4, known.SOURCES["stamp"])

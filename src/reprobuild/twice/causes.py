@@ -21,6 +21,7 @@ from .outside import (
     Candidate,
     differing,
     hints_near,
+    is_written,
     names_listed,
     nearest,
     seeded_by,
@@ -322,6 +323,7 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
     remedy = finding.remedy
     # A clock elsewhere may be only printed.
     only = len(near) == 1 and near[0].kind != "clock"
+    only = only or (bool(near) and near[0].kind == "stamp" and is_written(near[0], near))
     direct = bool(near) and (near[0].place == operation.place or only or finding.kind == "random")
     if near and (direct or computed) and not order:
         remedy = known.SOURCES.get(near[0].kind, remedy)

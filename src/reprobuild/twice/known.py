@@ -170,6 +170,11 @@ SOURCES: dict[str, Remedy] = {
         "seed it with a constant",
         "PyTorch's notes on reproducibility",
     ),
+    "stamp": Remedy(
+        "the archive holds the time at which it was written",
+        "give it a fixed time: gzip.GzipFile(mtime=0), ZipInfo(date_time=…) or TarInfo.mtime",
+        "Python's documentation of gzip, zipfile and tarfile",
+    ),
     "content": Remedy(
         "the file already differed when the program read it",
         "look at what wrote it: an earlier program, or another process",

@@ -28,6 +28,7 @@ _ORDER = (
     "listing",
     "address",
     "name",
+    "stamp",
     "content",
     "file",
     "clock",
@@ -81,6 +82,11 @@ def differing(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:
 
 READ = "what was read from "
 """How the recorder names what a file held, before the file's path."""
+
+
+def is_written(stamp: Candidate, candidates: Sequence[Candidate]) -> bool:
+    """Return whether the line of a time in an archive wrote a file that differed when it was read."""
+    return any(each.kind == "content" and f"which {stamp.place} wrote" in each.name for each in candidates)
 
 
 def _with_writer(candidate: Candidate, streams: Sequence[tuple[Stream, Stream]]) -> Candidate:

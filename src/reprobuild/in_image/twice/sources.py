@@ -120,7 +120,8 @@ class Sources:
                     given = _given(*arguments, *keywords.values())
                 elif in_place and arguments:
                     given = list(arguments[-1][:64])
-                self.note(kind, label + inside, given)
+                # A clock in a library is the time that an archive holds.
+                self.note("stamp" if inside and kind == "clock" else kind, label + inside, given)
             return result
 
         return wrapper
