@@ -245,6 +245,19 @@ def test_binds(box: Box) -> None:
         assert "Read-only file system" in found["err"]
 
 
+@pytest.mark.parametrize("writable", [False, True])
+def test_a_bind_has_no_devices_and_no_setuid(box: Box, writable: bool) -> None:
+    """Of what is mounted in the end: crun 1.8 passes over flags of a bind that is writable."""
+    bind = [str(box.folder("bound")), "/given", writable]
+    mounts = box.sh("cat /proc/self/mountinfo", binds=[bind])
+    [line] = [line for line in mounts.splitlines() if line.split()[4] == "/given"]
+    assert {"nodev", "nosuid", "rw" if writable else "ro"} <= {*line.split()[5].split(",")}
+
+
+def test_the_boot_and_the_kernel_s_command_line_are_hidden(box: Box) -> None:
+    assert box.sh("cat /proc/cmdline /proc/sys/kernel/random/boot_id") == ""
+
+
 def test_a_bind_of_what_is_not_there_is_the_host_s_fault(box: Box) -> None:
     found = box.run("bash", "-c", "true", binds=[(str(box.person.folder / "nowhere"), "/x", False)])
     assert found["error"] == "HostError"

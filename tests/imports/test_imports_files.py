@@ -115,3 +115,11 @@ def test_a_path_longer_than_any_is_refused(project: Path) -> None:
     assert "a path of more than 4,095 characters" in refused(project / "requirements.txt")
     (project / "requirements.txt").write_text("./" + "x" * 300)
     refused(project / "requirements.txt")
+
+
+@pytest.mark.parametrize(
+    "text", ["b @ https://x.[]y/b-1.zip", "https://x.[]y/b-1.zip", "~nosuchuser/x", "file://[x"]
+)
+def test_an_address_that_is_none_is_refused_in_words(project: Path, text: str) -> None:
+    (project / "requirements.txt").write_text(text)
+    assert "is not a" in refused(project / "requirements.txt")

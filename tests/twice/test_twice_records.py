@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprobuild.errors import RepeatError
+from reprobuild.twice import records
 from reprobuild.twice.records import read_records
 
 PROCESS = {
@@ -90,3 +91,21 @@ def test_no_value_gives_another_error(
     written(folder, PROCESS, {**kind, key: value})
     with suppress(RepeatError):
         read_records(folder)
+
+
+def test_a_run_has_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MOST_RECORDS", 3)
+    written(tmp_path, PROCESS, CALL, CALL)
+    assert len(read_records(tmp_path)[0].moments) == 2
+    with pytest.raises(RepeatError, match="more than 3 records"):
+        read_records(written(tmp_path, PROCESS, CALL, CALL, CALL))
+    monkeypatch.setattr(records, "MOST_RECORDS", 10_000)
+    monkeypatch.setattr(records, "MOST_SECONDS", -1.0)
+    with pytest.raises(RepeatError, match="not read within"):
+        read_records(written(tmp_path, PROCESS, *[CALL] * 2000))
+
+
+def test_names_of_groups_take_no_quadratic_time(tmp_path: Path) -> None:
+    groups = [{"k": "names", "group": f"g{n}", "names": []} for n in range(5000)]
+    with pytest.raises(RepeatError, match="more than 4,096 groups"):
+        read_records(written(tmp_path, PROCESS, *groups))

@@ -17,6 +17,9 @@ from typing import Any
 
 from . import process
 
+OF_THE_BOOT = ("/proc/cmdline", "/proc/sys/kernel/random/boot_id")
+"""What tells one machine and boot from another: nothing that is built or tested may depend on it."""
+
 MASKED = (
     "/proc/acpi",
     "/proc/interrupts",

@@ -13,6 +13,7 @@ import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -308,7 +309,11 @@ def _config(task: Task, limits: Limits | None, largest_file: int | None) -> dict
         "linux": {
             "namespaces": [{"type": kind} for kind in spaces],
             **ids,
-            "maskedPaths": list(confinement.MASKED),
+            # A run with the host's network is the user's own: NCCL tells machines apart by their boot.
+            "maskedPaths": [
+                *confinement.MASKED,
+                *(confinement.OF_THE_BOOT if task.network == "none" else ()),
+            ],
             "readonlyPaths": list(confinement.READ_ONLY),
             "seccomp": confinement.seccomp(task.capabilities),
             "resources": {"devices": confinement.device_rules([device.source for device in task.devices])},
@@ -325,8 +330,18 @@ def _rlimits(limits: Limits | None, largest_file: int | None) -> list[dict[str, 
     return [{"type": kind, "soft": most, "hard": most} for kind, most in found.items()]
 
 
+@cache
+def _has_mount_attributes() -> bool:
+    """Whether the kernel has mount_setattr(2), from Linux 5.12 on."""
+    form = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    return form is not None and (int(form[1]), int(form[2])) >= (5, 12)
+
+
 def _bind(bind: Bind) -> dict[str, Any]:
     options = ["rbind", "nosuid", "nodev", "rw" if bind.writable else "ro"]
+    if bind.source.is_dir() and _has_mount_attributes():
+        # crun 1.8 passes over the others where a bind is writable; these it sets with mount_setattr(2).
+        options += ["rnosuid", "rnodev"]
     return {"destination": bind.destination, "type": "bind", "source": str(bind.source), "options": options}
 
 

@@ -48,14 +48,17 @@ def requirement_at(text: str, place: str, folder: Path) -> Requirement:
     A folder becomes a ``file:`` address. It is relative to ``folder``; where no project is there, to the
     working directory, as pip has it. Raises `RequestError`.
     """
-    text = re.sub(r"\s{9,}", " ", text)
-    address, _, marker = (part.strip() for part in re.sub(r"\s+;\s*|;\s+", " ; ", text).partition(" ; "))
-    if address.startswith("file:"):
-        path = urlsplit(address).path or address.removeprefix("file:")
-        return _local(unquote(path), marker, place, folder)
-    if "://" in address:
-        return _remote(address, marker, place)
-    return _local(address, marker, place, folder)
+    try:
+        text = re.sub(r"\s{9,}", " ", text)
+        address, _, marker = (part.strip() for part in re.sub(r"\s+;\s*|;\s+", " ; ", text).partition(" ; "))
+        if address.startswith("file:"):
+            path = urlsplit(address).path or address.removeprefix("file:")
+            return _local(unquote(path), marker, place, folder)
+        if "://" in address:
+            return _remote(address, marker, place)
+        return _local(address, marker, place, folder)
+    except (ValueError, RuntimeError) as error:  # of urllib; of pathlib, for the home of nobody
+        raise RequestError(f"{place}: {text[:200]!r} is not a valid address or path: {error}") from None
 
 
 def _remote(address: str, marker: str, place: str) -> Requirement:

@@ -233,13 +233,12 @@ def requirement_of(text: str, place: str) -> Requirement:
     if len(text) > _MOST_CHARACTERS:
         raise RequestError(f"{place}: a requirement of more than {_MOST_CHARACTERS:,} characters")
     try:
-        requirement = Requirement(text)
-    except InvalidRequirement as error:
+        return checked(Requirement(text), place)
+    except (InvalidRequirement, ValueError) as error:  # of urllib, for an address
         raise RequestError(
             f"{place}: {text!r} is not a requirement: {str(error).splitlines()[0]}",
             hint="expected a name, a version or NAME @ ADDRESS, as in PEP 508",
         ) from None
-    return checked(requirement, place)
 
 
 def checked(requirement: Requirement, place: str) -> Requirement:

@@ -12,6 +12,7 @@ import json
 import math
 import re
 import struct
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,12 @@ MOST_BYTES = 4 << 30
 """Of all files of a run together."""
 LONGEST = 64 << 20
 """Bytes of a line."""
+MOST_RECORDS = 4_000_000
+"""Of all files of a run together; a trace of 1,000 steps of a large model has a tenth."""
+MOST_SECONDS = 600.0
+"""For reading a run, after which it is given up."""
+_MOST_GROUPS = 4096
+"""Of tensors with names, in one process."""
 FORMAT = 1
 
 
@@ -176,11 +183,12 @@ def read_records(folder: Path) -> list[Stream]:
             f"the program recorded in {len(paths)} processes; {MOST_FILES} are the most that can be compared"
         )
     left = MOST_BYTES
+    limit = _Limit(time.monotonic() + MOST_SECONDS)
     streams = []
     for path in paths:
         try:
             with _opened(path) as file:
-                streams.append(_stream(_lines(file, left), path.with_suffix(".values")))
+                streams.append(_stream(_lines(file, left, limit), path.with_suffix(".values")))
                 left -= file.tell()
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise RepeatError(
@@ -196,9 +204,27 @@ def _opened(path: Path) -> IO[bytes]:
     return open_regular(path)
 
 
-def _lines(file: Any, left: int) -> Iterator[dict[str, Any]]:
+@dataclass(slots=True)
+class _Limit:
+    """What all files of a run share."""
+
+    end: float
+    """By time.monotonic()."""
+    records: int = 0
+
+    def count(self) -> None:
+        """Count a record. Raises ValueError beyond a limit."""
+        self.records += 1
+        if self.records > MOST_RECORDS:
+            raise ValueError(f"a run has more than {MOST_RECORDS:,} records")
+        if self.records % 1024 == 0 and time.monotonic() > self.end:
+            raise ValueError(f"a run's records were not read within {MOST_SECONDS:g} s")
+
+
+def _lines(file: Any, left: int, limit: _Limit) -> Iterator[dict[str, Any]]:
     while line := file.readline(LONGEST):
         left -= len(line)
+        limit.count()
         if not line.endswith(b"\n"):
             if len(line) == LONGEST:
                 raise ValueError("a line is too long")
@@ -234,7 +260,7 @@ def _stream(records: Iterator[dict[str, Any]], values: Path) -> Stream | None:
                 stream.rank = _text(record["rank"], 20)
             case "names":
                 group = tuple(_text(name, 300) for name in _list(record["names"], 1 << 20))
-                names = {**names, _text(record["group"]): group}
+                names = _with(names, _text(record["group"]), group)
             case "start" | "step" | "call":
                 stream.moments.append(_moment(record, names, stream))
             case "place" | "op" | "source" | "hint":
@@ -248,6 +274,15 @@ def _stream(records: Iterator[dict[str, Any]], values: Path) -> Stream | None:
             case _:
                 raise ValueError("a process is described more than once")
     return stream
+
+
+def _with(
+    names: Mapping[str, tuple[str, ...]], group: str, tensors: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """Return names with those of a group more; the moments before keep theirs."""
+    if len(names) >= _MOST_GROUPS:
+        raise ValueError(f"it has more than {_MOST_GROUPS:,} groups of tensors")
+    return {**names, group: tensors}
 
 
 def _traced(record: Mapping[str, Any], places: dict[int, ProgramLine], stream: Stream) -> None:
