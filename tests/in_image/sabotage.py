@@ -414,6 +414,10 @@ CASES: dict[str, Callable[[], Any]] = {
         torch.utils.data, "DistributedSampler", not_split
     ),
     "ranks-gloo: a rank dies": lambda: mock.patch.object(torch.optim, "AdamW", ends),
+    "generator-state: its state is ignored": lambda: mock.patch.object(torch, "randn", draws_unseeded),
+    "setting-environment: a variable is not set": lambda: mock.patch.object(
+        selftest, "locked", return_value={"variables": {"REPROBUILD_OF_THE_LOCK": "1"}}
+    ),
     "functions: always other numbers": lambda: mock.patch("numpy.einsum", draws_unseeded),
     "attention: memory runs out": lambda: mock.patch.object(
         torch.nn.functional, "scaled_dot_product_attention", too_large

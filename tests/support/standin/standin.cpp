@@ -264,7 +264,11 @@ void on_the_cpu(const c10::OperatorHandle& operation, c10::DispatchKeySet, torch
   Pairs pairs;
   Device device(DeviceType::CUDA, current);
   bool told = false;
+  static const std::set<std::string> strict = {"mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "convolution"};
   auto given = [&](const at::Tensor& tensor) {
+    TORCH_CHECK(
+        !tensor.defined() || tensor.is_cuda() || !tensor.dim() || !strict.count(name),
+        "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!");
     if (!tensor.defined() || !tensor.is_cuda()) return tensor;
     if (!told) device = tensor.device();
     told = true;
