@@ -32,6 +32,7 @@ SHARES = {
         "test_real_core",
         "test_real_sabotaged_image",
         "test_real_bad_days",
+        "test_real_damage",
     ),
     "more images": (
         "test_real_cli_pytorch",

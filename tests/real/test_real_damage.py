@@ -1,0 +1,176 @@
+"""A home whose files are damaged, and one whose commands are killed: no wrong answer, and it heals by itself.
+
+The kinds of files are those that a walk through a real home finds, so a new kind is tried without a word
+here. By default a few are, with the seed printed, each on its smallest file. ``REPROBUILD_TEST_DAMAGE=all``
+tries all on files of any size, with the commands in any order; ``REPROBUILD_TEST_DAMAGE=SEED`` repeats
+a run. ``REPROBUILD_TEST_KILLS=200`` is the long run of the other test.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import re
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.bench import NAME, Bench
+
+pytest_plugins = ["support.shared"]
+pytestmark = pytest.mark.slow
+
+FEW = 1
+"""Cases that are tried by default, each with eight commands on a real image."""
+
+MAGIC = {b"PK\x03\x04": "zip", b"!<arch>\n": "deb", b"\x28\xb5\x2f\xfd": "zstd", b"{": "json"}
+HARMS = ("flip", "cut", "empty")
+ALL = os.environ.get("REPROBUILD_TEST_DAMAGE", "")
+KILLS = int(os.environ.get("REPROBUILD_TEST_KILLS", "3"))
+PROGRAM = "import torch; print(torch.ones(3).sum().item())"
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    seed = int(ALL) if ALL.isdecimal() else random.SystemRandom().randrange(1 << 32)
+    sys.stdout.write(f"seed {seed}\n")
+    return random.Random(seed)
+
+
+def kind_of(path: str, head: bytes) -> str:
+    """What a file of a home is: its path without hashes, and how its content begins."""
+    if path.startswith("roots/") and path.count("/") > 1:
+        return "roots/*/*"
+    name = re.sub(r"[0-9a-f]{2}/[0-9a-f]{64}|[0-9a-f]{16,64}", "*", path)
+    return f"{name} {next((kind for start, kind in MAGIC.items() if head.startswith(start)), '')}".strip()
+
+
+def kinds(home: Path) -> dict[str, list[Path]]:
+    found: dict[str, list[Path]] = {}
+    for path in sorted(home.rglob("*")):
+        if stat.S_ISREG(path.lstat().st_mode):
+            with path.open("rb") as file:
+                head = file.read(8)
+            found.setdefault(kind_of(path.relative_to(home).as_posix(), head), []).append(path)
+    return found
+
+
+def damage(path: Path, harm: str, chance: random.Random) -> None:
+    data = path.read_bytes()
+    mode = path.stat().st_mode
+    path.chmod(0o644)
+    if harm == "flip" and data:
+        at = chance.randrange(len(data))
+        with path.open("r+b") as file:
+            file.seek(at)
+            file.write(bytes([data[at] ^ 1 << chance.randrange(8)]))
+    else:
+        os.truncate(path, 0 if harm == "empty" else len(data) // 2)
+    path.chmod(stat.S_IMODE(mode))
+
+
+def _size_if_any(path: Path) -> float:
+    return path.stat().st_size or float("inf")
+
+
+class Answers:
+    """What the commands answer in a home, held against those that are right."""
+
+    def __init__(self, bench: Bench, digest: str, folder: Path) -> None:
+        self.bench, self.digest, self.file = bench, digest, folder / "image.tar"
+        self.archive = self._exported() if self._run("export", NAME, str(self.file))[0] == 0 else ""
+        assert self.archive
+
+    def wrong(self, command: str, hurt: Path) -> str:
+        """Say what is wrong with the answer of a command; nothing for one that is right or names the file."""
+        argv = {
+            "image": ("image", self.bench.lock, "--json"),
+            "images": ("images", "--json"),
+            "run": ("run", NAME, "--", "python3", "-c", PROGRAM),
+            "check": ("check", NAME),
+            "export": ("export", NAME, str(self.file)),
+            "clean": ("clean",),
+        }[command]
+        status, out, err = self._run(*argv)
+        if "Traceback (most" in err or status == 1:
+            return f"{command}: a bug: {err[-2000:]}"
+        parts = [part for part in hurt.parts if len(part) > 16]
+        names = [*(part.split(".")[0][:64] for part in parts), hurt.name]
+        if status != 0:
+            told = any(name in err for name in names) or f"no image {NAME!r}" in err
+            return "" if told else f"{command}: {status}, and the file is not named: {err[-2000:]}"
+        right = self._is_right(command, out)
+        return "" if right else f"{command}: a wrong answer: {out[-500:]} {err[-2000:]}"
+
+    def _is_right(self, command: str, out: str) -> bool:
+        match command:
+            case "image":
+                return bool(json.loads(out)["digest"] == self.digest)
+            case "images":
+                found = json.loads(out)
+                return all(y["digest"] == self.digest and y["names"] in ([NAME], []) for y in found)
+            case "run":
+                return out == "3.0\n"
+            case "export":
+                return self._exported() == self.archive
+            case _:
+                return True
+
+    def _exported(self) -> str:
+        with self.file.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def _run(self, *argv: str) -> tuple[int, str, str]:
+        process = self.bench.start(*argv)
+        out, err = process.communicate()
+        return process.returncode, out.decode(), err.decode()
+
+
+def test_each_kind_of_file_damaged(bench: Bench, digest: str, tmp_path: Path, chance: random.Random) -> None:
+    bench.build()
+    bench.run("run", NAME, "--", "true")
+    answers = Answers(bench, digest, tmp_path)
+    cases = [(kind, harm) for kind in kinds(bench.home) for harm in HARMS]
+    chance.shuffle(cases)
+    failures = []
+    for kind, harm in cases if ALL == "all" else cases[:FEW]:
+        files = kinds(bench.home).get(kind)
+        if not files:
+            failures.append(f"{kind}: no file of this kind is there any more")
+            continue
+        path = chance.choice(files) if ALL == "all" else min(files, key=_size_if_any)
+        sys.stdout.write(f"{harm} {path}\n")
+        commands = ["images", "run", "check", "export", "image", "clean"]
+        if ALL == "all":
+            chance.shuffle(commands)
+        damage(path, harm, chance)
+        said = [answers.wrong(command, path) for command in commands]
+        again = [answers.wrong(command, tmp_path / "nothing") for command in ("image", "run")]
+        failures += [f"{harm} {path.relative_to(bench.home)}: {each}" for each in said + again if each]
+    assert not failures, "\n".join(failures)
+    assert [image["names"] for image in bench.images()] == [[NAME]]
+
+
+def test_killed_again_and_again(bench: Bench, digest: str, chance: random.Random) -> None:
+    """Builds that have some work to do, and clean-ups, each killed at some moment."""
+    bench.build()
+    for number in range(KILLS):
+        if number % 2 == 0:
+            records = sorted((bench.home / "layers").glob("*.json"), key=lambda each: each.stat().st_size)
+            for record in chance.sample(records[: len(records) * 2 // 3], min(2, len(records) // 2)):
+                damage(record, chance.choice(HARMS), chance)
+        process = bench.start(*(("clean",) if number % 2 else ("image", bench.lock)))
+        try:
+            process.communicate(timeout=chance.uniform(0.1, 1 if number % 2 else 4))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+        assert {image["digest"] for image in bench.images()} <= {digest}, number
+    assert bench.build() == digest
+    assert bench.leftovers() == []
