@@ -52,6 +52,9 @@ def main() -> int:
                 sys.stderr.write(f"{name}: no report, status {done.returncode}\n")
                 return 1
             report = json.loads(done.stdout)
+            if not report["gpu"]["tested"]:
+                sys.stderr.write(f"no GPU was tested: {report['gpu']['reason']}\n")
+                return 1
             for check in report.get("checks", ()):
                 check["notes"] = [note for note in check["notes"] if "/" not in note]
                 check["traceback"] = ""
