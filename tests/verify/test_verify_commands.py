@@ -54,7 +54,6 @@ def test_a_locked_folder_of_programs_that_comes_later() -> None:
     "name",
     [
         "BASH_ENV",
-        "ENV",
         "BASH_FUNC_python3%%",
         "ONEDNN_DEFAULT_FPMATH_MODE",
         "NPY_DISABLE_CPU_FEATURES",
@@ -84,6 +83,10 @@ def test_a_variable_that_a_team_may_set(name: str) -> None:
         ["python3", "-S", "train.py"],
         ["python3", "-Xfoo", "train.py"],
         ["/usr/bin/python3", "train.py"],
+        ["python3.99", "train.py"],
+        ["python3", "-X", "utf8", "-S", "train.py"],
+        ["python3", "-I", "train.py"],  # which draws a hash seed of its own
+        ["jupyter", "lab"],
     ],
 )
 def test_an_entry_point_that_runs_before_python(program: list[str]) -> None:
@@ -118,6 +121,53 @@ def test_a_setting_that_rules_what_starts_from_the_image(name: str, value: Any, 
 
 
 def test_a_setting_that_reaches_no_program_is_told_beside() -> None:
-    harmless: dict[str, Any] = {"Healthcheck": {"Test": ["CMD", "x"]}, "Volumes": {"/data": {}}}
+    harmless: dict[str, Any] = {
+        "Healthcheck": {"Test": ["CMD", "x"]},
+        "Volumes": {"/data": {}, "/usr/src/app": {}},
+    }
     assert found(**harmless) == []
-    assert checked(**harmless).beside == {"Healthcheck": '{"Test": ["CMD", "x"]}', "Volumes": '{"/data": {}}'}
+    beside = checked(**harmless, env={"MINE": "1", "LANG": "de_DE.UTF-8"}).beside
+    assert beside == {
+        "Healthcheck": '{"Test": ["CMD", "x"]}',
+        "Volumes": '{"/data": {}, "/usr/src/app": {}}',
+        "Env MINE": "1",
+        "Env LANG": "de_DE.UTF-8",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ENV", "/app/rc"),
+        ("LANG", "de_DE.ISO-8859-1"),
+        ("OPENSSL_CONF", "/app/o.cnf"),
+        ("INTEL_LIBITTNOTIFY64", "/app/x.so"),
+        ("CXX", "/app/g++"),
+        ("CUDA_HOME", "/app"),
+        ("NVCC_APPEND_FLAGS", "--use_fast_math"),
+    ],
+)
+def test_a_variable_is_judged_by_its_value_too(name: str, value: str) -> None:
+    assert found(env={name: value}) == [(f"Env {name}", "setting")]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ENV", "production"),
+        ("LANG", "en_US.UTF-8"),
+        ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"),
+        ("TRITON_CACHE_DIR", "/tmp/triton"),
+        ("NVIDIA_VISIBLE_DEVICES", "0"),
+        ("CUDNN_VERSION", "9"),
+    ],
+)
+def test_a_variable_that_teams_set(name: str, value: str) -> None:
+    assert found(env={name: value}) == []
+
+
+def test_a_folder_of_compiled_code_that_the_image_fills() -> None:
+    kernel = Record("opt/cache/aa/x.so", "file", 0o644, "x")
+    assert found(kernel, env={"TORCHINDUCTOR_CACHE_DIR": "/opt/cache"}) == [
+        ("Env TORCHINDUCTOR_CACHE_DIR", "setting")
+    ]

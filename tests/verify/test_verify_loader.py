@@ -75,7 +75,6 @@ def test_a_cache_that_cannot_be_read_is_named(data: bytes) -> None:
         f"{SITE}/torch/lib/tls/haswell/libtorch.so",
         "usr/lib/x86_64-linux-gnu/glibc-hwcaps/x86-64-v3/libz.so.1",
         "usr/lib/libz.so.1",
-        "usr/lib/x86_64-linux-gnu/libtorch.so",
     ],
 )
 def test_a_locked_name_in_a_folder_that_is_searched(path: str) -> None:
@@ -83,6 +82,34 @@ def test_a_locked_name_in_a_folder_that_is_searched(path: str) -> None:
     assert (
         found(Record(path.replace("libz", "libmine").replace("libtorch", "libmy"), "file", 0o644, "x")) == []
     )
+
+
+def test_a_package_of_debian_s_does_not_replace_a_library_beside_those_that_need_it() -> None:
+    """The compiler's libgomp beside PyTorch's: each is found by the RUNPATH of what needs it."""
+    path = "usr/lib/x86_64-linux-gnu/libtorch.so"
+    assert found(Record(path, "file", 0o644, "x"), written=cache({"libtorch.so": f"/{path}"})) == []
+    other = Record("opt/mine/libtorch.so", "file", 0o644, "x")
+    assert found(other, written=cache({"libtorch.so": f"/{other.path}"})) == [("/etc/ld.so.cache", "shadows")]
+
+
+@pytest.mark.parametrize("folders", ["/none;/opt/mine", "/opt/$LIB", "$ORIGIN/x"])
+def test_folders_as_the_linker_reads_them(folders: str) -> None:
+    mine = Record("opt/mine/libtorch.so", "file", 0o644, "x")
+    assert found(mine, LD_LIBRARY_PATH=folders) != []
+
+
+def test_a_relative_path_in_the_cache_is_named() -> None:
+    assert found(written=cache({"libz.so.1": "mine/libz.so.1"})) == [("/etc/ld.so.cache", "runs at start")]
+
+
+def test_a_table_of_the_old_format_hides_nothing() -> None:
+    """glibc knows by the number of its entries where the new table is; the magic may stand in the old one."""
+    evil = cache({"libz.so.1": "/opt/mine/libz.so.1"})
+    good = cache({"a": "b"})
+    good += b"\0" * (-len(good) % 24)
+    old = b"ld.so-1.7.0".ljust(12, b"\0") + struct.pack("<I", len(good) // 12) + good
+    mine = Record("opt/mine/libz.so.1", "file", 0o644, "x")
+    assert found(mine, written=old + evil) == [("/etc/ld.so.cache", "shadows")]
 
 
 def test_links_are_followed() -> None:

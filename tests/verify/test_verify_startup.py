@@ -43,6 +43,13 @@ def found(path: str, text: str = "", /, *more: Record, **env: str) -> list[tuple
         ("opt/venv/bin/pyvenv.cfg", ""),
         ("usr/bin/pybuilddir.txt", ""),
         ("usr/lib/python311.zip", ""),
+        ("usr/lib/python311.zip/torch/__init__.py", ""),
+        (f"{SITE}/zz.pth", "\ufeffimport evil\n"),
+        (f"{SITE}/zz.pth", "# x\x0cimport evil\n"),
+        ("etc/python3.11/sitecustomize.py", "# coding: unicode_escape\n# \\u000aimport evil\n"),
+        ("etc/python3.11/sitecustomize.py", "# coding: utf-7\n# +AAo-import evil\n"),
+        (f"{SITE}/evil-1.DIST-INFO/entry_points.txt", "[torch.backends]\nx = evil:x\n"),
+        (f"{STANDARD}/evil-1.dist-info/entry_points.txt", "[triton.backends]\nx = evil:x\n"),
         ("etc/ld.so.preload", ""),
     ],
 )
@@ -173,3 +180,53 @@ def test_a_module_in_an_earlier_folder_than_the_locked_one() -> None:
 def test_a_path_of_tens_of_thousands_of_parts_takes_no_time() -> None:
     parts = ":".join(["/a" * 20_000, *["x"] * 20_000])
     assert found("app/random.py", PYTHONPATH=parts) == []
+
+
+def test_entry_points_beside_a_folder_that_a_path_file_names() -> None:
+    path = "app/evil-1.dist-info/entry_points.txt"
+    added = Record(f"{SITE}/zz.pth", "file", 0o644, "x")
+    named = {f"{SITE}/zz.pth": "/app\n", path: "[torch.backends]\nx = evil:x\n"}
+    assert found_with(named, added, Record(path, "file", 0o644, "x")) == [f"/{path}"]
+    archive = Record("app/all.zip", "file", 0o644, "x")
+    assert found_with({f"{SITE}/zz.pth": "/app/all.zip"}, added, archive) == [f"/{SITE}/zz.pth"]
+
+
+def test_the_hook_that_ubuntu_s_sitecustomize_asks_for_counts() -> None:
+    hook = "try:\n    import apport_python_hook\nexcept ImportError:\n    pass\nelse:\n"
+    path, text = "etc/python3.11/sitecustomize.py", hook + "    apport_python_hook.install()\n"
+    assert found(path, text) == []
+    assert found(path, text, Record(f"{SITE}/apport_python_hook.py", "file", 0o644, "x")) != []
+
+
+@pytest.mark.parametrize(
+    "path", [f"{STANDARD}/torch", f"{SITE}/torch/a", f"{SITE}/torch/__pycache__", f"{SITE}/evil-1.dist-info"]
+)
+def test_a_link_in_a_package_s_place_is_named(path: str) -> None:
+    link = Record(path, "link", 0o777, "/opt/mine")
+    assert [each[0] for each in found("opt/mine/__init__.py", "", link)] == [f"/{path}"]
+
+
+def test_a_module_that_a_locked_package_did_not_have_is_named() -> None:
+    """NumPy imports such a module of its own if it is there."""
+    path = f"{SITE}/torch/_distributor_init_local.py"
+    assert found(path) == [(f"/{path}", "shadows", f"/{SITE}/torch/__init__.py")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{SITE}/debugpy/_vendored/pydevd/pydev_sitecustomize/sitecustomize.py",
+        "opt/conda/lib/python3.12/sitecustomize.py",
+    ],
+)
+def test_what_no_path_of_this_python_leads_to_is_left_alone(path: str) -> None:
+    assert found(path) == []
+
+
+def found_with(texts: dict[str, str], *more: Record) -> list[str]:
+    """The paths that `check` names, of files with these texts."""
+    named = [line.split(b"\t")[3].decode()[1:] for line in BASE.splitlines()]
+    whole = image(*(Record(name, "file", 0o644, "a") for name in named), *more)
+    kept = {**whole.kept, **{path: text.encode() for path, text in texts.items()}}
+    tree = replace(whole, kept={**kept, "opt/reprobuild/manifest.tsv": BASE})
+    return [each.path for each in check_tree(tree, "x", BASE).differences]

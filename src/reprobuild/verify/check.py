@@ -20,15 +20,16 @@ from ..lock.reader import parse_lock
 from ..oci.documents import MANIFEST_ROOTS, sha256
 from ..oci.file_tree import ImageTree, capability
 from ..oci.tar_writer import Kind, Record
+from ..render.image_config import image_config
 from ..render.labels import LABEL
 from ..render.own_files import image_files, own_files, site_packages
 from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
-from ..request.profiles import surroundings
 from .commands import beside, commands
 from .compare import Difference, settings
 from .context import Context
 from .loader import libraries
 from .startup import is_read_at_start, startup
+from .system_files import system_files
 
 _HERE = OWN_FOLDER.lstrip("/")
 _LOCK, _MANIFEST = f"{_HERE}/pylock.toml", f"{_HERE}/manifest.tsv"
@@ -39,7 +40,8 @@ def is_kept(path: str, _size: int) -> bool:
     return path in (_LOCK, _MANIFEST) or is_read_at_start(path)
 
 
-_KEPT = ("PIP_CONSTRAINT", "UV_CONSTRAINT", "VIRTUAL_ENV")
+_OPEN = ("LANG", "LD_LIBRARY_PATH", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_VISIBLE_DEVICES", "PATH")
+"""Variables of an image whose value a derived one may change: what they mean is judged elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Chec
         *startup(context),
         *libraries(context),
         *commands(context),
+        *system_files(context),
         *_second_copies(named, tree),
         *_planted(ours, tree),
         *_privileged(named, tree, lock),
@@ -85,7 +88,7 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Chec
         for path, record in tree.files.items()
         if record.kind != "dir" and path.startswith(roots) and path not in named
     )
-    return Checked(list(dict.fromkeys(differences)), added, beside(tree.config))
+    return Checked(list(dict.fromkeys(differences)), added, beside(context))
 
 
 def _lock(tree: ImageTree, where: str) -> Lock:
@@ -166,9 +169,8 @@ def _ours(lock: Lock, tree: ImageTree) -> Mapping[str, Record]:
 
 def _variables(tree: ImageTree, lock: Lock) -> Iterator[Difference]:
     found = {n[4:]: v for n, v in settings(tree.config).items() if n.startswith("Env ")}
-    kept = {name: surroundings()[name] for name in _KEPT}
-    for name, value in sorted({**kept, **lock.variables}.items()):
-        if found.get(name) != value:
+    for name, value in image_config(lock).env.items():
+        if name not in _OPEN and found.get(name) != value:
             yield Difference(f"Env {name}", "setting", value, found.get(name, ""))
     for name in (*FORBIDDEN, "REPROBUILD_DETERMINISM"):
         if name in found:

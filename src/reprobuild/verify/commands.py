@@ -7,6 +7,7 @@ runs first (image-spec, config.md), and a shell reads what BASH_ENV and ENV name
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
@@ -17,27 +18,62 @@ from .context import PREFIX, Context
 from .links import folders, resolve
 
 _FAMILIES = (
-    *("ATEN_", "BLIS_", "CUBLAS", "CUDA_", "CUDNN_", "DNNL_", "GLIBC_", "GOMP_", "GOTO_", "KMP_", "LD_"),
-    *("MALLOC_", "MKL_", "NCCL_", "NPY_", "NUMBA_", "NUMEXPR_", "NVIDIA_", "OMP_", "ONEDNN_", "OPENBLAS_"),
-    *("PYTHON", "PYTORCH_", "REPROBUILD_", "TBB_", "TORCH", "TRITON_", "BASH_", "CUTLASS_", "INDUCTOR_"),
+    *(
+        "ATEN_",
+        "BLIS_",
+        "CUBLAS",
+        "CUDA_",
+        "CUDNN_",
+        "DNNL_",
+        "FBGEMM_",
+        "GLIBC_",
+        "GOMP_",
+        "GOTO_",
+        "INTEL_",
+    ),
+    *("ITT_", "KMP_", "LD_", "MALLOC_", "MKL_", "NCCL_", "NPY_", "NUMBA_", "NUMEXPR_", "NVCC_", "NVIDIA_"),
+    *("OMP_", "ONEDNN_", "OPENBLAS_", "OPENSSL_", "PYTHON", "PYTORCH_", "REPROBUILD_", "TBB_", "TORCH"),
+    *("TRITON_", "BASH_", "CUTEDSL_", "CUTLASS_", "INDUCTOR_", "DISABLE_ADDMM", "ENABLE_PERSISTENT_TMA"),
 )
 """How variables begin that a locked library, the dynamic linker, Python or a shell reads."""
 
-_OTHERS = ("ENV", "SHELLOPTS", "LOCPATH", "GCONV_PATH", "NLSPATH", "HOSTALIASES", "RESOLV_HOST_CONF")
+_OTHERS = frozenset(
+    (
+        *("SHELLOPTS", "LOCPATH", "GCONV_PATH", "NLSPATH", "HOSTALIASES", "RESOLV_HOST_CONF"),
+        *("CC", "CXX", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "GCC_EXEC_PREFIX"),
+        *("COMPILER_PATH", "CFLAGS", "CXXFLAGS", "LDFLAGS", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"),
+    )
+)
+"""Others of them: of the C library, of what torch.compile and extensions are compiled with, and folders of
+settings."""
 
 _HARMLESS = re.compile(
-    r"PYTHON(PATH|UNBUFFERED|DONTWRITEBYTECODE|IOENCODING|UTF8|FAULTHANDLER|NOUSERSITE|SAFEPATH)"
-    r"|PYTHON(_VERSION|_PIP_VERSION|_SETUPTOOLS_VERSION|_SHA256|_GET_PIP_(URL|SHA256))"
-    r"|LD_LIBRARY_PATH|CUDA_(VISIBLE_DEVICES|DEVICE_ORDER|HOME|PATH|VERSION|LAUNCH_BLOCKING)"
-    r"|NVIDIA_(REQUIRE_\w+|PRODUCT_NAME|BUILD_ID|PYTORCH_VERSION)|NCCL_(DEBUG\w*|SOCKET_IFNAME|IB_HCA|VERSION)"
-    r"|TORCH_(HOME|EXTENSIONS_DIR|CUDA_ARCH_LIST|LOGS)|TORCHINDUCTOR_CACHE_DIR|TRITON_CACHE_DIR"
+    r"PYTHON(PATH|UNBUFFERED|DONTWRITEBYTECODE|IOENCODING|UTF8|FAULTHANDLER|NOUSERSITE|SAFEPATH|TRACEMALLOC)"
+    r"|PYTHON(WARNINGS|_[A-Z0-9_]+)|LD_LIBRARY_PATH"
+    r"|CUDA_(VISIBLE_DEVICES|DEVICE_ORDER|PATH|VERSION|LAUNCH_BLOCKING|MODULE_LOADING|DEVICE_MAX_CONNECTIONS)"
+    r"|NVIDIA_(REQUIRE_\w+|DISABLE_REQUIRE|CUDA_END_OF_LIFE|PRODUCT_NAME|BUILD_ID|PYTORCH_VERSION)"
+    r"|NCCL_(DEBUG\w*|SOCKET_IFNAME|IB_HCA|IB_DISABLE|P2P_DISABLE|ASYNC_ERROR_HANDLING|VERSION)"
+    r"|PYTORCH_(CUDA_)?ALLOC_CONF|MALLOC_(ARENA_MAX|TRIM_THRESHOLD_)|(TORCH\w*|CUDNN|CUBLAS)_VERSION"
+    r"|TORCH_(HOME|EXTENSIONS_DIR|CUDA_ARCH_LIST|LOGS|DISTRIBUTED_DEBUG|SHOW_CPP_STACKTRACES|CPP_LOG_LEVEL)"
+    r"|TORCH_NCCL_ASYNC_ERROR_HANDLING|TORCHELASTIC_\w+|TORCHSERVE_\w+|NUMBA_CACHE_DIR|TRITON_HOME"
 )
 """Of these, what chooses no code and no algorithm, or is judged by the folders in it."""
 
-_PYTHON = re.compile(r"python[0-9.]*")
-_PLAIN_OPTIONS = re.compile(r"-[uBbq]*[cm]?")
+_CODE_FOLDERS = frozenset(
+    ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "TRITON_HOME")
+)
+"""Folders of compiled code: harmless while the image has nothing there."""
 
-_BESIDE = ("Healthcheck", "Volumes")
+_LOCALE = re.compile(r"(C|POSIX|[a-z]{2,3}(_[A-Z]{2})?)\.(UTF-8|utf8)|C|POSIX")
+_LOCALES = frozenset(("LANG", "LC_ALL", "LC_CTYPE", "LC_NUMERIC"))
+
+_PYTHON = re.compile(r"python[0-9.]*")
+_SHELLS = frozenset(("bash", "dash", "env", "sh"))
+_PLAIN_OPTIONS = re.compile(r"-[uBbqs]*[cm]?|-W.*|-X(faulthandler|importtime|tracemalloc|utf8)(=.*)?")
+"""Options of Python that leave what it reads, and its hash seed, as they are."""
+
+
+_BESIDE = ("Entrypoint", "Healthcheck", "Shell", "User", "Volumes")
 
 
 def commands(context: Context) -> Iterator[Difference]:
@@ -46,35 +82,71 @@ def commands(context: Context) -> Iterator[Difference]:
     yield from _shadowed(context)
     yield from _entry_point(context)
     config = context.tree.config
-    for name in ("OnBuild", "Shell"):
-        if value := config.get(name):
-            yield Difference(name, "setting", "", json.dumps(value))
+    if value := config.get("OnBuild"):
+        yield Difference("OnBuild", "setting", "", json.dumps(value))
+    if (shell := config.get("Shell")) and _program(str(shell[0]), context) not in context.named:
+        yield Difference("Shell", "setting", "", json.dumps(shell))
     for volume in sorted(config.get("Volumes") or {}):
         place = resolve(volume, context.tree.files)
-        if place is None or any(_overlap(place, kept) for kept in _KEPT):
+        if place is None or place in ("", "etc") or _has_locked(place, context):
             yield Difference(f"Volumes {volume}", "setting", "", volume)
 
 
-_KEPT = (PREFIX, "opt/reprobuild", "usr", "lib", "lib64", "bin", "etc")
-"""What no volume may lie over, or below."""
+def _has_locked(place: str, context: Context) -> bool:
+    """Return whether a volume at that place would lie over a locked file, or below a locked folder."""
+    below = (
+        PREFIX,
+        "opt/reprobuild",
+        *(folder for folder in _LIBRARY_FOLDERS if folder in context.tree.files),
+    )
+    return any(f"{place}/".startswith(f"{folder}/") for folder in below) or any(
+        path == place or path.startswith(f"{place}/") for path in context.named
+    )
 
 
-def _overlap(one: str, other: str) -> bool:
-    return not one or f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+_LIBRARY_FOLDERS = (
+    "usr/lib",
+    "usr/lib64",
+    "usr/bin",
+    "usr/local/lib",
+    "usr/local/bin",
+    "lib",
+    "lib64",
+    "bin",
+)
 
 
-def beside(config: Mapping[str, object]) -> Mapping[str, str]:
-    """Return settings that the lock does not have and that reach no user's program, for whoever reads on."""
-    return {name: json.dumps(value, sort_keys=True) for name in _BESIDE if (value := config.get(name))}
+def beside(context: Context) -> Mapping[str, str]:
+    """Return the settings that the lock does not have and that are no difference, for whoever reads on."""
+    config = context.tree.config
+    found = {name: json.dumps(value, sort_keys=True) for name in _BESIDE if (value := config.get(name))}
+    locked = image_config(context.lock).env
+    return found | {f"Env {name}": value for name, value in context.env.items() if locked.get(name) != value}
 
 
 def _variables(context: Context) -> Iterator[Difference]:
-    lock = context.lock
-    locked = {*image_config(lock).env, *FORBIDDEN, "REPROBUILD_DETERMINISM"}
+    locked = image_config(context.lock).env
     for name, value in sorted(context.env.items()):
-        known = name.startswith(_FAMILIES) or name in _OTHERS or "()" in value[:4]
-        if known and name not in locked and not _HARMLESS.fullmatch(name):
-            yield Difference(f"Env {name}", "setting", "", value)
+        judged = name in locked or name in FORBIDDEN or name == "REPROBUILD_DETERMINISM"
+        if (name in _LOCALES or not judged) and not _is_harmless(name, value, context):
+            yield Difference(f"Env {name}", "setting", locked.get(name, ""), value)
+    if "$" in (
+        path := context.env.get("LD_LIBRARY_PATH", "")
+    ):  # ld.so(8) puts a folder of its own in its place
+        yield Difference("Env LD_LIBRARY_PATH", "setting", "", path)
+
+
+def _is_harmless(name: str, value: str, context: Context) -> bool:
+    files = context.tree.files
+    if name in _LOCALES:
+        return _LOCALE.fullmatch(value) is not None
+    if name == "ENV":  # a shell reads the file (dash(1)); many set it to the word "production"
+        return "/" not in value and resolve(posixpath.join(context.start, value), files) not in files
+    if name in _CODE_FOLDERS:
+        place = resolve(value, files)
+        return place is not None and not any(f"{path}/".startswith(f"{place}/") for path in context.added)
+    is_read = name.startswith(_FAMILIES) or name in _OTHERS or "()" in value[:4]
+    return not is_read or _HARMLESS.fullmatch(name) is not None
 
 
 def _shadowed(context: Context) -> Iterator[Difference]:
@@ -105,27 +177,41 @@ def _shadowed(context: Context) -> Iterator[Difference]:
 
 
 def _entry_point(context: Context) -> Iterator[Difference]:
-    """An entry point that is another program than the locked Python, with options that leave it as it is."""
+    """An entry point that is no program of the lock's, or Python with options that change how it starts."""
     given = context.tree.config.get("Entrypoint") or []
     if not given:
         return
     program, *arguments = given
-    name = program.rpartition("/")[2]
-    places = (
-        (PREFIX + "/bin",)
-        if "/" not in program
-        else (resolve(program.rpartition("/")[0], context.tree.files),)
-    )
-    options = [each for each in _options(arguments) if not _PLAIN_OPTIONS.fullmatch(each)]
-    if options or not _PYTHON.fullmatch(name) or places != (f"{PREFIX}/bin",):
+    folder, _, name = program.rpartition("/")
+    if _PYTHON.fullmatch(name):
+        options = [each for each in _options(arguments) if not _PLAIN_OPTIONS.fullmatch(each)]
+        place = (
+            resolve(posixpath.join(context.start, folder), context.tree.files) if folder else f"{PREFIX}/bin"
+        )
+        is_plain = not options and place == f"{PREFIX}/bin"
+    else:
+        is_plain = name not in _SHELLS or not arguments  # nobody can tell what a script of a shell's does
+    if not is_plain or _program(program, context) not in context.named:
         yield Difference("Entrypoint", "runs at start", "", json.dumps(given))
 
 
+def _program(name: str, context: Context) -> str | None:
+    """Return the path of the program that a name starts, by PATH or the working directory (execvp(3))."""
+    files = context.tree.files
+    if "/" in name:
+        return resolve(posixpath.join(context.start, name), files)
+    for folder in folders(context.env.get("PATH", ""), context.start, files):
+        if f"{folder}/{name}" in files:
+            return resolve(f"{folder}/{name}", files)
+    return None
+
+
 def _options(arguments: list[str]) -> Iterator[str]:
-    """Give Python's options, which end at a script, ``-c`` or ``-m``."""
-    for argument in arguments:
+    """Give Python's options, which end at a script, ``-c`` or ``-m``; of ``-X NAME`` with the name."""
+    left = iter(arguments)
+    for argument in left:
         if not argument.startswith("-"):
             return
-        yield argument
+        yield argument + next(left, "") if argument in ("-X", "-W") else argument
         if argument.endswith(("c", "m")) or argument == "-":
             return

@@ -60,10 +60,10 @@ def libraries(context: Context) -> Iterator[Difference]:
 def _found(context: Context, locked: Mapping[str, set[str]]) -> Iterator[Difference]:
     """Added files with a locked library's name in a folder in which the linker looks."""
     files = context.tree.files
-    asked = {*folders(context.env.get("LD_LIBRARY_PATH", ""), context.start, files)}
+    asked = {*folders(context.env.get("LD_LIBRARY_PATH", "").replace(";", ":"), context.start, files)}
     searched = {path.rpartition("/")[0] for path in context.named if is_library(path)} | asked
-    for folder in _DEFAULTS:
-        searched |= {resolve(each, files) or each for each in (folder, *(f"{folder}/{y}" for y in _TRIPLETS))}
+    last = _default_folders(context)
+    searched |= last
     stems = {name.partition(".so")[0]: name for name in sorted(locked)}
     for path in context.added:
         folder, _, name = path.rpartition("/")
@@ -74,9 +74,25 @@ def _found(context: Context, locked: Mapping[str, set[str]]) -> Iterator[Differe
         if base not in searched or not is_library(path):
             continue
         first = name if name in locked else stems.get(name.partition(".so")[0]) if base in asked else None
+        if base in last - asked and first is not None and not _is_found_there(first, locked, last):
+            continue
         target = resolve(path, files)
         if first is not None and (target is None or target not in locked[first]):
             yield Difference(f"/{path}", "shadows", f"/{min(locked[first])}", f"/{path}")
+
+
+def _default_folders(context: Context) -> set[str]:
+    """Return the folders that the linker searches last, links followed."""
+    every = (each for folder in _DEFAULTS for each in (folder, *(f"{folder}/{name}" for name in _TRIPLETS)))
+    return {resolve(each, context.tree.files) or each for each in every}
+
+
+def _is_found_there(name: str, locked: Mapping[str, set[str]], last: set[str]) -> bool:
+    """Return whether a locked library is found by the cache or the default folders.
+
+    One beside the libraries that need it, as PyTorch's libgomp, is found before by their RUNPATH.
+    """
+    return any(path.rpartition("/")[0] in last for path in locked[name])
 
 
 def _is_for_processors(path: str) -> bool:
@@ -110,8 +126,15 @@ def _cached(context: Context, locked: Mapping[str, set[str]]) -> Iterator[Differ
     except (KeyError, ValueError, struct.error):
         yield Difference(f"/{CACHE}", "runs at start", "", "it cannot be read")
         return
+    last = _default_folders(context)
     for name, path in sorted({*entries}):
+        if not path.startswith("/"):
+            yield Difference(f"/{CACHE}", "runs at start", "", f"{name} => {path}")
+            continue
         target = resolve(path, files)
+        beside = target is not None and target.rpartition("/")[0] in last
+        if name in locked and beside and not _is_found_there(name, locked, last):
+            continue
         if name in locked and target is not None and target in files and target not in locked[name]:
             yield Difference(f"/{CACHE}", "shadows", f"/{min(locked[name])}", path)
 
@@ -120,7 +143,9 @@ def _entries(data: bytes) -> Iterator[tuple[str, str]]:
     """Give name and path of each library in a cache (glibc, elf/cache.c and sysdeps/generic/dl-cache.h)."""
     start = 0
     if data.startswith(_OLD_MAGIC):
-        start = data.index(_MAGIC)
+        # Behind the table of the old format, at the alignment of the new one's 64-bit fields.
+        [old] = struct.unpack_from("<I", data, 12)
+        start = (16 + 12 * old + 7) // 8 * 8
     if not data.startswith(_MAGIC, start):
         raise ValueError("not a cache of the dynamic linker")
     [count] = struct.unpack_from("<I", data, start + len(_MAGIC))

@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from .compare import Difference
 from .context import PREFIX, Context
 from .links import folders, resolve
 from .loader import CACHE
+from .system_files import READ
 
 _KEPT = (
     "*/site-packages/*.pth",
@@ -25,12 +26,12 @@ _KEPT = (
     "*/entry_points.txt",
     "etc/python3*/sitecustomize.py",
 )
+_PLUGINS = ("torch.backends", "torch_dynamo_backends", "torchrun.", "triton.backends", "numba_extensions")
+"""Groups of entry points that locked packages load by themselves."""
 
-_DEBIAN_SITECUSTOMIZE = (
-    "",
-    "try: import apport_python_hook except ImportError: pass else: apport_python_hook.install()",
-)
-"""What Debian and Ubuntu ship as ``/etc/python3.*/sitecustomize.py``, without comments and line breaks.
+_APPORT = "try: import apport_python_hook except ImportError: pass else: apport_python_hook.install()"
+"""What Ubuntu ships as ``/etc/python3.*/sitecustomize.py``, without comments and line breaks; Debian's is
+empty.
 
 The manifest has only the link to it, since a container's start may change what is below ``/etc``.
 """
@@ -41,7 +42,7 @@ _EMPTY = hashlib.sha256().hexdigest()
 
 def is_read_at_start(path: str) -> bool:
     """Whether a rule needs the content of a file, by its path without a leading slash."""
-    return path == CACHE or any(fnmatchcase(path, pattern) for pattern in _KEPT)
+    return path in (CACHE, *READ) or any(fnmatchcase(path, pattern) for pattern in _KEPT)
 
 
 def startup(context: Context) -> Iterator[Difference]:
@@ -50,14 +51,19 @@ def startup(context: Context) -> Iterator[Difference]:
     Needs the content of the files that `is_read_at_start` names.
     """
     sites = {*_site_folders(context)}
+    searched = {*_first(context), *_standard(context), *sites, *_named_by_path_files(context, sites)}
     version = context.lock.request.python.replace(".", "")
     places = {
         *(f"{PREFIX}/bin/pyvenv.cfg", "usr/bin/pybuilddir.txt", f"{PREFIX}/bin/pybuilddir.txt"),
         *(f"{each.rpartition('/')[0]}/python{version}.zip" for each in _standard(context)),
     }
     for path in context.added:
-        if path in places or _runs(path, context, sites):
+        is_in = any(
+            path == place or path.startswith(f"{place}/") for place in places
+        )  # a zip may be a folder
+        if is_in or _runs(path, context, sites) or _customizes(path, context, searched):
             yield Difference(f"/{path}", "runs at start", "", f"/{path}")
+    yield from _plugins(context, searched)
     yield from _shadows(context)
 
 
@@ -79,66 +85,163 @@ def _standard(context: Context) -> list[str]:
     return [folder for each in sorted(lib) for folder in (each, f"{each}/lib-dynload")]
 
 
+def _first(context: Context) -> list[str]:
+    """Return what is searched first: the working directory or the script's folder, and PYTHONPATH."""
+    files, config = context.tree.files, context.tree.config
+    words = [str(word) for word in (*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ()))]
+    scripts = [posixpath.join(context.start, word) for word in words if word.endswith(".py")]
+    found = [resolve(each, files) or "" for each in (context.start, *map(posixpath.dirname, scripts))]
+    return found + folders(context.env.get("PYTHONPATH", ""), context.start, files)
+
+
+def _lines(path: str, context: Context) -> Iterator[str]:
+    """Give the lines of a ``.pth`` file as every Python splits them.
+
+    By line feed up to 3.12; since then by any break, and without a byte order mark.
+    """
+    text = _text(path, context).removeprefix("\ufeff")
+    yield from re.split(r"[\r\n]", text)
+    yield from text.splitlines()
+
+
+def _named_by_path_files(context: Context, sites: set[str]) -> Iterator[str]:
+    """Give the folders that the lines of ``.pth`` files add, in the image as it is."""
+    for path in context.added:
+        if path.endswith(".pth") and path.rpartition("/")[0] in sites:
+            for line in _lines(path, context):
+                if line.strip() and not line.startswith(("#", "import")):
+                    yield (
+                        resolve(posixpath.join(path.rpartition("/")[0], line.strip()), context.tree.files)
+                        or ""
+                    )
+
+
 def _runs(path: str, context: Context, sites: set[str]) -> bool:
     python = context.lock.request.python
     folder, _, name = path.rpartition("/")
-    stem = (posixpath.basename(folder) if name.startswith("__init__.") else name).partition(".")[0]
-    if stem in ("sitecustomize", "usercustomize") and name.endswith(_ENDINGS):
-        code = re.sub(r"#.*", "", _text(path, context))
-        return not (is_read_at_start(path) and " ".join(code.split()) in _DEBIAN_SITECUSTOMIZE)
-    if name.endswith(".pth") and (
+    if not name.endswith(".pth") or not (
         folder in sites or folder.endswith(f"/.local/lib/python{python}/site-packages")
     ):
-        # A line that does not import only adds a folder behind all others.
-        return re.search(r"^import[ \t]", _text(path, context), re.MULTILINE) is not None
-    if name == "entry_points.txt" and folder.endswith((".dist-info", ".egg-info")):
-        # `import torch` loads these, from 2.5 on (torch/__init__.py, _import_device_backends).
-        return "torch.backends" in _text(path, context) and folder.rpartition("/")[0] in sites
-    return False
+        return False
+    # A line that does not import only adds a folder behind all others. In an archive nobody has looked.
+    files = context.tree.files
+    return any(
+        re.match(r"import[ \t]", line)
+        or _kind(resolve(posixpath.join(folder, line), files), context) == "file"
+        for line in _lines(path, context)
+        if line.strip() and not line.startswith("#")
+    )
+
+
+def _kind(path: str | None, context: Context) -> str:
+    return context.tree.files[path].kind if path is not None and path in context.tree.files else ""
+
+
+def _customizes(path: str, context: Context, searched: set[str]) -> bool:
+    """Whether a file, or a link, is a ``sitecustomize`` that Python may find, and does something."""
+    module = _module(path) or (path.rpartition("/")[0], path.rpartition("/")[2])
+    folder, name = module
+    is_etc = fnmatchcase(path, "etc/python3*/sitecustomize.py")
+    if name.partition(".")[0] not in ("sitecustomize", "usercustomize"):
+        return False
+    # Another Python's, or a package's own, as debugpy's: nothing puts their folders on this Python's path.
+    others = re.search(r"(?:^|/)lib/python(3\.\d+)(?:/|$)", folder)
+    inside = others and (others[1] != context.lock.request.python or re.search(r"-packages/.", folder))
+    if inside and folder not in searched:
+        return False
+    kept = context.tree.kept.get(path) if is_etc else None
+    if kept is None or not kept.isascii() or b"coding" in kept:  # PEP 263: then a comment may be no comment
+        return True
+    code = " ".join(re.sub(rb"#[^\r\n\f\v]*", b"", kept).decode().split())
+    is_hooked = any((_module(each) or ("", ""))[1] == "apport_python_hook" for each in context.added)
+    return code != "" and (code != _APPORT or is_hooked)
+
+
+def _plugins(context: Context, searched: set[str]) -> Iterator[Difference]:
+    """Entry points that locked packages load by themselves.
+
+    `import torch` does, from 2.5 on (torch/__init__.py, _import_device_backends).
+    """
+    files, named = context.tree.files, context.named
+    for path, record in sorted(files.items()):
+        if path in named and named[path].content == record.content:
+            continue
+        folder, _, name = path.rpartition("/")
+        described = folder.lower().endswith((".dist-info", ".egg-info")) and name == "entry_points.txt"
+        if described and folder.rpartition("/")[0] in searched:
+            if any(group in _text(path, context) for group in _PLUGINS):
+                yield Difference(f"/{path}", "runs at start", "", f"/{path}")
+        elif (
+            record.kind == "link"
+            and name.lower().endswith((".dist-info", ".egg-info"))
+            and folder in searched
+        ):
+            yield Difference(f"/{path}", "runs at start", "", f"/{path}")
 
 
 def _text(path: str, context: Context) -> str:
     """Return a file's text; for one that could not be read, such as a link, what counts as code."""
     kept = context.tree.kept.get(path)
-    return "import torch.backends" if kept is None else kept.decode("utf-8", "replace").replace("\r", "\n")
+    return "import torch.backends" if kept is None else kept.decode("utf-8", "replace")
 
 
 def _shadows(context: Context) -> Iterator[Difference]:
     """Files that are imported in place of a locked one, and archives that could be."""
     tree, named = context.tree, context.named
-    before = folders(context.start, "/", tree.files)
-    before += folders(context.env.get("PYTHONPATH", ""), context.start, tree.files)
+    before = _first(context)
     for place in before:
         archive = next((each for each in _upwards(place) if each in tree.files), "")
         if archive and tree.files[archive].kind == "file":
             yield Difference(f"/{archive}", "runs at start", "", f"/{archive}")
     site = f"{PREFIX}/lib/python{context.lock.request.python}/site-packages"
     order = {folder: n for n, folder in reversed([*enumerate([*before, *_standard(context), site])])}
-    modules: dict[tuple[str, str], str] = {}
-    importable: dict[str, tuple[int, str]] = {}
-    # A module's source says more than its bytecode.
-    for path in sorted((p for p, r in named.items() if r.kind != "dir"), key=lambda p: (p.endswith("c"), p)):
-        if module := _module(path):
-            modules.setdefault(module, path)
-            if module[0] in order:
-                importable.setdefault(module[1], (order[module[0]], path))
-    for path, record in named.items():  # a folder without __init__ is a package all the same
-        folder, _, name = path.rpartition("/")
-        if record.kind == "dir" and folder == site and "." not in name:
-            modules.setdefault((folder, name), path)
-            importable.setdefault(name, (order[folder], path))
+    modules, importable, packages = _locked_modules(context, order, site)
     for path in context.added:
         # pip may replace itself, and a newer one has other modules.
-        module = None if path.startswith(f"{site}/pip/") else _module(path)
+        module = None if path.startswith(f"{site}/pip/") else _module(path) or _linked(path, context)
         if module is None:
             continue
-        first = modules.get(module)
+        first = modules.get(module) or packages.get(module[0])
         if first is None and module[0] in order and module[1] in importable:
             position, found = importable[module[1]]
             first = found if order[module[0]] <= position else None
         if first is None or (named[first].kind == "dir" and tree.files[path].content == _EMPTY):
             continue
         yield Difference(f"/{path}", "shadows", f"/{first}", f"/{path}")
+
+
+def _locked_modules(
+    context: Context, order: Mapping[str, int], site: str
+) -> tuple[Mapping[tuple[str, str], str], Mapping[str, tuple[int, str]], Mapping[str, str]]:
+    """Return the locked modules: by folder and name, by name where it is first, and packages by folder."""
+    modules: dict[tuple[str, str], str] = {}
+    importable: dict[str, tuple[int, str]] = {}
+    packages: dict[str, str] = {}
+    named = context.named
+    # A module's source says more than its bytecode.
+    for path in sorted((p for p, r in named.items() if r.kind != "dir"), key=lambda p: (p.endswith("c"), p)):
+        if module := _module(path):
+            modules.setdefault(module, path)
+            if module[0] in order:
+                importable.setdefault(module[1], (order[module[0]], path))
+            if path.endswith("/__init__.py") and named[path].content != _EMPTY:
+                packages[path.removesuffix("/__init__.py")] = path
+    for path, record in named.items():  # a folder without __init__ is a package all the same
+        folder, _, name = path.rpartition("/")
+        if record.kind == "dir" and folder == site and "." not in name:
+            modules.setdefault((folder, name), path)
+            importable.setdefault(name, (order[folder], path))
+    return modules, importable, packages
+
+
+def _linked(path: str, context: Context) -> tuple[str, str] | None:
+    """Return the module that a link to a package's folder is; of one to bytecode, that of the package."""
+    folder, _, name = path.rpartition("/")
+    if context.tree.files[path].kind != "link" or "." in name:
+        return None
+    if name == "__pycache__":
+        folder, _, name = folder.rpartition("/")
+    return folder, name
 
 
 def _upwards(path: str) -> Iterator[str]:
