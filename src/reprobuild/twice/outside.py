@@ -128,8 +128,8 @@ def nearest(candidates: Sequence[Candidate], place: ProgramLine | None, kind: st
         there, here = candidate.place, place
         if kind == "random" and candidate.kind == "seed":
             near = 0
-        elif here is None or there.file != here.file:
-            near = 3
+        elif here is None or there.file != here.file or candidate.kind == "content":
+            near = 3  # what made a file's content comes before who reads it
         elif there.line == here.line:
             near = 1
         else:
