@@ -19,6 +19,7 @@ import uv
 from conftest import GOLDEN
 from reprobuild.render.dockerfile import render
 from reprobuild.render.own_files import own_files
+from reprobuild.render.program import selftest_program
 from reprobuild.workspace import read_lock
 
 pytestmark = pytest.mark.slow  # hatchling and the dependencies come from the user's index
@@ -92,7 +93,7 @@ def renders_the_dockerfile(program: Path, folder: Path) -> None:
     wanted = render(replace(read_lock(lock), own_files=own_files()))
     assert (folder / "context/Dockerfile").read_bytes() == wanted.files["Dockerfile"]
     selftest = (folder / "context").rglob("selftest.py")
-    assert [p.read_bytes() for p in selftest] == [(GOLDEN / "selftest.py").read_bytes()]
+    assert [p.read_bytes() for p in selftest] == [selftest_program()]
 
 
 def test_the_sdist_holds_the_tree(built: Path) -> None:
