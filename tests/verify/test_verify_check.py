@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from reprobuild.errors import ImageError
+from reprobuild.lock.model import CondaPackage
 from reprobuild.lock.own_files import OwnFiles
 from reprobuild.oci.file_tree import ImageTree
 from reprobuild.oci.tar_writer import Record
 from reprobuild.render.image_config import image_config
 from reprobuild.render.own_files import image_files
+from reprobuild.request.model import Conda
 from reprobuild.verify.check import check_tree
 from reprobuild.verify.compare import Difference
 from support.locks import LOCK, OTHER_FILES
@@ -29,6 +31,26 @@ def test_an_image_as_it_was_built_and_one_with_more_in_it() -> None:
     assert differences(with_more, "x") == []
     assert check_tree(with_more, "x").added == [f"{SITE}/humanise/a.py"]
     assert check_tree(image(), "x").added == []
+
+
+def test_an_image_of_conda_packages_as_it_was_built() -> None:
+    python = CondaPackage(
+        name="python",
+        version="3.11.9",
+        build="0",
+        subdir="linux-64",
+        url="https://conda.example/linux-64/python-3.11.9-0.conda",
+        sha256="1" * 64,
+        md5=None,
+        size=5,
+        depends=(),
+    )
+    conda = Conda(channels=("https://conda.example",), packages=("python=3.11",))
+    request = replace(LOCK.request, conda=conda)
+    lock = replace(LOCK, conda=[python], request=request)
+    assert differences(image(lock=lock), "x") == []
+    named = {each.path for each in differences(image(lock=lock, env={"CONDA_PREFIX": "/opt/other"}), "x")}
+    assert named == {"Env CONDA_PREFIX"}
 
 
 @pytest.mark.parametrize(
