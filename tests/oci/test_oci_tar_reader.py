@@ -39,6 +39,10 @@ def raw(info: tarfile.TarInfo, content: bytes = b"", **pax: str) -> bytes:
     return info.tobuf(tarfile.PAX_FORMAT) + content + bytes(-len(content) % 512)
 
 
+def gnu(info: tarfile.TarInfo) -> bytes:
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
 def changed(data: bytes, start: int, new: bytes) -> bytes:
     """The first header with other bytes and the checksum that fits them."""
     block = bytearray(data[:512])
@@ -150,6 +154,13 @@ def test_the_devices_that_every_runtime_brings_may_be_listed() -> None:
         (raw(info("x", type=b"g", size=11), b"11 path=ab\n"), "a global header sets 'path'"),
         (raw(info("x", type=b"x", size=11), b"11 path=ab\n"), "between a header and its entry"),
         (raw(info("x", type=b"x", size=11), b"11 path=ab\n") * 2, "two PAX headers"),
+        (raw(info("x", type=b"x", size=8), b"8 path=\n") + raw(info("y")), "'path' has no value"),
+        (raw(info("x", type=b"L", size=1), b"\0") + raw(info("y")), "a long name is empty"),
+        (raw(info("x", type=b"K", size=0)) + raw(info("y")), "a long name is empty"),
+        (changed(raw(info("x")), 124, b"\0" + b"2" * 10 + b"\0"), "size is b'\\x00222"),
+        (changed(raw(info("x")), 100, b"\0" + b"755\0\0\0"), "mode is b'\\x00755"),
+        (changed(gnu(info("x")), 345, b"a/b"), "atime is b'a/b"),
+        (changed(changed(raw(info("x")), 257, bytes(8)), 345, b"a/b"), "a prefix in a header without one"),
         (raw(info("x", type=b"L", size=2), b"ab") * 2, "two long names"),
         (raw(info("x", type=b"L", size=2), b"ab") + raw(info(), path="y"), "two long names"),
     ],

@@ -84,6 +84,9 @@ def pax_records(data: bytes) -> dict[str, str]:
         key, equals, value = record.partition(b"=")
         if not equals or not record.endswith(b"\n") or position + length > len(data):
             raise LayerRefused("a PAX header is damaged")
+        if value == b"\n" and key in (b"path", b"linkpath"):
+            # POSIX: as if the header had none either; Go (archive/tar, mergePAX) keeps the header's.
+            raise LayerRefused(f"a PAX header is damaged: {text(key)!r} has no value")
         found[text(key, whole=True)] = text(value[:-1], whole=True)
         position += length
     return found
@@ -94,14 +97,40 @@ def text(field: bytes, *, whole: bool = False) -> str:
     return (field if whole else field.partition(b"\0")[0]).decode("utf-8", "surrogateescape")
 
 
+def long_name(data: bytes) -> str:
+    """Return a name that stands before its header in GNU's form. Raises `LayerRefused` for an empty one,
+    in whose place Go (archive/tar) keeps the header's.
+    """
+    if not (found := text(data)):
+        raise LayerRefused("a long name is empty")
+    return found
+
+
+def short_name(block: bytes) -> str:
+    """Return the name in a header, with its prefix. Raises `LayerRefused` where tools differ on the prefix."""
+    name = text(block[:100])
+    if block[257:263] == b"ustar\0":
+        # star's own form has two times behind a shorter prefix.
+        prefix = text(block[345 : 476 if block[508:512] == b"tar\0" else 500])
+        return f"{prefix}/{name}" if prefix else name
+    if block[257:265] == b"ustar  \0":
+        # GNU's form has two times there; where they are none, Go (archive/tar, readHeader) sees a prefix.
+        for start, what in ((345, "atime"), (357, "ctime")):
+            number(block[start : start + 12], what)
+    elif text(block[345:500]):
+        raise LayerRefused(f"{name[:80]!r} has a prefix in a header without one")
+    return name
+
+
 def number(field: bytes, what: str) -> int:
     """Return a number of a header: octal digits, or in GNU's form a sign bit and a binary one."""
     if field[0] == 0x80:
         return int.from_bytes(field[1:], "big")
-    if field[0] == 0xFF and what == "mtime":
+    if field[0] == 0xFF and what.endswith("time"):
         return -1  # before 1970
     digits = field.partition(b"\0")[0].strip(b" ")
-    if not _OCTAL.fullmatch(digits):
+    # Go trims a NUL byte before the digits (archive/tar, parseOctal), and others end the number there.
+    if not _OCTAL.fullmatch(digits) or (not digits and field.strip(b" \0")):
         raise LayerRefused(f"a header is damaged: {what} is {field!r}")
     return int(digits or b"0", 8)
 

@@ -23,10 +23,12 @@ from .tar_fields import (
     clamped,
     clean_path,
     default_device,
+    long_name,
     number,
     pax_number,
     pax_records,
     pax_time,
+    short_name,
     text,
 )
 
@@ -153,7 +155,7 @@ class Reader:
                 if pax is not None:
                     raise LayerRefused("an entry has two PAX headers")
                 pax = pax_records(data)
-            elif long.setdefault(kind, found := text(data)) is not found:
+            elif long.setdefault(kind, found := long_name(data)) is not found:
                 raise LayerRefused("an entry has two long names")
 
     def _header(self) -> bytes | None:
@@ -171,11 +173,7 @@ class Reader:
         return block
 
     def _entry(self, block: bytes, long: Mapping[bytes, str], pax: Mapping[str, str]) -> Entry:
-        name, target = text(block[:100]), text(block[157:257])
-        if block[257:263] == b"ustar\0":
-            # star's own form has two times behind a shorter prefix.
-            prefix = text(block[345 : 476 if block[508:512] == b"tar\0" else 500])
-            name = f"{prefix}/{name}" if prefix else name
+        name, target = short_name(block), text(block[157:257])
         if ("path" in pax and b"L" in long) or ("linkpath" in pax and b"K" in long):
             raise LayerRefused("an entry has two long names")
         name = pax.get("path", long.get(b"L", name))
