@@ -17,6 +17,7 @@ from reprobuild.errors import ImageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.oci.documents import parse_json
 from reprobuild.oci.file_tree import ImageTree
 from reprobuild.verify.find import tree_of
 from support.images import Entry, docker_archive, layer, layout, oci_archive
@@ -136,6 +137,9 @@ def test_an_index_that_holds_itself(tmp_path: Path) -> None:
         (lambda c: c["config"].update(Labels={"a": 1}), "is not a str"),
         (lambda c: c["config"].update(Cmd="sh"), "is not a list"),
         (lambda c: c["config"].update(env=["LD_PRELOAD=/x"]), "env is written Env"),
+        (lambda c: c["config"].update({"U\u017fer": "0"}), "U\u017fer is written User"),
+        (lambda c: c["rootfs"].update(Diff_IDs=[]), "keys diff_ids and Diff_IDs are one"),
+        (lambda c: c.update(OS="linux"), "OS is written os"),
         (lambda c: c.update(config=[1]), "is not a dict"),
         (lambda c: c.update(rootfs=5), "is not a dict"),
         (lambda c: c.pop("rootfs"), "rootfs"),
@@ -164,6 +168,15 @@ def test_a_configuration_of_wrong_types(
         (b'{"manifests":[5]}', "TypeError"),
         (b'{"Manifests":[]}', "is written manifests"),
         (b'{"manifests":[],"layers":[]}', "a manifest and an index in one"),
+        (b'{"manifests":[],"Manifests":[]}', "are one to some tools"),
+        (b'{"manifests":[{"digest":"sha256:","Digest":"sha256:"}]}', "keys digest and Digest are one"),
+        (
+            '{"manifests":[],"a":[{"layers":[],"layer\u017f":[]}]}'.encode(),
+            "keys layers and layer\u017f are one",
+        ),
+        ('{"manifests":[{"dige\u017ft":"sha256:"}]}'.encode(), "dige\u017ft is written digest"),
+        (b'{"manifests":[{"digest":"x","Size":1}]}', "Size is written size"),
+        (b'{"manifests":[{"digest":"x","platform":{"OS":"unknown"}}]}', "OS is written os"),
         (b"{" + b" " * (5 << 20) + b"}", "longer than the documents"),
     ],
 )
@@ -204,3 +217,18 @@ def test_a_compressed_archive_that_is_cut_off(tmp_path: Path, kind: str) -> None
     assert tree(whole, tmp_path).files.keys() == {"etc", "etc/a"}
     whole.write_bytes(whole.read_bytes()[:-30])
     refused(whole, tmp_path, "cannot be read")
+
+
+@pytest.mark.parametrize(
+    "more", [{"config": "x.json"}, {"layers": []}, {"Layer\u017f": []}, {"repotags": []}]
+)
+def test_a_manifest_of_docker_with_keys_in_another_case(tmp_path: Path, more: dict[str, Any]) -> None:
+    parts = docker(tmp_path, GOOD)
+    [manifest] = json.loads(parts["manifest.json"])
+    parts["manifest.json"] = json.dumps([{**manifest, **more}]).encode()
+    refused(write(tmp_path / "a.tar", parts), tmp_path, "are one to some tools")
+
+
+def test_labels_and_annotations_may_differ_in_case_alone() -> None:
+    text = b'{"config":{"Labels":{"a":"1","A":"2"}},"annotations":{"b":"1","B":"2"}}'
+    assert parse_json(text) == json.loads(text)

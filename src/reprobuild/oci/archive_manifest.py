@@ -107,6 +107,7 @@ class Archive:
 
     def _docker(self) -> Iterator[Described]:
         for entry in _typed(parse_json(self._documents["manifest.json"]), list):
+            _one_meaning(entry, "Config", "Layers", "RepoTags")
             names = tuple(_strings(entry.get("RepoTags") or []))
             layers = tuple(self._at(layer) for layer in _strings(entry["Layers"]))
             yield self._held(names, self._at(_typed(entry["Config"], str)), layers)
@@ -126,7 +127,7 @@ class Archive:
             self._sized(entry, path)
             if "manifests" in manifest:
                 yield from self._below(manifest, depth + 1)
-            elif (entry.get("platform") or {}).get("os") != "unknown":  # an attestation
+            elif _typed(entry.get("platform") or {}, dict).get("os") != "unknown":  # an attestation
                 _one_meaning(manifest, "config", "layers")
                 annotations = entry.get("annotations") or {}
                 names = (str(annotations.get(NAME, "")), str(entry["digest"]))
@@ -143,7 +144,7 @@ class Archive:
         if match and digest != f"sha256:{match[1]}":
             raise ValueError(f"{config} has the bytes of {digest}")
         document = parse_json(self._documents[config])
-        _one_meaning(document, "config", "rootfs")
+        _one_meaning(document, "config", "rootfs", "os", "architecture")
         wanted = _strings(_typed(document["rootfs"], dict)["diff_ids"])
         found = [self._parts[layer].diff_id for layer in layers]
         if found != wanted:
@@ -163,6 +164,8 @@ class Archive:
 
 
 def _blob(descriptor: Mapping[str, Any]) -> str:
+    _one_meaning(descriptor, "annotations", "digest", "mediaType", "platform", "size")
+    _one_meaning(descriptor.get("platform") or {}, "architecture", "os", "variant")
     digest: str = _typed(descriptor["digest"], str)
     if not _DIGEST.fullmatch(digest):
         raise ValueError(f"{digest[:80]!r} is not a sha256 digest")
@@ -192,10 +195,10 @@ def config_section(found: Any) -> Mapping[str, Any]:
 
 def _one_meaning(table: Mapping[str, Any], *keys: str) -> None:
     """Raise ValueError for a key in another case: tools written in Go would take it, and others not."""
-    known = {key.lower(): key for key in keys}
+    known = {key.casefold(): key for key in keys}
     for key in table:
-        if known.get(key.lower(), key) != key:
-            raise ValueError(f"{key} is written {known[key.lower()]}")
+        if known.get(key.casefold(), key) != key:
+            raise ValueError(f"{key} is written {known[key.casefold()]}")
     if "manifests" in table and ("layers" in table or "config" in table):
         raise ValueError("a document is a manifest and an index in one")
 

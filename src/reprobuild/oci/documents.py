@@ -136,9 +136,31 @@ def parse_json(data: bytes) -> Any:
         return found
 
     try:
-        return json.loads(data, object_pairs_hook=one)
+        found = json.loads(data, object_pairs_hook=one)
+        _one_spelling(found)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    return found
+
+
+_FREE = frozenset(("annotations", "exposedports", "labels", "volumes"))
+"""Objects whose keys are anybody's own: Go reads them into maps, which know their keys letter by letter."""
+
+
+def _one_spelling(value: Any) -> None:
+    """Raise ValueError for two keys of an object that are one to Go (encoding/json), which looks at no case:
+    of ``digest`` and ``Digest`` it takes the last.
+    """
+    if isinstance(value, list):
+        for each in value:
+            _one_spelling(each)
+    elif isinstance(value, dict):
+        first: dict[str, str] = {}
+        for key, each in value.items():
+            if (known := first.setdefault(key.casefold(), key)) != key:
+                raise ValueError(f"the keys {known} and {key} are one to some tools")
+            if key.casefold() not in _FREE:
+                _one_spelling(each)
 
 
 def sha256(data: bytes) -> str:

@@ -107,7 +107,7 @@ def long_name(data: bytes) -> str:
 
 
 def short_name(block: bytes) -> str:
-    """Return the name in a header, with its prefix. Raises `LayerRefused` where tools differ on the prefix."""
+    """Return the name in a header, with its prefix. Raises `LayerRefused` where tools differ on that."""
     name = text(block[:100])
     if block[257:263] == b"ustar\0":
         # star's own form has two times behind a shorter prefix.
