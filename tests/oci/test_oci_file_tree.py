@@ -106,6 +106,31 @@ def test_a_file_over_a_folder_and_a_folder_over_a_file(tmp_path: Path) -> None:
     assert {path: kind for path, (kind, _, _) in found.items()} == {"d": "file", "f": "dir", "f/b": "file"}
 
 
+@pytest.mark.parametrize(
+    ("above", "reason"),
+    [
+        (["l/x"], "'l' is not a folder, but has files in it"),
+        (["l/new/x"], "'l' is not a folder"),
+        (["f/x"], "'f' is not a folder"),
+        (["l/.wh.x"], "'l' is not a folder"),
+        (["f/.wh..wh..opq"], "'f' is not a folder"),
+        ([Entry(path="l/x", kind=tarfile.LNKTYPE, target="d/x")], "'l' is not a folder"),
+    ],
+)
+def test_what_is_below_a_link_or_file_of_a_lower_layer_is_refused(
+    tmp_path: Path, above: list[Entry | str], reason: str
+) -> None:
+    """Podman makes a folder in its place; containerd follows the link."""
+    below = layer("d/", "d/x", Entry(path="l", kind=tarfile.SYMTYPE, target="d"), "f")
+    with pytest.raises(ImageError, match=reason):
+        of(tmp_path, below, layer(*above))
+    # A layer that has the folder itself says what it means, and so does one that takes the link away.
+    assert of(tmp_path, below, layer("l/", "l/x"))["l"][0] == "dir"
+    assert of(tmp_path, below, layer(".wh.l"), layer("l/x"))["l"][0] == "dir"
+    inner = layer("a/", Entry(path="a/l", kind=tarfile.SYMTYPE, target="d"))
+    assert of(tmp_path, inner, layer("a/", "a/.wh..wh..opq", "a/l/x"))["a/l"][0] == "dir"
+
+
 def test_a_folder_named_again_keeps_what_is_in_it(tmp_path: Path) -> None:
     found = of(tmp_path, layer("d/", "d/a"), layer(Entry(path="d/", kind=tarfile.DIRTYPE, mode=0o700)))
     assert found == {"d": ("dir", 0o700, "0:0"), "d/a": ("file", 0o644, "0:0")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from .path_index import PathIndex
@@ -209,7 +209,10 @@ def _content(reader: Reader, entry: Entry, *, keep: bool) -> tuple[str, bytes]:
 
 
 def laid_over(layers: Iterable[LayerFiles]) -> dict[str, Record]:
-    """Return all files of some layers, the lowest first. Raises `LayerRefused` for a link to no file."""
+    """Return all files of some layers, the lowest first.
+
+    Raises `LayerRefused` for a link to no file, and for what is below a link or file of a lower layer.
+    """
     files: dict[str, Record] = {}
     index = PathIndex()
     for layer in layers:
@@ -221,6 +224,7 @@ def laid_over(layers: Iterable[LayerFiles]) -> dict[str, Record]:
         for folder in {*layer.gone, *layer.emptied, *covers} - {""}:
             for path in index.take_below(folder):
                 files.pop(path, None)
+        _check_folders(layer, files)
         for path, first in layer.links.items():
             if first not in files or files[first].kind == "dir":
                 raise LayerRefused(f"{path!r} is a second name of {first!r}, which is not a file")
@@ -235,3 +239,20 @@ def laid_over(layers: Iterable[LayerFiles]) -> dict[str, Record]:
             files[above] = Record(above, "dir", 0o755, "-")
             above = above.rpartition("/")[0]
     return files
+
+
+def _check_folders(layer: LayerFiles, files: Mapping[str, Record]) -> None:
+    """Raise `LayerRefused` where a folder that a layer only implies is something else in those below.
+
+    Some tools make the folder in its place, others follow the link that is there.
+    """
+    good = {""}
+    named = (*layer.entries, *layer.links, *layer.gone, *(f"{folder}/" for folder in layer.emptied))
+    for path in named:
+        folder = path.rpartition("/")[0]
+        while folder not in good:
+            good.add(folder)
+            found = layer.entries.get(folder) or files.get(folder)
+            if found is not None and found.kind != "dir":
+                raise LayerRefused(f"{folder!r} is not a folder, but has files in it")
+            folder = folder.rpartition("/")[0]
