@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from reprobuild.lock.diff import Change, diff, meaning_of_conda, meaning_of_debian, meaning_of_python
+from reprobuild.lock.diff import (
+    Change,
+    diff,
+    diff_all,
+    meaning_of_conda,
+    meaning_of_debian,
+    meaning_of_python,
+)
 from reprobuild.lock.model import CondaPackage
 from reprobuild.lock.own_files import OwnFiles
 from support.locks import LOCK, OTHER_FILES
@@ -45,6 +52,40 @@ def test_other_bytes_of_the_same_version_are_a_change_that_says_so() -> None:
     assert change.old == change.new
     assert change.meaning == "numbers"
     assert "other bytes" in change.why
+
+
+@pytest.mark.parametrize("name", ["apt", "dpkg", "mount", "passwd", "bsdutils"])
+def test_other_bytes_of_a_tool_of_the_system_can_move_behaviour(name: str) -> None:
+    old = replace(LOCK, debian=[debian(name, "1")])
+    [change] = diff(old, replace(old, debian=[replace(debian(name, "1"), sha256="2" * 64)]))
+    assert (change.meaning, change.old, change.new) == ("behaviour", "1", "1")
+    [change] = diff(old, replace(old, debian=[replace(debian(name, "2"), sha256="2" * 64)]))
+    assert change.meaning == "nothing"
+
+
+def test_other_bytes_of_pip_can_move_behaviour() -> None:
+    [pip] = [p for p in LOCK.python if p.name == "pip"]
+    [change] = moved("pip", pip.version)
+    assert change.meaning == "behaviour"
+
+
+@pytest.mark.parametrize("name", ["apt", "evil-doc", "gpgevil", "manpages-evil"])
+def test_an_added_package_can_move_behaviour(name: str) -> None:
+    [change] = diff(LOCK, replace(LOCK, debian=[*LOCK.debian, debian(name, "1")]))
+    assert (change.meaning, change.old) == ("behaviour", None)
+
+
+def test_a_name_that_only_ends_like_a_document_can_move_behaviour() -> None:
+    assert {meaning_of_debian(name)[0] for name in ("evil-doc", "gpgevil", "manpages-evil")} == {"behaviour"}
+
+
+def test_a_platform_that_comes_or_goes_is_told() -> None:
+    arm = replace(LOCK, platform="linux/arm64")
+    for old, new in (([LOCK], [LOCK, arm]), ([LOCK, arm], [LOCK])):
+        [change] = diff_all(old, new)
+        assert (change.kind, change.name, change.meaning) == ("request", "platforms", "behaviour")
+        assert {change.old, change.new} == {"linux/amd64", "linux/amd64, linux/arm64"}
+    assert diff_all([LOCK, arm], [LOCK, arm]) == ()
 
 
 def test_another_host_of_the_same_bytes_is_told_as_what_it_is() -> None:
@@ -101,8 +142,10 @@ def test_packages_that_come_and_go() -> None:
 
 def test_the_gravest_comes_first() -> None:
     debs = [replace(p, version="9", sha256="2" * 64) for p in LOCK.debian]
-    new = replace(LOCK, debian=[*debs, debian("apt", "2.6.1"), debian("git", "1")], variables={"A": "1"})
-    meanings = [change.meaning for change in diff(LOCK, new)]
+    old = replace(LOCK, debian=[*LOCK.debian, debian("apt", "2.6.1")])
+    apt = replace(debian("apt", "2.6.2"), sha256="2" * 64)
+    new = replace(LOCK, debian=[*debs, apt, debian("git", "1")], variables={"A": "1"})
+    meanings = [change.meaning for change in diff(old, new)]
     assert meanings == sorted(meanings, key=["numbers", "behaviour", "nothing"].index)
     assert set(meanings) == {"numbers", "behaviour", "nothing"}
 

@@ -42,9 +42,9 @@ _DEBIAN_NUMBERS = re.compile(
 )
 # Tools of installing, logging in and mounting, and what only people read: no program computes with them.
 _DEBIAN_NOTHING = re.compile(
-    r"adduser|apt|apt-utils|debconf(-.+)?|debian-archive-keyring|dpkg|gpgv|gpg.*|e2fsprogs|logsave|libext2fs.*"
+    r"adduser|apt|apt-utils|debconf(-.+)?|debian-archive-keyring|dpkg|gpgv|gpg|gpgconf|gpg-agent|e2fsprogs|logsave|libext2fs.*"
     r"|libapt-pkg.*|libdebconfclient0|libss2|login(\..+)?|mount|passwd|libpam.*|sysvinit-utils|usr-is-merged"
-    r"|init-system-helpers|hostname|libsemanage.*|libsepol.*|libaudit.*|bsdutils|.+-doc|manpages.*"
+    r"|init-system-helpers|hostname|libsemanage.*|libsepol.*|libaudit.*|bsdutils|manpages"
 )
 
 
@@ -115,21 +115,24 @@ def diff_all(old: Sequence[Lock], new: Sequence[Lock]) -> tuple[Change, ...]:
     olds, news = ({lock.platform: lock for lock in locks} for locks in (old, new))
     both = sorted(olds.keys() & news.keys())
     if len(both) < 2 and (both or len(old) == len(new) == 1):
-        return diff(olds[both[0]], news[both[0]]) if both else diff(old[0], new[0])
+        if not both:
+            return diff(old[0], new[0])
+        return tuple(sorted((*_platforms(olds, news), *diff(olds[both[0]], news[both[0]])), key=_place))
     found: dict[tuple[str, ...], dict[str, Change]] = {}
     for platform in both:
         for change in diff(olds[platform], news[platform]):
             key = (change.kind, change.name, str(change.old), str(change.new), change.why)
             found.setdefault(key, {})[platform] = change
-    return tuple(
+    changes = [
         replace(
             next(iter(where.values())),
             name=key[1] + ("" if list(where) == both else f" ({', '.join(where)})"),
             old_size=sum(change.old_size for change in where.values()),
             new_size=sum(change.new_size for change in where.values()),
         )
-        for key, where in sorted(found.items(), key=lambda item: _place(next(iter(item[1].values()))))
-    )
+        for key, where in found.items()
+    ]
+    return tuple(sorted((*_platforms(olds, news), *changes), key=_place))
 
 
 def meaning_of_python(name: str) -> tuple[Meaning, str]:
@@ -225,8 +228,11 @@ def _packages(
         if before.content == after.content and before.text == after.text:
             continue
         meaning, why = _MEANING_OF[kind](name)
-        if before.text == after.text:
-            why = f"the same version from other bytes; {why}"
+        # What is known of a package's name says nothing of bytes that nobody has seen before.
+        if name not in old:
+            meaning, why = _at_least_behaviour(meaning), f"not there before; {why}"
+        elif before.text == after.text:
+            meaning, why = _at_least_behaviour(meaning), f"the same version from other bytes; {why}"
         yield Change(
             kind=kind,
             name=name,
@@ -237,6 +243,19 @@ def _packages(
             meaning=meaning,
             why=why,
         )
+
+
+def _at_least_behaviour(meaning: Meaning) -> Meaning:
+    return "behaviour" if meaning == "nothing" else meaning
+
+
+def _platforms(old: Iterable[str], new: Iterable[str]) -> tuple[Change, ...]:
+    """Return the change of which platforms there are; nothing is compared of one that only one side has."""
+    before, after = (", ".join(sorted(each)) for each in (old, new))
+    if before == after:
+        return ()
+    why = "images for these platforms come or go; their packages are not compared"
+    return (Change(kind="request", name="platforms", old=before, new=after, meaning="behaviour", why=why),)
 
 
 def _values(
