@@ -76,3 +76,19 @@ def test_a_platform_that_one_side_does_not_tell_is_no_difference() -> None:
 
 def test_a_variable_keeps_its_equals_signs() -> None:
     assert settings({"Env": ["A=b=c", "EMPTY="]}) == {"Env A": "b=c", "Env EMPTY": ""}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (["A"], ["A="]),
+        (["A"], []),
+        (["A=1", "A=2"], ["A=2"]),
+        (["A=1", "A=2"], ["A=2", "A=2"]),
+        (["A=2", "A=1", "A=2"], ["A=1", "A=2"]),
+    ],
+)
+def test_variables_that_are_listed_twice_or_have_no_value_are_told(one: list[str], other: list[str]) -> None:
+    """The C library takes the first of two, engines the last."""
+    assert [each.path for each in compare(tree(Env=one), tree(Env=other))][:1] == ["Env"]
+    assert compare(tree(Env=one), tree(Env=one)) == []

@@ -56,10 +56,15 @@ def compare(first: ImageTree, second: ImageTree) -> list[Difference]:
 
 def settings(config: Mapping[str, Any]) -> Mapping[str, str]:
     """Return what an image's configuration sets, by name; what engines write in several ways is made one."""
-    found = {}
+    found: dict[str, str] = {}
+    odd: set[str] = set()
     for line in config.get("Env") or ():
-        name, _, value = line.partition("=")
+        name, equals, value = line.partition("=")
+        if not equals or f"Env {name}" in found:
+            odd.add(name)
         found[f"Env {name}"] = value
+    if odd:  # programs take the first or the last of two (getenv(3)), and engines drop one without a value
+        found["Env"] = json.dumps([line for line in config["Env"] if line.partition("=")[0] in odd])
     for name, value in (config.get("Labels") or {}).items():
         # buildah signs its work with its own version.
         if name != "io.buildah.version":
