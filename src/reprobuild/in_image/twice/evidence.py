@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 MOST_NAMES = 2000
 FORMAT = 1
 CLOCKS = tuple(
-    name + suffix
-    for name in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime")
-    for suffix in ("", "_ns")
+    name + suffix for name in ("time", "perf_counter", "monotonic", "clock_gettime") for suffix in ("", "_ns")
 )
+USED = tuple(name + suffix for name in ("process_time", "thread_time") for suffix in ("", "_ns"))
+"""Clocks that begin with the program: what they show is a duration."""
 _names: dict[str, list[str]] = {}
 _drawn: list[str] = []
 """Single characters that the system's generator chose."""
@@ -50,18 +50,18 @@ class _Instead:
         return str(getattr(self, "__name__", ""))
 
 
-def _measure(owner: Any, names: tuple[str, ...]) -> None:
+def _measure(owner: Any, names: tuple[str, ...], *, instant: bool = False) -> None:
+    of = functools.partial(measured.of, instant=instant)  # in C: it is no frame of its own
     for name in names:
         inner = getattr(owner, name, None)
         if callable(inner):
-            whole = not isinstance(owner, type)
-            setattr(owner, name, _Instead(inner, measured.of) if whole else _measuring(inner))
+            setattr(owner, name, _measuring(inner, of) if isinstance(owner, type) else _Instead(inner, of))
 
 
-def _measuring(inner: Any) -> Any:
+def _measuring(inner: Any, of: Any) -> Any:
     @functools.wraps(inner)
     def wrapper(*arguments: Any, **keywords: Any) -> Any:
-        return measured.of(inner(*arguments, **keywords))
+        return of(inner(*arguments, **keywords))
 
     return wrapper
 
@@ -128,8 +128,10 @@ def _orjson(module: Any) -> None:
 
 
 def _psutil(module: Any) -> None:
-    _measure(module, ("virtual_memory", "swap_memory", "cpu_percent", "cpu_times", "disk_usage", "boot_time"))
-    _measure(module.Process, ("memory_info", "memory_percent", "cpu_percent", "cpu_times", "create_time"))
+    _measure(module, ("virtual_memory", "swap_memory", "cpu_percent", "cpu_times", "disk_usage"))
+    _measure(module, ("boot_time",), instant=True)
+    _measure(module.Process, ("memory_info", "memory_percent", "cpu_percent", "cpu_times"))
+    _measure(module.Process, ("create_time",), instant=True)
 
 
 def _torch(module: Any) -> None:
@@ -177,8 +179,11 @@ def write() -> None:
             "sites": sites,
         }
         path = f"{os.environ['REPROBUILD_TWICE']}/{time.clock_gettime_ns(time.CLOCK_MONOTONIC):020d}"
-        with open(f"{path}-{os.getpid()}.evidence", "w") as file:  # noqa: PTH123 -- as above
+        path = f"{path}-{os.getpid()}"
+        # Whole or not at all: a process may be killed meanwhile, as those of a pool are.
+        with open(f"{path}.unfinished", "w") as file:  # noqa: PTH123 -- as above
             json.dump(table, file)
+        os.replace(f"{path}.unfinished", f"{path}.evidence")  # noqa: PTH105 -- as above
     except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
         warn("times and names are not recorded", error)
 
@@ -196,7 +201,8 @@ def _before(owner: Any, name: str) -> None:
 
 def install(watcher: Watcher) -> None:
     """Follow what is there, and what is imported later."""
-    _measure(time, CLOCKS)
+    _measure(time, CLOCKS, instant=True)
+    _measure(time, USED)
     _measure(os, ("times", "getloadavg"))
     _name(os, "getpid", "process numbers")
     _name(os, "getppid", "process numbers")

@@ -3,6 +3,9 @@
 A clock gives a `Float` or `Int` of these in place of a plain one. What is computed from it is one again, and
 each number and text that comes out is kept with the place that made it. So the outside can tell a printed
 duration from a result, without guessing by names or units. Not followed into C: NumPy, torch, ``%``.
+
+Only a computation that a quantity allows is followed: an instant and a duration give an instant, a duration
+times a number a duration. A clock as a source of noise, ``time() % 1`` or ``0.1 + elapsed``, gives a result.
 """
 
 from __future__ import annotations
@@ -54,30 +57,110 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and type(value).__module__ != "numpy"
 
 
-def _derived(value: Any) -> Any:
+def _derived(value: Any, *, instant: bool = False) -> Any:
     if type(value) is float:
-        return Float(value)
-    return Int(value) if type(value) is int else value
+        return FloatInstant(value) if instant else Float(value)
+    if type(value) is int:
+        return IntInstant(value) if instant else Int(value)
+    return value
 
 
-def _operator(base: Any, name: str) -> Any:
-    inner = getattr(base, name)
+def _operator(base: Any, name: str, *, reflected: bool) -> Any:
+    method = f"__r{name}__" if reflected else f"__{name}__"
+    inner, of_float = getattr(base, method), getattr(float, method)
 
     def operator(self: Any, other: Any, *more: Any) -> Any:
         if not _is_number(other):
             return NotImplemented
-        result = inner(self, other, *more)
-        if type(result) is float or type(result) is int:
-            note("value", result)
-            return _derived(result)
+        if isinstance(other, float):  # an int's own method does not know it
+            result = of_float(float(self), other, *more)
+        else:
+            result = inner(self, other, *more)
+        if result is NotImplemented or more:
+            return result
+        kind = _kind(name, other, self) if reflected else _kind(name, self, other)
+        if not kind:
+            return result
         if type(result) is tuple:
             for each in result:
                 note("value", each)
-            return tuple(map(_derived, result))
-        return result
+            return tuple(_derived(each, instant=kind == _INSTANT) for each in result)
+        if type(result) is float or type(result) is int:
+            note("value", result)
+        return _derived(result, instant=kind == _INSTANT)
 
-    operator.__name__ = name
+    operator.__name__ = method
     return operator
+
+
+_INSTANT, _LASTING = "instant", "lasting"
+
+
+def _what(value: Any) -> str:
+    if isinstance(value, (FloatInstant, IntInstant)):
+        return _INSTANT
+    return _LASTING if isinstance(value, (Float, Int)) else ""
+
+
+def _kind(name: str, left: Any, right: Any) -> str:
+    """Return what a computation of a quantity gives; empty: a plain number."""
+    one, other = _what(left), _what(right)
+    if _INSTANT in (one, other):
+        return _of_instant(name, left, right, (one, other))
+    if one and other:
+        return "" if name in ("mod", "pow") else _LASTING
+    plain, quantity = (float(right), float(left)) if one else (float(left), float(right))
+    kept = name in ("mul", "truediv")
+    if name in ("add", "sub"):
+        kept = _negligible(plain, quantity, name)
+    elif name == "floordiv":
+        kept = not one or _is_unit(plain)
+    elif name in ("mod", "divmod"):
+        kept = bool(one) and _is_unit(plain) and plain not in (10.0, 100.0)
+    elif name == "pow":
+        kept = bool(one) and plain in (2.0, 0.5, -1.0)
+    return _LASTING if kept else ""
+
+
+def _of_instant(name: str, left: Any, right: Any, kinds: tuple[str, str]) -> str:
+    if name == "add":
+        return "" if kinds == (_INSTANT, _INSTANT) else _INSTANT
+    if name == "sub":
+        if kinds == (_INSTANT, _INSTANT):
+            return _LASTING
+        if _LASTING not in kinds:  # a whole second, or a file's time
+            a, b = float(left), float(right)
+            near = abs(a - b) < 0.01 * max(abs(a), abs(b))
+            return _LASTING if near else _INSTANT if kinds[0] else ""
+        return _INSTANT if kinds[0] else ""
+    if name in ("mul", "truediv", "floordiv"):
+        plain = right if kinds[0] else left
+        scaled = not all(kinds) and (kinds[0] or name == "mul") and _is_unit(float(plain))
+        return _INSTANT if scaled else ""
+    return ""
+
+
+def _negligible(plain: float, quantity: float, name: str) -> bool:
+    """Return whether a sum is the duration still, as with an epsilon or without its whole minutes."""
+    if abs(plain) <= _EPSILON:
+        return True
+    return name == "sub" and any(plain == quantity // unit * unit for unit in (1, 60, 3600, 86400))
+
+
+_EPSILON = 1e-6
+
+
+def _is_unit(number: float) -> bool:
+    """Return whether a number only leads from one unit of time or size to another."""
+    if not 1e-18 < number < 1e18:
+        return False
+    number = number if number >= 1 else 1 / number
+    return any(abs(number - each) <= 1e-9 * each for each in _UNITS)
+
+
+_UNITS = tuple(float(each * 10**power) for each in (1, 24, 60, 3600, 86400) for power in range(19)) + tuple(
+    1024.0**power for power in (1, 2, 3, 4)
+)
 
 
 def _function(base: Any, name: str, kind: str) -> Any:
@@ -86,8 +169,8 @@ def _function(base: Any, name: str, kind: str) -> Any:
     def function(self: Any, *arguments: Any) -> Any:
         result = inner(self, *arguments)
         # int() and math.floor() have to give a plain number.
-        note("value" if kind == "value" and type(result) is float else kind, result)
-        return _derived(result) if kind == "value" else result
+        note(kind, result)
+        return _derived(result, instant=_what(self) == _INSTANT) if kind == "value" else result
 
     function.__name__ = name
     return function
@@ -99,8 +182,9 @@ _OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod"
 def _methods(base: Any) -> dict[str, Any]:
     found = {}
     for name in _OPERATORS:
-        for each in (f"__{name}__", f"__r{name}__"):
-            found[each] = _operator(base, each)
+        for reflected in (False, True):
+            method = _operator(base, name, reflected=reflected)
+            found[method.__name__] = method
     for each in ("__neg__", "__pos__", "__abs__", "__round__"):
         found[each] = _function(base, each, "value")
     for each in ("__int__", "__trunc__", "__floor__", "__ceil__"):
@@ -114,13 +198,25 @@ def _methods(base: Any) -> dict[str, Any]:
 
 
 class Float(float):
-    """A number that was measured."""
+    """A duration, a rate or a size that was measured."""
 
     __slots__ = ()
 
 
 class Int(int):
-    """A whole number that was measured."""
+    """A duration or a size that was measured, as a whole number."""
+
+    __slots__ = ()
+
+
+class FloatInstant(Float):
+    """What a clock shows: its distance to nothing in the program."""
+
+    __slots__ = ()
+
+
+class IntInstant(Int):
+    """What a clock shows, as a whole number."""
 
     __slots__ = ()
 
@@ -130,14 +226,14 @@ for _class in (Float, Int):
         setattr(_class, _name, _method)
 
 
-def of(value: Any) -> Any:
+def of(value: Any, *, instant: bool = False) -> Any:
     """Return a number that is followed; anything else, as a structure, with its numbers followed."""
     if type(value) in (float, int):
         frame = sys._getframe(2)
         if (frame.f_globals.get("__name__") or "").startswith(_PLAIN):
             return value
         note("value", value, 3)
-        return _derived(value)
+        return _derived(value, instant=instant)
     if isinstance(value, tuple) and value:
         numbers = [_derived(each) for each in value]
         for each in value:
