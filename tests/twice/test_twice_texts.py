@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.twice.evidence import Evidence
+from reprobuild.twice.evidence import Evidence, Item
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.moments import in_run
 from reprobuild.twice.report import rows, verdict, verdict_line
 from reprobuild.twice.runs import Comparison, HowToRun, ProgramRun, between
-from reprobuild.twice.texts import general
+from reprobuild.twice.texts import Texts, general
 from support.twice import PROGRAMS, compared
 
 PROGRAM = str(PROGRAMS / "texts.py")
+SITE = ("text", "train.py", 3, 0)
 EXAMPLES = int(os.environ.get("REPROBUILD_TEST_EXAMPLES", "50"))
 
 
@@ -94,6 +95,11 @@ def test_any_digit_of_any_result_that_changes_is_reported(mixed: Comparison) -> 
         ("20261126-015247", True),
         ("Nov26_01-52-47", True),
         ("Nov 26 01:52:47 2026", True),
+        ("Nov 26 01:52:47.123456 2026", True),
+        ("Nov 26 01:52:47 AM 2026", True),
+        ("Nov 26 01:52:47.123 PM 2026", False),
+        ("Nov 26 01:52:47 UTC 2026", True),
+        ("Nov 26 01:52:47 2025", False),
         ("11/26/26 01:52:47 AM", True),
         ("01:52:47 AM", True),
         ("01:52:47 PM", False),
@@ -107,6 +113,23 @@ def test_any_digit_of_any_result_that_changes_is_reported(mixed: Comparison) -> 
 def test_a_time_of_day_is_one_of_the_run(text: str, inside: bool) -> None:
     began = 1795657966.0  # 2026-11-26 01:52:46 UTC
     assert in_run(text, began, began + 3, (0,)) == inside
+
+
+def test_lines_of_several_processes_are_paired_by_what_is_no_measure() -> None:
+    one = Evidence(
+        names={"process numbers": ("5001", "5002", "5003")},
+        items=[Item(SITE, text, 0, 0, process=at) for at, text in enumerate(("0.104", "0.103", "0.102"))],
+    )
+    other = Evidence(
+        names={"process numbers": ("6001", "6002", "6003")},
+        items=[Item(SITE, text, 0, 0, process=at) for at, text in enumerate(("0.105", "0.107", "0.106"))],
+    )
+    a = ["worker 0 pid 5001 took 0.104s", "worker 1 pid 5002 took 0.103s", "worker 2 pid 5003 took 0.102s"]
+    b = ["worker 2 pid 6003 took 0.106s", "worker 0 pid 6001 took 0.105s", "worker 1 pid 6002 took 0.107s"]
+    number, explained = Texts(one, other).compare(a, b, "standard output", many=True)
+    assert (number, len(explained)) == (None, 6)
+    wrong = [*b[:2], b[2].replace("worker 1", "worker 3")]
+    assert Texts(one, other).compare(a, wrong, "standard output", many=True)[0] is not None
 
 
 def test_names_without_what_was_drawn_are_equal() -> None:

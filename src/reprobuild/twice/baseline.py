@@ -28,7 +28,7 @@ from .records import Moment, MomentPart, Stream
 from .runs import ProgramRun
 from .texts import Texts
 
-FORMAT = 2
+FORMAT = 3
 _RECORD = "`reprobuild twice --record FILE` writes one"
 MOST_BYTES = 64 << 20
 MOST_INFLATED = 512 << 20
@@ -100,8 +100,11 @@ def _evidence_json(evidence: Evidence) -> dict[str, Any]:
         "zones": list(evidence.zones),
         "memory": [list(each) for each in evidence.memory],
         "names": {kind: list(names) for kind, names in evidence.names.items()},
+        "several": evidence.several,
         "sites": list(sites),
-        "items": [[sites[item.site], item.value, item.at, item.left] for item in evidence.items],
+        "items": [
+            [sites[item.site], item.value, item.at, item.left, item.process] for item in evidence.items
+        ],
     }
 
 
@@ -114,9 +117,14 @@ def _evidence(table: Mapping[str, Any]) -> Evidence:
         zones=tuple(int(zone) for zone in table["zones"]),
         memory=tuple((int(start), int(end)) for start, end in table["memory"]),
         names={_str(kind): tuple(map(_str, names)) for kind, names in table["names"].items()},
+        several=bool(table["several"]),
         items=[
-            Item(sites[int(site)], value if isinstance(value, str) else float(value), int(at), int(left))
-            for site, value, at, left in table["items"]
+            Item(
+                sites[int(site)],
+                value if isinstance(value, str) else float(value),
+                *(int(number) for number in numbers),
+            )
+            for site, value, *numbers in table["items"]
         ],
     )
 
@@ -218,7 +226,7 @@ def against(baseline: Baseline, run: ProgramRun) -> Agreed:
         if one is not None and other is not None
         for row in timeline(one, other)
     ]
-    many = max(len(baseline.streams), len(streams)) > 1
+    many = max(len(baseline.streams), len(streams)) > 1 or baseline.evidence.several or run.evidence.several
     texts = Texts(baseline.evidence, run.evidence)
     apart, _ = lines_apart(texts, baseline.stdout, run.stdout, "standard output", many=many)
     output = ["standard output"] if apart else []

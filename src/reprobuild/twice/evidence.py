@@ -7,6 +7,7 @@ import math
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 from ..errors import RepeatError
 from ..host.home import open_regular
 
-FORMAT = 1
+FORMAT = 2
 MOST_BYTES = 256 << 20
 """Of all files of a run together."""
 MOST_FILES = 4096
@@ -41,6 +42,8 @@ class Item:
     """Its number, from the first on."""
     left: int
     """How many came after it."""
+    process: int = 0
+    """Which process of its run."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class Evidence:
     memory: tuple[tuple[int, int], ...] = ()
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     items: Sequence[Item] = ()
+    several: bool = False
+    """Whether processes ran side by side that the program made itself, as multiprocessing does."""
 
     @cached_property
     def texts(self) -> Mapping[str, list[Item]]:
@@ -108,27 +113,41 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
     zones, memory = {0}, list[tuple[int, int]]()
     names: dict[str, list[str]] = defaultdict(list)
     values: dict[SiteKey, list[Item]] = defaultdict(list)
-    left = MOST_BYTES
+    left, several = MOST_BYTES, False
+    tables = list[tuple[list[str], str, dict[str, Any]]]()
     for path in sorted(folder.glob("*.evidence"))[:MOST_FILES]:
-        try:
+        with _readable(path):
             table, size = _table(path, left)
             left -= size
+            worker, name, *_ = table["process"]
+            several |= bool(worker) or name != "MainProcess" or bool(table["forked"])
+            tables.append(([str(word) for word in table["process"]], path.name, table))
+    # The order in which processes end is no run's own: theirs is that of their names.
+    for process, (_, name, table) in enumerate(sorted(tables, key=lambda each: each[:2])):
+        with _readable(folder / name):
             zones.add(int(table["zone"]))
             memory += [(int(start), int(end)) for start, end in table["memory"]]
             for kind, given in table["names"].items():
                 names[str(kind)[:40]] += [str(name)[:200] for name in given]
-            for key, items in _sites(table["sites"]):
+            for key, items in _sites(table["sites"], process):
                 values[key] += items
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise RepeatError(
-                f"the records of a run cannot be read: {path.name}: {error}",
-                hint="a program that writes into /run/reprobuild/records itself cannot be compared",
-            ) from None
     items = [item for each in values.values() for item in (*each, *_together(each))]
     return Evidence(
         began=began, ended=ended, zones=tuple(sorted(zones)), memory=tuple(memory),
         names={kind: tuple(each) for kind, each in names.items()}, items=items,
+        several=several,
     )  # fmt: skip
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise RepeatError(
+            f"the records of a run cannot be read: {path.name}: {error}",
+            hint="a program that writes into /run/reprobuild/records itself cannot be compared",
+        ) from None
 
 
 def _table(path: Path, most: int) -> tuple[dict[str, Any], int]:
@@ -145,7 +164,7 @@ def _table(path: Path, most: int) -> tuple[dict[str, Any], int]:
     return table, len(data)
 
 
-def _sites(sites: Any) -> Iterator[tuple[SiteKey, list[Item]]]:
+def _sites(sites: Any, process: int) -> Iterator[tuple[SiteKey, list[Item]]]:
     seen: dict[tuple[str, str, int], int] = defaultdict(int)
     for kind, file, line, count, first, last in sites:
         place = (str(kind), str(file), int(line))
@@ -157,7 +176,7 @@ def _sites(sites: Any) -> Iterator[tuple[SiteKey, list[Item]]]:
         for at, value in numbered:
             kept: float | str = value if isinstance(value, str) else float(value)
             if isinstance(kept, str) or math.isfinite(kept):
-                items.append(Item(key, kept, at, int(count) - 1 - at))
+                items.append(Item(key, kept, at, int(count) - 1 - at, process))
         yield key, items
 
 

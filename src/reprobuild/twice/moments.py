@@ -9,7 +9,10 @@ from datetime import UTC, datetime, timedelta
 _DATE = r"\d{4}-\d\d-\d\d"
 _FULL = rf"{_DATE}(?:[T_ /-]\d\d[:.h_-]\d\d(?:[:.m_-]\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?"
 _SHORT = r"20\d{6}[-_T]?\d{4}(?:\d\d)?"
-_NAMED = r"[A-Z][a-z]{2}[ _]{0,2}\d{1,2}[ _-]\d\d[:-]\d\d[:-]\d\d(?: \d{4})?"
+_NAMED = (
+    r"[A-Z][a-z]{2}[ _]{0,2}\d{1,2}[ _-]\d\d[:-]\d\d[:-]\d\d(?:[.,]\d+)?(?: ?[AaPp][Mm])?"
+    r"(?: (?:UTC|GMT))?(?: \d{4})?"
+)
 _SLASHED = r"\d{1,2}/\d{1,2}/\d{2,4},? +\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?"
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp][Mm])?"
 _EPOCH = r"1\d{9}(?:\.\d+|\d{3}|\d{6}|\d{9})?"
@@ -51,9 +54,13 @@ def _read(text: str, low: float, high: float, zones: Sequence[int]) -> Iterator[
         yield from _dated([int(digits[max(0, end - 2) if end > 4 else 0 : end]) for end in ends], zones)
     if named and text[:3].lower() in _MONTHS:
         month = _MONTHS.index(text[:3].lower()) + 1
-        years = numbers[4:] or [datetime.fromtimestamp(high, UTC).year, datetime.fromtimestamp(low, UTC).year]
+        given = re.search(r" (\d{4})$", text)
+        years = [int(given[1])] if given else [datetime.fromtimestamp(at, UTC).year for at in (high, low)]
+        half = re.search(r"[AaPp][Mm]", text[3:])
         for year in years:
-            yield from _dated([year, month, *numbers[:4]], zones)
+            yield from _dated(
+                [year, month, numbers[0], *_hours(numbers[1:4], half[0] if half else "")], zones
+            )
     if slashed:
         for month, date in ((numbers[0], numbers[1]), (numbers[1], numbers[0])):
             year = numbers[2] + (2000 if numbers[2] < 100 else 0)

@@ -184,7 +184,7 @@ def _ends(one: ProgramRun, other: ProgramRun) -> tuple[list[EndDifference], list
     if one.status != other.status:
         told = f"run 1 {status_text(one.status)}, run 2 {status_text(other.status)}"
         ends.append(EndDifference(what="exit status", told=told))
-    many = max(len(one.streams), len(other.streams)) > 1
+    many = max(len(one.streams), len(other.streams)) > 1 or one.evidence.several or other.evidence.several
     for what, a, b in (
         ("standard output", one.stdout, other.stdout),
         ("standard error", one.stderr, other.stderr),

@@ -149,7 +149,7 @@ class Texts:
 
     def __init__(self, one: Evidence, other: Evidence) -> None:
         self._sides = (one, other)
-        self._used: set[tuple[SiteKey, int]] = set()
+        self._used: set[tuple[SiteKey, int, int]] = set()
         self._slots: tuple[dict[str, list[str]], ...] = ()
 
     def compare(
@@ -186,7 +186,8 @@ class Texts:
                 if left[line]:
                     left[line] -= 1
                 else:
-                    alone.append((_template(general(line, self._sides[side])), line))
+                    meant = _NUMBERED.sub(r"<\1>", general(line, self._sides[side]))
+                    alone.append(((_template(meant), meant), line))
             rest.append([line for _, line in sorted(alone, key=lambda pair: pair[0])])
         return list(zip(*rest, strict=True))
 
@@ -253,10 +254,10 @@ class Texts:
             for twin in by_site.get(item.site, ()):
                 if item.at != twin.at and item.left != twin.left and not redrawn:
                     continue
-                if (item.site, item.at) in self._used and not redrawn:
+                if (item.site, item.at, item.process) in self._used and not redrawn:
                     continue
                 if self._sure(item, twin, pair, lines):
-                    self._used.add((item.site, item.at))
+                    self._used.add((item.site, item.at, item.process))
                     return True
         return False
 
@@ -289,6 +290,7 @@ class Texts:
 
 _COUNTED = ("number", "lasting")
 _LASTING = re.compile(r"\d+:\d\d(?::\d\d)?(?:\.\d+)?")
+_NUMBERED = re.compile(r"<([a-z ]+) \d+>")
 _TEMPORARY = 8
 """Characters that tempfile draws."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")

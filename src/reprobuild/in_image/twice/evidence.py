@@ -13,13 +13,14 @@ import time
 
 from . import measured
 from .watching import Watcher, warn
+from .writing import identity
 
 TYPE_CHECKING = False  # importing typing costs milliseconds at the start of every process
 if TYPE_CHECKING:
     from typing import Any
 
 MOST_NAMES = 2000
-FORMAT = 1
+FORMAT = 2
 CLOCKS = tuple(
     name + suffix for name in ("time", "perf_counter", "monotonic", "clock_gettime") for suffix in ("", "_ns")
 )
@@ -154,6 +155,7 @@ def _memory() -> list[tuple[int, int]]:
     return [(start, end) for start, end in found[:64]]
 
 
+_forked: set[str] = set()
 _written: list[int] = []
 
 
@@ -171,8 +173,11 @@ def write() -> None:
         ]
         if _drawn:
             _add("drawn names", "".join(_drawn)[:200])
+        who = identity()
         table = {
             "format": FORMAT,
+            "forked": bool(_forked),
+            "process": [who["worker"], who["name"], *who["argv"][:4]],
             "zone": -time.timezone,
             "memory": _memory(),
             "names": _names,
@@ -219,10 +224,11 @@ def install(watcher: Watcher) -> None:
     watcher.after("orjson", _orjson)
     watcher.after("torch", _torch)
     atexit.register(write)
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_forget, after_in_parent=functools.partial(_forked.add, "forked"))
 
 
 def _forget() -> None:
+    _forked.clear()
     _names.clear()
     _drawn.clear()
     measured.sites.clear()

@@ -75,7 +75,7 @@ class Writer:
         self._file = os.open(self._path, flags, 0o644)
         self._bytes = 0
         self._rank = _rank()
-        self._line({"k": "process", "format": FORMAT, "rank": self._rank, **_identity()})
+        self._line({"k": "process", "format": FORMAT, "rank": self._rank, **identity()})
 
 
 def _rank() -> str:
@@ -89,7 +89,7 @@ def _rank() -> str:
     return rank[:20]
 
 
-def _identity() -> dict[str, Any]:
+def identity() -> dict[str, Any]:
     """Say which process of a program this is, by what is the same in each run."""
     worker = ""
     data = sys.modules.get("torch.utils.data")

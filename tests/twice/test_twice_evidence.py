@@ -1,0 +1,41 @@
+"""What the processes of a run kept, read in an order that is the same in each run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from reprobuild.twice.evidence import Evidence, read_evidence
+
+
+def kept(folder: Path, name: str, *process: str, **more: Any) -> None:
+    table = {
+        "format": 2, "process": list(process), "forked": False, "zone": 0, "memory": [], "names": {},
+        "sites": [], **more,
+    }  # fmt: skip
+    (folder / f"{name}.evidence").write_text(json.dumps(table))
+
+
+def read(folder: Path) -> Evidence:
+    return read_evidence(folder, 0.0, 1.0)
+
+
+def test_processes_count_by_their_names_and_not_by_who_ends_first(tmp_path: Path) -> None:
+    site = [["text", "train.py", 3, 1, ["0.25"], []]]
+    kept(tmp_path, "1", "", "Process-2", "train.py", names={"process numbers": ["52"]}, sites=site)
+    kept(tmp_path, "2", "", "Process-1", "train.py", names={"process numbers": ["51"]}, sites=site)
+    kept(tmp_path, "3", "", "MainProcess", "train.py", names={"process numbers": ["50"]})
+    found = read(tmp_path)
+    assert found.names["process numbers"] == ("50", "51", "52")
+    assert [item.process for item in found.items] == [1, 2]
+
+
+def test_lines_have_no_order_only_where_the_program_made_processes_of_its_own(tmp_path: Path) -> None:
+    kept(tmp_path, "1", "", "MainProcess", "train.py")
+    kept(tmp_path, "2", "", "MainProcess", "-c")
+    assert not read(tmp_path).several
+    kept(tmp_path, "1", "", "MainProcess", "train.py", forked=True)
+    assert read(tmp_path).several
+    kept(tmp_path, "1", "", "Process-1", "train.py")
+    assert read(tmp_path).several
