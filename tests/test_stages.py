@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -26,7 +27,8 @@ def test_every_test_for_real_has_one_stage(marks_of_all: Mapping[str, set[str]])
 def test_what_is_left_out_by_default_is_named() -> None:
     argv = ["tests/test_envs.py", "tests/oci/test_oci_store.py::test_skopeo_reads_the_store", "-n", "1"]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *argv]
-    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "left out: 1 test of the stage engines; run them with: .venv/bin/pytest -m engines" in done.stdout
 
