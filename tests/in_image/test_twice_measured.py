@@ -48,6 +48,14 @@ def test_what_a_quantity_allows_is_followed(value: Any, expected: Any) -> None:
     assert (type(value), float(value)) == (type(expected), float(expected))
 
 
+def test_a_sum_in_c_is_a_duration_of_durations_alone() -> None:
+    times = [Float(0.25), Float(0.5)]
+    assert type(measured.gathered(times, 0.75)) is Float
+    assert type(measured.gathered(LASTED, 9.1)) is Float
+    assert type(measured.gathered([*times, 0.25], 1.0)) is float
+    assert type(measured.gathered([START, NOW], Float(1.0))) is float
+
+
 def test_the_parts_of_a_duration_are_followed() -> None:
     assert [type(each) for each in divmod(LASTED, 60)] == [Float, Float]
     assert [type(each) for each in divmod(NOW, 60)] == [float, float]

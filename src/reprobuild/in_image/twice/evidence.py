@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import math
 import os
 import time
 
@@ -26,6 +27,7 @@ CLOCKS = tuple(
 )
 USED = tuple(name + suffix for name in ("process_time", "thread_time") for suffix in ("", "_ns"))
 """Clocks that begin with the program: what they show is a duration."""
+_STATISTICS = ("mean", "fmean", "stdev", "pstdev", "variance", "pvariance", "geometric_mean", "harmonic_mean")
 _names: dict[str, list[str]] = {}
 _drawn: list[str] = []
 """Single characters that the system's generator chose."""
@@ -65,6 +67,23 @@ def _measuring(inner: Any, of: Any) -> Any:
         return of(inner(*arguments, **keywords))
 
     return wrapper
+
+
+def _gather(module: Any, names: tuple[str, ...]) -> None:
+    for name in names:
+        if hasattr(module, name):
+            setattr(module, name, _Gathering(getattr(module, name)))
+
+
+class _Gathering(_Instead):
+    """Takes the place of a function that makes one number of several."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__(inner, None)
+
+    def __call__(self, values: Any, *arguments: Any, **keywords: Any) -> Any:
+        values = values if isinstance(values, (int, float, list, tuple)) else list(values)
+        return measured.gathered(values, self._inner(values, *arguments, **keywords))
 
 
 def _name(owner: Any, name: str, kind: str, shown: Any = str) -> None:
@@ -126,6 +145,26 @@ def _orjson(module: Any) -> None:
         return inner(value, plain, option)
 
     module.dumps = dumps
+
+
+def _pool(module: Any) -> None:
+    """A pool ends its workers by SIGTERM once it has what they computed."""
+    inner = module.worker
+
+    @functools.wraps(inner)
+    def worker(*arguments: Any, **keywords: Any) -> Any:
+        import signal  # noqa: PLC0415 -- only here
+
+        def ended(number: int, _: Any) -> None:
+            write()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, ended)
+        return inner(*arguments, **keywords)
+
+    module.worker = worker
 
 
 def _psutil(module: Any) -> None:
@@ -213,6 +252,9 @@ def install(watcher: Watcher) -> None:
     _name(os, "getppid", "process numbers")
     for name in ("_exit", "execv", "execve"):
         _before(os, name)
+    _gather(math, ("fsum",))
+    watcher.after("statistics", functools.partial(_gather, names=_STATISTICS))
+    watcher.after("multiprocessing.pool", _pool)
     watcher.after("resource", lambda module: _measure(module, ("getrusage",)))
     watcher.after("psutil", _psutil)
     watcher.after("tracemalloc", lambda module: _measure(module, ("get_traced_memory",)))

@@ -226,6 +226,17 @@ for _class in (Float, Int):
         setattr(_class, _name, _method)
 
 
+def gathered(values: Any, result: Any, depth: int = 2) -> Any:
+    """Return what a function in C or with fractions made of values: a duration only of durations alone."""
+    given = [values] if isinstance(values, (int, float)) else values
+    if type(result) not in (float, Float) or not any(map(_what, given)):
+        return result
+    if not all(_what(each) == _LASTING for each in given):
+        return float(result)
+    note("value", float(result), depth)
+    return Float(result)
+
+
 def of(value: Any, *, instant: bool = False) -> Any:
     """Return a number that is followed; anything else, as a structure, with its numbers followed."""
     if type(value) in (float, int):
