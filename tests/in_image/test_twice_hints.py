@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.in_image.twice.hints import of_file
+from reprobuild.in_image.twice.sources import drawn_by
 
 SHARED = "what other processes change meanwhile"
 
@@ -34,3 +35,19 @@ def test_lines_that_may_give_another_order_or_value(
 ) -> None:
     (tmp_path / "train.py").write_text(program)
     assert of_file(str(tmp_path / "train.py")) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "drawn"),
+    [
+        (["sh", "-c", "echo loss 0.$(shuf -i 1000-9999 -n 1)"], "shuf"),
+        ("head -c 4 /dev/urandom > seed", "/dev/urandom"),
+        (b"echo $RANDOM", "$RANDOM"),
+        (["sh", "-c", "RANDOM=3; echo $RANDOM"], ""),
+        (["shuf", "--random-source=seed", "names"], ""),
+        (["sort", "-R", "names"], "sort -R"),
+        (["sort", "-r", "names", Path("shuffled")], ""),
+    ],
+)
+def test_a_command_that_draws_from_the_system_is_recognized(command: object, drawn: str) -> None:
+    assert drawn_by(command) == drawn

@@ -326,7 +326,24 @@ def _addresses(sources: Sources) -> None:
     builtins.id, builtins.hash = id, hash
 
 
+_DRAWING = re.compile(r"\bshuf\b|\$\{?RANDOM\b|/dev/u?random\b|\bsort (?:-\w+ )*-\w*R\b|\bopenssl rand\b")
+_SEEDED = re.compile(r"--random-source|\bRANDOM=\d")
+
+
+def drawn_by(command: Any) -> str:
+    """Return what a command, as text or words, draws by from the system's generator; empty: nothing known."""
+    words = [command] if isinstance(command, (str, bytes)) else list(command)
+    line = " ".join(os.fsdecode(word) for word in words if isinstance(word, (str, bytes, os.PathLike)))
+    found = _DRAWING.search(line)
+    return found[0] if found and not _SEEDED.search(line) else ""
+
+
 def _audit(sources: Sources, event: str, arguments: tuple[Any, ...]) -> None:
+    if event in ("subprocess.Popen", "os.system"):
+        drawn = drawn_by(arguments[1 if event == "subprocess.Popen" else 0] or ())
+        if drawn:
+            sources.note("entropy", f"{drawn} in a command", os.urandom(8))
+        return
     if event != "open" or not isinstance(arguments[0], str):
         return
     if arguments[0] in ("/dev/urandom", "/dev/random", "/dev/hwrng"):
