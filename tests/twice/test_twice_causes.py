@@ -398,3 +398,16 @@ def test_the_time_in_an_archive_that_was_read_again_is_the_cause() -> None:
 
     found = cause(run("0"), run("1"))
     assert (found.candidates[0].place.line, found.remedy) == (4, known.SOURCES["stamp"])
+
+
+def test_a_generator_that_nobody_seeds_does_not_come_from_a_clock_before_it() -> None:
+    def run(x: str) -> Stream:
+        calls = [
+            Source("clock", "time.time", x, f"17{x}", at(2)),
+            Source("draw", "numpy.random.default_rng", x, f"('none given', b'{x}')", at(3)),
+            Source("clock", "time.time", x, f"18{x}", at(4)),
+        ]
+        return stream(op(1, "aa"), sources=calls)
+
+    found = cause(run("0"), run("1"))
+    assert (found.place.line, found.remedy) == (3, known.SOURCES["draw"])

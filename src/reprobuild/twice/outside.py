@@ -80,6 +80,8 @@ def differing(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:
     return [_with_writer(each, streams) for each in found.values()]
 
 
+_NONE_GIVEN = "('none given'"
+"""How the recorder shows that a generator was made or seeded without a seed."""
 READ = "what was read from "
 """How the recorder names what a file held, before the file's path."""
 
@@ -178,7 +180,8 @@ def seeded_by(seed: Candidate, candidates: Sequence[Candidate]) -> list[Candidat
         each for each in candidates if each.stream == seed.stream and each.at < seed.at and not _is_seed(each)
     ]
     latest = max(earlier, key=lambda each: each.at, default=None)
-    if latest is None or latest.kind not in _SEEDS:
+    unseeded = all(value.startswith(_NONE_GIVEN) for value in seed.values)
+    if unseeded or latest is None or latest.kind not in _SEEDS:
         return []
     same = all(value in shown for value, shown in zip(latest.values, seed.values, strict=True))
     return [latest] if same or seed.at - latest.at <= SHORTLY else []
