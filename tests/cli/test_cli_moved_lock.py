@@ -26,7 +26,7 @@ REQUEST = f'cuda = "12.1"\npython = "{PYTHON}"\npackages = ["tool"]\nplatforms =
 
 
 def move_to(architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("resolve.resolver", "resolve.fitting", "workspace", "preflight.emulation"):
+    for module in ("resolve.resolver", "resolve.constraint_loop", "workspace", "preflight.emulation"):
         monkeypatch.setattr(f"reprobuild.{module}.architecture", lambda: architecture)
 
 
