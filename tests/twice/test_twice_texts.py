@@ -132,6 +132,15 @@ def test_lines_of_several_processes_are_paired_by_what_is_no_measure() -> None:
     assert Texts(one, other).compare(a, wrong, "standard output", many=True)[0] is not None
 
 
+def test_a_bar_is_shorter_beside_a_speed_of_more_digits() -> None:
+    one, other = (Evidence(items=[Item(SITE, text, 0, 0)]) for text in ("1459.31", "715.87"))
+    bars = ["\r  0%|   |\r100%|████| 30/30 [1459.31it/s]", "\r  0%|   |\r100%|█████| 30/30 [715.87it/s]"]
+    number, explained = Texts(one, other).compare(bars[:1], bars[1:], "standard error", many=False)
+    assert (number, len(explained)) == (None, 1)
+    alone = [bar.replace("\r", "") for bar in bars]
+    assert Texts(one, other).compare(alone[:1], alone[1:], "standard output", many=False)[0] == 0
+
+
 def test_names_without_what_was_drawn_are_equal() -> None:
     evidence = Evidence(
         names={"uuids": ("39e69f7b-b683-4df5-bc85-986a157e7106",), "temporary names": ("ab12cd34",)}

@@ -20,6 +20,8 @@ _UNITS = frozenset(
     )
 )
 """Words that change with the size of a duration or a speed."""
+_BAR = frozenset("█▉▊▋▌▍▎▏#")
+"""What a progress bar is drawn with: it is shorter beside a speed of more digits."""
 _REST = (
     r"(?P<lasting>(?<![\d.:])(?:\d+ days?, )?\d+:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:]))"
     r"|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
@@ -213,7 +215,7 @@ class Texts:
             rest = [[t for t in side if not (t.kind in _COUNTED or t.key)] for side in (xs, ys)]
             if [t.text for t in rest[0]] != [t.text for t in rest[1]]:
                 words += [t.text for side in rest for t in side if t.kind != "space"]
-        spaced = all(word in _UNITS for word in words)
+        spaced = all(word in _UNITS or (redrawn and word in _BAR) for word in words)
         return found if found and spaced else None
 
     def _explained(self, x: Token, y: Token, lines: Sequence[str], *, redrawn: bool) -> str | None:
