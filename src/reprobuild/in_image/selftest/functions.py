@@ -110,7 +110,10 @@ def functional() -> dict[str, Callable[[], object]]:
         cosine_embedding_loss=lambda: f.cosine_embedding_loss(a, b, sign),
         cross_entropy=lambda: grads(lambda t: f.cross_entropy(t, classes, label_smoothing=0.1), a),
         ctc_loss=lambda: f.ctc_loss(
-            x(20, 2, 5).log_softmax(2), 1 + indices(12, 4).view(2, 6), (20, 20), (6, 6)
+            x(20, 2, 5).log_softmax(2),
+            1 + indices(12, 4).view(2, 6),
+            torch.tensor((20, 20)),
+            torch.tensor((6, 6)),
         ),
         embedding_bag=lambda: grads(lambda w: f.embedding_bag(indices(40, 30).view(8, 5), w), x(30, 6)),
         fold=lambda: grads(lambda t: f.fold(t, (6, 6), (3, 3)), x(2, 18, 16)),

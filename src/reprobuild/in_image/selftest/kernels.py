@@ -66,12 +66,12 @@ def attention_long(device: str) -> Results:
     """Causal attention over 2,048 places repeats, forward and backward, each backend that there is."""
     heads = [numbers(1, 2, 2048, 64, salt=salt, dtype="bfloat16", device=device) for salt in (1, 2, 3)]
 
-    def attended(*heads: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
+    def attended(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
 
     results: dict[str, Any] = {"chosen": -1}
     with contextlib.suppress(AttributeError):
-        results["chosen"] = torch._fused_sdp_choice(*heads, is_causal=True)
+        results["chosen"] = torch._fused_sdp_choice(heads[0], heads[1], heads[2], is_causal=True)
         note(f"torch chooses {torch.nn.attention.SDPBackend(results['chosen']).name}")
     for backend in ("FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"):
         only = attention_by(backend)
