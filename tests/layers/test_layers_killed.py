@@ -19,6 +19,7 @@ import pytest
 
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
+from reprobuild.host.verified import unsealed
 from reprobuild.lock.model import Lock
 from reprobuild.oci.blobs import Blobs
 from support.bench import until
@@ -90,7 +91,7 @@ def hold_store(home: Home) -> None:
     for path in (home.root / "store/sha256").glob("*/*"):
         assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
     for path in (home.root / "layers").glob("*.json"):
-        layer = json.loads(path.read_bytes())["layer"]
+        layer = json.loads(unsealed(path.stem, path.read_bytes()) or b"")["layer"]
         blob = Blobs(home).path(layer["digest"])
         assert "sha256:" + hashlib.sha256(blob.read_bytes()).hexdigest() == layer["digest"]
 
