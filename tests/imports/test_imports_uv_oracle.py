@@ -86,13 +86,15 @@ def _by_uv(file: Path, extras: list[str], groups: list[str]) -> dict[str, str] |
     return dict(re.findall(r"^([a-z]+)==(\S+)", done.stdout, re.MULTILINE))
 
 
-def _by_us(file: Path, extras: list[str], groups: list[str]) -> dict[str, str] | None:
+def _by_us(
+    file: Path, extras: list[str], groups: list[str], environment: pytest.MonkeyPatch
+) -> dict[str, str] | None:
     try:
         imported = read_import(file, extras=extras, groups=groups, hosts={"127.0.0.1"}, python="3.11")
         keys = request_table(imported, {"cuda": "cpu", "python": "3.11"})
         request = Request.from_dict(keys, "")
         for variable, urls in imported.settings.items():
-            os.environ[variable] = " ".join(urls)
+            environment.setenv(variable, " ".join(urls))
         with session(retries=0) as http:
             found = resolve_python(request.packages, resolution(http, request))
     except RequestError as error:
@@ -119,9 +121,9 @@ def test_a_project_locks_as_uv_itself_would(
             file.write_text(_project(rng, mirrors))
             extras = rng.sample(["x", "y"], rng.randint(0, 2))
             groups = rng.sample(["g", "h"], rng.randint(0, 2))
-            monkeypatch.delenv("UV_INDEX", raising=False)
             theirs = _by_uv(file, extras, groups)
-            ours = _by_us(file, extras, groups)
+            with monkeypatch.context() as environment:
+                ours = _by_us(file, extras, groups, environment)
             if ours != theirs:
                 differing.append((seed, extras, groups, ours, theirs))
 

@@ -22,6 +22,7 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.lock.model import DebianPackage, Wheel
 from reprobuild.workspace import read_lock
+from support.artifacts import unshare
 from support.bench import NAME, Bench, until
 from support.disk import tiny_disk
 
@@ -122,6 +123,7 @@ def test_a_damaged_artifact(bench: Bench, digest: str) -> None:
     """Bit rot in the store is found and named before the wheel is used, and the file is fetched again."""
     bench.forget_torch()
     wheel = Store(Home(bench.home)).path(max(locked(bench), key=lambda each: each.size).sha256)
+    unshare(wheel)
     with wheel.open("r+b") as file:
         file.seek(wheel.stat().st_size // 2)
         file.write(bytes(64))

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from support.artifacts import unshare
 from support.bench import NAME, Bench
 
 pytest_plugins = ["support.shared"]
@@ -62,6 +63,7 @@ def kinds(home: Path) -> dict[str, list[Path]]:
 
 
 def damage(path: Path, harm: str, chance: random.Random) -> None:
+    unshare(path)
     data = path.read_bytes()
     mode = path.stat().st_mode
     path.chmod(0o644)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +49,13 @@ def link_artifacts(source: Path, target: Path) -> None:
             place.hardlink_to(path)
         except OSError:
             return
+
+
+def unshare(path: Path) -> None:
+    """Make a file its home's own before a test damages it: others have it by another link."""
+    copy = path.with_name(f"{path.name}.own")
+    shutil.copy2(path, copy)
+    copy.replace(path)
 
 
 def _base(factory: pytest.TempPathFactory) -> Path:
