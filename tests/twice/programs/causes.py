@@ -107,12 +107,19 @@ def set_order():
     train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
 
 
+def drawn_order(first, last):
+    draw = f"for n in $(seq {first} {last}); do read k </proc/sys/kernel/random/uuid; echo $k $n; done | sort"
+    drawn = subprocess.run(["sh", "-c", draw], check=True, stdout=subprocess.PIPE)
+    return [int(line.split()[1]) for line in drawn.stdout.splitlines()]
+
+
 def listing():
     folder = "/dev/shm/reprobuild-listing"  # which lists the newest first
     shutil.rmtree(folder, ignore_errors=True)
     os.mkdir(folder)
-    # Another program draws the order: what this one draws would be a cause too.
-    subprocess.run(["sh", "-c", "seq 0 23 | shuf | xargs touch"], cwd=folder, check=True)
+    # Another program draws the order, by what is not recorded: else the draw would be a cause, too.
+    for number in drawn_order(0, 23):
+        open(f"{folder}/{number}", "w").close()
     order = [int(name) for name in os.listdir(folder)]  # cause
     inputs, labels = data()
     train(network(), [(inputs[order[:16]], labels[order[:16]])] * 2)
@@ -152,8 +159,7 @@ def loader_generator():
 
 def waits(count):
     """Seconds to sleep, all different and in an order that another program draws, as above."""
-    drawn = subprocess.run(["shuf", "-i", "1-250", "-n", str(count)], check=True, stdout=subprocess.PIPE)
-    return [int(line) / 1000 for line in drawn.stdout.split()]
+    return [number / 1000 for number in drawn_order(1, 250)[:count]]
 
 
 def pool_order():
