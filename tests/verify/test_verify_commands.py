@@ -171,3 +171,8 @@ def test_a_folder_of_compiled_code_that_the_image_fills() -> None:
     assert found(kernel, env={"TORCHINDUCTOR_CACHE_DIR": "/opt/cache"}) == [
         ("Env TORCHINDUCTOR_CACHE_DIR", "setting")
     ]
+
+
+@pytest.mark.parametrize("name", ["LANG", "NVIDIA_VISIBLE_DEVICES"])
+def test_a_variable_that_a_team_may_change_and_not_remove(name: str) -> None:
+    assert found(env={name: None}) == [(f"Env {name}", "setting")]

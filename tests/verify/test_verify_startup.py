@@ -187,8 +187,17 @@ def test_entry_points_beside_a_folder_that_a_path_file_names() -> None:
     added = Record(f"{SITE}/zz.pth", "file", 0o644, "x")
     named = {f"{SITE}/zz.pth": "/app\n", path: "[torch.backends]\nx = evil:x\n"}
     assert found_with(named, added, Record(path, "file", 0o644, "x")) == [f"/{path}"]
+    important = {f"{SITE}/zz.pth": "/important\n", f"important/{path[4:]}": named[path]}
+    assert len(found_with(important, added, Record(f"important/{path[4:]}", "file", 0o644, "x"))) == 1
+    named[f"{SITE}/zz.pth"], there = (
+        "../importable \n",
+        path.replace("app", f"{SITE.rpartition('/')[0]}/importable"),
+    )
+    assert found_with({**named, there: named[path]}, added, Record(there, "file", 0o644, "x")) == [
+        f"/{there}"
+    ]
     archive = Record("app/all.zip", "file", 0o644, "x")
-    assert found_with({f"{SITE}/zz.pth": "/app/all.zip"}, added, archive) == [f"/{SITE}/zz.pth"]
+    assert found_with({f"{SITE}/zz.pth": "/app/all.zip \t\r\n"}, added, archive) == [f"/{SITE}/zz.pth"]
 
 
 def test_the_hook_that_ubuntu_s_sitecustomize_asks_for_counts() -> None:

@@ -130,9 +130,8 @@ def _variables(context: Context) -> Iterator[Difference]:
         judged = name in locked or name in FORBIDDEN or name == "REPROBUILD_DETERMINISM"
         if (name in _LOCALES or not judged) and not _is_harmless(name, value, context):
             yield Difference(f"Env {name}", "setting", locked.get(name, ""), value)
-    if "$" in (
-        path := context.env.get("LD_LIBRARY_PATH", "")
-    ):  # ld.so(8) puts a folder of its own in its place
+    path = context.env.get("LD_LIBRARY_PATH", "")
+    if "$" in path:  # ld.so(8) puts a folder of its own in its place
         yield Difference("Env LD_LIBRARY_PATH", "setting", "", path)
 
 

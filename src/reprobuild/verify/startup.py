@@ -58,9 +58,7 @@ def startup(context: Context) -> Iterator[Difference]:
         *(f"{each.rpartition('/')[0]}/python{version}.zip" for each in _standard(context)),
     }
     for path in context.added:
-        is_in = any(
-            path == place or path.startswith(f"{place}/") for place in places
-        )  # a zip may be a folder
+        is_in = any(f"{path}/".startswith(f"{place}/") for place in places)  # a zip may be a folder
         if is_in or _runs(path, context, sites) or _customizes(path, context, searched):
             yield Difference(f"/{path}", "runs at start", "", f"/{path}")
     yield from _plugins(context, searched)
@@ -108,12 +106,19 @@ def _named_by_path_files(context: Context, sites: set[str]) -> Iterator[str]:
     """Give the folders that the lines of ``.pth`` files add, in the image as it is."""
     for path in context.added:
         if path.endswith(".pth") and path.rpartition("/")[0] in sites:
-            for line in _lines(path, context):
-                if line.strip() and not line.startswith(("#", "import")):
-                    yield (
-                        resolve(posixpath.join(path.rpartition("/")[0], line.strip()), context.tree.files)
-                        or ""
-                    )
+            yield from _places(path, context)
+
+
+_IMPORTS = re.compile(r"import[ \t]")
+
+
+def _places(path: str, context: Context) -> Iterator[str]:
+    """Give what the lines of a ``.pth`` file add to the path, links followed; `site` strips their ends."""
+    for line in map(str.rstrip, _lines(path, context)):
+        if line and not line.startswith("#") and not _IMPORTS.match(line):
+            place = resolve(posixpath.join(path.rpartition("/")[0], line), context.tree.files)
+            if place is not None:
+                yield place
 
 
 def _runs(path: str, context: Context, sites: set[str]) -> bool:
@@ -124,17 +129,13 @@ def _runs(path: str, context: Context, sites: set[str]) -> bool:
     ):
         return False
     # A line that does not import only adds a folder behind all others. In an archive nobody has looked.
-    files = context.tree.files
-    return any(
-        re.match(r"import[ \t]", line)
-        or _kind(resolve(posixpath.join(folder, line), files), context) == "file"
-        for line in _lines(path, context)
-        if line.strip() and not line.startswith("#")
+    return any(_IMPORTS.match(line) for line in _lines(path, context)) or any(
+        _kind(place, context) == "file" for place in _places(path, context)
     )
 
 
-def _kind(path: str | None, context: Context) -> str:
-    return context.tree.files[path].kind if path is not None and path in context.tree.files else ""
+def _kind(path: str, context: Context) -> str:
+    return context.tree.files[path].kind if path in context.tree.files else ""
 
 
 def _customizes(path: str, context: Context, searched: set[str]) -> bool:
