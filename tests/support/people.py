@@ -114,8 +114,8 @@ def people() -> Iterator[Callable[[str], Person]]:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    # Not pytest's own, which is closed to others; not /tmp, which may be small.
-    folder = Path(tempfile.mkdtemp(prefix="reprobuild-test.", dir="/var/tmp"))
+    # Not pytest's own, which is closed to others; not /tmp, which may be small, unless it was asked for.
+    folder = Path(tempfile.mkdtemp(prefix="reprobuild-test.", dir=os.environ.get("TMPDIR", "/var/tmp")))
     folder.chmod(0o755)
     try:
         yield folder
