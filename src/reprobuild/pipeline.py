@@ -255,7 +255,7 @@ def selftest_image(
         return report
     host.console.step(f"testing {digest[:19]} inside itself")
     forget(digest, folder)  # an earlier pass proves nothing if the test now breaks
-    report = run_selftest(runner, program=program, gpu=gpu, mode=mode)
+    report = run_selftest(runner, program=program, gpu=gpu, mode=mode, say=host.console.detail)
     keep(report, folder, where)
     return report
 

@@ -81,6 +81,20 @@ def test_the_end_of_standard_error_is_in_the_message_and_a_kill_gets_a_hint() ->
     assert "memory" in caught.value.hint
 
 
+def test_how_far_it_has_come_is_two_numbers_whatever_a_candidate_writes() -> None:
+    lines = "selftest: check 1 of 60\nselftest: check 2 of \x1b[2J\nselftest: check 14 of 60\n"
+    said: list[str] = []
+    code = f"import sys; sys.stderr.write({lines!r}); " + printing(a_report())
+    run_selftest(Script(code), program=PROGRAM, gpu="off", say=said.append)
+    assert said[-1] == "check 14 of 60"
+    assert set(said) <= {"check 1 of 60", "check 14 of 60"}
+    dying = Script(f"import sys; sys.exit({lines!r} + 'the last words')")
+    with pytest.raises(SelfTestError) as caught:
+        run_selftest(dying, program=PROGRAM, gpu="off")
+    assert "check 14" not in caught.value.message
+    assert "the last words" in caught.value.message
+
+
 def test_a_hanging_program_is_stopped() -> None:
     with pytest.raises(SelfTestError, match=r"did not end within 0\.3 s"):
         run_selftest(Script("import time; time.sleep(60)"), program=PROGRAM, gpu="off", time_limit=0.3)

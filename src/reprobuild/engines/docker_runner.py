@@ -16,6 +16,7 @@ from docker.models.containers import Container
 from docker.types import DeviceRequest, LogConfig
 
 from ..host import process
+from ..host.hearing import hearing
 from ..host.limits import Limits, of_steps
 from ..host.machine import identity, visible_devices
 from ..render.labels import LABEL
@@ -37,6 +38,7 @@ class Output:
     def __init__(self, container: Container) -> None:
         self._container = container
         self._found = (bytearray(), bytearray())
+        self._hear = hearing()
         self._stream = container.attach(stdout=True, stderr=True, stream=True, demux=True)
         self._thread = threading.Thread(target=self._read, daemon=True)
 
@@ -72,6 +74,7 @@ class Output:
                     continue  # read all the same: a container whose output nobody takes cannot end
                 for part, kept in zip(parts, self._found, strict=True):
                     kept.extend(part or b"")
+                self._hear(self._found[1])
                 if self._is_over():
                     threading.Thread(target=self._kill, daemon=True).start()
 

@@ -23,6 +23,7 @@ from types import FrameType
 from typing import IO, Any, Protocol
 
 from ..errors import HostError, ReprobuildError
+from .hearing import hearing
 from .os_reasons import SCARCE, killed_by
 
 log = logging.getLogger(__name__)
@@ -50,7 +51,6 @@ PACKAGES = {
 
 OUTPUT_LIMIT = 256 << 20
 """Bytes that a process may write on standard output or standard error before it is stopped."""
-
 
 _AT_THE_END = 'cat >/dev/null; for each in 1 2 3 4 5; do "$@" && exit; sleep 0.2; done'
 """The pipe is at its end when nobody has the other one any more."""
@@ -361,11 +361,14 @@ def _communicate(
     """Do as `subprocess.Popen.communicate`, but keep no more than ``limit`` bytes of either stream."""
     deadline = None if timeout is None else time.monotonic() + timeout
     found = (bytearray(), bytearray())
+    hear = hearing()
 
     def read(pipe: IO[bytes], kept: bytearray) -> None:
         with pipe:
             while chunk := os.read(pipe.fileno(), _PIPE):
                 kept += chunk
+                if kept is found[1]:
+                    hear(kept)
                 if len(kept) > limit:
                     _kill_session(process)
                     return
@@ -376,10 +379,8 @@ def _communicate(
 
     assert process.stdout is not None
     assert process.stderr is not None
-    threads = [
-        threading.Thread(target=read, args=pair, daemon=True)
-        for pair in zip((process.stdout, process.stderr), found, strict=True)
-    ]
+    pairs = zip((process.stdout, process.stderr), found, strict=True)
+    threads = [threading.Thread(target=read, args=pair, daemon=True) for pair in pairs]
     if process.stdin is not None:
         threads.append(threading.Thread(target=write, args=(process.stdin,), daemon=True))
     # The threads close them: one may still wait for a grandchild that the kill did not reach.

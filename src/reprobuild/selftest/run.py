@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from typing import Literal, Protocol, TypeVar, assert_never
 
 from ..errors import HostError, SelfTestError
 from ..host import process
+from ..host.hearing import heard_by
 from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
 from .cost import CostReport
 from .report import Mode, SelfTestReport
@@ -84,13 +86,15 @@ def run_selftest(
     mode: Mode = "battery",
     only: Sequence[str] = (),
     time_limit: float | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> SelfTestReport:
     """Run a self-test in the runner's image; seconds count from the start of the container.
 
     ``program`` has the files to hand in, `PROGRAM` among them: see `render.own_files.selftest_files`.
     ``only``: the names of some checks of the battery. Their report is of mode ``part`` and names no image.
-    ``auto`` tests a GPU where one can be handed in, ``require`` raises `HostError` where none can. Raises
-    `SelfTestError` when the program hangs, crashes or reports nothing that can be read.
+    ``auto`` tests a GPU where one can be handed in, ``require`` raises `HostError` where none can. ``say`` is
+    called with "check 14 of 60" as it goes on. Raises `SelfTestError` when the program hangs, crashes or
+    reports nothing that can be read.
     """
     reason = _reason_without_gpu(runner, gpu)
     limit = time_limit or SECONDS[mode]
@@ -99,7 +103,8 @@ def run_selftest(
     more = ("--time-limit", f"{inner:g}", *(() if mode == "battery" else (f"--{mode}",)))
     if only:
         more += ("--only", *only)
-    done = _run(runner, (*command(program), "--json"), more, _device(gpu, reason), limit)
+    with heard_by(lambda text: _say_last(text, say)):
+        done = _run(runner, (*command(program), "--json"), more, _device(gpu, reason), limit)
     report = _read(done, lambda data: SelfTestReport.parse(data, digest=runner.digest))
     expected = "part" if only and mode != "prove" else mode
     if done.returncode != EXIT[report.verdict] or report.mode != expected:
@@ -117,6 +122,15 @@ def run_cost(runner: Runner, *, program: Mapping[str, bytes], gpu: Gpu) -> CostR
         raise _unreadable("the self-test's report contradicts its exit status", done)
     return report if reason is None else replace(report, gpu_reason=reason)
 
+
+def _say_last(text: bytes, say: Callable[[str], None]) -> None:
+    """Say which check began last. The text is a candidate's: nothing but two numbers is taken from it."""
+    if begun := _BEGUN.findall(text):
+        number, count = begun[-1]
+        say(f"check {int(number)} of {int(count)}")
+
+
+_BEGUN = re.compile(rb"^selftest: check (\d{1,4}) of (\d{1,4})\n", re.MULTILINE)
 
 EXIT = {"passed": 0, "failed": 1, "inconclusive": 3}
 """The program's exit status by its verdict."""
@@ -164,7 +178,7 @@ def _read(done: process.Completed, parse: Callable[[bytes], _Report]) -> _Report
 
 
 def _unreadable(problem: str, done: process.Completed, hint: str = "") -> SelfTestError:
-    code, said = done.returncode, process.tail(done.stderr)
+    code, said = done.returncode, process.tail(_BEGUN.sub(b"", done.stderr))
     # A signal is 128 + its number where a shell or a container engine reports it, else negative.
     if code in (137, -9):
         hint = "Was it out of memory? The test needs about 1 GB; REPROBUILD_MEMORY sets its limit."

@@ -22,7 +22,8 @@ A check is one function below ``@check``; its docstring says what it proves. It 
 raises `Failed` with what differed, `Inconclusive` or `NotRun` with the reason; any other exception, and the
 death of the process, is a failure with its traceback.
 
-The report is one JSON object on standard output; everything else goes to standard error:
+The report is one JSON object on standard output; everything else goes to standard error, also the line
+"selftest: check 14 of 60" where a check begins:
 
     schema      3
     program     sha256 of this file: results of another program are not comparable
@@ -139,8 +140,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     whole = kind == "battery" and not options.only
     left_out = [c.name for c in in_order() if whole and c.part == "full"]
-    part = bool(options.only)
-    result = report_of(names, options.device, options.time_limit, kind, part=part, left_out=left_out)
+    more = {"part": bool(options.only), "shown": options.json}
+    result = report_of(names, options.device, options.time_limit, kind, left_out=left_out, **more)
     sys.stdout.write(json.dumps(result, indent=1) + "\n" if options.json else text_of(result))
     sys.stdout.flush()
     return {"passed": 0, "failed": 1, "inconclusive": 3}[result["verdict"]]

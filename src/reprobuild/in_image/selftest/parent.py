@@ -23,9 +23,13 @@ from .registry import ACROSS, CHECKS, CONTROL, SETTING, Check
 
 
 class Interpreter:
-    """A fresh interpreter that runs `child`; its messages are gathered by a thread."""
+    """A fresh interpreter that runs `child`; its messages are gathered by a thread.
 
-    def __init__(self, names: Sequence[str], device: str, mode: str) -> None:
+    With ``shown`` it writes to standard error which check begins: "selftest: check 14 of 60".
+    """
+
+    def __init__(self, names: Sequence[str], device: str, mode: str, *, shown: bool = False) -> None:
+        self.names, self.shown = names, shown
         reading, writing = os.pipe()
         command = [sys.executable, str(PROGRAM), "--child", str(writing), "--device", device]
         command += [*(["--full"] if mode == "full" else []), "--only", *names]
@@ -57,6 +61,9 @@ class Interpreter:
                 message = json.loads(line)
                 if "begin" in message:
                     self.running = message["begin"][0], message["begin"][1]
+                    if self.shown:
+                        number = self.names.index(self.running[0]) + 1
+                        sys.stderr.write(f"selftest: check {number} of {len(self.names)}\n")
                 elif "end" in message:
                     self.outcomes[message["end"][0], message["end"][1]] = Outcome(**message["outcome"])
                     self.running = None
@@ -125,18 +132,19 @@ def report_of(
     *,
     part: bool = False,
     left_out: Sequence[str] = (),
+    shown: bool = False,
 ) -> dict[str, Any]:
     """Run the checks in two interpreters and return the report.
 
     ``mode``: "battery", "full" or "prove"; ``part``: these are not all of its checks, and the report says so.
-    ``left_out`` are named in the report as not run.
+    ``left_out`` are named in the report as not run. ``shown``: standard error says which check begins.
     """
     start = time.monotonic()
     pair: list[Interpreter] = []
     try:
         for number in range(2):
             own = [name for name in names if not (number and CHECKS[name].once)]
-            pair.append(Interpreter(own, device, mode))
+            pair.append(Interpreter(own, device, mode, shown=shown and not number))
         for interpreter in pair:
             interpreter.finish(start + limit)
     finally:
