@@ -33,6 +33,7 @@ SHARES = {
         "test_real_sabotaged_image",
         "test_real_bad_days",
         "test_real_damage",
+        "test_real_scanner",
     ),
     "more images": (
         "test_real_cli_pytorch",

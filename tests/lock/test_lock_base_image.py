@@ -12,8 +12,9 @@ import tomli_w
 from reprobuild.errors import LockError, RenderError
 from reprobuild.layers.plan import plan
 from reprobuild.lock.base_image import BaseImage, BaseLayer
+from reprobuild.lock.bill import cyclonedx
 from reprobuild.lock.diff import diff
-from reprobuild.lock.exports import cyclonedx, explicit
+from reprobuild.lock.exports import explicit
 from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
 from reprobuild.render.dockerfile import render

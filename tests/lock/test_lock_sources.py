@@ -12,7 +12,8 @@ import pytest
 import tomli_w
 
 from reprobuild.errors import LockError, RenderError
-from reprobuild.lock.exports import cyclonedx, explicit, requirements
+from reprobuild.lock.bill import cyclonedx
+from reprobuild.lock.exports import explicit, requirements
 from reprobuild.lock.model import BuildFiles, Lock, PythonPackage, SourceArchive, Wheel
 from reprobuild.lock.platforms import dump_locks, parse_locks
 from reprobuild.lock.reader import parse_lock

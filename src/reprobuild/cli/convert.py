@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, get_args
 
 import click
 
+from ..fetch.store import Store
 from ..host.home import atomic_write
+from ..host.host import Host
+from ..lock.bill import Facts
 from ..lock.conda_lock import write_conda_lock
 from ..lock.exports import Form, export
+from ..lock.model import Lock
+from ..resolve.package_facts import facts_of
 from ..workspace import lock_for
 from . import complete
 from .options import locks_of, one_platform
@@ -34,8 +40,13 @@ from .options import locks_of, one_platform
     shell_complete=complete.platforms,
     help="Platform of the lock. [default: this machine's]",
 )
+@click.pass_obj
 def convert(
-    lock: str, form: Form | Literal["conda-lock"], output: Path | None, platform: tuple[str, ...]
+    host: Host,
+    lock: str,
+    form: Form | Literal["conda-lock"],
+    output: Path | None,
+    platform: tuple[str, ...],
 ) -> None:
     """Write a lock in a form that other tools read.
 
@@ -47,8 +58,25 @@ def convert(
     reprobuild convert envs/pylock.frames.toml --to requirements -o requirements.txt
     """
     found = lock_for(locks_of(lock), one_platform(platform), lock)
-    text = write_conda_lock(found) if form == "conda-lock" else export(found, form)
+    if form == "conda-lock":
+        text = write_conda_lock(found)
+    else:
+        text = export(found, form, _facts(found, host) if form == "cyclonedx" else None)
     if output is None:
         click.echo(text, nl=False)
     else:
         atomic_write(output, text.encode())
+
+
+def _facts(lock: Lock, host: Host) -> Mapping[str, Facts]:
+    """Return what the files in the store say of themselves; warn of those that are not there."""
+    facts = facts_of(lock, Store(host.home))
+    files = {p.wheel.sha256: p.name for p in lock.python} | {p.sha256: p.name for p in lock.debian}
+    missing = [name for sha256, name in files.items() if sha256 not in facts]
+    if missing:
+        named = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+        host.console.warn(
+            f"no licenses and dependencies of {len(missing)} packages ({named}): their files are not here;"
+            " `reprobuild image` fetches them"
+        )
+    return facts

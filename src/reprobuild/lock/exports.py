@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import uuid
-from typing import Any, Literal
-from urllib.parse import quote
+from collections.abc import Mapping
+from typing import Literal
 
-from .. import __version__
-from .model import CondaPackage, DebianPackage, Lock, PythonPackage, SourceArchive
+from .bill import Facts, cyclonedx
+from .model import CondaPackage, Lock, PythonPackage, SourceArchive
 
 Form = Literal["requirements", "explicit", "cyclonedx"]
 
 
-def export(lock: Lock, form: Form) -> str:
-    """Return the text of a lock in a form; the same lock gives the same text."""
+def export(lock: Lock, form: Form, facts: Mapping[str, Facts] | None = None) -> str:
+    """Return the text of a lock in a form; the same lock and ``facts`` give the same text."""
     match form:
         case "requirements":
             return requirements(lock)
         case "explicit":
             return explicit(lock)
         case "cyclonedx":
-            return cyclonedx(lock)
+            return cyclonedx(lock, facts)
 
 
 def requirements(lock: Lock) -> str:
@@ -56,60 +54,6 @@ def explicit(lock: Lock) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cyclonedx(lock: Lock) -> str:
-    """Return a software bill of materials, CycloneDX 1.6 as JSON (https://cyclonedx.org/docs/1.6/json/)."""
-    components = [_python(p) for p in lock.python]
-    components += [_for_builds(_python(p)) for p in lock.build.python]
-    if lock.base is not None:
-        digest = lock.base.manifests[lock.platform]
-        name = lock.base.name
-        purl = f"pkg:oci/{name.rpartition('/')[2]}@{quote(digest)}?repository_url={quote(name)}"
-        components.append(_component(purl, name, digest, digest.removeprefix("sha256:")))
-    if (python := lock.standalone) is not None:
-        purl = f"pkg:generic/cpython@{python.version}?download_url={quote(python.url, safe='')}"
-        components.append(_component(purl, "cpython", python.version, python.sha256, python.url))
-    for conda in lock.conda:
-        purl = f"pkg:conda/{quote(conda.name)}@{quote(conda.version)}"
-        purl += f"?build={quote(conda.build)}&subdir={conda.subdir}"
-        components.append(_component(purl, conda.name, conda.version, conda.sha256, conda.url))
-    components += [_debian(deb, lock.suite) for deb in lock.debian]
-    components += [_for_builds(_debian(deb, lock.suite)) for deb in lock.build.debian]
-    if lock.own_files is not None:
-        components += [
-            {
-                "type": "file",
-                "bom-ref": f"reprobuild:{name}",
-                "name": name,
-                "version": lock.own_files.version,
-                "hashes": [{"alg": "SHA-256", "content": sha256}],
-            }
-            for name, sha256 in lock.own_files.sha256.items()
-        ]
-    table = {
-        "bomFormat": "CycloneDX",
-        "specVersion": "1.6",
-        # Of the lock's digest and not drawn, so that the same lock gives the same bytes.
-        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, lock.digest)}",
-        "version": 1,
-        "metadata": {
-            "tools": {"components": [{"type": "application", "name": "reprobuild", "version": __version__}]},
-            "component": {
-                "type": "container",
-                "bom-ref": lock.digest,
-                "name": lock.request.name,
-                "version": lock.digest,
-            },
-        },
-        "components": components,
-    }
-    return json.dumps(table, indent=2, ensure_ascii=False) + "\n"
-
-
-def _for_builds(component: dict[str, Any]) -> dict[str, Any]:
-    """Mark what is not in the image; another version, or another wheel of it, may be there."""
-    return {**component, "bom-ref": f"{component['bom-ref']}#build", "scope": "excluded"}
-
-
 def _line(package: PythonPackage) -> str:
     source = package.source
     if source is not None and source.kind in ("vcs", "directory"):
@@ -117,35 +61,3 @@ def _line(package: PythonPackage) -> str:
     if source is not None and source.kind == "archive":
         return f"{package.name} @ {source.url} --hash=sha256:{source.sha256}"
     return f"{package.pin} --hash=sha256:{package.file.sha256}"
-
-
-def _python(package: PythonPackage) -> dict[str, Any]:
-    purl = f"pkg:pypi/{package.name}@{quote(package.version)}"
-    wheel, source = package.wheel, package.source
-    table = _component(purl, package.name, package.version, wheel.sha256, wheel.url)
-    if source is not None:
-        hashes = [{"alg": "SHA-256", "content": source.sha256}]
-        kind = "vcs" if source.kind == "vcs" else "source-distribution"
-        reference = {"type": kind, "url": source.address or source.url, "hashes": hashes}
-        table["externalReferences"] = [reference]
-    return table
-
-
-def _debian(package: DebianPackage, suite: str) -> dict[str, Any]:
-    purl = f"pkg:deb/debian/{quote(package.name)}@{quote(package.version)}"
-    purl += f"?arch={package.architecture}&distro={suite}"
-    return _component(purl, package.name, package.version, package.sha256)
-
-
-def _component(purl: str, name: str, version: str, sha256: str, url: str = "") -> dict[str, Any]:
-    table: dict[str, Any] = {
-        "type": "library",
-        "bom-ref": purl,
-        "name": name,
-        "version": version,
-        "hashes": [{"alg": "SHA-256", "content": sha256}],
-        "purl": purl,
-    }
-    if url:
-        table["externalReferences"] = [{"type": "distribution", "url": url}]
-    return table

@@ -56,6 +56,9 @@ def _write_layout(out: IO[bytes], name: str | None, digest: str, blobs: Mapping[
     with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT, bufsize=CHUNK) as tar:
         _add(tar, "oci-layout", LAYOUT)
         _add(tar, "index.json", index_document([entry]))
+        # Some readers, such as syft, make no folder that the archive does not name.
+        for folder in ("blobs", "blobs/sha256"):
+            tar.addfile(_info(folder, 0, kind=tarfile.DIRTYPE, mode=0o755))
         for blob in sorted(blobs):
             _add_blob(tar, blobs[blob], blob)
 
@@ -121,7 +124,7 @@ class _Hashing:
         return "sha256:" + self._hash.hexdigest()
 
 
-def _info(name: str, size: int) -> tarfile.TarInfo:
+def _info(name: str, size: int, *, kind: bytes = tarfile.REGTYPE, mode: int = 0o644) -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
-    info.size, info.mtime, info.mode = size, MTIME, 0o644
+    info.size, info.mtime, info.mode, info.type = size, MTIME, mode, kind
     return info
