@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from conftest import needs
 from reprobuild.engines.protocols import Engine
@@ -33,6 +35,7 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.host.process import OUTPUT_LIMIT
+from reprobuild.net.debian_mirrors import mirrors
 from reprobuild.oci.store import ImageStore
 from reprobuild.pipeline import make_image
 from reprobuild.verify.find import tree_of
@@ -41,6 +44,7 @@ from support.bench import NAME, Bench
 from support.engines import Site, old_docker, podman
 from support.forwarding import forwarded
 from support.locks import LOCK
+from support.server import ca_file, serve
 from support.small_root import small_image
 from support.wheels import simple_wheel, write_wheel
 
@@ -153,6 +157,60 @@ def test_a_team_s_image(bench: Bench, site: Site, built: dict[str, Any], tmp_pat
     out, _ = bench.run("check", f"{site.kind}:team/app:1", "--json", env=site.env)
     found = json.loads(out)
     assert (found["differences"], found["report"]["verdict"]) == ([], "passed")
+
+
+def page_s_dockerfile(number: int, folder: Path) -> Path:
+    """Write a Dockerfile of docs/team-images.md as it stands there; return its folder."""
+    page = Path(__file__).parents[2] / "docs/team-images.md"
+    folder.mkdir()
+    text = re.findall(r"```dockerfile\n(.*?)```", page.read_text(), re.DOTALL)[number]
+    (folder / "Dockerfile").write_text(text)
+    return folder
+
+
+# Podman alone: it reads the syntax of BuildKit, and one engine is enough to show what a page says.
+@pytest.mark.parametrize("site", ["podman"], indirect=True)
+def test_the_dockerfiles_of_the_page_on_team_images(
+    site: Site, bench: Bench, built: dict[str, Any], tmp_path: Path
+) -> None:
+    """Behind a CA of its own, with apt, a user who is not root, and a second virtual environment."""
+    (main,) = {mirror.url.removesuffix("/debian") for mirror in mirrors("bookworm")["debian"][:1]}
+    folder = page_s_dockerfile(0, tmp_path / "team")
+    write_wheel(tmp_path, "humanise", "1.0", simple_wheel("humanise"))
+    wheel = next(tmp_path.glob("humanise-*.whl"))
+    ca = trustme.CA()
+    with serve(certificate=ca.issue_cert("127.0.0.1")) as server:
+        server.add(f"/{wheel.name}", wheel.read_bytes())
+        server.add(
+            "/humanise/", f'<a href="/{wheel.name}">{wheel.name}</a>'.encode(), content_type="text/html"
+        )
+        arguments = ["--build-arg", f"BASE={NAME}", "--build-arg", f"MIRROR={main}"]
+        arguments += ["--build-arg", "PACKAGES=humanise", "--env", f"PIP_INDEX_URL={server.url}"]
+        arguments += ["--secret", f"id=ca,src={ca_file(ca, tmp_path)}", "--network", "host"]
+        engine_build(site, folder, *arguments, "--tag", "team/page:1")
+    run = ("run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp")
+    assert site.call(*run, "team/page:1").startswith("2.")
+    code = "import humanise, os, torch; print(os.getuid(), torch.are_deterministic_algorithms_enabled())"
+    assert site.call(*run, "--entrypoint", "more/bin/python", "team/page:1", "-c", code) == "1000 True\n"
+    assert site.call(*run, "--entrypoint", "jq", "team/page:1", "--version").startswith("jq-")
+    assert site.call(*run, "--entrypoint", "ls", "team/page:1", "-A", "/run/secrets") == ""
+    out, _ = bench.run("check", "podman:team/page:1", "--json", env=site.env)
+    found = json.loads(out)
+    assert (found["differences"], found["report"]["verdict"]) == ([], "passed")
+
+    stages = page_s_dockerfile(1, tmp_path / "stages")
+    package = stages / "package"
+    package.mkdir()
+    write_wheel(package, "ours", "1.0", simple_wheel("ours"))
+    system = '[build-system]\nrequires = []\nbuild-backend = "own"\nbackend-path = ["."]\n'
+    (package / "pyproject.toml").write_text(system)
+    name = next(package.glob("*.whl")).name
+    build = (
+        f"def build_wheel(folder, *_):\n    return __import__('shutil').copy({name!r}, folder) and {name!r}\n"
+    )
+    (package / "own.py").write_text(build)
+    engine_build(site, stages, "--build-arg", f"BASE={NAME}", "--tag", "team/stages:1")
+    site.call("run", "--rm", "--network", "none", "team/stages:1", "python3", "-c", "import ours")
 
 
 def test_a_team_s_image_is_taken_over(
