@@ -77,9 +77,15 @@ class UvSources:
     """``tool.uv.sources`` and ``tool.uv.index`` of a project, for a system."""
 
     def __init__(
-        self, uv: Mapping[str, Any], file: Path, indexes: NamedIndexes, markers: Mapping[str, str]
+        self,
+        uv: Mapping[str, Any],
+        file: Path,
+        indexes: NamedIndexes,
+        markers: Mapping[str, str],
+        *,
+        of_dependency: bool = False,
     ) -> None:
-        """Take the indexes that count for all packages. Raises `RequestError`."""
+        """Take the indexes that count for all packages, unless ``of_dependency``. Raises `RequestError`."""
         self._file, self._indexes, self._markers = file, indexes, markers
         self._named: dict[str, str] = {}
         self._chosen: dict[str, str] = {}
@@ -90,10 +96,10 @@ class UvSources:
             if not isinstance(index, dict) or not isinstance(index.get("url"), str):
                 raise RequestError(f"{place}: expected a table with a url")
             self._named.setdefault(str(index.get("name", "")), index["url"])
-            if index.get("explicit") is not True:
+            if index.get("explicit") is not True and not of_dependency:
                 option = "--index-url" if index.get("default") is True else "--extra-index-url"
                 indexes.add(option, index["url"], place)
-        for key in ("index-url", "extra-index-url", "find-links"):
+        for key in ("index-url", "extra-index-url", "find-links") if not of_dependency else ():
             values = uv.get(key, [])
             for value in values if isinstance(values, list) else [values]:
                 indexes.add(f"--{key}", str(value), f"{file}: tool.uv.{key}")

@@ -56,8 +56,6 @@ class NamedIndexes:
     def add(self, option: str, value: str, place: str) -> None:
         """Take an address by pip's option for it. Raises `RequestError` for one that the user must allow."""
         option = SHORT.get(option, option)
-        if option == "--no-index":
-            return  # what it leaves out, the user's own settings decide
         try:
             host = urlsplit(value).hostname or ""
         except ValueError:  # brackets that hold no IPv6 address

@@ -56,6 +56,7 @@ def read_pylock(
     python = minor_of(str(lock.requires_python or "")) or DEFAULT_PYTHON
     markers = TargetPython(python, architecture(), (2, 99)).markers
 
+    _check_environment(lock, python, markers, where)
     # What is for another system alone need not be there.
     bare = {
         name for name, marker in nowhere if is_for(_marker(marker, where, name), markers, f"{where}: {name}")
@@ -106,6 +107,29 @@ def read_pylock(
         requires_python=str(lock.requires_python or ""),
         **indexes.found,
     )
+
+
+def _check_environment(lock: Pylock, python: str, markers: Mapping[str, str], where: str) -> None:
+    """Raise `RequestError` for a lock that is for other systems, or has a package for other Pythons.
+
+    https://packaging.python.org/en/latest/specifications/pylock-toml/#installation
+    """
+    known = lock.environments or ()
+    if known and not any(is_for(marker, markers, f"{where}: environments") for marker in known):
+        raise RequestError(
+            f"{where}: environments: none is for {markers['sys_platform']} on {markers['platform_machine']} "
+            f"with Python {python}",
+            hint="lock it again with the tool that made it, for this system",
+        )
+    for package in lock.packages:
+        requires = package.requires_python
+        if requires is None or requires.contains(f"{python}.99"):
+            continue
+        if is_for(package.marker, markers, f"{where}: {package.name}"):
+            raise RequestError(
+                f"{where}: {package.name} {package.version or ''} requires Python {requires}, not {python}",
+                hint="lock it again with the tool that made it, for this Python",
+            )
 
 
 def _chosen(lock: Pylock, extras: Collection[str], groups: Collection[str], where: str) -> Pylock:

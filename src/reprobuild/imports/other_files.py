@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import RequestError
@@ -39,7 +40,9 @@ def read_script(file: Path, hosts: Collection[str], python: str | None) -> Impor
     data = load_toml("".join(line[2:] or "\n" for line in blocks[0].splitlines(keepends=True)), str(file))
     keys = ("dependencies", "requires-python")
     project = {"name": file.stem, **{key: data[key] for key in keys if key in data}}
-    return read_project({"project": project, "tool": data.get("tool", {})}, file, (), (), hosts, python)
+    found = read_project({"project": project, "tool": data.get("tool", {})}, file, (), (), hosts, python)
+    more = [f"{file}: {key} is ignored: unknown in a script" for key in data if key not in (*keys, "tool")]
+    return replace(found, ignored=(*found.ignored, *more))
 
 
 def read_python_env(file: Path, hosts: Collection[str]) -> Imported:
@@ -68,7 +71,8 @@ def read_python_env(file: Path, hosts: Collection[str]) -> Imported:
         index=found.index,
         cuda=found.cuda,
         settings=found.settings,
-        ignored=tuple(
+        ignored=found.ignored
+        + tuple(
             f"{file}: {key} is ignored: nothing is built with it"
             for key in data
             if key not in ("dependencies", "python")

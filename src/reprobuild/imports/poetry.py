@@ -27,13 +27,15 @@ def poetry_requirements(
     that names the place.
     """
     tables: list[tuple[str, object]] = [(f"{where}: tool.poetry.dependencies", poetry.get("dependencies"))]
-    known = poetry.get("extras", {})
+    known = {canonicalize_name(name): value for name, value in poetry.get("extras", {}).items()}
     for extra in extras:
-        if extra not in known:
+        if canonicalize_name(extra) not in known:
             raise RequestError(f"{where}: no extra {extra!r}", hint=f"it has: {', '.join(known) or 'none'}")
-    wanted = {name.lower() for extra in extras for name in known[extra]}
+    wanted: set[str] = {
+        canonicalize_name(name) for extra in extras for name in known[canonicalize_name(extra)]
+    }
     listed = group_tables(poetry)
-    for group in groups:
+    for group in with_included(poetry, groups):
         if group not in listed:
             raise RequestError(f"{where}: no group {group!r}", hint=f"it has: {', '.join(listed) or 'none'}")
         tables.append((f"{where}: tool.poetry.group.{group}", listed[group]))
@@ -42,8 +44,34 @@ def poetry_requirements(
 
 def group_tables(poetry: Mapping[str, Any]) -> dict[str, Any]:
     """Return the dependencies of each group, by name; those from before there were groups are ``dev``."""
-    groups = {name: table.get("dependencies") for name, table in poetry.get("group", {}).items()}
+    groups: dict[str, Any] = {
+        canonicalize_name(name): table.get("dependencies", {})
+        for name, table in poetry.get("group", {}).items()
+    }
     return {"dev": poetry["dev-dependencies"], **groups} if "dev-dependencies" in poetry else groups
+
+
+def with_included(poetry: Mapping[str, Any], groups: Sequence[str]) -> list[str]:
+    """Return groups by their normalised names, with those that they include, each once.
+
+    https://python-poetry.org/docs/managing-dependencies/#including-dependencies-from-other-groups
+    """
+    tables = {canonicalize_name(name): table for name, table in poetry.get("group", {}).items()}
+    found: list[str] = []
+    todo = [canonicalize_name(name) for name in groups]
+    while todo:
+        group = todo.pop(0)
+        if group not in found:
+            found.append(group)
+            todo += [canonicalize_name(name) for name in tables.get(group, {}).get("include-groups", ())]
+    return found
+
+
+def optional_groups(poetry: Mapping[str, Any]) -> set[str]:
+    """Return the groups that ``poetry install`` installs only where they are asked for."""
+    return {
+        canonicalize_name(name) for name, table in poetry.get("group", {}).items() if table.get("optional")
+    }
 
 
 def entries_for(
@@ -56,7 +84,7 @@ def entries_for(
     """Give the entries of dependencies that are for a system, by name; a marker chooses among several."""
     tables = [
         poetry.get("dependencies", {}),
-        *(table for name, table in group_tables(poetry).items() if name in groups),
+        *(table for name, table in group_tables(poetry).items() if name in with_included(poetry, groups)),
     ]
     for table in tables:
         for name, value in table.items() if isinstance(table, dict) else ():
@@ -93,12 +121,26 @@ def unused_keys(poetry: Mapping[str, Any], file: Path) -> Iterator[str]:
     for key in poetry:
         if key not in _KEYS:
             yield f"{file}: tool.poetry.{key} is ignored: reprobuild does not use it"
+    yield from _unused_in_groups_and_sources(poetry, file)
     for table in [poetry.get("dependencies", {}), *group_tables(poetry).values()]:
         for name, value in table.items() if isinstance(table, dict) else ():
             for entry in value if isinstance(value, list) else [value]:
                 for key in entry if isinstance(entry, dict) else ():
                     if key not in _ENTRY:
                         yield f"{file}: tool.poetry: {name}.{key} is ignored: reprobuild does not use it"
+
+
+def _unused_in_groups_and_sources(poetry: Mapping[str, Any], file: Path) -> Iterator[str]:
+    for name, group in poetry.get("group", {}).items():
+        for key in group:
+            if key not in ("dependencies", "optional", "include-groups"):
+                yield f"{file}: tool.poetry.group.{name}.{key} is ignored: reprobuild does not use it"
+    for number, source in enumerate(poetry.get("source", [])):
+        if source.get("priority") in ("supplemental", "secondary"):
+            yield (
+                f"{file}: tool.poetry.source[{number}].priority ({source['priority']}) is ignored: "
+                "the first index that knows a package supplies it, and this one is asked before the default"
+            )
 
 
 _KEYS = (
@@ -175,7 +217,7 @@ def _requirement(  # noqa: PLR0917 -- an entry, what is wanted, and where it sta
     name: str, value: object, wanted: set[str], wanted_extras: Collection[str], place: str, folder: Path
 ) -> Iterator[str]:
     table: Mapping[str, Any] = value if isinstance(value, dict) else {"version": value}
-    if table.get("optional") and name.lower() not in wanted:
+    if table.get("optional") and canonicalize_name(name) not in wanted:
         return
     extras = f"[{','.join(table['extras'])}]" if table.get("extras") else ""
     markers = _markers(table, wanted_extras, place)

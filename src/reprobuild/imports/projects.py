@@ -17,6 +17,8 @@ from .common import load_toml
 from .files import read_text
 
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S.*?)\s*$", re.MULTILINE)
+_CONDITIONAL = re.compile(r"['\"]:\s*[a-z(]")
+"""The name of an extra that is a marker alone, with requirements of the project itself."""
 _ABOVE = 8
 """Folders above a missing one that may have it as a git submodule."""
 _LARGEST = 1 << 20
@@ -67,6 +69,8 @@ def read_setup_py(file: Path) -> SetupCall:
                 found[word.arg] = _literal(word.value, names)
             except (ValueError, TypeError, RecursionError, MemoryError):
                 computed.add(word.arg)
+    if "extras_require" in computed and _CONDITIONAL.search(text):
+        computed.add("install_requires")
     name, python = found.get("name"), found.get("python_requires", "")
     extras = found.get("extras_require", {})
     if not isinstance(extras, dict):

@@ -19,6 +19,7 @@ from .common import Imported, fitting_python, load_toml, merged, minor_of, requi
 from .elsewhere import Stated, UvSources, located
 from .files import read_text
 from .indexes import NamedIndexes
+from .nested_sources import of_folders
 from .pdm import pdm_rules
 from .poetry import (
     add_sources,
@@ -27,10 +28,12 @@ from .poetry import (
     group_tables,
     poetry_requirements,
     unused_keys,
+    with_included,
 )
+from .project_notes import line_on_default_groups, lines_on_other_tools
 from .projects import requirements_beside
 from .setup_files import imported_files, read_setup, same_extra, setup_file_in
-from .uv_table import check_conflicts, uv_rules, with_workspace
+from .uv_table import check_conflicts, uv_rules, with_uv_toml, with_workspace
 
 _MOST_LINES = 100_000
 _MOST_DEPTH = 50
@@ -63,10 +66,10 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     project = _table(data, "project", str(file))
     tool = _table(data, "tool", str(file))
     poetry = _table(tool, "poetry", f"{file}: tool")
-    uv = with_workspace(_table(tool, "uv", f"{file}: tool"), file)
+    uv = with_uv_toml(with_workspace(_table(tool, "uv", f"{file}: tool"), file), file)
     indexes = NamedIndexes(hosts)
     if "dependencies" in poetry and "dependencies" not in project:
-        return _poetry(file, poetry, extras, groups, indexes, python)
+        return _poetry(data, file, poetry, extras, groups, indexes, python)
     # A pyproject.toml of tools alone; the project is setuptools'.
     other = setup_file_in(file.parent) if "project" not in data and not groups else None
     if other is not None:
@@ -85,7 +88,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     found = _without_itself(found, str(project.get("name", "")), optional, file)
     table = {**_old_groups(uv, tool, file), **_table(data, "dependency-groups", str(file))}
     poetrys = _poetry_groups(poetry, file)
-    found += _of_groups(groups, table, poetrys, extras, file)
+    found += _of_groups(groups, table, poetry, extras, file)
     project_itself = _described(file, project)
     active = {line.extra for line in found if line.extra is not None}
     check_conflicts(uv, file, project_itself.name, {*extras, *active}, groups)
@@ -103,18 +106,30 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
         more = replace(more, requirements=tuple(each for each in more.requirements if each.url is not None))
     if not requirements and not (more and more.requirements):
         raise _nothing(file, extras={*optional} - {*extras}, groups={*table, *poetrys} - {*groups})
+    nested, lines = of_folders(requirements, file, indexes, markers)
     rules = uv_rules(uv, file, markers)
     pdm = pdm_rules(_table(tool, "pdm", f"{file}: tool"), file, indexes)
     return merged(
         replace(
             project_itself,
-            requirements=tuple(requirements),
+            requirements=(*requirements, *nested),
             places=_places(found),
             constraints=rules.constraints,
             overrides=(*rules.overrides, *pdm.overrides),
             exclude_newer=rules.exclude_newer,
-            applied=(*sources.applied, *rules.applied(f"{file}: tool.uv"), *pdm.applied(f"{file}: tool.pdm")),
-            ignored=(*rules.ignored, *pdm.ignored, *unused_keys(poetry, file), *_of_conda(tool, file)),
+            applied=(
+                *sources.applied,
+                *lines,
+                *rules.applied(f"{file}: tool.uv"),
+                *pdm.applied(f"{file}: tool.pdm"),
+                *line_on_default_groups(tool, [*table, *poetrys], groups, file),
+            ),
+            ignored=(
+                *rules.ignored,
+                *pdm.ignored,
+                *unused_keys(poetry, file),
+                *lines_on_other_tools(tool, file),
+            ),
             **indexes.found,
         ),
         more,
@@ -124,15 +139,17 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
 def _of_groups(
     groups: Sequence[str],
     table: dict[str, Any],
-    poetrys: Mapping[str, Any],
+    poetry: Mapping[str, Any],
     extras: Sequence[str],
     file: Path,
 ) -> list[Stated]:
     found: list[Stated] = []
+    poetrys = _poetry_groups(poetry, file)
     for group in groups:
-        if group in poetrys and group not in table:
-            place = f"{file}: tool.poetry.group.{group}"
-            found += itertools.starmap(Stated, group_requirements(poetrys[group], extras, place, file.parent))
+        if group not in table and canonicalize_name(group) in poetrys:
+            for name in with_included(poetry, [group]):
+                place, lines = f"{file}: tool.poetry.group.{name}", poetrys.get(name, {})
+                found += itertools.starmap(Stated, group_requirements(lines, extras, place, file.parent))
             continue
         try:
             _check_size(table, group)
@@ -194,19 +211,6 @@ def _places(found: Sequence[Stated]) -> dict[str, str]:
     return dict(reversed([*names]))
 
 
-def _of_conda(tool: dict[str, Any], file: Path) -> list[str]:
-    """Return a line for each tool that takes conda packages from the file, which are not read."""
-    export = {
-        "pixi": "`pixi workspace export conda-environment` writes",
-        "conda-lock": "conda-lock also takes",
-    }
-    return [
-        f"{file}: tool.{name} is ignored: {how} an environment.yml, which --from takes"
-        for name, how in export.items()
-        if name in tool
-    ]
-
-
 def _check_size(table: dict[str, Any], group: str) -> None:
     """Raise `ValueError` for a group that has too many lines with all that it includes written out.
 
@@ -245,7 +249,7 @@ def _of_extras(optional: dict[str, Any], extras: Sequence[str], file: Path) -> l
     return found
 
 
-def _poetry_groups(poetry: dict[str, Any], file: Path) -> dict[str, Any]:
+def _poetry_groups(poetry: Mapping[str, Any], file: Path) -> dict[str, Any]:
     try:
         return group_tables(poetry)
     except AttributeError:
@@ -274,12 +278,18 @@ def _dynamic(file: Path, tool: dict[str, Any], extras: Sequence[str], hosts: Col
         dynamic = table.get("dependencies", {}).get("file", [])
         hook = tool.get("hatch", {}).get("metadata", {}).get("hooks", {}).get("requirements_txt", {})
         names = [*([dynamic] if isinstance(dynamic, str) else dynamic), *hook.get("files", ())]
-        more = table.get("optional-dependencies", {}) if extras else {}
+        more = {key: value.get("file", []) for key, value in table.get("optional-dependencies", {}).items()}
+        more |= hook.get("optional-dependencies", {})
+        missing = [extra for extra in extras if same_extra(extra, more) is None]
         for extra in extras:
-            listed = more.get(extra, {}).get("file", [])
+            listed = more.get(same_extra(extra, more) or "", [])
             names += [listed] if isinstance(listed, str) else listed
     except (AttributeError, TypeError):
         raise RequestError(f"{file}: tool: expected tables, and lists of files") from None
+    if missing and (names or more):
+        raise RequestError(
+            f"{file}: no extra {missing[0]!r}", hint=f"it has: {', '.join(sorted(more)) or 'none'}"
+        )
     if names:
         return imported_files(file.parent, [str(name) for name in names], hosts)
     if (other := setup_file_in(file.parent)) is not None:
@@ -317,6 +327,7 @@ def _old_groups(uv: Mapping[str, Any], tool: dict[str, Any], file: Path) -> dict
 
 
 def _poetry(  # noqa: PLR0917 -- those of `read_pyproject`
+    data: Mapping[str, Any],
     file: Path,
     poetry: dict[str, Any],
     extras: Sequence[str],
@@ -324,18 +335,26 @@ def _poetry(  # noqa: PLR0917 -- those of `read_pyproject`
     indexes: NamedIndexes,
     python: str | None,
 ) -> Imported:
+    project = _described(file, _table(dict(data), "project", str(file)))
+    tool = _table(dict(data), "tool", str(file))
     try:
         found, requires = poetry_requirements(poetry, extras, groups, str(file), file.parent)
-        itself = Imported(
-            origin=str(file),
-            name=str(poetry.get("name") or file.absolute().parent.name),
-            requirements=(),
-            python=minor_of(requires),
-            requires_python=requires,
+        both = ",".join(sorted({requires, project.requires_python} - {""}))
+        itself = replace(
+            project,
+            name=str(poetry.get("name") or project.name),
+            python=minor_of(both),
+            requires_python=both,
         )
         entries = [*entries_for(poetry, groups, extras, _markers_for(itself, python), file)]
         applied = add_sources(poetry, entries, file, indexes)
-        ignored = [*unused_keys(poetry, file)]
+        applied += line_on_default_groups(tool, group_tables(poetry), groups, file)
+        ignored = [*unused_keys(poetry, file), *lines_on_other_tools(tool, file)]
+        ignored += [
+            f"{file}: {key} is ignored: the dependencies are those of tool.poetry"
+            for key, table in (("tool.uv", tool.get("uv")), ("tool.pdm", tool.get("pdm")))
+            if table
+        ]
     except (AttributeError, TypeError):
         raise RequestError(f"{file}: tool.poetry: its dependencies are not in Poetry's form") from None
     requirements = tuple(indexes.pinned(requirement_of(text, place)) for text, place in found)

@@ -21,6 +21,7 @@ from .common import (
     Keys,
     cuda_of_local,
     fitting_python,
+    load_toml,
     pythons_of,
     wanted_of,
     without_pins,
@@ -112,7 +113,7 @@ def _read(
     if file.name == "pyproject.toml":
         return read_pyproject(file, extras, groups, hosts, python or _python_beside(file))
     if file.name in _WITH_EXTRAS:
-        return read_setup(file, extras, hosts)
+        return _of_setuptools(file, extras, hosts, python or _python_beside(file))
     if file.name == "uv.lock":
         return read_uv_lock(file, extras, groups, hosts)
     if file.name in ("poetry.lock", "pdm.lock"):
@@ -120,6 +121,21 @@ def _read(
     if file.name == "Pipfile.lock":
         return read_pipfile_lock(file, groups, hosts)
     return _read_by_form(file, extras, groups, hosts, python)
+
+
+def _of_setuptools(file: Path, extras: Sequence[str], hosts: Collection[str], python: str | None) -> Imported:
+    """Read a setup file, or the ``project`` table beside it, before which setuptools takes it for nothing.
+
+    https://setuptools.pypa.io/en/latest/userguide/pyproject_config.html
+    """
+    beside = file.with_name("pyproject.toml")
+    if beside.is_file():
+        project = load_toml(read_text(beside), str(beside)).get("project")
+        if isinstance(project, dict) and "dependencies" not in project.get("dynamic", ()):
+            found = read_pyproject(beside, extras, (), hosts, python)
+            line = f"{file}: {beside.name} beside it has the table project, which counts"
+            return replace(found, applied=(line, *found.applied))
+    return read_setup(file, extras, hosts)
 
 
 def _read_by_form(

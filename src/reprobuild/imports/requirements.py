@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -20,14 +21,19 @@ from .indexes import NamedIndexes
 _COMMENT = re.compile(r"(?<!\S)#.*")
 _HASH = re.compile(r"\s--hash[= ]([a-z0-9]+):([0-9a-fA-F]+)")
 _FILES = ("-r", "--requirement", "-c", "--constraint")
-_INDEXES = ("-i", "--index-url", "--pypi-url", "--extra-index-url", "-f", "--find-links", "--no-index")
-_HARMLESS = (
-    *("--require-hashes", "--prefer-binary", "--only-binary", "--no-binary", "--pre", "--use-feature"),
-    *("--no-build-isolation", "--trusted-host"),
-)
+_INDEXES = ("-i", "--index-url", "--pypi-url", "--extra-index-url", "-f", "--find-links")
+_HARMLESS = ("--require-hashes", "--use-feature", "--no-build-isolation", "--trusted-host")
+_INSTEAD = {
+    "--pre": "a pre-release counts only where one is named, or there is nothing else",
+    "--no-binary": "wheels are taken where there are any",
+    "--only-binary": "give --only-wheels to refuse what has no wheel",
+    "--prefer-binary": "the newest version counts, with a wheel or without",
+    "--no-index": "which indexes are asked is a setting of this machine",
+}
+"""Options that change what pip installs, and what holds here."""
 _EDITABLE = ("-e", "--editable")
 _WITH_VALUE = (
-    *(*_FILES, *_EDITABLE, *(option for option in _INDEXES if option != "--no-index")),
+    *(*_FILES, *_EDITABLE, *_INDEXES),
     *("--only-binary", "--no-binary", "--use-feature", "--trusted-host"),
 )
 _SHORT = ("-r", "-c", "-e", "-i", "-f")
@@ -37,6 +43,9 @@ _OF_A_BUILD = re.compile(
     r"\s--(config-settings?|global-option|install-option|build-option)(=|\s+)(\"[^\"]*\"|'[^']*'|\S+)"
 )
 """Options of one requirement that only the build of a source package heeds."""
+
+_VARIABLE = re.compile(r"\$\{[A-Z0-9_]+\}")
+"""https://pip.pypa.io/en/stable/reference/requirements-file-format/#using-environment-variables."""
 
 _MOST_FILES = 200
 """That one file includes, each as often as it is included."""
@@ -71,8 +80,12 @@ def imported_lines(
             reader.line(line, f"{file}: pip", file.parent, constraint=False)
     else:
         reader.read(file, constraint=False, included=included)
-    asked = {canonicalize_name(r.name) for r in reader.requirements}
-    found = [*reader.requirements, *(c for c in reader.constraints if canonicalize_name(c.name) in asked)]
+    asked: dict[str, list[Requirement]] = {}
+    for requirement in reader.requirements:
+        asked.setdefault(canonicalize_name(requirement.name), []).append(requirement)
+    found = list(reader.requirements)
+    for constraint in reader.constraints:
+        found += _held(constraint, asked.get(canonicalize_name(constraint.name), ()))
     return Imported(
         origin=str(file),
         name=name or file.absolute().parent.name,
@@ -82,12 +95,34 @@ def imported_lines(
             str(c) for c in reader.constraints if canonicalize_name(c.name) not in asked and c.url is None
         ),
         hashes={package: frozenset(values) for package, values in sorted(reader.hashes.items())},
+        ignored=(
+            *reader.ignored,
+            *(
+                f"{reader.places[canonicalize_name(c.name)]}: the constraint {c} is ignored: one with an "
+                "address counts only for what the file itself asks for"
+                for c in reader.constraints
+                if canonicalize_name(c.name) not in asked and c.url is not None
+            ),
+        ),
         **reader.indexes.found,
     )
 
 
+def _held(constraint: Requirement, asked: Sequence[Requirement]) -> Iterator[Requirement]:
+    """Give a constraint on what is asked for by name as a requirement, under their markers."""
+    if any(requirement.marker is None for requirement in asked):
+        yield constraint
+        return
+    for marker in sorted({str(each.marker) for each in asked}):
+        held = Requirement(str(constraint))
+        held.marker = Marker(marker if held.marker is None else f"({held.marker}) and ({marker})")
+        yield held
+
+
 class _Reader:
     def __init__(self, hosts: Collection[str]) -> None:
+        self.ignored: dict[str, None] = {}
+        """Lines on what has no say here, each once."""
         self.requirements: list[Requirement] = []
         self.constraints: list[Requirement] = []
         self.hashes: dict[str, set[str]] = {}
@@ -133,9 +168,16 @@ class _Reader:
             self._option(line, place, folder, constraint=constraint)
             return
         hashes = _HASH.findall(line)
+        for option in _OF_A_BUILD.finditer(line):
+            self.ignored[f"{place}: --{option[1]} is ignored: options of one build are not passed on"] = None
         text = _OF_A_BUILD.sub("", _HASH.sub("", line)).strip()
         if " --" in text:
             raise RequestError(f"{place}: the option {text.partition(' --')[2]!r} is not supported")
+        if (variable := _VARIABLE.search(text)) is not None:
+            raise RequestError(
+                f"{place}: {variable[0]} is a variable of the environment, which pip replaces",
+                hint="write its value, but no login: that belongs into ~/.netrc",
+            )
         found = requirement_at(text, place, folder) if is_address(text) else requirement_of(text, place)
         requirement = self.indexes.pinned(found)
         good = {value.lower() for kind, value in hashes if kind == "sha256"}
@@ -176,6 +218,9 @@ class _Reader:
                     constraint=constraint,
                 )
                 return
+            elif option in _INSTEAD:
+                what = option if option in ("--pre", "--prefer-binary", "--no-index") else f"{option} {value}"
+                self.ignored[f"{place}: {what} is ignored: {_INSTEAD[option]}"] = None
             elif option not in _HARMLESS:
                 raise RequestError(f"{place}: the option {option} is not supported", hint="remove the line")
 

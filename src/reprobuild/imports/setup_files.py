@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from packaging.markers import InvalidMarker, Marker
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
@@ -25,21 +27,26 @@ def read_setup(file: Path, extras: Sequence[str], hosts: Collection[str] = ()) -
     cfg = file if file.name == "setup.cfg" else file.with_name("setup.cfg")
     config = read_setup_cfg(cfg) if cfg.is_file() else None
     call = read_setup_py(file) if file.name == "setup.py" else None
-    if call is not None and call.requires is None and not (config and (config.requires or config.files)):
+    if call is not None and call.requires is None:
         return _project_itself(file, call, config, extras)
     place, optional = (str(file), call.extras) if call is not None else (str(cfg), {})
     lines = list(call.requires or ()) if call is not None else []
+    # What setup.py names goes before the setup.cfg, option by option.
+    if config is not None and lines:
+        config = replace(config, requires=(), files=())
     if config is not None:
         lines += config.requires
-        optional = {**config.extras, **optional}
+        optional = optional or config.extras
+    lines += conditional("", optional, place)
     for extra in extras:
         name = same_extra(extra, optional)
-        if name is None:
+        under = conditional(extra, optional, place)
+        if name is None and not under:
             why = f"; {file.name} computes its extras" if call and "extras_require" in call.computed else ""
             raise RequestError(
                 f"{file}: no extra {extra!r}{why}", hint=f"it has: {', '.join(sorted(optional)) or 'none'}"
             )
-        lines += optional[name]
+        lines += [*optional.get(name or "", ()), *under]
     name = (call.name if call else None) or (config.name if config else None) or file.absolute().parent.name
     python = (call.python if call else "") or (config.python if config else "")
     requires = _specifier(python, place)
@@ -58,6 +65,28 @@ def read_setup(file: Path, extras: Sequence[str], hosts: Collection[str] = ()) -
         requires_python=requires,
     )
     return merged(found, *read)
+
+
+def conditional(extra: str, optional: Mapping[str, Sequence[str]], place: str) -> list[str]:
+    """Return the requirements of ``EXTRA:MARKER`` of setuptools; without an extra they are the project's own.
+
+    https://setuptools.pypa.io/en/latest/references/keywords.html (``extras_require``).
+    """
+    found = []
+    for key, lines in optional.items():
+        name, colon, text = key.partition(":")
+        if not colon or canonicalize_name(name) != canonicalize_name(extra):
+            continue
+        try:
+            marker = Marker(text)
+        except InvalidMarker as error:
+            raise RequestError(f"{place}: extras_require: {key!r}: {str(error).splitlines()[0]}") from None
+        for line in lines:
+            requirement = requirement_of(line, place)
+            own = requirement.marker
+            requirement.marker = marker if own is None else Marker(f"({own}) and ({marker})")
+            found.append(str(requirement))
+    return found
 
 
 def _project_itself(

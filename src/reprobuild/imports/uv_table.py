@@ -23,7 +23,7 @@ from .files import read_text
 _USED = (
     *("sources", "index", "index-url", "extra-index-url", "find-links", "no-sources", "no-sources-package"),
     *("constraint-dependencies", "override-dependencies", "exclude-dependencies", "exclude-newer"),
-    *("conflicts", "environments", "workspace", "dev-dependencies"),
+    *("conflicts", "environments", "workspace", "dev-dependencies", "default-groups"),
 )
 _WITHOUT_EFFECT = (
     *("required-version", "system-certs", "native-tls", "offline", "no-cache", "cache-dir", "preview"),
@@ -53,7 +53,6 @@ _INSTEAD = {
     "no-index": "which indexes are asked is a setting of this machine",
     "dependency-metadata": "what each package says of itself counts",
     "torch-backend": "give --cuda, and --index pytorch",
-    "default-groups": "no group is included unless --group names it",
 }
 _ROOT_ONLY = ("constraint-dependencies", "override-dependencies", "exclude-dependencies", "environments")
 """uv reads them in the root of a workspace alone, as it does ``conflicts`` of all members."""
@@ -142,6 +141,36 @@ def with_workspace(uv: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
         merged["index"] = [*uv.get("index", []), *above.get("index", [])]
         return merged
     return uv
+
+
+_OF_THE_PROJECT = (
+    *("sources", "workspace", "constraint-dependencies", "override-dependencies", "exclude-dependencies"),
+    *("build-constraint-dependencies", "conflicts", "environments", "required-environments"),
+    *("dev-dependencies", "default-groups", "dependency-groups", "managed", "package"),
+)
+"""Keys that uv takes of a pyproject.toml alone."""
+
+
+def with_uv_toml(uv: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
+    """Return a table with the settings of the ``uv.toml`` beside the project in place of its own.
+
+    They win, and those of ``tool.uv`` are ignored, but for the keys that make up the project and the indexes
+    that its sources name: https://docs.astral.sh/uv/concepts/configuration-files/
+    """
+    beside = file.with_name("uv.toml")
+    if not beside.is_file():
+        return uv
+    settings = load_toml(read_text(beside), str(beside))
+    settings = {key: value for key, value in settings.items() if key not in _OF_THE_PROJECT}
+    indexes = uv.get("index", [])
+    named = [
+        {**each, "explicit": True}
+        for each in (indexes if isinstance(indexes, list) else ())
+        if isinstance(each, dict)
+    ]
+    more = settings.get("index", [])
+    own = {key: value for key, value in uv.items() if key in _OF_THE_PROJECT}
+    return {**own, **settings, "index": [*(more if isinstance(more, list) else ()), *named]}
 
 
 def _matches(path: Path, forms: object) -> bool:

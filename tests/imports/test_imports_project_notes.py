@@ -1,0 +1,251 @@
+"""What a tool would install counts, is refused, or is named: nothing is left out in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reprobuild.errors import RequestError
+from reprobuild.imports import common
+from reprobuild.imports.reader import Imported, read_import, request_table
+
+Files = Mapping[str, str]
+Read = Callable[..., tuple[Imported, dict[str, Any]]]
+POETRY = '[tool.poetry]\nname = "ours"\n[tool.poetry.dependencies]\npython = "^3.11"\nsix = "*"\n'
+
+
+@pytest.fixture(autouse=True)
+def _amd64(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(common, "architecture", lambda: "amd64")
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    """Read the first of some files; returns what it says and the keys of the request."""
+
+    def reader(files: Files, *extras: str, groups: tuple[str, ...] = ()) -> tuple[Imported, dict[str, Any]]:
+        (tmp_path / ".git").mkdir(exist_ok=True)
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text)
+        found = read_import(
+            tmp_path / next(iter(files)), extras=extras, groups=groups, hosts={"index.example"}
+        )
+        return found, request_table(found, {"cuda": "cpu"})
+
+    return reader
+
+
+def _script(body: str) -> str:
+    return "".join(f"# {line}\n" for line in ("/// script", *body.splitlines(), "///"))
+
+
+SIX = '[project]\nname = "ours"\ndependencies = ["six"]\n'
+NAMED: list[tuple[Files, str]] = [
+    ({"r.txt": "six\n--pre\n"}, "r.txt:2: --pre is ignored"),
+    ({"r.txt": "--no-binary :all:\nsix\n"}, "r.txt:1: --no-binary :all: is ignored"),
+    ({"r.txt": "--only-binary=numpy\nsix\n"}, "r.txt:1: --only-binary numpy is ignored"),
+    ({"r.txt": "--prefer-binary\nsix\n"}, "r.txt:1: --prefer-binary is ignored"),
+    ({"r.txt": "--no-index\nsix\n"}, "r.txt:1: --no-index is ignored"),
+    ({"r.txt": 'six --global-option="-x"\n'}, "r.txt:1: --global-option is ignored"),
+    (
+        {"r.txt": "-c c.txt\nsix\n", "c.txt": "idna @ https://files.example/idna-3-py3-none-any.whl\n"},
+        "c.txt:1: the constraint idna @ https://files.example/idna-3-py3-none-any.whl is ignored",
+    ),
+    (
+        {"environment.yml": "channels: [conda-forge]\ndependencies:\n  - pip:\n    - six\n    - --pre\n"},
+        "environment.yml: pip: --pre is ignored",
+    ),
+    (
+        {"pyproject.toml": f'{SIX}[tool.hatch.envs.default]\ndependencies = ["idna"]\n'},
+        "tool.hatch.envs.default.dependencies is ignored",
+    ),
+    (
+        {"pyproject.toml": f'{SIX}[[tool.rye.sources]]\nname = "default"\nurl = "https://index.example"\n'},
+        "tool.rye.sources is ignored",
+    ),
+    ({"pyproject.toml": f"{POETRY}[tool.uv]\npackage = false\n"}, "tool.uv is ignored"),
+    (
+        {
+            "pyproject.toml": f"{POETRY}[[tool.poetry.source]]\n"
+            'name = "s"\nurl = "https://index.example/"\npriority = "supplemental"\n'
+        },
+        "tool.poetry.source[0].priority (supplemental) is ignored",
+    ),
+    (
+        {"pyproject.toml": f'{POETRY}[tool.poetry.group.a]\nfrobnicate = true\ndependencies.idna = "*"\n'},
+        "tool.poetry.group.a.frobnicate is ignored",
+    ),
+    ({"s.py": _script('dependencies = ["six"]\nfrobnicate = 1')}, "s.py: frobnicate is ignored"),
+]
+
+
+@pytest.mark.parametrize(("files", "line"), NAMED, ids=[line.partition(": ")[2] or line for _, line in NAMED])
+def test_what_has_no_say_is_named(read: Read, files: Files, line: str) -> None:
+    found, _ = read(files)
+    assert any(line in each for each in found.ignored), found.ignored
+
+
+REFUSED: list[tuple[Files, str, str]] = [
+    ({"r.txt": "torch==${VERSION}\n"}, "", "{VERSION} is a variable of the environment, which pip replaces"),
+    (
+        {
+            "pyproject.toml": "[project]\nname = 'ours'\n"
+            'dynamic = ["dependencies", "optional-dependencies"]\n'
+            '[tool.setuptools.dynamic]\ndependencies = { file = "r.txt" }\n'
+            'optional-dependencies.dev = { file = "r.txt" }\n',
+            "r.txt": "six\n",
+        },
+        "nope",
+        "no extra 'nope'",
+    ),
+    (
+        {
+            "pylock.toml": "lock-version = '1.0'\ncreated-by = 'x'\npackages = []\n"
+            "environments = [\"sys_platform == 'win32'\"]\n"
+        },
+        "",
+        "environments: none is for linux on x86_64 with Python 3.11",
+    ),
+    (
+        {
+            "pylock.toml": 'lock-version = "1.0"\ncreated-by = "x"\n[[packages]]\nname = "six"\n'
+            'version = "1"\nrequires-python = "<3.9"\nwheels = [{ url = "https://files.example/'
+            f'six-1-py3-none-any.whl", hashes = {{ sha256 = "{"0" * 64}" }} }}]\n'
+        },
+        "",
+        "six 1 requires Python <3.9, not 3.11",
+    ),
+]
+
+
+@pytest.mark.parametrize(("files", "extra", "why"), REFUSED, ids=[why for *_, why in REFUSED])
+def test_what_cannot_be_what_the_tool_installs_is_refused(
+    read: Read, files: Files, extra: str, why: str
+) -> None:
+    with pytest.raises(RequestError) as caught:
+        read(files, *filter(None, [extra]))
+    assert why in caught.value.message
+
+
+HATCH = "[tool.hatch.metadata.hooks.requirements_txt]\nfiles = []\noptional-dependencies.Dev_x = ["
+SETUP = "from setuptools import setup\nsetup(name='ours', {})\n"
+COUNTED: list[tuple[str, Files, str, list[str]]] = [
+    (
+        "a constraint holds under the marker of what is asked for",
+        {"r.txt": "-c c.txt\nsix\nidna; sys_platform == 'win32'\n", "c.txt": "idna==3.6\nsix<2\n"},
+        "",
+        ["six", "six<2"],
+    ),
+    (
+        "an extra that hatch's hook reads from a file",
+        {
+            "pyproject.toml": '[project]\nname = "ours"\ndynamic = ["optional-dependencies"]\n'
+            f'dependencies = []\n{HATCH}"r.txt"]\n',
+            "r.txt": "six\n",
+        },
+        "dev-x",
+        ["six"],
+    ),
+    (
+        "an extra of Poetry's in another spelling",
+        {
+            "pyproject.toml": f'{POETRY}Typing_Extensions = {{ version = "*", optional = true }}\n'
+            '[tool.poetry.extras]\nE_x = ["typing-extensions"]\n'
+        },
+        "e.x",
+        ["six", "Typing_Extensions"],
+    ),
+    (
+        "requirements of setup() under a marker alone",
+        {
+            "setup.py": SETUP.format(
+                "install_requires=['six'], extras_require={\":python_version>'3'\": ['idna'], "
+                "\"t:python_version<'3'\": ['gone'], \"T:python_version>'3'\": ['tqdm'], 't': ['attrs']}"
+            )
+        },
+        "t",
+        ["six", "idna", "attrs", "tqdm"],
+    ),
+    (
+        "setup() before the setup.cfg beside it",
+        {
+            "setup.py": SETUP.format("install_requires=['six']"),
+            "setup.cfg": "[options]\ninstall_requires =\n  idna\n",
+        },
+        "",
+        ["six"],
+    ),
+    (
+        "the project table before the setup.py beside it",
+        {"setup.py": SETUP.format("install_requires=['idna']"), "pyproject.toml": SIX},
+        "",
+        ["six"],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("files", "extra", "packages"), [each[1:] for each in COUNTED], ids=[c[0] for c in COUNTED]
+)
+def test_what_the_tool_installs_counts(read: Read, files: Files, extra: str, packages: list[str]) -> None:
+    assert read(files, *filter(None, [extra]))[1]["packages"] == packages
+
+
+def test_a_group_of_poetrys_counts_with_those_that_it_includes(read: Read) -> None:
+    text = (
+        f'{POETRY}[tool.poetry.group.a.dependencies]\nidna = "*"\n[tool.poetry.group.o]\noptional = true\n'
+        'dependencies.attrs = "*"\n[tool.poetry.group.B]\ninclude-groups = ["a", "o"]\n'
+        'dependencies.tqdm = "*"\n'
+    )
+    found, keys = read({"pyproject.toml": text}, groups=("b",))
+    assert keys["packages"] == ["six", "tqdm", "idna", "attrs"]
+    assert found.applied == ()
+    found, _ = read({"pyproject.toml": text})
+    (line,) = found.applied
+    assert "without a, b, groups that `poetry install` installs: --group a --group b includes them" in line
+    # The same where the standard's table has the project's own.
+    text = text.replace("[tool.poetry.dependencies]\n", f"{SIX}[tool.poetry.dependencies]\n")
+    assert read({"pyproject.toml": text}, groups=("b",))[1]["packages"] == ["six", "tqdm", "idna", "attrs"]
+
+
+def test_both_ranges_of_pythons_count(read: Read) -> None:
+    text = '[project]\nrequires-python = "<3.11,>=3.9"\ndynamic = ["dependencies"]\n'
+    _, keys = read({"pyproject.toml": text + POETRY.replace("^3.11", ">=3.10")})
+    assert keys["python"] == "3.10"
+
+
+def test_computed_requirements_are_asked_of_the_build_whatever_the_setup_cfg_says(read: Read) -> None:
+    computed = (
+        "install_requires=open('r').read()",
+        "extras_require=dict([(\":os_name=='posix'\", ['idna'])])",
+    )
+    for argument in computed:
+        _, keys = read(
+            {"setup.py": SETUP.format(argument), "setup.cfg": "[options]\ninstall_requires = six\n"}
+        )
+        assert keys["packages"] == ["ours @ .."]
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("[tool.uv]\npackage = false", "without dev, a group that `uv sync` installs"),
+        ("[tool.uv]\ndefault-groups = 'all'", "without dev, lint, groups that `uv sync` installs"),
+        ("[tool.uv]\ndefault-groups = []", ""),
+        (
+            "[tool.pdm.dev-dependencies]\nmore = ['tqdm']",
+            "without more, dev, lint, groups that `pdm install`",
+        ),
+        ("", ""),
+    ],
+)
+def test_groups_that_the_tool_installs_unasked_are_named(read: Read, tool: str, said: str) -> None:
+    groups = '[dependency-groups]\ndev = ["idna"]\nlint = ["idna"]\n'
+    found, _ = read({"pyproject.toml": f"{SIX}{groups}{tool}\n"})
+    assert len(found.applied) == bool(said)
+    assert said in "".join(found.applied)
