@@ -23,6 +23,7 @@ from reprobuild.host.home import (
     claim,
     free_bytes,
     make_folders,
+    raise_if_full,
     storage_errors,
     try_claim,
 )
@@ -205,6 +206,15 @@ def _read_claimed(path: Path, got: list[bytes]) -> None:
         got.append(file.read())
 
 
+def test_a_lock_that_is_there_is_claimed_without_a_write(home: Home) -> None:
+    """A disk whose quota is used up refuses even a change of mode, and then `clean` could free nothing."""
+    with home.lock("build", Console()):
+        path = home.root / "locks/build"
+        before = path.stat().st_ctime_ns
+    with home.lock("build", Console()):
+        assert path.stat().st_ctime_ns == before
+
+
 def test_a_link_is_not_followed_to_claim(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "target")
     with pytest.raises(StorageError):
@@ -324,7 +334,7 @@ def test_writers_at_once_take_turns(tmp_path: Path) -> None:
     ("number", "text", "hint"),
     [
         (errno.ENOSPC, "free", "reprobuild clean"),
-        (errno.EDQUOT, "free", "reprobuild clean"),
+        (errno.EDQUOT, "free on the disk, but the quota is used up", "larger quota"),
         (errno.EACCES, "Permission denied", "REPROBUILD_HOME"),
         (errno.EROFS, "Read-only file system", "REPROBUILD_HOME"),
         (errno.EIO, "Input/output error", ""),
@@ -338,6 +348,13 @@ def test_what_the_disk_refuses_is_a_storage_error(tmp_path: Path, number: int, t
     assert str(tmp_path) in caught.value.message
     assert text in caught.value.message
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_program_that_found_the_disk_full_is_told_from_one_that_failed(tmp_path: Path, number: int) -> None:
+    with pytest.raises(StorageError, match=os.strerror(number)), storage_errors(tmp_path):
+        raise_if_full(f"tar: a: Cannot write: {os.strerror(number)}", tmp_path)
+    raise_if_full("tar: a: Cannot open", tmp_path)
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import threading
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from reprobuild.layers.clean import clean_home
 from reprobuild.lock.model import Lock
 from reprobuild.oci.blobs import Blobs
 from support.building import lock_for, no_context, without_debian
+from support.disk import tiny_disk
 from support.wheels import put, simple_wheel
 
 CONSOLE = Console(quiet=True)
@@ -164,3 +167,24 @@ def test_images_whose_names_are_lost_stay_with_all_that_they_need(home: Home) ->
     clean_home(Host(home, CONSOLE), everything=False)
     assert OciEngine(Host(home, CONSOLE)).build(lock, no_context) == kept
     assert held(home) == wheels(lock)
+
+
+def test_a_disk_that_takes_no_more_names_is_cleaned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One whose inodes or whose quota are used up, which refuses a new folder."""
+    without_debian(monkeypatch)
+    with tiny_disk(tmp_path / "full", 64 << 20) as disk:
+        home = Home(disk / "home")
+        digest, _ = image(home, "one", "team/one:1")
+        with unpacked(Host(home, CONSOLE), OciEngine(Host(home, CONSOLE)).images, digest) as layers:
+            assert all(layer.is_dir() for layer in layers)
+        clean_home(Host(home, CONSOLE), everything=False)  # as `image`, it makes the lock
+        used = os.statvfs(disk)
+        subprocess.run(
+            ["mount", "-o", f"remount,nr_inodes={used.f_files - used.f_ffree}", str(disk)], check=True
+        )
+        with pytest.raises(OSError, match="No space left"):
+            (disk / "another").mkdir()
+        assert clean_home(Host(home, CONSOLE), everything=False).total == 0
+        assert [found.digest for found in OciEngine(Host(home, CONSOLE)).images.images()] == [digest]
+        assert clean_home(Host(home, CONSOLE), everything=True).unpacked > 0
+        assert not any(path.is_dir() for path in home.folder("roots").iterdir())

@@ -2,8 +2,9 @@
 
 The kinds of files are those that a walk through a real home finds, so a new kind is tried without a word
 here. By default a few are, with the seed printed, each on its smallest file. ``REPROBUILD_TEST_DAMAGE=all``
-tries all on files of any size, with the commands in any order; ``REPROBUILD_TEST_DAMAGE=SEED`` repeats
-a run. ``REPROBUILD_TEST_KILLS=200`` is the long run of the other test.
+tries all on files of any size, with the commands in any order. ``REPROBUILD_TEST_DAMAGE=SEED`` and
+``REPROBUILD_TEST_DAMAGE=all:SEED`` repeat a run. ``REPROBUILD_TEST_KILLS=200`` is the long run of the other
+test.
 """
 
 from __future__ import annotations
@@ -32,14 +33,15 @@ FEW = 1
 
 MAGIC = {b"PK\x03\x04": "zip", b"!<arch>\n": "deb", b"\x28\xb5\x2f\xfd": "zstd", b"{": "json"}
 HARMS = ("flip", "cut", "empty")
-ALL = os.environ.get("REPROBUILD_TEST_DAMAGE", "")
+WISH = os.environ.get("REPROBUILD_TEST_DAMAGE", "")
+ALL, SEED = WISH.startswith("all"), WISH.removeprefix("all").removeprefix(":")
 KILLS = int(os.environ.get("REPROBUILD_TEST_KILLS", "3"))
 PROGRAM = "import torch; print(torch.ones(3).sum().item())"
 
 
 @pytest.fixture
 def chance() -> random.Random:
-    seed = int(ALL) if ALL.isdecimal() else random.SystemRandom().randrange(1 << 32)
+    seed = int(SEED) if SEED else random.SystemRandom().randrange(1 << 32)
     sys.stdout.write(f"seed {seed}\n")
     return random.Random(seed)
 
@@ -141,20 +143,22 @@ def test_each_kind_of_file_damaged(bench: Bench, digest: str, tmp_path: Path, ch
     cases = [(kind, harm) for kind in kinds(bench.home) for harm in HARMS]
     chance.shuffle(cases)
     failures = []
-    for kind, harm in cases if ALL == "all" else cases[:FEW]:
+    for kind, harm in cases if ALL else cases[:FEW]:
         files = kinds(bench.home).get(kind)
         if not files:
             failures.append(f"{kind}: no file of this kind is there any more")
             continue
-        path = chance.choice(files) if ALL == "all" else min(files, key=_size_if_any)
-        sys.stdout.write(f"{harm} {path}\n")
+        path = chance.choice(files) if ALL else min(files, key=_size_if_any)
+        sys.stdout.write(f"{harm} {kind}: {path}\n")
         commands = ["images", "run", "check", "export", "image", "clean"]
-        if ALL == "all":
+        if ALL:
             chance.shuffle(commands)
         damage(path, harm, chance)
         said = [answers.wrong(command, path) for command in commands]
         again = [answers.wrong(command, tmp_path / "nothing") for command in ("image", "run")]
-        failures += [f"{harm} {path.relative_to(bench.home)}: {each}" for each in said + again if each]
+        wrong = [f"{harm} {path.relative_to(bench.home)}: {each}" for each in said + again if each]
+        sys.stdout.write("".join(f"WRONG {commands} {each}\n" for each in wrong))
+        failures += wrong
     assert not failures, "\n".join(failures)
     assert [image["names"] for image in bench.images()] == [[NAME]]
 

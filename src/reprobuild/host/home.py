@@ -41,6 +41,8 @@ _PRIVATE = 0o700
 what a private index gave."""
 _SCRATCH = 0o755
 """Of a folder for one use: programs in a user namespace have other ids, and must get through to their own."""
+_SHARED = 0o644
+"""Of a file that is claimed."""
 _LITTLE = 1 << 20
 
 
@@ -211,10 +213,12 @@ def storage_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else ""
         if error.errno in _FULL:
-            raise StorageError(
-                f"{path}: {reason} ({_room_text(path)})",
-                hint="`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place",
-            ) from error
+            hint = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place"
+            room = _room_text(path)
+            if error.errno == errno.EDQUOT:
+                room = f"{room} on the disk, but the quota is used up"
+                hint = f"{hint}; or ask for a larger quota"
+            raise StorageError(f"{path}: {reason} ({room})", hint=hint) from error
         if error.errno in _DENIED:
             raise StorageError(
                 f"{error.filename or path}: {reason}",
@@ -282,15 +286,17 @@ def _room_text(path: Path) -> str:
 def raise_if_full(said: str, folder: Path) -> None:
     """Raise `OSError` if a program failed because the disk is full, by its output or by the disk."""
     # tar's words differ with the moment, but what it wrote is still there; mmdebstrap tidies up, but tells.
-    reason = os.strerror(errno.ENOSPC)
-    if reason in said or free_bytes(folder) < _LITTLE:
-        raise OSError(errno.ENOSPC, reason) from None
+    for number in _FULL:
+        if os.strerror(number) in said:
+            raise OSError(number, os.strerror(number)) from None
+    if free_bytes(folder) < _LITTLE:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
 
 
 def _open_claimed(path: Path, operation: int) -> IO[bytes] | None:
     """Return the file under an exclusive lock; None where it was taken, or replaced meanwhile."""
     with storage_errors(path.parent), ExitStack() as on_failure:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _SHARED)
         file = on_failure.enter_context(os.fdopen(descriptor, "r+b", buffering=0))
         try:
             fcntl.flock(descriptor, operation)
@@ -298,7 +304,9 @@ def _open_claimed(path: Path, operation: int) -> IO[bytes] | None:
             return None
         if not _same_file(descriptor, path):
             return None
-        os.fchmod(descriptor, 0o644)
+        # btrfs refuses a change of mode once a quota is used up; `clean` must get its lock even then.
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != _SHARED:
+            os.fchmod(descriptor, _SHARED)
         on_failure.pop_all()
         return file
 

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import secrets
+import shutil
 from pathlib import Path
 
 from ..errors import HostError
@@ -47,7 +48,13 @@ def _remove(folder: Path) -> None:
                     for below in _empty(inner):
                         count += 1
                         moved.append(f"{mark}-{count}")
-                        os.rename(below, moved[-1], src_dir_fd=inner, dst_dir_fd=top)
+                        try:
+                            os.rename(below, moved[-1], src_dir_fd=inner, dst_dir_fd=top)
+                        except OSError as error:
+                            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                                raise
+                            moved.pop()
+                            shutil.rmtree(below, dir_fd=inner)  # a full disk takes no new name
                 finally:
                     os.close(inner)
                 waiting.append(moved)

@@ -33,17 +33,20 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
     with host.home.lock("build", host.console):
         host.home.sweep()
         images, store = ImageStore(host), Store(host.home)
+        # At first what takes no write: the disk may be full.
+        freed = store.remove_partials()
         if everything:
             images.reset()
-        else:
+        kept = [image for image in images.images() if image.names or image.recovered]
+        wanted = {diff for image in kept for _, diff in images.layers(image.digest)}
+        unpacked = unpacked_layers.remove_unused(host.home, wanted)
+        if not everything:
             for bad in images.damaged_images():
                 host.console.warn(f"{', '.join(bad.names) or 'a candidate'} is removed: {bad.reason}")
                 images.remove(bad.digest)
             images.drop_unnamed()
-        wanted = {diff for image in images.images() for _, diff in images.layers(image.digest)}
-        unpacked = freed = unpacked_layers.remove_unused(host.home, wanted)
         needed, layers = LayerCache(host.home).forget_all_but(images.used_blobs())
-        freed += layers + images.drop_blobs() + store.remove_partials()
+        freed += unpacked + layers + images.drop_blobs()
         for sha256, size in store.sizes().items():
             if sha256 not in needed:
                 store.remove(sha256)

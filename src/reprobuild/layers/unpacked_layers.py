@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from ..errors import ImageError
+from ..errors import ImageError, StorageError
 from ..host.home import Home, atomic_write, storage_errors
 from ..host.host import Host
+from ..host.removal import remove_tree
 from ..host.untrusted_files import size_below
 from ..oci.blobs import fault_of
 from ..oci.file_tree import layer_of
@@ -119,15 +120,22 @@ def _folders(home: Home) -> list[Path]:
 def _remove(home: Home, folder: Path) -> int:
     """Remove a layer's folder unless it is in use; return its bytes."""
     size = _known_size(folder)
-    with home.scratch("unused") as scratch, storage_errors(scratch):
+    with ExitStack() as stack, storage_errors(folder):
+        scratch = None
+        with suppress(StorageError):  # a full disk may take no more names
+            scratch = stack.enter_context(home.scratch("unused"))
         try:
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:
             return 0  # another process was quicker
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # In one step, so that no run finds half of it, also when this process is killed.
-            folder.rename(scratch / folder.name)
+            if scratch is None:
+                _size_file(folder).unlink(missing_ok=True)  # without it, half of a folder is not whole
+                remove_tree(folder)
+            else:
+                # In one step, so that no run finds half of it, also when this process is killed.
+                folder.rename(scratch / folder.name)
         except (BlockingIOError, FileNotFoundError):
             return 0
         finally:

@@ -63,8 +63,9 @@ class ImageIndex:
         if _read(self._folder / "oci-layout") != LAYOUT:
             atomic_write(self._folder / "oci-layout", LAYOUT)
         content = index_document(entries)
-        atomic_write(self._copy, sealed("index", content), sync=False)
-        atomic_write(self._file, content, sync=False)
+        for path, data in ((self._copy, sealed("index", content)), (self._file, content)):
+            if _read(path) != data:
+                atomic_write(path, data, sync=False)
 
     def reset(self) -> None:
         """Forget all images, also where the index is damaged. Raises `StorageError`."""
