@@ -226,27 +226,6 @@ def test_what_cannot_be_done_at_the_end_is_given_up() -> None:
         pass
 
 
-def test_a_process_ends_with_what_it_was_for() -> None:
-    """Started by a thread, which no signal interrupts."""
-    wanted, started = threading.Event(), threading.Event()
-    raised: list[BaseException] = []
-
-    def work() -> None:
-        process.end_with(wanted)
-        started.set()
-        try:
-            process.run(["sleep", "600"])
-        except process.LimitReached as ended:
-            raised.append(ended)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    started.wait()
-    wanted.set()
-    thread.join(60)
-    assert len(raised) == 1
-
-
 @pytest.mark.parametrize("command", ["kill -KILL $$", "exit 137"])
 def test_who_was_killed_and_said_nothing_is_said_to_be_killed(command: str) -> None:
     with pytest.raises(ProcessFailed) as caught:

@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -25,6 +24,7 @@ from typing import IO, Any, Protocol
 from ..errors import HostError, ReprobuildError
 from .hearing import hearing
 from .os_reasons import SCARCE, killed_by
+from .workers import ending
 
 log = logging.getLogger(__name__)
 
@@ -111,14 +111,6 @@ def named_when_stopped(error: type[ReprobuildError], what: str, *, slow: str) ->
         raise error(f"{what} within {stopped.seconds:g} s", hint=slow) from None
     except LimitReached as stopped:
         raise error(f"{what}: {stopped.reason}", hint=stopped.hint) from None
-
-
-_ENDED_BY: ContextVar[threading.Event | None] = ContextVar("ended_by", default=None)
-
-
-def end_with(event: threading.Event) -> None:
-    """Kill what `run` starts in this thread once an event is set; it then raises `LimitReached`."""
-    _ENDED_BY.set(event)
 
 
 class Guarding(Protocol):
@@ -406,7 +398,7 @@ def stopped_at(limit: int) -> bytes:
 def _watched(process: subprocess.Popen[bytes], guard: Guarding | None) -> Iterator[list[str]]:
     """Kill a process that reaches a limit; the list names the limit by the end of the block."""
     reasons: list[str] = []
-    ended, unwanted = threading.Event(), _ENDED_BY.get()
+    ended, unwanted = threading.Event(), ending()
     if guard is None and unwanted is None:
         yield reasons
         return

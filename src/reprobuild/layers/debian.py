@@ -9,7 +9,6 @@ import re
 import shutil
 import tarfile
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import IO, cast
@@ -21,6 +20,7 @@ from ..errors import BuildError
 from ..fetch.store import DAMAGED, Store
 from ..host import minimal_root, namespaces, process, untrusted_files
 from ..host.home import Home, raise_if_full, storage_errors
+from ..host.workers import check_wanted, workers
 from ..lock.merged_usr import links_into_usr
 from ..lock.model import DebianPackage, Lock
 from ..oci.stream import CHUNK
@@ -158,7 +158,7 @@ def pool(folder: Path, lock: Lock, store: Store) -> None:
     with storage_errors(folder):
         folder.mkdir()
         folder.chmod(0o755)
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+        with workers(len(os.sched_getaffinity(0))) as threads:
             stanzas = list(threads.map(partial(_lay, store=store, folder=folder), lock.debian))
         index = folder / "Packages"
         index.write_text("\n".join(stanzas), encoding="utf-8")
@@ -214,6 +214,7 @@ def _inflated(deb: DebFile, target: Path) -> bool:
             left = _LARGEST
             try:
                 while left and (data := source.read(min(CHUNK, left))):
+                    check_wanted()
                     left -= out.write(data)
             except (lzma.LZMAError, EOFError):
                 return False

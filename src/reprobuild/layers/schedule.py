@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -21,9 +21,9 @@ from typing import IO, Any, Literal
 from ..errors import BuildError
 from ..fetch.arrivals import Arrivals
 from ..fetch.store import Store
-from ..host import process
 from ..host.home import storage_errors
 from ..host.host import Host
+from ..host.workers import workers
 from ..lock.model import Lock, PythonPackage
 from ..oci.tar_writer import LayerWriter
 from . import unpacked_layers
@@ -91,9 +91,9 @@ class Schedule:
         with self._stack as stack:
             stack.callback(self._let_go)  # once no thread writes any more
             # Two, so that what the compiler waits for does not wait behind gigabytes of libraries.
-            self._large = stack.enter_context(_workers(processors, self._stop))
-            self._small = stack.enter_context(_workers(processors, self._stop))
-            self._single = stack.enter_context(_workers(2, self._stop))
+            self._large = stack.enter_context(workers(processors, stop=self._stop))
+            self._small = stack.enter_context(workers(processors, stop=self._stop))
+            self._single = stack.enter_context(workers(2, stop=self._stop))
             self._arrivals.listen(lambda: self._events.put(lambda: None))
             while True:
                 self._advance()
@@ -350,16 +350,3 @@ class Schedule:
 
 def _size(layer: LayerPlan) -> int:
     return sum(p.wheel.size for p in layer.packages) // layer.parts
-
-
-@contextmanager
-def _workers(count: int, stop: threading.Event) -> Iterator[ThreadPoolExecutor]:
-    """Some threads; when the block fails, waiting work is dropped and running work stops soon."""
-    pool = ThreadPoolExecutor(count, initializer=process.end_with, initargs=(stop,))
-    try:
-        yield pool
-    except BaseException:
-        stop.set()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from packaging.version import Version
 from ..errors import ResolveError
 from ..host.host import Host
 from ..host.machine import architecture
+from ..host.workers import workers
 from ..lock.model import BuildFiles, CondaPackage, DebianPackage, Lock, PythonPackage
 from ..lock.standalone_python import StandalonePython
 from ..net.index_settings import find_links
@@ -138,7 +139,7 @@ def resolve(
     of = f" for {platform}" if len(request.platforms) > 1 else ""
     host.console.step(f"resolving {under} and the Python packages{of}")
     system = System(request, machine, base)
-    with new_session() as http, ThreadPoolExecutor(1, "apt") as pool:
+    with new_session() as http, workers(1, "apt") as pool:
         image = _Image(
             system=system,
             apt=pool.submit(system.packages, existing, upgrade.names, host),
@@ -281,7 +282,7 @@ def _packages(resolution: Resolution, like: Sequence[Lock], scan: TorchScan, ima
     requirements = _wheels([_requirement(request, torch), *request.packages, *ALWAYS], provided)
     with (
         closing(sources) if sources is not None else nullcontext(),
-        ThreadPoolExecutor(1, "torch-header") as pool,
+        workers(1, "torch-header") as pool,
     ):
         # Read while uv is at work: it is of the wheel that the scan has chosen.
         likely = pool.submit(_gpu_targets, torch, resolution, scan)

@@ -1,0 +1,52 @@
+"""Threads whose work ends soon when the block that they work for fails, or is interrupted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_ENDED_BY: ContextVar[threading.Event | None] = ContextVar("ended_by", default=None)
+
+
+class WorkEndedError(Exception):
+    """What this thread works for has failed; nobody waits for its result."""
+
+
+def end_with(event: threading.Event) -> None:
+    """Kill what `process.run` starts in this thread once an event is set."""
+    _ENDED_BY.set(event)
+
+
+def ending() -> threading.Event | None:
+    """Return the event that ends this thread's work; None: there is none."""
+    return _ENDED_BY.get()
+
+
+def check_wanted() -> None:
+    """Raise `WorkEndedError` if this thread's work is no longer wanted; call it once in a while."""
+    if (event := ending()) is not None and event.is_set():
+        raise WorkEndedError
+
+
+@contextmanager
+def workers(
+    count: int, name: str = "", *, stop: threading.Event | None = None
+) -> Iterator[ThreadPoolExecutor]:
+    """Some threads; when the block fails, waiting work is dropped and running work stops soon.
+
+    ``stop`` is set then, and ends the work too. Without it, work ends with that of this thread, if it has an end.
+    """
+    outer = ending() if stop is None else None
+    event = outer or stop or threading.Event()
+    pool = ThreadPoolExecutor(count, name, initializer=end_with, initargs=(event,))
+    try:
+        yield pool
+    except BaseException:
+        if outer is None:
+            event.set()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
