@@ -28,11 +28,16 @@ def test_a_program_and_a_loop_end_with_the_block() -> None:
         process.run(["sleep", "600"])
 
     futures: list[Future[None]] = []
-    with pytest.raises(KeyboardInterrupt), workers(2) as pool:
-        futures += [pool.submit(run), pool.submit(until_unwanted, begun[1]), pool.submit(print, "never")]
-        for event in begun:
-            event.wait()
-        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with workers(2) as pool:
+            futures.extend(map(pool.submit, (run, lambda: until_unwanted(begun[1]), lambda: None)))
+            for event in begun:
+                event.wait()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert isinstance(futures[0].exception(), process.LimitReached)
     assert isinstance(futures[1].exception(), WorkEndedError)
     assert futures[2].cancelled()

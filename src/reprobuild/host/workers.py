@@ -37,7 +37,7 @@ def workers(
 ) -> Iterator[ThreadPoolExecutor]:
     """Some threads; when the block fails, waiting work is dropped and running work stops soon.
 
-    ``stop`` is set then, and ends the work too. Without it, work ends with that of this thread, if it has an end.
+    ``stop`` is set then, and ends the work too. Without it, work ends with that of this thread.
     """
     outer = ending() if stop is None else None
     event = outer or stop or threading.Event()
