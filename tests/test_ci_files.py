@@ -1,9 +1,10 @@
-"""The CI files of docs/ci.md: by the schemas of their services, and their scripts by the shell."""
+"""The CI files of docs/ci.md, and the job of docs/clusters.md: by the schemas of their services."""
 
 from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,3 +56,18 @@ def test_its_scripts_are_valid_shell(name: str) -> None:
     assert len(lines) >= 4
     for line in lines:
         subprocess.run(["bash", "-n", "-c", re.sub(r"\$\{\{.*?\}\}", "x", line)], check=True)
+
+
+@pytest.mark.slow
+def test_the_training_job_keeps_to_the_schema_of_kubernetes(tmp_path: Path) -> None:
+    page = PAGE.with_name("clusters.md").read_text()
+    found = re.search(r"```yaml\n(# job.yaml\n.*?)```", page, re.DOTALL)
+    assert found is not None
+    # Its schemas take 100 MB, so it is not one of the packages that all tests need.
+    command = [sys.executable, "-m", "uv", "tool", "run", "--from", "kubernetes-validate==1.37.0"]
+    for text, status in ((found[1], 0), (found[1].replace("runAsNonRoot", "runAsNonRot"), 1)):
+        file = tmp_path / "job.yaml"
+        file.write_text(text)
+        argv = [*command, "kubernetes-validate", "--strict", str(file)]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stdout + done.stderr
