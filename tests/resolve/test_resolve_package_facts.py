@@ -41,6 +41,7 @@ def python_facts(home: Home, headers: Mapping[str, str], packages: tuple[str, ..
         ("License-Expression: mit or apache-2.0\n", "MIT OR Apache-2.0", ()),
         ("License: BSD-3-Clause\n", "BSD-3-Clause", ()),
         ("License: BSD, see LICENSE\n", "", ("BSD, see LICENSE",)),
+        ("License: Libre, d'après\n", "", ("Libre, d'après",)),
         (
             "License: Own\nClassifier: License :: OSI Approved :: MIT License\n",
             "",

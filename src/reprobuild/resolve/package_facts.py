@@ -59,7 +59,7 @@ def _metadata(package: PythonPackage, file: Path) -> email.message.Message:
     with opened(file, package.name) as archive:
         for info in archive.infolist():
             if re.fullmatch(r"[^/]+\.dist-info/METADATA", info.filename) and info.file_size <= _MOST:
-                return email.message_from_bytes(archive.read(info))
+                return email.message_from_string(archive.read(info).decode("utf-8", "replace"))
     raise BuildError(f"{package.wheel.filename}: the wheel has no METADATA")
 
 
