@@ -36,6 +36,7 @@ COPY reprobuild ./
 RUN umask 022 \
  && install -D -m 0644 constraints.txt /opt/reprobuild/constraints.txt \
  && install -D -m 0644 golden.json /opt/reprobuild/golden.json \
+ && install -D -m 0644 kernels.py /opt/reprobuild/kernels.py \
  && install -D -m 0644 pylock.toml /opt/reprobuild/pylock.toml \
  && install -D -m 0644 selftest.py /opt/reprobuild/selftest.py \
  && install -D -m 0644 reprobuild.pth /opt/venv/lib/python3.11/site-packages/reprobuild.pth \

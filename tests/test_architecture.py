@@ -45,6 +45,7 @@ FLOORS = (
 FLOOR = {part: number for number, floor in enumerate(FLOORS) for part in floor}
 FLOOR["in_image"] = len(FLOORS)  # below all
 SHARED = {
+    PACKAGE / "in_image" / "kernels.py",
     PACKAGE / "in_image" / "manifest.py",
     PACKAGE / "in_image" / "selftest" / "linkage.py",
     PACKAGE / "in_image" / "selftest" / "names.py",

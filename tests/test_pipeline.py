@@ -238,7 +238,8 @@ def test_own_files_of_another_release_stay_until_they_are_moved(
     assert lock_env(env, Upgrade(packages=("numpy",)), quiet_host()) == ((old,), (old,))
     told = (
         "warning: the lock was made by reprobuild 0.0.9, this is 0.1.0: their own files differ in "
-        "golden.json, reprobuild.pth, reprobuild_hook.py, selftest.py. A build here puts in this one's"
+        "golden.json, kernels.py, reprobuild.pth, reprobuild_hook.py, selftest.py. A build here puts in"
+        " this one's"
     )
     assert told in capsys.readouterr().err
     made = make_image(old, "team/x:1", "off", quiet_host(home))

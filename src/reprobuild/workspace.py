@@ -20,6 +20,7 @@ from .lock.layer_record import LayerRecord
 from .lock.merge import sides
 from .lock.model import Lock
 from .lock.platforms import parse_locks
+from .request.kernels import canonical
 from .request.model import PLATFORMS, Request, default_name
 
 FOLDER = Path("envs")
@@ -79,6 +80,7 @@ def read_env(text: str) -> Env:
         raise RequestError(f"{text} is a {kind}: expected a request, or the name of one", hint=there)
     text = _read(file, RequestError, there)
     data = with_environment({"name": file.stem, **Request.load(text, str(file))}, file)
+    data = with_kernel_choices(data, file)
     request = Request.from_dict(data, str(file))
     if request.name != file.stem:
         raise RequestError(
@@ -117,7 +119,27 @@ def with_environment(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
     return {**data, **environment_table(found[0], data)}
 
 
-def _inside(file: Path, name: str) -> Path:
+def with_kernel_choices(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
+    """Put the records that a request's ``determinism.kernel-choices`` name in their place.
+
+    Raises `RequestError`.
+    """
+    determinism = data.get("determinism")
+    if not isinstance(determinism, dict) or not isinstance(determinism.get("kernel-choices"), list):
+        return data
+    texts: list[object] = []
+    for name in determinism["kernel-choices"]:
+        if not isinstance(name, str) or name.startswith(("{", "[")):
+            texts.append(name)  # a record as it is in a lock; what is not text, the request's reader names
+            continue
+        named = _inside(file, name, key="determinism.kernel-choices", suffixes=(".json",))
+        texts += canonical(_read(named, RequestError, f"{file} names it"), str(named))
+    return {**data, "determinism": {**determinism, "kernel-choices": texts}}
+
+
+def _inside(
+    file: Path, name: str, key: str = "conda.environment", suffixes: tuple[str, ...] = (".yml", ".yaml")
+) -> Path:
     """Return the file that a request names; `RequestError` if outside its project, unless the user allows it.
 
     A request may be a stranger's, from a pull request, and errors quote the file's lines.
@@ -135,11 +157,11 @@ def _inside(file: Path, name: str) -> Path:
     ):  # links in a circle, before 3.13; a character that no path has
         loops = True
     if loops:
-        raise RequestError(f"{file}: conda.environment: {name!r} is not the name of a file")
-    good = real.is_relative_to(top) and real.suffix in (".yml", ".yaml")
+        raise RequestError(f"{file}: {key}: {name!r} is not the name of a file")
+    good = real.is_relative_to(top) and real.suffix in suffixes
     if not good and os.environ.get(OUTSIDE) != "1":
         raise RequestError(
-            f"{file}: conda.environment: {named} is not a .yml or .yaml file below {top}",
+            f"{file}: {key}: {named} is not a {' or '.join(suffixes)} file below {top}",
             hint=f"move it there, or set {OUTSIDE}=1 if you trust this request to name any file",
         )
     return named

@@ -59,6 +59,7 @@ def test_the_context_holds_these_files() -> None:
         "reprobuild/bytecode.py",
         "reprobuild/constraints.txt",
         "reprobuild/golden.json",
+        "reprobuild/kernels.py",
         "reprobuild/manifest.py",
         "reprobuild/pylock.toml",
         "reprobuild/reprobuild.pth",

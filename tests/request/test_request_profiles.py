@@ -8,6 +8,7 @@ from hypothesis import given
 from reprobuild.in_image.selftest.names import FORBIDDEN
 from reprobuild.request import environment
 from reprobuild.request.image_layout import OWN_FOLDER, SITE_PREFIX
+from reprobuild.request.kernels import Kernels
 from reprobuild.request.model import Request
 from reprobuild.request.profiles import surroundings, variables
 from support.strategies import requests
@@ -71,7 +72,7 @@ def test_memory_is_filled_where_the_request_asks_for_it() -> None:
 def test_the_request_s_own_variables_are_set_and_none_of_ours_is_among_them() -> None:
     asked = replace(STRICT, environment=(("HF_HOME", "/data"),))
     assert variables(asked)["HF_HOME"] == "/data"
-    every = replace(STRICT, profile="portable", seed=1, fill=True)
+    every = replace(STRICT, profile="portable", seed=1, fill=True, kernels=Kernels(locked=True))
     ours = variables(every, "2.0").keys() | surroundings().keys() | surroundings(conda=True).keys()
     assert {*environment.OWN} == ours
 

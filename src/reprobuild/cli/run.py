@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 
 from ..engines.embedded import OciEngine
+from ..engines.protocols import RunOptions
+from ..errors import ImageError
+from ..host.home import atomic_write, make_folders
 from ..host.host import Host
+from ..host.sandbox import Bind
+from ..in_image.kernels import packed
 from . import complete
 from .docker_habits import RUN_HINTS
 from .run_options import in_image, own_command, settings
@@ -37,6 +45,13 @@ class _Run(click.Command):
     help="Accepted for compatibility: standard input is always passed in.",
 )
 @click.option("-t", "--tty", is_flag=True, help="Fail unless standard input and output are a terminal.")
+@click.option(
+    "--record-kernels",
+    "record",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Let torch.compile choose kernels by timing, and write the choices, for determinism.kernel-choices.",
+)
 @click.option("--rm", is_flag=True, help="Accepted for compatibility: nothing of a run is kept.")
 @click.pass_obj
 def run(
@@ -47,6 +62,7 @@ def run(
     *,
     interactive: bool,  # noqa: ARG001 -- as it is always
     tty: bool,
+    record: Path | None,
     rm: bool,  # noqa: ARG001 -- as it is always
     **options: Any,
 ) -> int:
@@ -62,5 +78,41 @@ def run(
     command = own_command(command, "run")
     if tty and not (os.isatty(0) and os.isatty(1)):
         raise click.UsageError("-t: standard input and output are not a terminal; omit -t")
-    status = OciEngine(host).run(image, command, settings(host.console, **options))
+    given = settings(host.console, **options)
+    if record is not None:
+        return _recorded(host, image, command, given, record)
+    status = OciEngine(host).run(image, command, given)
     return status if status >= 0 else 128 - status
+
+
+_FOLDER = "/run/reprobuild/kernels"
+
+
+def _recorded(host: Host, image: str, command: tuple[str, ...], given: RunOptions, file: Path) -> int:
+    """Run a command with its choices of kernels kept, and write them to a file if it succeeds."""
+    with tempfile.TemporaryDirectory(prefix="kernels-") as name:
+        folder = Path(name)
+        folder.chmod(0o777)  # the command may be another user's in the image
+        bind = Bind(source=folder, destination=_FOLDER, writable=True)
+        env = {**given.env, "REPROBUILD_KERNELS": f"record:{_FOLDER}"}
+        options = replace(given, env=env, binds=[*given.binds, bind])
+        status = OciEngine(host).run(image, command, options)
+        if status != 0:
+            host.console.step(f"{file} is not written: the command failed")
+            return status if status > 0 else 128 - status
+        try:
+            text = packed(name)
+        except FileNotFoundError:
+            raise ImageError(
+                f"{image}: the command has not imported torch, or the image has no kernels.py",
+                hint="`reprobuild lock --upgrade reprobuild` and `reprobuild image` add it",
+            ) from None
+        except (ValueError, OSError) as error:
+            raise ImageError(
+                f"no choices of kernels to record: {error}",
+                hint='use torch.compile(..., mode="max-autotune") or @triton.autotune in the command',
+            ) from None
+    make_folders(file.absolute().parent)
+    atomic_write(file, text.encode())
+    host.console.step(f"choices of kernels written to {file}")
+    return 0

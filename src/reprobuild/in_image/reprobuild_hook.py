@@ -4,6 +4,7 @@ The first import of torch in a process ends with torch's deterministic algorithm
 and TF32 off, and with new memory left as it is unless ``REPROBUILD_FILL`` is 1. With ``REPROBUILD_SEED``
 set, torch, ``numpy.random`` and ``random`` are seeded when they are first imported; every process then starts
 the same streams, each rank and spawned child too. What a program sets itself, after its import, wins.
+``REPROBUILD_KERNELS`` has kernels.py record or lock the choices that torch.compile makes by timing.
 ``REPROBUILD_DETERMINISM=off`` turns all of this off.
 
 The `.pth` file reaches plain python, ``-I``, ``-E``, spawned and forked children, the workers of a DataLoader
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 SWITCH = "REPROBUILD_DETERMINISM"
 SEED = "REPROBUILD_SEED"
 FILL = "REPROBUILD_FILL"
+KERNELS = "REPROBUILD_KERNELS"
+KERNELS_PROGRAM = "/opt/reprobuild/kernels.py"
 
 
 def _torch_settings(torch: Any) -> None:
@@ -139,6 +142,28 @@ def _run(name: str, action: Action, module: ModuleType) -> None:
         _warn(f"{name} is not set up for determinism", error)
 
 
+def _kernel_choices(how: str, watcher: _Watcher) -> Action:
+    """Return what lets kernels be chosen as kernels.py says; where it fails, none is compiled."""
+
+    def action(torch: Any) -> None:
+        names: dict[str, Any] = {"__name__": "reprobuild_kernels", "__file__": KERNELS_PROGRAM}
+        try:
+            with open(KERNELS_PROGRAM, "rb") as file:  # noqa: PTH123 -- pathlib is not imported here
+                # Not imported, so that no bytecode is written.
+                exec(compile(file.read(), KERNELS_PROGRAM, "exec"), names)  # noqa: S102
+            names["install"](how, watcher.after)
+        except Exception as error:
+            reason = f"{KERNELS}={how}: {type(error).__name__}: {error}"
+
+            def refused(*_: object, **__: object) -> None:
+                raise RuntimeError(reason)
+
+            torch.compile = refused
+            raise
+
+    return action
+
+
 def install(environ: Mapping[str, str]) -> None:
     """Watch for the imports, unless the switch says off."""
     if environ.get(SWITCH, "").lower() == "off":
@@ -147,6 +172,8 @@ def install(environ: Mapping[str, str]) -> None:
     watcher.after("torch", _torch_settings)
     if environ.get(FILL) != "1":
         watcher.after("torch", _leave_memory)
+    if environ.get(KERNELS):
+        watcher.after("torch", _kernel_choices(environ[KERNELS], watcher))
     if environ.get(SEED):
         try:
             for name, action in _seeding(environ[SEED]).items():

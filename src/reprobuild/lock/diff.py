@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from ..request.kernels import digests
 from .model import Lock
 
 Meaning = Literal["numbers", "behaviour", "nothing"]
@@ -169,6 +170,7 @@ _MEANING_OF = {"python": meaning_of_python, "conda": meaning_of_conda, "debian":
 _OWN_FILES: Mapping[str, tuple[Meaning, str]] = {
     "reprobuild.pth": ("numbers", "loads the import hook, which makes PyTorch deterministic"),
     "reprobuild_hook.py": ("numbers", "the import hook, which makes PyTorch deterministic"),
+    "kernels.py": ("numbers", "takes the locked choices of kernels; without them it does nothing"),
     "version": ("nothing", "the release of reprobuild; its files say what came of it"),
 }
 _REQUEST_NUMBERS = re.compile(r"cuda|torch|index|python|platform|(determinism|base|standalone-python)\..+")
@@ -203,7 +205,10 @@ def _request(lock: Lock) -> dict[str, str]:
     flat["addresses"] = ", ".join(sorted({f"{url.scheme}://{url.netloc}" for url in urls}))
     for key, value in lock.request.to_dict().items():
         if isinstance(value, Mapping):
-            flat |= {f"{key}.{inner}": _text(each) for inner, each in value.items()}
+            flat |= {
+                f"{key}.{inner}": _text(digests(each) if inner == "kernel-choices" else each)
+                for inner, each in value.items()
+            }
         else:
             flat[key] = _text(value)
     return flat

@@ -16,9 +16,10 @@ from .. import __version__, assets
 from ..lock.model import Lock
 from ..lock.own_files import OwnFiles
 from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
+from ..request.kernels import document
 from .program import selftest_program
 
-OWN_FILES = ("golden.json",)
+OWN_FILES = ("golden.json", "kernels.py")
 """The files of ``in_image/`` that go into ``/opt/reprobuild`` as they are; program.py makes the self-test."""
 
 SITE_FILES = ("reprobuild.pth", "reprobuild_hook.py")
@@ -77,6 +78,8 @@ def image_files(lock: Lock) -> Mapping[str, tuple[bytes, int]]:
     files |= {f"{site_packages(lock)}/{name}": assets.in_image(name) for name in SITE_FILES}
     files[f"{OWN_FOLDER}/pylock.toml"] = lock.dump().encode()
     files[f"{OWN_FOLDER}/constraints.txt"] = constraints(lock).encode()
+    if lock.request.kernels.locked:
+        files[f"{OWN_FOLDER}/kernels.json"] = document(lock.request.kernels.choices)
     return {path: (files[path], MODE) for path in sorted(files)}
 
 

@@ -24,7 +24,13 @@ OWN = (
         "ONEDNN_MAX_CPU_ISA",
     ),
     *("OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "PATH", "PIP_CONSTRAINT", "PYTHONHASHSEED"),
-    *("REPROBUILD_FILL", "REPROBUILD_PROFILE", "REPROBUILD_SEED", "TORCHINDUCTOR_DETERMINISTIC"),
+    *(
+        "REPROBUILD_FILL",
+        "REPROBUILD_KERNELS",
+        "REPROBUILD_PROFILE",
+        "REPROBUILD_SEED",
+        "TORCHINDUCTOR_DETERMINISTIC",
+    ),
     *("TRITON_CACHE_AUTOTUNING", "TRITON_F32_DEFAULT", "UV_CONSTRAINT", "VIRTUAL_ENV"),
 )
 """Variables of an image that reprobuild sets itself: those of `profiles`, of every profile."""

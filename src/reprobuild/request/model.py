@@ -20,6 +20,7 @@ from ..errors import RequestError
 from .build import Build, build
 from .direct import Direct
 from .environment import environment
+from .kernels import Kernels, kernels, kinds
 from .reference import base_image
 from .toml_reader import Table, load_toml
 
@@ -63,7 +64,7 @@ _KEYS = {
     ),
     "conda.": ("environment", "channels", "packages"),
     "base.": ("debian", "image", "allow-cuda"),
-    "determinism.": ("profile", "seed", "threads", "fill"),
+    "determinism.": ("profile", "seed", "threads", "fill", "kernels", "kernel-choices"),
 }
 
 
@@ -132,6 +133,8 @@ class Request:
     fill: bool = False
     """Whether torch fills new memory with NaN before use, so that a program that reads what it has not
     written gives the same bits too. It costs up to 15 % of a training step on a GPU, about 1 % on a CPU."""
+    kernels: Kernels = field(default_factory=Kernels)
+    """What torch.compile and Triton choose by timing."""
     environment: tuple[tuple[str, str], ...] = ()
     """Variables of the image beside those that reprobuild sets, sorted by name."""
 
@@ -199,6 +202,7 @@ class Request:
             seed=determinism.integer("seed", None, 0, 2**32 - 1),
             threads=determinism.integer("threads", 1, 1, 1024),
             fill=determinism.value("fill", bool, False),  # noqa: FBT003 -- as the other keys
+            kernels=kernels(determinism),
             environment=environment(get),
         )
 
@@ -209,6 +213,7 @@ class Request:
             determinism["seed"] = self.seed
         if self.fill:
             determinism["fill"] = True
+        determinism |= self.kernels.to_dict()
         table: dict[str, Any] = {"name": self.name, "python": self.python, "cuda": self.cuda}
         if self.platforms:
             table["platforms"] = list(self.platforms)
@@ -323,6 +328,8 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     for key, value in table.items():
         if isinstance(value, Mapping):
             flat |= _flat(value, f"{prefix}{key}.")
+        elif key == "kernel-choices":
+            flat[prefix + key] = "; ".join(kinds(value)) or "none"
         else:
             flat[prefix + key] = str(value)
     return flat

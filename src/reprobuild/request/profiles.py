@@ -79,6 +79,8 @@ def variables(request: Request, numpy: str | None = None) -> Mapping[str, str]:
             fixed["NPY_DISABLE_CPU_FEATURES"] = kernels
     if request.fill:
         fixed["REPROBUILD_FILL"] = "1"
+    if request.kernels.locked:
+        fixed["REPROBUILD_KERNELS"] = "locked"
     if request.seed is not None:
         fixed["REPROBUILD_SEED"] = str(request.seed)
     fixed |= dict(request.environment)  # none of those above, nor of `surroundings`: see environment.py

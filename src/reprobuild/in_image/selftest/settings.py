@@ -21,7 +21,7 @@ from .location import locked
 from .machine import cpu_capability
 from .names import FORBIDDEN
 from .operations import conv2d
-from .outcomes import Failed, NotRun, Results
+from .outcomes import Failed, NotRun, Results, note
 from .registry import BOTH, SETTING, check
 from .training import train
 
@@ -250,6 +250,26 @@ def setting_profile(_: str) -> Results:
     for name, value in expected.items():
         must_be(name, got=os.environ.get(name, "not set"), expected=value)
     return None
+
+
+@check(SETTING, order=142, hooked=True)
+def setting_kernels(_: str) -> Results:
+    """Where choices of kernels are locked, torch.compile can measure none."""
+    how = os.environ.get("REPROBUILD_KERNELS", "")
+    if not how.startswith("locked"):
+        raise NotRun("no choices of kernels are locked: the request has no kernels")
+    try:
+        torch._dynamo.reset()  # imports what the choices belong to
+        benchmarking = importlib.import_module("torch._inductor.runtime.benchmarking")
+        benchmarking.Benchmarker().benchmark_cpu(lambda: None)
+    except ImportError:
+        raise NotRun("this torch is too old: it measures elsewhere") from None
+    except Exception as error:
+        if type(error).__name__ != "KernelNotLockedError":
+            raise
+        note(str(error).partition(". ")[0])
+        return None
+    raise Failed("torch.compile measures kernels, although their choices are locked")
 
 
 @check(SETTING, order=145)

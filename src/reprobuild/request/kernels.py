@@ -1,0 +1,90 @@
+"""The keys ``kernels`` and ``kernel-choices`` of a request: what is chosen by timing, recorded. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import RequestError
+from ..in_image.kernels import records, told
+from .toml_reader import Table
+
+MOST = 2 << 20
+"""Characters of all records of a request; that of a program with 60 products on a GPU has some 200,000."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kernels:
+    """What a request says of kernels that are chosen by timing."""
+
+    locked: bool = False
+    """Whether a choice that `choices` do not have is an error."""
+    choices: tuple[str, ...] = ()
+    """Records, each the canonical text of a file that in_image/kernels.py wrote, sorted."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the keys of a request."""
+        return {"kernels": "locked", "kernel-choices": list(self.choices)} if self.locked else {}
+
+
+def kernels(table: Table) -> Kernels:
+    """Return what a request says of kernels. Raises `RequestError`."""
+    locked = table.text("kernels", "", lambda v: v == "locked", '"locked"') == "locked"
+    found = table.texts("kernel-choices")
+    if table.has("kernel-choices") and not table.has("kernels"):
+        raise RequestError(
+            f"{table.where('kernel-choices')}: has no effect alone",
+            hint='add kernels = "locked", or remove it',
+        )
+    texts: list[str] = []
+    for index, text in found:
+        where = table.where("kernel-choices", index)
+        if not text.startswith(("{", "[")):
+            # `workspace.read_env` has put the content of the file in its place.
+            raise RequestError(f"{where}: can only be set in a request file, which names files")
+        texts += canonical(text, where)
+    if sum(map(len, texts)) > MOST:
+        raise RequestError(f"{table.where('kernel-choices')}: more than {MOST:,} characters in all")
+    here = kinds(texts)
+    if twice := sorted({kind for kind in here if here.count(kind) > 1}):
+        raise RequestError(
+            f"{table.where('kernel-choices')}: two records for one kind: {twice[0]}",
+            hint="record all programs into one folder, or keep one of the two",
+        )
+    return Kernels(locked=locked, choices=tuple(sorted(texts)))
+
+
+def canonical(text: str, where: str) -> list[str]:
+    """Return the records in a file, each as its canonical text. Raises `RequestError`."""
+    try:
+        found = records(text, where)
+    except ValueError as error:
+        raise RequestError(
+            str(error), hint="make it with `reprobuild run --record-kernels FILE IMAGE`"
+        ) from None
+    return [json.dumps(each, sort_keys=True, separators=(",", ":")) for each in found]
+
+
+def kinds(texts: Sequence[str]) -> list[str]:
+    """Return the kind of each record, in words, with the beginning of its hash."""
+    found = []
+    for text in texts:
+        each: dict[str, Any] = json.loads(text)
+        found.append(told(each["kind"]))
+    return found
+
+
+def document(texts: Sequence[str]) -> bytes:
+    """Return the file of an image that holds all records."""
+    return ("[" + ",\n".join(texts) + "]\n").encode()
+
+
+def digests(texts: Sequence[str]) -> list[str]:
+    """Return the kind of each record with the SHA-256 of its text."""
+    return [
+        f"{kind}: sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+        for kind, text in zip(kinds(texts), texts, strict=True)
+    ]
