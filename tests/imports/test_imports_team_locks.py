@@ -271,3 +271,25 @@ def test_locks_that_are_none(write: Write, name: str, text: str, says: str) -> N
     with pytest.raises(RequestError, match=re.escape(says)) as caught:
         read_import(write(name, text))
     assert name in caught.value.message
+
+
+def test_a_package_of_two_groups_counts_for_the_one_without_a_marker(tmp_path: Path) -> None:
+    # As Poetry writes it for what an extra of the project needs, and a group in any case.
+    (tmp_path / "poetry.lock").write_text(
+        '[[package]]\nname = "six"\nversion = "1"\noptional = true\ngroups = ["main", "g"]\nfiles = []\n'
+        "markers = { main = \"extra == 'x'\" }\n"
+        '[[package]]\nname = "idna"\nversion = "1"\noptional = false\ngroups = ["main"]\nfiles = []\n'
+        '[extras]\nx = ["six"]\n[metadata]\nlock-version = "2.1"\npython-versions = "*"\n'
+    )
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.poetry]\nname = "ours"\n[tool.poetry.dependencies]\nidna = "*"\n'
+        'six = { version = "*", optional = true }\n[tool.poetry.extras]\nx = ["six"]\n'
+        '[tool.poetry.group.g.dependencies]\nsix = "*"\n'
+    )
+    for extras, groups, names in (
+        ((), (), ["idna"]),
+        (("x",), (), ["idna", "six"]),
+        ((), ("g",), ["idna", "six"]),
+    ):
+        found = read_import(tmp_path / "poetry.lock", extras=extras, groups=groups)
+        assert [each.name for each in found.requirements] == names

@@ -210,11 +210,14 @@ def _project(
 def _wanted(
     node: _Node, wanted: Collection[str], extras: Sequence[str], target: TargetPython, place: str
 ) -> bool:
-    groups = (node.groups or frozenset()) & set(wanted)
-    markers = [node.markers[key] for key in ("", *sorted(groups)) if key in node.markers]
-    if node.optional and not markers and not extras:
-        return False
-    return bool(groups) and (not markers or any(_holds(text, target, extras, place) for text in markers))
+    # In one group under a marker, in another without: each group by itself.
+    for group in sorted((node.groups or frozenset()) & set(wanted)):
+        marker = node.markers.get(group, node.markers.get("", ""))
+        if not marker and node.optional and not extras and group in (MAIN, "default"):
+            continue
+        if not marker or _holds(marker, target, extras, place):
+            return True
+    return False
 
 
 def _reached(
