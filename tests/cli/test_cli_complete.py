@@ -118,13 +118,6 @@ def test_what_is_offered(
     assert sorted(each.removeprefix("plain,") for each in out.splitlines()) == offered
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_written_for_each_shell(shell: str, call: Call) -> None:
-    said = call("completion", shell)
-    assert (said.status, said.err) == (0, "")
-    assert "_REPROBUILD_COMPLETE" in said.out
-
-
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_the_other_shells_are_given_whole_words(shell: str, place: Path) -> None:
     env = {

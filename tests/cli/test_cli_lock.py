@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import GOLDEN
-from reprobuild.cli.options import _request
 from reprobuild.errors import RenderError
 from reprobuild.lock.reader import parse_lock
 from reprobuild.request.model import Request
@@ -70,32 +69,6 @@ def test_flags_make_a_request_and_its_lock(ready: Index, call: Call) -> None:
     assert LOCK.read_bytes() == before
 
 
-def test_flags_of_builds_are_a_table_of_the_request() -> None:
-    found = _request({"cuda": "12.1", "build_apt": ("pkg-config", "g++"), "build_torch": ("Flash_Attn",)})
-    assert found.build.to_dict() == {"apt": ["g++", "pkg-config"], "flash-attn": {"torch": True}}
-
-
-def test_every_key_of_builds_has_a_flag() -> None:
-    found = _request(
-        {
-            "cuda": "13.0",
-            "build_torch": ("Flash_Attn",),
-            "build_cuda": ("flash-attn", "other"),
-            "build_requires": ("flash-attn:packaging", "flash-attn:wheel<1"),
-            "build_env": ("flash-attn:TORCH_CUDA_ARCH_LIST=8.0;9.0", "other:TORCH_CUDA_ARCH_LIST=A=B:C"),
-        }
-    )
-    assert found.build.to_dict() == {
-        "flash-attn": {
-            "env": {"TORCH_CUDA_ARCH_LIST": "8.0;9.0"},
-            "requires": ["packaging", "wheel<1"],
-            "torch": True,
-            "cuda": True,
-        },
-        "other": {"env": {"TORCH_CUDA_ARCH_LIST": "A=B:C"}, "cuda": True},
-    }
-
-
 def test_what_compiles_at_run_time_is_told_once(ready: Index, call: Call) -> None:
     ready.add("triton", "3.0")
     write("a", 'cuda = "12.1"\npackages = ["numpy<2", "triton"]')
@@ -108,19 +81,6 @@ def test_what_compiles_at_run_time_is_told_once(ready: Index, call: Call) -> Non
 def test_quiet_prints_the_file_and_its_state_alone(ready: Index, call: Call) -> None:
     said = call("-q", "lock", "--cuda", "12.1")
     assert (said.status, said.out, said.err) == (0, f"{LOCK}: new\n", "")
-
-
-def test_every_flag_lands_in_the_request(ready: Index, call: Call) -> None:
-    flags = "--cuda 12.1 --python 3.11 --torch 2.4.0 --package filelock==1.0 --apt git --debian bookworm"
-    flags += " --profile portable --seed 7 --threads 2 --as-of 2024-09-15 --name all"
-    assert call("lock", *flags.split()).status == 0
-    assert Path("envs/all.toml").read_text() == (
-        'name = "all"\npython = "3.11"\ncuda = "12.1"\ntorch = "2.4.0"\n'
-        'packages = [\n    "filelock==1.0",\n    "numpy<2",\n]\n'
-        'apt = [\n    "git",\n]\nas-of = 2024-09-15\n\n[base]\ndebian = "bookworm"\n\n[determinism]\n'
-        'profile = "portable"\nthreads = 2\nseed = 7\n'
-    )
-    assert versions(Path("envs/pylock.all.toml"))["torch"] == "2.4.0"
 
 
 def test_a_base_image(ready: Index, call: Call, tmp_path: Path) -> None:
@@ -479,29 +439,6 @@ def test_no_secret_is_shown_or_kept(
 
 
 # --- render ---
-
-
-def test_render_writes_the_text_of_a_lock(call: Call, folder: Path) -> None:
-    lock = folder / "pylock.x.toml"
-    lock.write_bytes((GOLDEN / "pylock.torch-cu121.toml").read_bytes())
-    said = call("render", str(lock), "-o", "out", "--no-artifacts", "--json")
-    assert said.status == 0
-    facts = json.loads(said.out)
-    written = sorted(str(p.relative_to("out")) for p in Path("out").rglob("*") if p.is_file())
-    assert facts["files"] == written
-    assert Path("out/Dockerfile").read_text().startswith("# torch-cu121, rendered by reprobuild")
-    said = call("render", str(lock), "-o", "out", "--no-artifacts")
-    assert said.out.startswith("out/Dockerfile and ")
-
-
-def test_render_self_contained_takes_no_second_form(call: Call, folder: Path) -> None:
-    lock = folder / "pylock.x.toml"
-    lock.write_bytes((GOLDEN / "pylock.torch-cu121.toml").read_bytes())
-    said = call("render", str(lock), "-o", "out", "--nodes", "3")
-    assert (said.status, "--nodes is for --kubernetes" in said.err) == (2, True)
-    said = call("render", str(lock), "-o", "out", "--self-contained", "--no-artifacts")
-    assert said.status == 2
-    assert "--self-contained writes no artifacts" in said.err
 
 
 def test_a_wheel_on_a_disk_is_said_before_anything_is_made(

@@ -12,43 +12,17 @@ from typing import TYPE_CHECKING
 import pytest
 import uv
 
-from reprobuild.errors import HostError
 from reprobuild.lock.model import Lock
 from reprobuild.lock.platforms import parse_locks
-from reprobuild.preflight import emulation
 from support.index import Index
+from support.two_platforms import ARM, BOTH
 
 if TYPE_CHECKING:
     from support.commands import Call
 
-pytest_plugins = ["support.commands", "support.family"]
+pytest_plugins = ["support.commands", "support.family", "support.two_platforms"]
 
-ARM = "cp311-cp311-manylinux_2_17_aarch64"
-BOTH = ("--platform", "linux/arm64", "--platform", "linux/amd64")
 FILE = Path("envs/pylock.torch-cu121.toml")
-
-
-@pytest.fixture
-def arm(family: Index, apt: None, monkeypatch: pytest.MonkeyPatch) -> Index:
-    """The family, and as much of it as there is for arm64: no torch with CUDA."""
-    for module in ("resolve.resolver", "workspace", "preflight.emulation"):
-        monkeypatch.setattr(f"reprobuild.{module}.architecture", lambda: "amd64")
-    family.add("torch", "2.4.1", tag=ARM, requires=["filelock"])
-    for version in ("1.26.4", "2.1.0"):
-        family.add("numpy", version, tag=ARM)
-    return family
-
-
-@pytest.fixture
-def both(arm: Index) -> Index:
-    """A torch with CUDA for arm64 too, older than the newest."""
-    for file in [f for f in arm.files if f.name == f"torch-2.4.1-{ARM}.whl"]:
-        arm.files.remove(file)
-    need = ["nvidia-cuda-runtime-cu12==12.1.105", "filelock", "only-there"]
-    arm.add("torch", "2.4.1", tag=ARM, requires=need)
-    arm.add("nvidia-cuda-runtime-cu12", "12.1.105", tag="py3-none-manylinux2014_aarch64")
-    arm.add("only-there", "1.0")
-    return arm
 
 
 def locks(file: Path = FILE) -> dict[str, Lock]:
@@ -165,48 +139,6 @@ def test_each_can_be_rendered_and_compared(both: Index, call: Call) -> None:
         ("filelock", "1.1", "2.0"),
         ("only-there (linux/arm64)", "1.0", "2.0"),
     ]
-
-
-def test_no_image_of_the_other(
-    both: Index, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("reprobuild.pipeline.check_host", lambda _: None)
-    monkeypatch.setattr(emulation, "_BINFMT", tmp_path)
-    assert call("lock", "--cuda", "12.1", *BOTH).status == 0
-    said = call("image", "torch-cu121", "--platform", "linux/arm64")
-    assert said.status == 7
-    assert (
-        "the lock is for linux/arm64, but the embedded engine only makes images for this machine" in said.err
-    )
-    assert "binfmt_misc with qemu-aarch64" in said.err
-    said = call("render", "torch-cu121", "-o", "ctx", "--platform", "linux/arm64")
-    assert (said.status, "has no emulator for aarch64 programs" in said.err) == (7, True)
-    assert not Path("ctx").exists()
-
-
-@pytest.mark.parametrize(
-    ("entry", "runs"),
-    [
-        ("enabled\ninterpreter /usr/libexec/qemu-binfmt/aarch64-binfmt-P\nflags: POCF\noffset 0\n", True),
-        ("enabled\ninterpreter /usr/bin/qemu-aarch64-static\nflags: POC\noffset 0\n", False),
-        ("disabled\ninterpreter /usr/bin/qemu-aarch64-static\nflags: F\noffset 0\n", False),
-        ("", False),
-    ],
-)
-def test_an_emulator_that_containers_can_use(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, entry: str, runs: bool
-) -> None:
-    monkeypatch.setattr(emulation, "_BINFMT", tmp_path)
-    monkeypatch.setattr(emulation, "architecture", lambda: "amd64")
-    (tmp_path / "qemu-aarch64").write_text(entry)
-    if runs:
-        emulation.check_platform("linux/arm64", "podman")
-    else:
-        with pytest.raises(HostError, match="no emulator for aarch64"):
-            emulation.check_platform("linux/arm64", "podman")
-    with pytest.raises(HostError, match="embedded engine"):
-        emulation.check_platform("linux/arm64", "oci")
-    emulation.check_platform("linux/amd64", "oci")
 
 
 @pytest.mark.skipif(

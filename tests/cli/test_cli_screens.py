@@ -17,20 +17,6 @@ pytest_plugins = ["support.commands"]
 LOCK = str(GOLDEN / "pylock.torch-cu121.toml")
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_quiet_and_verbose_may_follow_the_command(call: Call, place: int) -> None:
-    command = ["images", "--json"]
-    for flag, says in (("-q", False), ("--verbose", True)):
-        said = call(*command[:place], flag, *command[place:])
-        assert (said.status, said.out) == (0, "[]\n")
-        assert not (said.err and not says)
-
-
-def test_a_command_s_own_v_stays_its_own(call: Call) -> None:
-    said = call("run", "-v", "nothing", "image:1")
-    assert "-v 'nothing': expected SRC:DST" in said.err
-
-
 @pytest.mark.parametrize(
     ("argv", "hint"),
     [

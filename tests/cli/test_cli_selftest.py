@@ -170,29 +170,6 @@ def test_against_takes_the_image_of_the_report_or_a_second_report(
     assert "first.json names no image" in said.err
 
 
-def test_a_fleet_is_a_page_and_a_table_and_names_who_deviates(call: Call, folder: Path) -> None:
-    for name, bits in (("a", HASH), ("b", HASH), ("c", OTHER)):
-        written(folder, f"{name}.json", with_bits(bits))
-    said = call("selftest", "--fleet", "a.json", "b.json")
-    assert said.status == 0
-    assert said.out.splitlines()[:2] == ["CHECK   DEVICE  a  b", "conv2d  cpu     A  A"]
-    assert "No machine deviates" in (folder / "fleet.html").read_text()
-    said = call("selftest", "--fleet", "a.json", "b.json", "c.json", "-o", "page.html")
-    assert said.status == 9
-    assert "conv2d  cpu     A  A  B!" in said.out
-    assert "c: conv2d on cpu has other bits than on a, b" in said.err
-    assert "c deviates" in (folder / "page.html").read_text()
-    table = json.loads(call("selftest", "--fleet", "a.json", "b.json", "c.json", "--json").out)
-    assert table["deviations"][0]["machine"] == "c"
-
-
-def test_reports_of_one_name_are_told_apart_by_their_folders(call: Call, folder: Path) -> None:
-    for name in ("x", "y"):
-        (folder / name).mkdir()
-        written(folder / name, "r.json", with_bits(HASH))
-    assert "x/r.json  y/r.json" in call("selftest", "--fleet", "x/r.json", "y/r.json").out
-
-
 # --- Bad input ---
 
 

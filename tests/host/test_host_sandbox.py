@@ -2,94 +2,29 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import pty
 import signal
 import socket
-import stat
 import subprocess
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import needs
-from reprobuild.host.confinement import MASKED
 from reprobuild.host.control_groups import places
-from support.small_root import make_folder
+from support.boxes import Box, held
 from support.waiting import settles
 
 if TYPE_CHECKING:
     from support.people import Person  # pytest itself imports the plugin
 
-pytest_plugins = ["support.people"]
-
-DRIVER = "support/sandboxed.py"
-
-
-@dataclass(frozen=True)
-class Box:
-    """A runtime, a person, and a root to run programs in."""
-
-    runtime: str
-    person: Person
-    root: Path
-
-    def command(self, *argv: str, **told: Any) -> list[str]:
-        layers = [str(self.root), *told.pop("layers", ())]
-        text = json.dumps({"runtime": self.runtime, "layers": layers, "argv": argv, **told})
-        (driver,) = [found for path in self.person.paths if (found := path / DRIVER).exists()]
-        return self.person.python(driver, text)
-
-    def run(self, *argv: str, before: Sequence[str] = (), **told: Any) -> dict[str, Any]:
-        command = [*before, *self.command(*argv, **told)]
-        with self.person.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            out, err = process.communicate(timeout=60)
-        assert process.returncode == 0, err.decode()
-        found: dict[str, Any] = json.loads(out)
-        return found
-
-    def sh(self, script: str, **told: Any) -> str:
-        """Run a script that has to work; return what it says."""
-        found = self.run("bash", "-c", script, **told)
-        assert found.get("status") == 0, found
-        said: str = found["out"]
-        return said
-
-    def folder(self, name: str) -> Path:
-        """Make a folder that belongs to the person."""
-        path = self.person.folder / f"{name}-{uuid.uuid4().hex[:8]}"
-        path.mkdir()
-        os.chown(path, self.person.uid, self.person.gid)
-        return path
-
-    def leftovers(self) -> list[str]:
-        return [path.name for path in self.person.folder.glob("bundle.*")]
-
-
-@pytest.fixture(scope="module", params=["root", "user"])
-def person(request: pytest.FixtureRequest, people: Callable[[str], Person]) -> Person:
-    return people(request.param)
-
-
-RUNTIMES = [pytest.param("crun", marks=pytest.mark.core), pytest.param("runc", marks=pytest.mark.engines)]
-
-
-@pytest.fixture(scope="module", params=RUNTIMES)
-def box(request: pytest.FixtureRequest, person: Person) -> Box:
-    needs(request.param)
-    root = person.folder / f"root-{request.param}"
-    root.mkdir()
-    make_folder(root)
-    # As an unpacked layer: of whoever unpacked it.
-    subprocess.run(["chown", "-R", f"{person.uid}:{person.gid}", root], check=True)
-    return Box(request.param, person, root)
+pytest_plugins = ["support.people", "support.boxes"]
 
 
 @pytest.fixture(autouse=True)
@@ -132,57 +67,6 @@ def test_environment_and_folder_are_those_of_the_task(box: Box) -> None:
     # The runtime may set HOME where nobody else does.
     assert {line for line in said if not line.startswith("HOME=")} == {"PATH=/usr/bin", "A=1=2", "TEXT=é ü"}
     assert box.sh("pwd", cwd="/usr/bin") == "/usr/bin\n"
-
-
-def test_no_capability_and_none_to_be_had(box: Box) -> None:
-    status = dict(
-        line.split(":\t", 1) for line in box.sh("cat /proc/self/status").splitlines() if ":\t" in line
-    )
-    held = {key: int(status[key], 16) for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}
-    assert held == dict.fromkeys(held, 0)
-    assert status["NoNewPrivs"] == "1"
-    found = box.run("mount", "-t", "tmpfs", "tmpfs", "/home")
-    assert found["status"] != 0
-    assert "permission denied" in found["err"].lower()
-
-
-@pytest.mark.parametrize("writable", [True, False])
-def test_a_device_node_in_a_layer_leads_nowhere(box: Box, writable: bool) -> None:
-    """As one of a disk did, with which an image read and wrote the host's files."""
-    layer = box.folder("nodes")
-    os.mknod(layer / "zero", 0o666 | stat.S_IFCHR, os.makedev(1, 5))
-    found = box.run("bash", "-c", "exec 3< /zero", layers=[str(layer)], writable=writable)
-    assert found["status"] != 0
-    assert "/zero: Permission denied" in found["err"]
-    if box.person.uid == 0:  # an ordinary user's mounts open no device whatever their flags
-        (line,) = [line for line in box.sh("cat /proc/self/mountinfo").splitlines() if " / / " in line]
-        assert {"nodev", "nosuid"} <= {*line.split()[5].split(",")}
-
-
-def test_what_tells_of_the_host_is_hidden(box: Box) -> None:
-    look = 'for p in "$@"; do if [ -d $p ]; then ls -A $p; elif [ -e $p ]; then cat $p; fi; done'
-    assert {"/proc/kcore", "/proc/keys", "/proc/acpi", "/sys/firmware"} <= set(MASKED)
-    assert box.run("bash", "-c", look, "bash", *MASKED)["out"] == ""
-
-
-@pytest.mark.parametrize("kind", ["--user", "--mount", "--net", "--pid"])
-def test_no_namespace_can_be_made(box: Box, kind: str) -> None:
-    found = box.run("unshare", kind, "true", capabilities=["SYS_CHROOT"])
-    assert found["status"] != 0
-    assert "unshare failed: Operation not permitted" in found["err"]
-
-
-def test_its_users_are_not_those_of_the_host(box: Box) -> None:
-    """With every number as it is, so that files keep their owners."""
-    assert box.sh("ls -l /proc/self/ns/user").split()[-1] != str(Path("/proc/self/ns/user").readlink())
-    if box.person.uid == 0:
-        assert box.sh("cat /proc/self/uid_map").split() == Path("/proc/self/uid_map").read_text().split()
-
-
-def test_without_a_user_namespace_the_rest_still_holds(box: Box) -> None:
-    said = box.sh("cat /proc/self/status", hooks={"poststop": [{"path": "/usr/bin/true"}]})
-    assert "Seccomp:\t2" in said
-    assert "CapEff:\t0000000000000000" in said
 
 
 def test_the_umask_shuts_no_user_of_the_program_out(box: Box) -> None:
@@ -254,24 +138,10 @@ def test_a_bind_has_no_devices_and_no_setuid(box: Box, writable: bool) -> None:
     assert {"nodev", "nosuid", "rw" if writable else "ro"} <= {*line.split()[5].split(",")}
 
 
-def test_the_boot_and_the_kernel_s_command_line_are_hidden(box: Box) -> None:
-    assert box.sh("cat /proc/cmdline /proc/sys/kernel/random/boot_id") == ""
-
-
 def test_a_bind_of_what_is_not_there_is_the_host_s_fault(box: Box) -> None:
     found = box.run("bash", "-c", "true", binds=[(str(box.person.folder / "nowhere"), "/x", False)])
     assert found["error"] == "HostError"
     assert "nowhere" in found["message"]
-
-
-def test_a_device_is_handed_in(box: Box) -> None:
-    script = "ls /dev/nvidia0 && bash -c 'read -r -N 3 x < /dev/given; echo ${#x}' 2>/dev/null"
-    devices = [("/dev/nvidia0", "/dev/null"), ("/dev/given", "/dev/urandom")]
-    said = box.sh(script, devices=devices).split()
-    assert said[0] == "/dev/nvidia0"
-    assert int(said[1]) > 0
-    found = box.run("bash", "-c", "cat /dev/given")
-    assert found["status"] != 0
 
 
 def test_a_program_that_is_not_in_the_image_is_named(box: Box) -> None:
@@ -363,22 +233,6 @@ def test_within_the_limits_nothing_is_said(box: Box) -> None:
 def control_groups_left() -> list[Path]:
     """Return the control groups of runs that have ended; what still runs, also elsewhere, holds its own."""
     return [left for place in places() for left in place.folder.glob("reprobuild-*") if not held(left)]
-
-
-def held(group: Path) -> bool:
-    """Whether somebody has locked a folder; one that has just gone is nobody's."""
-    try:
-        descriptor = os.open(group, os.O_RDONLY)
-    except FileNotFoundError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(descriptor)
 
 
 def test_what_is_left_in_the_background_ends_with_the_program(box: Box, seconds: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,106 +12,17 @@ import pytest
 
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.errors import ImageError, LockError
-from reprobuild.fetch.download import Patience
-from reprobuild.host.console import Console
-from reprobuild.host.home import Home
-from reprobuild.host.host import Host
 from reprobuild.layers.cache import LayerCache
 from reprobuild.layers.clean import clean_home
 from reprobuild.layers.plan import plan, plan_digest
-from reprobuild.layers.registry_pull import Pace, take_layers
-from reprobuild.layers.registry_push import publish_layers
 from reprobuild.lock.layer_record import LayerRecord, RecordedImage
-from reprobuild.lock.model import Lock
-from reprobuild.registry import client as registry_module
-from reprobuild.registry.client import Registry, Target
-from reprobuild.registry.push import push
-from support.building import lock_for, no_context, without_debian
-from support.registry import PASSWORD, USER, Gate, gate_before, serve_registry
+from support.building import lock_for, no_context
+from support.registry import PASSWORD, USER, Gate, gate_before
 from support.server import serve
+from support.teams import NONE, Fresh, Team
 from support.wheels import put, simple_wheel, wheel_bytes
 
-NONE = LayerRecord(images={}, layers={})
-HASTY = Patience(attempts=2, pause=0.01, connect=5, silence=5)
-BIG = {"data": "x = " + "'" + "0123456789abcdef" * 4096 + "'\n"}
-
-
-class Team:
-    """Who pushes: a home with an image, and the registry that has it."""
-
-    def __init__(self, home: Home, registry: str) -> None:
-        self.home, self.registry, self.host = home, registry, Host(home, Console(quiet=True))
-        self.lock = self.locked("torch", "toy")
-        self.digest = self.build(self.lock)
-        self.record = self.publish(self.lock, self.digest)
-
-    def locked(self, *names: str) -> Lock:
-        return lock_for(self.home, [put(self.home, name, simple_wheel(name, **BIG)) for name in names])
-
-    def build(self, lock: Lock) -> str:
-        engine = OciEngine(self.host)
-        digest = engine.build(lock, no_context)
-        engine.images.name(digest, "team/x:1")
-        return digest
-
-    def publish(self, lock: Lock, digest: str, record: LayerRecord = NONE) -> LayerRecord:
-        images, target = OciEngine(self.host).images, Target.parse(f"{self.registry}/team/x:1")
-        image = images.find(digest)
-        push(images, image, target, self.host.console, force=True)
-        return publish_layers(lock, image, images, target, self.host, record=record)
-
-
-class Fresh:
-    """A machine that has nothing, and what it prints."""
-
-    def __init__(self, home: Home, team: Team) -> None:
-        self.home, self.team = home, team
-        self.host = Host(home, Console())
-
-    def take(
-        self,
-        record: LayerRecord,
-        registry: str = "",
-        lock: Lock | None = None,
-        pace: float = 60,
-        *,
-        lay_out: bool = False,
-    ) -> bool:
-        source = Target.parse_repository(f"{registry or self.team.registry}/team/x")
-        speed = Pace(seconds=pace)
-        return take_layers(
-            lock or self.team.lock, record, source, self.host, lay_out=lay_out, patience=HASTY, pace=speed
-        )
-
-    def build(self, lock: Lock | None = None, *, wheels: bool, record: LayerRecord | None = None) -> str:
-        if wheels:
-            shutil.copytree(self.team.home.root / "store", self.home.root / "store", dirs_exist_ok=True)
-        engine = OciEngine(self.host, record=record or self.team.record)
-        return engine.build(lock or self.team.lock, no_context)
-
-    def has(self, record: LayerRecord) -> list[str]:
-        return [each.title for each in record.layers.values() if LayerCache(self.home, record).get(each.key)]
-
-
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    folder = tmp_path_factory.mktemp("certificates")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry_module, "CERTIFICATES", (folder / "docker", folder / "containers"))
-        patch.setattr(Registry.__init__, "__kwdefaults__", {"wait": 0.01})
-        yield without_debian(patch)
-
-
-@pytest.fixture(scope="module")
-def team(tmp_path_factory: pytest.TempPathFactory, ran: list[str]) -> Iterator[Team]:
-    folder = tmp_path_factory.mktemp("team")
-    with serve_registry(folder / "registry") as host:
-        yield Team(Home(folder / "home"), host)
-
-
-@pytest.fixture
-def fresh(tmp_path: Path, team: Team) -> Fresh:
-    return Fresh(Home(tmp_path / "fresh"), team)
+pytest_plugins = ["support.teams"]
 
 
 @pytest.fixture
@@ -291,22 +201,6 @@ def test_a_record_that_names_something_else_than_paths_is_refused(team: Team, fr
         fresh.take(replace(record, layers=bad))
 
 
-def test_an_image_of_another_lock_is_not_recorded(team: Team) -> None:
-    other = team.build(team.locked("torch", "other"))
-    images = OciEngine(team.host).images
-    target = Target.parse(f"{team.registry}/team/x:1")
-    with pytest.raises(ImageError, match="cannot be recorded"):
-        publish_layers(team.lock, images.find(other), images, target, team.host, record=NONE)
-
-
-def test_the_record_forgets_what_no_lock_has(team: Team) -> None:
-    lock = team.locked("torch", "other")
-    record = team.publish(lock, team.build(lock), team.record)
-    before, after = ({each.title for each in r.layers.values()} for r in (team.record, record))
-    assert (after - before, before - after) == ({"other 1.0"}, {"toy 1.0"})
-    assert len(record.images) == 1
-
-
 def test_who_does_not_have_the_record_gets_nothing_of_it(
     team: Team, fresh: Fresh, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -357,15 +251,3 @@ def test_what_a_record_brought_is_kept_while_an_image_has_it(team: Team, fresh: 
     engine.images.remove("team/x:1")
     clean_home(fresh.host, everything=False)
     assert fresh.has(team.record) == []
-
-
-def test_who_took_layers_can_record_what_is_new(team: Team, fresh: Fresh) -> None:
-    changed = team.locked("torch", "other")
-    assert not fresh.take(team.record, lock=changed)
-    digest = fresh.build(changed, wheels=True)
-    images, target = OciEngine(fresh.host).images, Target.parse(f"{team.registry}/team/x:2")
-    images.name(digest, "team/x:1")
-    image = images.find(digest)
-    push(images, image, target, fresh.host.console, force=True)
-    record = publish_layers(changed, image, images, target, fresh.host, record=team.record)
-    assert {"other 1.0", "torch 1.0"} <= {each.title for each in record.layers.values()}

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprobuild.lock import merge
-from reprobuild.lock.merge import agreed_pins, sides
-from reprobuild.lock.own_files import OwnFiles
-from support.locks import LOCK, OTHER_FILES
+from reprobuild.lock.merge import sides
 from support.work import grows_as_its_input
 
 
@@ -43,12 +40,3 @@ def test_no_line_is_lost_outside_of_conflicts(lines: list[str]) -> None:
 def test_marks_that_never_end_take_no_more_work_than_their_lines() -> None:
     """A lock of 8 MB with them took days."""
     assert grows_as_its_input(lambda count: sides("<<<<<<<\n|||||||\n" * count), merge)
-
-
-@pytest.mark.parametrize("other", [None, replace(OTHER_FILES, version="0.0.8")])
-def test_own_files_in_which_the_sides_differ_are_among_what_moves(other: OwnFiles | None) -> None:
-    ours, theirs = (replace(LOCK, own_files=files).dump() for files in (OTHER_FILES, other))
-    text = f"<<<<<<< ours\n{ours}=======\n{theirs}>>>>>>> theirs\n"
-    assert agreed_pins(text, "x")[1] == {"reprobuild"}
-    text = f"<<<<<<< ours\n{theirs}=======\n{ours}>>>>>>> theirs\n"
-    assert agreed_pins(text, "x")[1] == {"reprobuild"}

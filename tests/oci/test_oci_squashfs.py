@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,73 +16,21 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.oci.documents import sha256
-from reprobuild.oci.file_tree import ImageTree, read_overlay, read_root
-from reprobuild.oci.flatten import write_root
+from reprobuild.oci.file_tree import read_overlay
 from reprobuild.oci.squashfs import enroot_files, export_squashfs
 from reprobuild.oci.store import ImageStore
-from reprobuild.oci.stream import piped
 from reprobuild.oci.tar_fields import LayerRefused
 from support.disk import tiny_disk
 from support.engines import needs_root
-from support.images import Entry, layer
+from support.flat_archives import ABOVE, BELOW, blobs, flat
 from support.small_root import small_image
 
 CONSOLE = Console(quiet=True)
-LINKED = "0" * 150
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> ImageStore:
     return ImageStore(Host(Home(tmp_path / "home"), CONSOLE))
-
-
-def blobs(folder: Path, *layers: bytes) -> list[tuple[Path, str]]:
-    found = []
-    for tar in layers:
-        path = folder / sha256(tar)[7:]
-        path.write_bytes(tar)
-        found.append((path, sha256(tar)))
-    return found
-
-
-def flat(layers: list[tuple[Path, str]], instead: Mapping[str, tuple[int, bytes]] | None = None) -> ImageTree:
-    with piped(lambda out: write_root(layers, out.write, instead or {})) as tar:
-        return read_root(tar, "it", {})
-
-
-BELOW = layer(
-    "etc/",
-    Entry(path="etc/stays", content=b"it", mode=0o4755, uid=70000),
-    "etc/goes",
-    Entry(path="first", content=b"one"),
-    Entry(path="second", kind=b"1", target="first"),
-    Entry(path="third", kind=b"1", target="first"),
-    "folder/",
-    "folder/inside",
-    Entry(path="link", kind=b"2", target=LINKED),
-    Entry(path="fifo", kind=b"6"),
-)
-ABOVE = layer(
-    "etc/.wh.goes",
-    Entry(path="first", content=b"another"),
-    Entry(path="folder", content=b"a file now"),
-    Entry(path="ping", content=b"it", attributes={"user.note": "kept"}),
-    Entry(path="deep/er/new", content=bytes(1 << 21)),
-)
-
-
-def test_the_root_is_what_a_container_sees(tmp_path: Path) -> None:
-    found = flat(blobs(tmp_path, BELOW, ABOVE))
-    kinds = {path: record.kind for path, record in found.files.items()}
-    folders = dict.fromkeys(("etc", "deep", "deep/er"), "dir")
-    files = dict.fromkeys(("etc/stays", "first", "second", "third", "folder", "ping", "deep/er/new"), "file")
-    assert kinds == folders | files | {"link": "link", "fifo": "other"}
-    assert (found.files["etc/stays"].mode, found.files["etc/stays"].owner) == (0o4755, "70000:0")
-    # Second names of a file that the layer above has replaced keep what they had.
-    assert found.files["second"].content == found.files["third"].content == sha256(b"one")[7:]
-    assert found.files["first"].content == sha256(b"another")[7:]
-    assert found.files["link"].content == LINKED
-    assert found.files["ping"].attributes == f"user.note={b'kept'.hex()}"
 
 
 def test_files_that_count_for_more(tmp_path: Path) -> None:
@@ -93,17 +41,6 @@ def test_files_that_count_for_more(tmp_path: Path) -> None:
     for path, why in (("etc", "is a folder"), ("first/one", "is no folder")):
         with pytest.raises(LayerRefused, match=why):
             flat(blobs(tmp_path, BELOW, ABOVE), {path: (0o644, b"")})
-
-
-def test_a_layer_that_is_damaged_or_gone(tmp_path: Path) -> None:
-    (path, diff_id), *_ = blobs(tmp_path, BELOW)
-    for harm in (BELOW[:-1024] + b"\0" * 512, BELOW.replace(b"one", b"two"), b"x"):
-        path.write_bytes(harm)
-        with pytest.raises(ImageError, match="the image store is damaged"):
-            flat([(path, diff_id)])
-        assert not path.exists()
-    with pytest.raises(ImageError, match="it is missing"):
-        flat([(path, diff_id)])
 
 
 def test_enroot_s_files() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,20 +10,16 @@ import pytest
 
 from reprobuild import pipeline
 from reprobuild.engines.embedded import OciEngine
-from reprobuild.engines.gpu import GpuAccess
 from reprobuild.errors import FetchError, HostError, RegistryError
 from reprobuild.host import process
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.lock.reader import parse_lock
 from reprobuild.pipeline import _check_gpus
 from reprobuild.preflight import doctor
-from reprobuild.preflight.doctor import Driver, examine, examine_for
-from reprobuild.preflight.requirements import needs_of, needs_of_labels
+from reprobuild.preflight.doctor import Driver, examine
 from reprobuild.registry.client import Target
 from reprobuild.registry.push import push
-from reprobuild.render.image_config import image_config
 from reprobuild.selftest.run import Gpu
 from support.building import lock_for, no_context, without_debian
 from support.hosts import quiet_host
@@ -35,26 +30,7 @@ from support.wheels import put, simple_wheel
 if TYPE_CHECKING:
     from support.commands import Call
 
-pytest_plugins = ["support.commands"]
-
-SMI = """#!/bin/sh
-case "$*" in
-*query-gpu*) echo "NVIDIA A100-SXM4-40GB, 8.0"; echo "NVIDIA A100-SXM4-40GB, 8.0";;
-*) echo "| NVIDIA-SMI 550.54.14    Driver Version: 550.54.14    CUDA Version: CUDA |";;
-esac
-"""
-
-
-@pytest.fixture
-def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A driver that knows CUDA 12.4, and a GPU that can be handed in."""
-    program = tmp_path / "bin/nvidia-smi"
-    program.parent.mkdir()
-    program.write_text(SMI.replace("CUDA |", "12.4 |"))
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(doctor, "gpu_access", lambda: GpuAccess(devices=()))
-    return program
+pytest_plugins = ["support.commands", "support.nvidia_smi"]
 
 
 def test_the_driver_says_what_it_is(smi: Path) -> None:
@@ -70,80 +46,6 @@ def test_a_driver_that_is_broken(smi: Path, text: str, says: str) -> None:
     found = doctor.driver()
     assert isinstance(found, str)
     assert says in found
-
-
-@pytest.mark.parametrize(
-    ("cuda", "old"), [("12.1", False), ("12.8", False), ("11.8", False), ("13.0", True), ("cpu", False)]
-)
-def test_a_driver_runs_its_own_major_version_and_those_before(cuda: str, old: bool) -> None:
-    lock = replace(LOCK, request=replace(LOCK.request, cuda=cuda))
-    assert (needs_of(lock).refusal_of_driver("550.54.14", "12.4") is not None) == old
-
-
-def test_a_driver_older_than_its_cuda_needs() -> None:
-    needs = needs_of(LOCK)
-    assert needs.driver == "525.60.13"
-    assert needs.refusal_of_driver("525.60.13", "12.0") is None
-    assert needs.refusal_of_driver("525.9", "12.0") == (
-        f"driver 525.9 supports CUDA up to 12.0, but {LOCK.request.name} is for CUDA 12.1, which needs "
-        "driver 525.60.13 or newer"
-    )
-
-
-@pytest.mark.parametrize(
-    ("capability", "listed", "runs"),
-    [
-        ("8.0", "sm_80", True),
-        ("8.6", "sm_80", True),
-        ("8.0", "sm_86", False),
-        ("9.0", "sm_80 sm_86", False),
-        ("9.0", "sm_80 compute_80", True),
-        ("7.5", "sm_80 compute_80", False),
-        ("12.0", "sm_50 sm_90", False),
-        ("12.0", "sm_120", True),
-        ("9.0", "sm_90a", True),
-        ("10.0", "compute_90a", False),
-        ("10.3", "sm_100f", True),
-        ("5.2", "", True),
-    ],
-)
-def test_a_gpu_runs_the_code_that_is_for_it(capability: str, listed: str, runs: bool) -> None:
-    needs = needs_of(replace(LOCK, gpu_targets=listed.split()))
-    assert (needs.refusal_of_gpu("GPU", capability) is None) == runs
-    for_cpu = replace(LOCK, request=replace(LOCK.request, cuda="cpu"), gpu_targets=["sm_10"])
-    assert needs_of(for_cpu).refusal_of_gpu("GPU", capability) is None
-
-
-def test_labels_say_what_the_lock_says() -> None:
-    lock = replace(LOCK, gpu_targets=["sm_80", "compute_90"])
-    labels = image_config(lock).labels
-    assert labels["dev.reprobuild.architectures"] == "sm_80 compute_90"
-    assert labels["dev.reprobuild.driver"] == "525.60.13"
-    assert needs_of_labels(labels, lock.request.name) == needs_of(lock)
-    assert parse_lock(lock.dump(), "again") == lock
-
-
-def test_an_image_for_other_gpus(smi: Path, tmp_path: Path) -> None:
-    needs = needs_of(replace(LOCK, gpu_targets=("sm_50", "sm_90")))
-    found = {each.name: each for each in examine_for(needs, Host(Home(tmp_path), Console(quiet=True)))}
-    assert found["needs"].text == ("CUDA 12.1; driver 525.60.13 or newer; PyTorch has code for sm_50, sm_90")
-    assert "mmdebstrap" not in found
-    assert found["GPU"].good is False
-    assert found["GPU"].text == (
-        "NVIDIA A100-SXM4-40GB has compute capability 8.0, but the PyTorch of "
-        f"{LOCK.request.name} only has code for sm_50, sm_90"
-    )
-    assert found["driver"].good
-
-
-def test_one_gpu_that_runs_it_is_enough(smi: Path, tmp_path: Path) -> None:
-    smi.write_text(smi.read_text().replace('"; echo "NVIDIA A100-SXM4-40GB, 8.0"', '"; echo "Old, 5.0"'))
-    found = {
-        each.name: each
-        for each in examine_for(needs_of(replace(LOCK, gpu_targets=("sm_80",))), quiet_host(Home(tmp_path)))
-    }
-    assert found["GPU"].good
-    assert found["GPU"].text.startswith("Old has compute capability 5.0")
 
 
 @pytest.mark.parametrize("gpu", ["auto", "require"])
@@ -226,13 +128,6 @@ def test_a_lock_needs_disk_and_a_driver(smi: Path, tmp_path: Path, monkeypatch: 
     assert found["disk"].good
     assert found["driver"].good
     assert "compute capability 8.0" in found["GPU"].text
-
-
-def test_a_gpu_that_does_not_tell_its_compute_capability(smi: Path) -> None:
-    smi.write_text(smi.read_text().replace(", 8.0", ", [N/A]"))
-    needs = replace(needs_of(LOCK), gpu_targets=("sm_90",))
-    found = {each.name: each for each in doctor.examine_gpus(needs)}
-    assert (found["GPU"].good, found["GPU"].text.count("(compute capability [N/A])")) == (None, 2)
 
 
 def test_what_is_missing_is_the_exit_status(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

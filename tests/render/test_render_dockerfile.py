@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import jinja2
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -23,7 +22,6 @@ from reprobuild import assets
 from reprobuild.errors import RenderError
 from reprobuild.lock.model import CondaPackage, Lock
 from reprobuild.render import dockerfile as render_module
-from reprobuild.render import filters
 from reprobuild.render.dockerfile import DebianRoot, render, render_self_contained
 from reprobuild.render.image_config import image_config
 from reprobuild.render.own_files import image_files
@@ -334,14 +332,6 @@ def test_no_value_anywhere_changes_the_structure(place: str, value: str) -> None
     assert [word for word, _ in parse_dockerfile(rendered.files["Dockerfile"].decode())] == STRUCTURE
     assert len(rendered.files["reprobuild/requirements.txt"].splitlines()) == 1 + len(SMALL.python)
     assert all(re.fullmatch(r"wheels/[^./\s][^/\s]*", artifact.path) for artifact in rendered.artifacts)
-
-
-def test_a_template_cannot_write_a_value_without_a_filter() -> None:
-    environment = filters.environment()
-    with pytest.raises(TypeError, match="without a filter"):
-        environment.from_string("RUN {{ value }}").render(value="x")
-    with pytest.raises(jinja2.UndefinedError):
-        environment.from_string("RUN {{ valeu | comment('x') }}").render(value="x")
 
 
 def test_rendering_knows_no_machine(tmp_path: Path) -> None:

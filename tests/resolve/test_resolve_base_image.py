@@ -25,7 +25,6 @@ from reprobuild.lock.reader import parse_lock
 from reprobuild.oci import merge_layers
 from reprobuild.registry import client as registry_module
 from reprobuild.registry.client import Registry
-from reprobuild.request.reference import Reference
 from reprobuild.resolve.base_image import resolve_base
 from reprobuild.resolve.resolver import Upgrade, resolve
 from support.bases import PYTHON, Form, Pusher, digest_of, files, packed
@@ -326,32 +325,6 @@ def test_a_configuration_that_no_lock_can_hold(team: Pusher, config: Any) -> Non
     team.image([files()], **config)
     with pytest.raises((RegistryError, ResolveError), match="team/base:1"):
         locked(f"{team.name}:1")
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "wanted"),
-    [
-        ("python", "docker.io/library/python", "latest"),
-        ("python:3.11-slim", "docker.io/library/python", "3.11-slim"),
-        ("team/base", "docker.io/team/base", "latest"),
-        ("localhost/base", "localhost/base", "latest"),
-        ("r.example.org:5000/a/b/c:x", "r.example.org:5000/a/b/c", "x"),
-        ("r.example.org/a:x@sha256:" + "0" * 64, "r.example.org/a", "sha256:" + "0" * 64),
-    ],
-)
-def test_references(text: str, name: str, wanted: str) -> None:
-    found = Reference.parse(text)
-    assert found is not None
-    assert (found.name, found.wanted) == (name, wanted)
-    assert Reference.parse(str(found)) == Reference.parse(str(Reference.parse(str(found))))
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "A", "a b", "a:", "a:b:c", "https://r.example.org/a", "a@sha256:12", "/a", "a//b", "Team/base"],
-)
-def test_what_is_no_reference(text: str) -> None:
-    assert Reference.parse(text) is None
 
 
 class TestForgedLock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from reprobuild.errors import BuildError, ResolveError
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.net.session import session
-from reprobuild.resolve.build_cutoff_date import own_day
 from reprobuild.resolve.constraint_loop import fitting
 from reprobuild.resolve.sdist_builds import SourcePackages
 from reprobuild.sources import workshop
@@ -380,16 +379,3 @@ def test_what_newer_build_requirements_break_is_built_with_those_of_its_time(
     serve(index, "tool", "1.0", sdist("tool", "1.0", more=OF_ITS_TIME + asks))
     assert resolve("tool") == {"tool": "1.0"}
     assert [package.pin for package in resolve.build.python] == ["pip==26.0"]
-
-
-@pytest.mark.parametrize(
-    ("uploaded", "python", "day"),
-    [
-        (datetime(2022, 6, 12, 9, tzinfo=UTC), "3.11", date(2023, 4, 24)),
-        (datetime(2023, 11, 1, 9, tzinfo=UTC), "3.11", date(2023, 11, 1)),
-        (datetime(2022, 6, 12, 9, tzinfo=UTC), "3.99", None),
-        (None, "3.11", None),
-    ],
-)
-def test_the_day_of_an_old_release(uploaded: datetime | None, python: str, day: date | None) -> None:
-    assert own_day(uploaded, python) == day

@@ -15,13 +15,9 @@ from packaging.requirements import Requirement
 
 from reprobuild.errors import ResolveError
 from reprobuild.host.process import Completed
-from reprobuild.net.session import session
-from reprobuild.resolve.advice.case import Case
-from reprobuild.resolve.advice.typo_hints import advise
 from reprobuild.resolve.uv_command import _refusal
 from reprobuild.resolve.uv_refusal import Kind, Refusal, RefusedError, UnreachableError, UnreadError, refused
 from support.index import Index
-from support.resolving import resolution
 
 pytest_plugins = ["support.family"]
 
@@ -50,20 +46,6 @@ def test_a_build_that_only_pytorch_s_index_has() -> None:
     text = "Because there is no version of torch==2.4.1+cpu and you require it"
     assert refusal(text)[1] == "PyTorch's own index may have that build: give --index pytorch"
     assert "give --index" not in refusal(text, "cpu")[1]
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [("sklearn", "scikit-learn"), ("tranformers", "transformers"), ("sent-of-nobody", None)],
-)
-def test_a_misspelt_name(name: str, meant: str | None) -> None:
-    error = refused(
-        NO_SOLUTION + f"Because {name} was not found in the package registry and you require {name}"
-    )
-    with session() as http:
-        hint = "".join(advise(Case(error=error, requirements=[name], resolution=resolution(http))).lines)
-    assert (f"{name}: perhaps {meant}" in hint) == (meant is not None)
-    assert ("perhaps" in hint) == (meant is not None)
 
 
 @pytest.mark.parametrize(

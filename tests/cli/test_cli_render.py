@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import GOLDEN
+from reprobuild.workspace import read_lock
+
+if TYPE_CHECKING:
+    from support.commands import Call  # pytest itself imports the plugin
+
+from typing import TYPE_CHECKING
+
 from reprobuild.errors import ImageError, RequestError, StorageError
 from reprobuild.host.home import Home
 from reprobuild.registry.client import Target
 from reprobuild.registry.pushed import remember_push
-from reprobuild.workspace import read_lock
 
 if TYPE_CHECKING:
     from support.commands import Call  # pytest itself imports the plugin
@@ -59,3 +65,29 @@ def test_certificates_are_copied_beside_it(call: Call, folder: Path) -> None:
     assert FILE.with_name("ca-certificates.crt").read_bytes() == bundle.read_bytes()
     trusted = json.loads(FILE.read_bytes())["containerEnv"]["SSL_CERT_FILE"]
     assert trusted == "${containerWorkspaceFolder}/.devcontainer/ca-certificates.crt"
+
+
+pytest_plugins = ["support.commands", "support.family"]
+
+
+def test_render_writes_the_text_of_a_lock(call: Call, folder: Path) -> None:
+    lock = folder / "pylock.x.toml"
+    lock.write_bytes((GOLDEN / "pylock.torch-cu121.toml").read_bytes())
+    said = call("render", str(lock), "-o", "out", "--no-artifacts", "--json")
+    assert said.status == 0
+    facts = json.loads(said.out)
+    written = sorted(str(p.relative_to("out")) for p in Path("out").rglob("*") if p.is_file())
+    assert facts["files"] == written
+    assert Path("out/Dockerfile").read_text().startswith("# torch-cu121, rendered by reprobuild")
+    said = call("render", str(lock), "-o", "out", "--no-artifacts")
+    assert said.out.startswith("out/Dockerfile and ")
+
+
+def test_render_self_contained_takes_no_second_form(call: Call, folder: Path) -> None:
+    lock = folder / "pylock.x.toml"
+    lock.write_bytes((GOLDEN / "pylock.torch-cu121.toml").read_bytes())
+    said = call("render", str(lock), "-o", "out", "--nodes", "3")
+    assert (said.status, "--nodes is for --kubernetes" in said.err) == (2, True)
+    said = call("render", str(lock), "-o", "out", "--self-contained", "--no-artifacts")
+    assert said.status == 2
+    assert "--self-contained writes no artifacts" in said.err

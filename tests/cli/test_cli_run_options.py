@@ -1,0 +1,49 @@
+"""Options of programs in an image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from reprobuild.cli import run_options
+from reprobuild.engines.gpu import GpuAccess
+from support.small_images import NAME
+
+if TYPE_CHECKING:
+    from support.commands import Call  # pytest itself imports the plugin
+
+
+pytest_plugins = ["support.commands", "support.small_images"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["-e", "=x", NAME], "NAME=VALUE"),
+        (["-v", "here", NAME], "SRC:DST"),
+        (["-v", ".:relative", NAME], "DST an absolute path"),
+        (["-v", ".:/x:yes", NAME], "SRC:DST:ro"),
+        (["-it", "--rm", NAME], "not a terminal; omit -t"),
+        (["--user", "a:b:c", NAME], "expected USER[:GROUP]"),
+        (["-v", "nowhere:/x", NAME], "nowhere: no such file or folder"),
+        ([NAME, "-w", "/"], "-w is after the image; options of `run` come before it"),
+    ],
+)
+def test_bad_options_of_run(argv: list[str], words: str, handed_on: list[Any], call: Call) -> None:
+    said = call("run", *argv)
+    assert (said.status, said.out, handed_on) == (2, "", [])
+    assert words in said.err
+
+
+def test_gpus_are_handed_in_as_asked(
+    handed_on: list[Any], call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = call("run", "--gpu", "require", NAME)
+    assert (said.status, handed_on) == (7, [])
+    assert "no NVIDIA GPU on this machine" in said.err
+    access = GpuAccess(devices=[])
+    monkeypatch.setattr(run_options, "gpu_access", lambda: access)
+    for choice in ("auto", "require", "off"):
+        call("run", "--gpu", choice, NAME)
+    assert [settings.gpu for _, _, settings in handed_on] == [access, access, None]

@@ -1,0 +1,25 @@
+"""Lines and files that a user excludes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from reprobuild.twice.ignored import Ignored
+from reprobuild.twice.report import rows, verdict
+from reprobuild.twice.runs import Comparison, HowToRun
+from support.twice import PROGRAMS, compared
+
+PROGRAM = str(PROGRAMS / "texts.py")
+
+
+def ran(name: str, folder: Path, ignored: Ignored | None = None) -> Comparison:
+    how = HowToRun(trace=False, ignored=ignored or Ignored())
+    return compared(sys.executable, [PROGRAM, name], folder, how=how)
+
+
+def test_lines_and_files_that_a_user_leaves_out_are_told(tmp_path: Path) -> None:
+    found = ran("results", tmp_path, Ignored(("speed|time", "digest"), ()))
+    assert verdict(found) == "repeats"
+    assert ("ignored", "2 lines digest") in rows(found)
+    assert verdict(ran("names", tmp_path, Ignored(("run|^[0-9a-f-]{36}",), ("*.json",)))) == "repeats"
