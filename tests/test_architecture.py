@@ -29,6 +29,7 @@ FLOORS = (
     ("layers",),
     ("fetch",),
     ("registry",),
+    ("evidence",),
     ("workspace",),
     ("oci",),
     ("net",),

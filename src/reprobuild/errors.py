@@ -107,3 +107,9 @@ class RepeatError(ReprobuildError):
     """A program did not repeat, or its runs cannot be compared."""
 
     exit_code = 16
+
+
+class EvidenceError(ReprobuildError):
+    """The evidence on an image is missing, not valid, or does not meet the policy."""
+
+    exit_code = 17

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .engines.embedded import OciEngine
 from .engines.failures import refuse_stranger
 from .engines.protocols import Engine
 from .engines.tag import tag
 from .errors import HostError, LockError, ResolveError
+from .evidence.of_image import document_image
+from .evidence.statements import Subject
 from .fetch.arrivals import Arrivals
 from .fetch.scheduler import fetch, fetching
 from .fetch.store import Store
 from .host import namespaces, process
 from .host.console import size_text
 from .host.control_groups import own_memory_limit
-from .host.home import atomic_write, make_folders, storage_errors
+from .host.home import Home, atomic_write, make_folders, storage_errors
 from .host.host import Host
 from .layers.builder import debian_records, write_conda_tar, write_debian_tar, write_python_tar
 from .layers.registry_pull import take_layers
@@ -35,7 +38,7 @@ from .lock.platforms import dump_locks
 from .net.debian_mirrors import package_urls
 from .net.session import without_credentials
 from .oci.file_tree import tree_digest
-from .oci.store import image_name
+from .oci.store import ImageStore, image_name
 from .preflight.doctor import examine_gpus
 from .preflight.emulation import check_platform
 from .preflight.requirements import needs_of
@@ -60,6 +63,11 @@ from .selftest.run import Gpu, run_selftest
 from .sources.direct_source import bring
 from .sources.workshop import build_locked, missing_wheels, take_over_wheels, to_fetch
 from .workspace import Env, conflicts_of, lock_for, read_lock, read_locks
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import Signer
+
+    from .evidence.signatures import CommandSigner
 
 LEAST_MEMORY = 512 << 20
 """Bytes. With less, a build does not fail: it waits for the disk for minutes, again and again."""
@@ -190,8 +198,12 @@ def make_image(
     *,
     engine: Engine | None = None,
     shared: SharedLayers | None = None,
+    signer: Signer | CommandSigner | None = None,
 ) -> Made:
-    """Fetch, build, test and name the image of a lock. It gets its name only when it has passed."""
+    """Fetch, build, test and name the image of a lock. It gets its name only when it has passed.
+
+    Evidence of that is kept beside it, signed by ``signer`` if there is one.
+    """
     engine = engine or OciEngine(host)
     lock = lock_to_build(lock, host)
     check_host(lock)
@@ -209,7 +221,32 @@ def make_image(
             digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, host), arrivals)
         report = selftest_image(engine, digest, gpu, host, mode="battery", again=False)
         tag(engine.images, digest, name, report)
+        document_image(host.home, lock, _subject(engine, digest), signer)
     return Made(name, digest, report)
+
+
+def _subject(engine: Engine, digest: str) -> Subject:
+    """Return the digests of an image; Docker and Podman know theirs by one."""
+    images = engine.images
+    return Subject(
+        digest, str(images.manifest(digest)["config"]["digest"]) if isinstance(images, ImageStore) else ""
+    )
+
+
+@contextmanager
+def rebuild(lock: Lock, host: Host) -> Generator[tuple[str, ImageStore]]:
+    """Build the image of a lock again, in an empty home that is gone in the end; yield its digest and store.
+
+    Downloads are shared, since each is held against its hash; no layer is.
+    """
+    check_host(lock)
+    check_platform(lock.platform)
+    with host.home.scratch("rebuild") as folder:
+        (folder / "store").symlink_to(host.home.folder("store"))
+        other = Host(Home(folder), host.console)
+        with host.home.lock("build", host.console), obtaining(lock, other) as arrivals:
+            digest = OciEngine(other).build(lock, lambda _: None, arrivals)
+        yield digest, ImageStore(other)
 
 
 def obtain(lock: Lock, host: Host) -> None:

@@ -45,6 +45,7 @@ COMMANDS = {
     "run": "Run a command in an image; without one, Python.",
     "selftest": "Run the self-test of an image, or compare its reports.",
     "twice": "Run a program twice and say whether it repeats.",
+    "verify": "Verify the evidence on an image: who signed it, and what it says.",
 }
 """Each command, which has a module of its name, and the first sentence of its help."""
 

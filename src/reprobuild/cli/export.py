@@ -7,12 +7,15 @@ from typing import Literal, get_args
 
 import click
 
+from ..evidence.kept import as_lines, kept
 from ..host.console import size_text
+from ..host.home import atomic_write
 from ..host.host import Host
 from ..oci.archive import export as export_archive
 from ..oci.recompress import Compression
 from ..oci.squashfs import export_squashfs
 from ..oci.store import Image, ImageStore, image_name
+from ..verify.evidenced import SUFFIX
 from . import complete
 
 
@@ -43,7 +46,8 @@ def export(
 ) -> None:
     """Write an image to a file.
 
-    The same image gives the same file.
+    The same image gives the same file. What is kept as evidence about it is written beside an OCI archive, to
+    FILE.evidence.jsonl, where `verify FILE` finds it: tools that load an archive expect nothing else in it.
 
     `podman load -i FILE` and `skopeo copy oci-archive:FILE` read an OCI archive, `apptainer build` too;
     `enroot create FILE` and `srun --container-image=FILE` (pyxis) a squashfs file.
@@ -62,6 +66,8 @@ def export(
         export_squashfs(store, found, file)
     else:
         digest = export_archive(store, found, name, file, compression=compression or "zstd")
+        if documents := kept(host.home, found.digest):
+            atomic_write(file.with_name(file.name + SUFFIX), as_lines(documents))
     click.echo(f"{file}: {name}, {digest}, {size_text(file.stat().st_size)}")
 
 

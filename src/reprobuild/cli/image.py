@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, get_args
 
 import click
@@ -17,6 +18,7 @@ from ..selftest.run import Gpu
 from ..selftest.summary import summary
 from ..workspace import read_layers
 from . import complete
+from .evidence_options import sign_options, signer_of
 from .options import chosen_lock, request_flags
 from .output import STACK, as_json, emit, gpu, image_facts, table
 
@@ -44,6 +46,7 @@ from .output import STACK, as_json, emit, gpu, image_facts, table
     help="Download the layers recorded in envs/layers.json from here instead of building them.",
 )
 @click.option("--builder", metavar="NAME", help="Builder of docker buildx; implies --independent.")
+@sign_options
 @gpu
 @request_flags
 @as_json
@@ -58,6 +61,9 @@ def image(
     independent: bool,
     layers_from: str | None,
     builder: str | None,
+    sign_key: Path | None,
+    sign_command: str | None,
+    sign_public: Path | None,
     gpu: Gpu,
     json_: bool,
     **flags: Any,
@@ -78,12 +84,13 @@ def image(
     independent = independent or builder is not None
     if independent and layers_from is not None:
         raise click.UsageError("--layers-from: an independent build makes its layers from the Dockerfile")
+    signer = signer_of(sign_key, sign_command, sign_public)  # a wrong passphrase is found before the work
     source_of_layers = None if layers_from is None else Target.parse_repository(layers_from)
     found = chosen_lock(source, flags, host)
     shared = None if source_of_layers is None else SharedLayers(source_of_layers, read_layers())
     record = None if shared is None else shared.record
     chosen = maker(choose(engine, host, builder), host, independent=independent, record=record)
-    made = make_image(found, name, gpu, host, engine=chosen, shared=shared)
+    made = make_image(found, name, gpu, host, engine=chosen, shared=shared, signer=signer)
     shown = chosen.images.find(made.digest)
     if json_:
         engines = {"engine": chosen.kind, "built_by": chosen.built_by}

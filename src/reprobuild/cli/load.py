@@ -9,6 +9,7 @@ import click
 from ..engines.embedded import OciEngine
 from ..engines.select import taker
 from ..engines.transfer import load as load_image
+from ..evidence.kept import kept
 from ..host.host import Host
 from ..oci.store import image_name, refuse_candidate
 from . import complete
@@ -36,4 +37,6 @@ def load(host: Host, image: str, *, into: Literal["docker", "podman"], tag: str 
     name = image_name(tag or (image if image in found.names else found.names[0]))
     engine = taker(into, host)
     digest = load_image(store, found, name, engine, force=force)
+    if kept(host.home, found.digest):
+        host.console.step(f"{into} keeps no evidence; that of this image stays here, and `verify` finds it")
     click.echo(f"{into}: {name}, {digest}")

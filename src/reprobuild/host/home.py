@@ -26,7 +26,7 @@ from .ext4_spread import spread_below
 from .os_reasons import SCARCE
 from .removal import remove_tree
 
-Folder = Literal["store", "layers", "oci", "roots", "reports", "pushed", "built", "tmp", "locks"]
+Folder = Literal["store", "layers", "oci", "roots", "reports", "pushed", "built", "tmp", "evidence", "locks"]
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)

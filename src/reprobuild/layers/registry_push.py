@@ -12,16 +12,13 @@ from ..host.home import storage_errors
 from ..host.host import Host
 from ..lock.layer_record import LayerRecord, RecordedLayer
 from ..lock.model import Lock
-from ..oci.documents import MANIFEST_TYPE, sha256
+from ..oci.documents import EMPTY, EMPTY_TYPE, MANIFEST_TYPE, sha256
 from ..oci.store import Image, ImageStore
 from ..registry.client import Registry, Target
 from .cache import LayerCache
 from .plan import plan, plan_digest
 from .registry_pull import dump_paths
 
-_EMPTY = b"{}"
-"""The configuration of a manifest that is no image (image-spec, "Guidance for an Empty Descriptor")."""
-_EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
 _LIST_TYPE = "application/vnd.reprobuild.layers.v1"
 _PATHS_TYPE = "application/vnd.reprobuild.paths.v1+json"
 
@@ -55,7 +52,7 @@ def publish_layers(
                     (scratch / "blob").write_bytes(data)
                 registry.send_blob(sha256(data), scratch / "blob", lambda _: None)
 
-        send(_EMPTY)
+        send(EMPTY)
         for layer, key, cached in zip(asked, keys, found, strict=True):
             paths, own = dump_paths(cached), cached.layer
             send(paths)
@@ -77,7 +74,7 @@ def publish_layers(
             ]
     table = {
         "artifactType": _LIST_TYPE,
-        "config": {"digest": sha256(_EMPTY), "mediaType": _EMPTY_TYPE, "size": len(_EMPTY)},
+        "config": {"digest": sha256(EMPTY), "mediaType": EMPTY_TYPE, "size": len(EMPTY)},
         "layers": blobs,
         "mediaType": MANIFEST_TYPE,
         "schemaVersion": 2,

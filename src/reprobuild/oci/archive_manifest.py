@@ -11,7 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ImageError
@@ -59,6 +59,8 @@ class Described:
     """The section of the configuration that says how programs are run."""
     config_digest: str
     layers: tuple[str, ...]
+    manifest_digest: str = ""
+    """Of an OCI manifest; empty where there is none."""
 
 
 class Archive:
@@ -100,7 +102,7 @@ class Archive:
         ]
         if others:
             raise ImageError(f"{where}: its manifest.json and its index.json call different images {name}")
-        return wanted[0]
+        return replace(wanted[0], manifest_digest=same[0].manifest_digest if same else "")
 
     def _told(self, images: list[Described]) -> set[tuple[str, ...]]:
         return {(i.config_digest, *(self._parts[y].diff_id for y in i.layers)) for i in images}
@@ -135,7 +137,7 @@ class Archive:
                 for each in (manifest["config"], *layers):
                     self._sized(each, _blob(each))
                 config, below = _blob(manifest["config"]), tuple(_blob(layer) for layer in layers)
-                yield self._held(names, config, below)
+                yield replace(self._held(names, config, below), manifest_digest=names[1])
 
     def _held(self, names: tuple[str, ...], config: str, layers: tuple[str, ...]) -> Described:
         """Return an image whose layers are those of its configuration."""

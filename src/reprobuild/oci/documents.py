@@ -18,7 +18,10 @@ if TYPE_CHECKING:  # who only lists images need not wait for what a lock takes
 
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
-_INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
+INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
+EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
+EMPTY = b"{}"
+"""The configuration of a manifest that is no image (image-spec, "Guidance for an Empty Descriptor")."""
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -113,7 +116,7 @@ def manifest_entry(digest: str, size: int, annotations: Mapping[str, str] | None
 
 def index_document(entries: Sequence[Mapping[str, Any]]) -> bytes:
     """Return the index of an OCI layout with some images."""
-    return _json({"manifests": entries, "mediaType": _INDEX_TYPE, "schemaVersion": 2})
+    return _json({"manifests": entries, "mediaType": INDEX_TYPE, "schemaVersion": 2})
 
 
 def file_manifest(records: Iterable[Record]) -> bytes:
@@ -141,6 +144,18 @@ def parse_json(data: bytes) -> Any:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return found
+
+
+def descriptors(index: bytes) -> list[Mapping[str, Any]]:
+    """Return the entries of an image index that may be a stranger's. ValueError for what is none."""
+    table = parse_json(index)
+    found = table.get("manifests") if isinstance(table, dict) else None
+    is_valid = isinstance(found, list) and all(
+        isinstance(each, dict) and isinstance(each.get("digest"), str) for each in found
+    )
+    if not is_valid:
+        raise ValueError("manifests is not a list of descriptors")
+    return list(found or ())
 
 
 _FREE = frozenset(("annotations", "exposedports", "labels", "volumes"))

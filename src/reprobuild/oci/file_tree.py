@@ -60,6 +60,8 @@ class ImageTree:
     replaced: bool = False
     """Whether these are the files of a container, in which the paths of `REPLACED` are not the image's own,
     and of extended attributes only file capabilities are there."""
+    digests: tuple[str, str] = ("", "")
+    """Of the image's manifest and of its configuration, where an archive or a layout tells them."""
 
     @property
     def unknown(self) -> frozenset[str]:
@@ -143,7 +145,8 @@ def read_tree(
         raise ImageError(f"{where}: cannot be read: {refused}", hint="write the archive again") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ImageError(f"{where}: not an image archive: {type(error).__name__} {error}") from None
-    return _kept_tree(files, image.config, keep, contents)
+    tree = _kept_tree(files, image.config, keep, contents)
+    return replace(tree, digests=(image.manifest_digest, image.config_digest))
 
 
 def read_root(

@@ -14,7 +14,7 @@ import requests
 from ..errors import ImageError, RegistryError
 from ..net.session import basic_auth, session
 from ..net.transport import TooLargeError, read_whole
-from ..oci.documents import DOCUMENT_LIMIT, MANIFEST_TYPE, sha256
+from ..oci.documents import DOCUMENT_LIMIT, INDEX_TYPE, MANIFEST_TYPE, descriptors, sha256
 from ..oci.store import image_name
 from .auth import (
     Bearer,
@@ -38,6 +38,7 @@ CERTIFICATES = (Path("/etc/docker/certs.d"), Path("/etc/containers/certs.d"))
 _TRIES = 5
 _LONGEST_PAUSE = 30.0
 _REDIRECTS = 5
+_PAGES = 20
 _ACCEPT = f"{MANIFEST_TYPE}, application/vnd.docker.distribution.manifest.v2+json"
 _ACCEPT_LISTS = (
     f"{_ACCEPT}, application/vnd.oci.image.index.v1+json, "
@@ -164,15 +165,50 @@ class Registry:
         """Return the same without asking whether the blob is there."""
         return self._session, f"{self._root}{self._target.repository}/blobs/{digest}"
 
-    def send_manifest(self, manifest: bytes) -> None:
-        """Send a manifest under the tag: with this, and not before, the image is there."""
-        self._call(
+    def send_manifest(self, manifest: bytes, reference: str = "", media_type: str = MANIFEST_TYPE) -> str:
+        """Send a manifest, by default under the tag: with this, and not before, the image is there.
+
+        Return the digest of the subject that the registry has listed it under; empty: it lists none.
+        """
+        sent = self._call(
             "PUT",
-            f"manifests/{self._target.tag}",
+            f"manifests/{reference or self._target.tag}",
             known=(201,),
             body=manifest,
-            headers={"Content-Type": MANIFEST_TYPE},
+            headers={"Content-Type": media_type},
         )
+        return str(sent.headers.get("OCI-Subject", ""))
+
+    def find_manifest(self, reference: str) -> bytes | None:
+        """Return a manifest as `read_manifest` does; None where there is none."""
+        found = self._call(
+            "HEAD", f"manifests/{reference}", known=(200, 404), headers={"Accept": _ACCEPT_LISTS}
+        )
+        return None if found.status_code == 404 else self.read_manifest(reference)
+
+    def referrers(self, digest: str) -> list[Mapping[str, Any]] | None:
+        """Return the descriptors of what is attached to an image; None where the registry lists nothing.
+
+        The distribution-spec, "Listing Referrers"; a list may come in several pages.
+        """
+        entries: list[Mapping[str, Any]] = []
+        place = f"referrers/{digest}"
+        for _ in range(_PAGES):
+            found = self._call("GET", place, known=(200, 400, 404, 405), headers={"Accept": INDEX_TYPE})
+            if found.status_code != 200:
+                return None
+            try:
+                entries += descriptors(found.content)
+            except ValueError as error:
+                raise RegistryError(f"{self._name}: its list of referrers is not valid: {error}") from None
+            if "next" not in found.links:
+                return entries
+            place = urljoin(found.url, found.links["next"]["url"])
+            if not place.startswith(self._root):
+                raise RegistryError(
+                    f"{self._name}: its list of referrers goes on at another address: {place}"
+                )
+        raise RegistryError(f"{self._name}: its list of referrers has more than {_PAGES} pages")
 
     @property
     def _name(self) -> str:

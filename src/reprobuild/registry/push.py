@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from ..host.console import Console
 from ..oci.recompress import Compression, Packed, packed
 from ..oci.store import Image, ImageStore, refuse_candidate
 from .client import Registry, Target
+from .referrers import Attachment, attach
 
 _AT_ONCE = 4
 
@@ -34,8 +36,9 @@ def push(
     *,
     force: bool,
     compression: Compression = "zstd",
+    attachments: Sequence[Attachment] = (),
 ) -> Pushed:
-    """Push an image; blobs that the registry has are not sent again.
+    """Push an image, and documents attached to it; blobs that the registry has are not sent again.
 
     The tag is given by the very last request, so a push that fails leaves none. Raises `ImageError` for a
     candidate, `RegistryError`, also when the tag is another image's and not ``force``, and as `packed`.
@@ -46,11 +49,18 @@ def push(
     if compression != "zstd":
         console.step(f"compressing the layers with {compression}")
     with packed(images, image, compression) as found:
-        return _send(registry, found, target, console, there=there, force=force)
+        return _send(registry, found, target, console, there=there, force=force, attachments=attachments)
 
 
 def _send(
-    registry: Registry, image: Packed, target: Target, console: Console, *, there: str | None, force: bool
+    registry: Registry,
+    image: Packed,
+    target: Target,
+    console: Console,
+    *,
+    there: str | None,
+    force: bool,
+    attachments: Sequence[Attachment],
 ) -> Pushed:
     if there not in (None, image.digest) and not force:
         raise RegistryError(
@@ -67,6 +77,7 @@ def _send(
             # The largest first, so that no thread is left with it at the end.
             order = sorted(missing, key=lambda blob: -blob[1])
             list(pool.map(lambda b: registry.send_blob(b[0], image.blobs[b[0]], advance), order))
+    attach(registry, image.manifest.read_bytes(), attachments)  # before the tag: there is none without them
     if there != image.digest:
         registry.send_manifest(image.manifest.read_bytes())
     if registry.manifest_digest() != image.digest:

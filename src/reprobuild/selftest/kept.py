@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import SelfTestError
@@ -32,9 +33,10 @@ def keep(report: SelfTestReport, folder: Path, where: str | None) -> None:
 
 
 def forget(digest: str, folder: Path) -> None:
-    """Let no later build rely on the report that an image has. Raises `StorageError`."""
+    """Let nobody rely on the report of its battery that an image has. Raises `StorageError`."""
     with storage_errors(folder):
         _seal(folder, digest).unlink(missing_ok=True)
+        _file(folder, digest, "battery").unlink(missing_ok=True)
 
 
 def kept(digest: str, folder: Path, where: str | None) -> SelfTestReport | None:
@@ -49,6 +51,19 @@ def kept(digest: str, folder: Path, where: str | None) -> SelfTestReport | None:
         if _seal(folder, digest).read_bytes() == _sealed(where, data):
             return SelfTestReport.parse_kept(data)
     return None
+
+
+def last_report(digest: str, folder: Path) -> tuple[SelfTestReport, datetime] | None:
+    """Return the last report of an image's battery, and when it was made; None if there is none.
+
+    Raises `SelfTestError` for one that is damaged.
+    """
+    path = _file(folder, digest, "battery")
+    with storage_errors(folder):
+        if not path.exists():
+            return None
+        made = datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
+        return SelfTestReport.parse_kept(path.read_bytes()), made
 
 
 def circumstances(runner: Runner, kind: str, *, program: Mapping[str, bytes], gpu: Gpu) -> str | None:

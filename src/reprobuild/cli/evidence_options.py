@@ -1,0 +1,100 @@
+"""Options of commands that sign or read evidence, and what they mean."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ..errors import EvidenceError
+from ..evidence.signatures import (
+    BUNDLE,
+    IN_TOTO,
+    CommandSigner,
+    is_signed,
+    read_private_key,
+    read_public_key,
+    statement_in,
+)
+from ..evidence.statements import PREDICATES, read_statement
+from ..registry.referrers import Attachment
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import Signer
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+VARIABLE = "REPROBUILD_SIGN_PASSPHRASE"
+"""Holds the passphrase of a key; with ``_FILE``, the name of a file that holds it."""
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def sign_options(function: F) -> F:
+    """Add the options that say who signs."""
+    for name, settings in (
+        (
+            "--sign-public",
+            {"type": _FILE, "metavar": "FILE", "help": "With --sign-command: its public key."},
+        ),
+        (
+            "--sign-command",
+            {
+                "metavar": "COMMAND",
+                "help": "Sign by a command: bytes on its input, the signature on its output.",
+            },
+        ),
+        (
+            "--sign-key",
+            {"type": _FILE, "metavar": "FILE", "help": "Sign the evidence with this private key (PEM)."},
+        ),
+    ):
+        function = click.option(name, **settings)(function)
+    return function
+
+
+def signer_of(key: Path | None, command: str | None, public: Path | None) -> Signer | CommandSigner | None:
+    """Return who signs; None where nobody does."""
+    if key is not None and (command is not None or public is not None):
+        raise click.UsageError("pass --sign-key, or --sign-command with --sign-public, not both")
+    if (command is None) != (public is None):
+        raise click.UsageError("--sign-command and --sign-public need each other")
+    if command is not None and public is not None:
+        argv = shlex.split(command)
+        if not argv:
+            raise click.UsageError("--sign-command: is empty")
+        return CommandSigner(argv, read_public_key(public))
+    return None if key is None else read_private_key(key, lambda: _passphrase(key))
+
+
+def _passphrase(key: Path) -> str:
+    if (text := os.environ.get(VARIABLE)) is not None:
+        return text
+    if file := os.environ.get(f"{VARIABLE}_FILE"):
+        try:
+            return Path(file).read_text().rstrip("\n")
+        except (OSError, ValueError) as error:
+            raise EvidenceError(f"{VARIABLE}_FILE: {file}: {getattr(error, 'strerror', error)}") from None
+    if not sys.stdin.isatty():
+        raise EvidenceError(
+            f"{key}: is encrypted, and nobody can be asked for its passphrase",
+            hint=f"set {VARIABLE}, or {VARIABLE}_FILE to a file that holds it",
+        )
+    return str(click.prompt(f"Passphrase of {key}", hide_input=True, err=True))
+
+
+def attachments(documents: Mapping[str, bytes]) -> list[Attachment]:
+    """Return documents as they are attached to an image in a registry, as cosign marks them."""
+    found = []
+    for document in documents.values():
+        kind = read_statement(statement_in(document)).kind
+        signed = is_signed(document)
+        notes = {"dev.sigstore.bundle.predicateType": PREDICATES[kind]}
+        notes |= {"dev.sigstore.bundle.content": "dsse-envelope"} if signed else {}
+        found.append(Attachment(BUNDLE if signed else IN_TOTO, document, notes))
+    return found

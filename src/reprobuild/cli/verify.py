@@ -1,0 +1,234 @@
+"""The command ``verify``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from ..errors import DifferenceError, EvidenceError, SelfTestError
+from ..evidence.judgement import Judgement, judge
+from ..evidence.kept import keep_vote
+from ..evidence.policy import Policy, read_policy
+from ..evidence.signatures import CommandSigner, read_public_key, sign
+from ..evidence.statements import rebuilt
+from ..host.host import Host
+from ..lock.model import Lock
+from ..pipeline import lock_to_build, rebuild, selftest_image
+from ..registry.referrers import attach
+from ..selftest.agreement import compare as compare_reports
+from ..selftest.run import Gpu
+from ..verify.compare import Difference, compare
+from ..verify.evidenced import Evidenced, find_evidenced
+from . import complete
+from .evidence_options import attachments, sign_options, signer_of
+from .output import as_json, emit, gpu, table
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import Signer
+
+Level = Literal["evidence", "rebuild", "retest"]
+
+_SHOWN = 20
+"""Differences that are printed."""
+
+
+@click.command()
+@click.argument("image", shell_complete=complete.images_or_files)
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Public key that must have signed the evidence; may be repeated: any of them.",
+)
+@click.option(
+    "--policy", type=click.Path(path_type=Path), metavar="FILE", help="What the evidence must say (TOML)."
+)
+@click.option(
+    "--evidence",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Evidence in a file, one document a line; may be repeated.",
+)
+@click.option(
+    "--level",
+    type=click.Choice(["evidence", "rebuild", "retest"]),
+    default="evidence",
+    show_default=True,
+    help="Judge the evidence; or also rebuild the image; or also run its self-test here.",
+)
+@sign_options
+@gpu
+@as_json
+@click.pass_obj
+def verify(
+    host: Host,
+    image: str,
+    *,
+    keys: tuple[Path, ...],
+    policy: Path | None,
+    files: tuple[Path, ...],
+    level: Level,
+    sign_key: Path | None,
+    sign_command: str | None,
+    sign_public: Path | None,
+    gpu: Gpu,
+    json_: bool,
+) -> None:
+    """Verify the evidence on an image: who signed it, and what it says.
+
+    IMAGE is one of an engine, an archive, or REGISTRY/NAME:TAG or REGISTRY/NAME@DIGEST. `--level rebuild`
+    builds it again from the lock in it, with no layer from a cache, and compares; with `--sign-key` the
+    result is signed as evidence too. `--level retest` runs the self-test here and compares its results with
+    those of the evidence. Exit status 17 if the evidence does not suffice, 13 if the rebuilt image differs,
+    9 if the self-test fails or gives other results.
+
+    \b
+    reprobuild verify registry.example/team/torch:1 --key team.pub
+    reprobuild verify torch.tar --policy policy.toml
+    reprobuild verify reprobuild/torch:2.4.1-cu121-py311 --level rebuild --sign-key me.pem
+    """
+    wanted = Policy() if policy is None else read_policy(policy)
+    wanted = replace(wanted, keys=[*wanted.keys, *map(read_public_key, keys)])
+    signer = signer_of(sign_key, sign_command, sign_public)
+    if signer is not None and level != "rebuild":
+        raise click.UsageError("--sign-key signs the result of --level rebuild")
+    found = find_evidenced(image, files, host)
+    judged = judge(found.documents, found.subject, wanted, datetime.now(UTC), found.lock)
+    facts: dict[str, Any] = {
+        "image": image,
+        "digest": str(found.subject),
+        "level": level,
+        "refused": list(judged.refused),
+        "ignored": list(judged.ignored),
+        "signed_by": {kind: sorted(signers) for kind, signers in judged.signers.items()},
+        "builders": sorted(judged.builders),
+    }
+    rows = [("image", image), ("digest", str(found.subject)), *_evidence(judged, wanted)]
+    differences: list[Difference] = []
+    if judged.good and level == "rebuild":
+        differences, how = _rebuilt(found, host)
+        rows.append(("rebuilt", how))
+        facts["rebuilt"] = how
+        facts["differences"] = [str(each) for each in differences]
+        if not differences and how == _IDENTICAL:
+            rows += _voted(found, signer, host)
+    if judged.good and level == "retest":
+        rows.append(("retested", text := _retested(found, judged, gpu, host)))
+        facts["retested"] = text
+    if json_:
+        emit(facts)
+    else:
+        table("", rows)
+        for line in judged.ignored:
+            click.echo(f"does not count: {line}")
+        for each in differences[:_SHOWN]:
+            click.echo(str(each))
+    if judged.refused:
+        raise EvidenceError(
+            f"the evidence on {image} does not suffice: " + "; ".join(judged.refused),
+            hint="`reprobuild push --sign-key FILE` attaches signed evidence" if not found.documents else "",
+        )
+    if differences:
+        raise DifferenceError(
+            f"{image} differs from what its lock gives here in {len(differences)} places",
+            hint="`reprobuild compare` shows two images file by file",
+        )
+
+
+def _evidence(judged: Judgement, policy: Policy) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for kind, statement in judged.counted.items():
+        signers = ", ".join(sorted(key[:12] for key in judged.signers[kind]))
+        made = "" if statement.made is None else f" of {statement.made:%Y-%m-%d %H:%M} UTC"
+        by = f"signed by {signers}" if signers else "signatures were not asked for: no key was given"
+        rows.append((kind, f"counts{made}; {by}"))
+    if (report := judged.report) is not None:
+        machine = report.scope.get("cpu") or {}
+        rows.append(
+            ("tested", f"{report.verdict}, {len(report.checks)} checks, on {machine.get('model', 'a CPU')}")
+        )
+    if judged.builders or policy.builders:
+        rows.append(("rebuilders", f"{len(judged.builders)}"))
+    return [*rows, ("verdict", "refused" if judged.refused else "the evidence suffices")]
+
+
+_IDENTICAL = "identical: the same bytes"
+
+
+def _rebuilt(found: Evidenced, host: Host) -> tuple[list[Difference], str]:
+    """Build an image again; return what differs, and what came of it in words."""
+    lock = _lock_of(found)
+    ours = lock_to_build(lock, host)
+    if ours.own_files != lock.own_files:
+        raise EvidenceError(
+            f"{found.name} was made by reprobuild {lock.own_files}, and this is {ours.own_files}, whose own"
+            " files are others, so a rebuild has another digest",
+            hint="rebuild it with the release that made it",
+        )
+    with rebuild(lock, host) as (digest, images):
+        config = str(images.manifest(digest)["config"]["digest"])
+        if digest in found.subject.digests:
+            return [], _IDENTICAL
+        if config in found.subject.digests:
+            return [], "identical files; the layers are compressed in another way"
+        tree = found.tree(host)
+        if tree is None:
+            return [Difference("image", "digest", str(found.subject), digest)], f"different: {digest}"
+        differences = compare(tree, images.tree(digest, "the rebuilt image", lambda *_: False))
+        what = "different" if differences else "identical files; the layers are made in another way"
+        return differences, what
+
+
+def _voted(found: Evidenced, signer: Signer | CommandSigner | None, host: Host) -> list[tuple[str, str]]:
+    """Sign that a rebuild gave the same bytes; the word goes to where the image is."""
+    if signer is None:
+        return []
+    text = rebuilt(found.subject, _lock_of(found).digest, datetime.now(UTC))
+    document = sign(text, signer)
+    if found.registry is not None:
+        manifest = found.registry.read_manifest(found.subject.manifest)
+        attach(found.registry, manifest, attachments({"rebuild": document}))
+        return [("vote", f"attached to {found.name}")]
+    return [
+        ("vote", f"kept in {keep_vote(host.home, found.subject.manifest, document)}; `push` sends it along")
+    ]
+
+
+def _retested(found: Evidenced, judged: Judgement, gpu: Gpu, host: Host) -> str:
+    """Run the self-test here and hold its results against those that were reported."""
+    if found.kept is None:
+        raise EvidenceError(
+            f"{found.name} cannot be tested: no engine here has it",
+            hint="`podman pull` or `docker pull` it, and verify podman:NAME or docker:NAME",
+        )
+    assert judged.report is not None
+    report = selftest_image(found.kept.engine, found.kept.image.digest, gpu, host, mode="battery")
+    if not report.passed:
+        raise SelfTestError(f"{found.name} failed its self-test here:\n" + "\n".join(report.failures()))
+    found_agreements = compare_reports(judged.report, report)
+    differs = [each.name for each in found_agreements if each.state == "differs"]
+    if differs:
+        raise SelfTestError(
+            f"{found.name} passed its self-test here, but gives other results than were reported from a"
+            f" machine of the same kind: {', '.join(differs)}"
+        )
+    equal = sum(each.state == "equal" for each in found_agreements)
+    other = sum(each.state == "not comparable" for each in found_agreements)
+    return f"passed; {equal} results equal those reported, {other} belong to another kind of machine"
+
+
+def _lock_of(found: Evidenced) -> Lock:
+    if found.lock is None:
+        raise EvidenceError(
+            f"{found.name} carries no lock in its uppermost layer, so it cannot be rebuilt",
+            hint="verify the image of reprobuild that it starts FROM",
+        )
+    return found.lock

@@ -1,0 +1,233 @@
+"""Documents about an image, a policy → whether they suffice, and by name what is wrong with each. Pure.
+
+A document that does not count is never silent: it is listed with its reason. What nobody signed proves only
+that somebody wrote it; with keys, only what one of them signed counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from ..errors import EvidenceError
+from ..lock.exports import cyclonedx
+from ..lock.model import Lock
+from ..oci.documents import parse_json
+from ..selftest.report import SelfTestReport
+from .policy import Policy
+from .signatures import Document, read_document
+from .statements import (
+    REBUILT,
+    Kind,
+    Statement,
+    Subject,
+    dependencies_of,
+    hashes_of,
+    lock_of,
+    parameters_of,
+    program_of,
+)
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import Key
+
+WANTED: tuple[Kind, ...] = ("sbom", "provenance", "test-result")
+
+_AHEAD = timedelta(minutes=10)
+"""How far another machine's clock may be ahead of ours."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judgement:
+    """What the documents about an image come to."""
+
+    refused: tuple[str, ...]
+    """Why they do not suffice; none: they do."""
+    ignored: tuple[str, ...]
+    """The documents that do not count, each with its reason."""
+    counted: Mapping[Kind, Statement]
+    """What counts, the newest of each kind."""
+    signers: Mapping[Kind, frozenset[str]]
+    """The IDs of the keys that signed it."""
+    builders: frozenset[str]
+    """The IDs of the keys whose owners rebuilt the image."""
+    report: SelfTestReport | None
+
+    @property
+    def good(self) -> bool:
+        """Whether the policy is met."""
+        return not self.refused
+
+
+def judge(
+    documents: Mapping[str, bytes], subject: Subject, policy: Policy, now: datetime, lock: Lock | None = None
+) -> Judgement:
+    """Judge the documents about an image, each under what messages call it.
+
+    ``lock``: the one in the image, where that is known; the bill of materials is then held against it, else
+    against the provenance.
+    """
+    keys = [*policy.keys, *policy.builder_keys]
+    read: list[tuple[str, Document]] = []
+    ignored: list[str] = []
+    for place, data in documents.items():
+        try:
+            read.append((place, _counts(read_document(data, keys), subject, policy)))
+        except EvidenceError as error:
+            ignored.append(f"{place}: {error.message}")
+    counted: dict[Kind, Statement] = {}
+    signers: dict[Kind, frozenset[str]] = {}
+    for _, document in sorted(read, key=lambda each: _age(each[1])):
+        if document.statement.kind != "rebuild":
+            counted[document.statement.kind] = document.statement
+            signers[document.statement.kind] = document.signers
+    votes = [document for _, document in read if document.statement.kind == "rebuild"]
+    builders = frozenset(signer for document in votes for signer in document.signers)
+    refused, report = _refusals(counted, policy, now, lock, missing=bool(ignored))
+    voters = builders & {key.keyid for key in policy.builder_keys}
+    if len(voters) < policy.builders:
+        refused.append(f"{policy.builders} builders are asked for, and {len(voters)} rebuilt it")
+    return Judgement(
+        refused=tuple(refused),
+        ignored=tuple(ignored),
+        counted=counted,
+        signers=signers,
+        builders=builders,
+        report=report,
+    )
+
+
+def _age(document: Document) -> tuple[str, list[str]]:
+    """Return what documents are ordered by, so that the last counts."""
+    made = document.statement.made
+    return ("" if made is None else made.isoformat(), sorted(document.signers))
+
+
+def _counts(document: Document, subject: Subject, policy: Policy) -> Document:
+    """Return a document that may count. Raises `EvidenceError` with the reason why one may not."""
+    statement = document.statement
+    if not statement.subjects & subject.digests:
+        raise EvidenceError(f"is about another image, {', '.join(sorted(statement.subjects))}")
+    if statement.kind == "rebuild":
+        _check_vote(statement, subject)
+        _check_signed(document, policy.builder_keys or policy.keys, anybody=not policy.builders)
+    else:
+        _check_signed(document, policy.keys, anybody=not policy.keys)
+    return document
+
+
+def _check_signed(document: Document, keys: Sequence[Key], *, anybody: bool) -> None:
+    if anybody or document.signers & {key.keyid for key in keys}:
+        return
+    if not document.signed:
+        raise EvidenceError("has no signature")
+    raise EvidenceError("is signed by another key, or was altered: no given key fits its signature")
+
+
+def _check_vote(statement: Statement, subject: Subject) -> None:
+    levels = statement.predicate.get("verifiedLevels")
+    if statement.predicate.get("verificationResult") != "PASSED" or not isinstance(levels, list):
+        raise EvidenceError("does not say that a rebuild passed")
+    if REBUILT not in levels:
+        raise EvidenceError(f"does not say {REBUILT}")
+    if subject.manifest and subject.manifest not in statement.subjects:
+        raise EvidenceError("is about the image with its layers compressed in another way")
+
+
+def _refusals(
+    counted: Mapping[Kind, Statement], policy: Policy, now: datetime, lock: Lock | None, *, missing: bool
+) -> tuple[list[str], SelfTestReport | None]:
+    why = "; see what does not count" if missing else ""
+    refused = [f"there is no {kind} that counts{why}" for kind in WANTED if kind not in counted]
+    report = None
+    try:
+        if (test := counted.get("test-result")) is not None:
+            report = test.report
+            refused += _of_report(report, policy)
+            refused += _of_time(test, policy, now)
+        if (provenance := counted.get("provenance")) is not None:
+            refused += _of_provenance(provenance, counted, report, policy, lock)
+        if (sbom := counted.get("sbom")) is not None:
+            refused += _of_sbom(sbom, counted.get("provenance"), lock)
+    except EvidenceError as error:
+        refused.append(error.message)
+    return refused, report
+
+
+def _of_report(report: SelfTestReport, policy: Policy) -> list[str]:
+    refused = []
+    if not report.passed:
+        names = ", ".join(check.label for check in report.failed or report.having("inconclusive"))
+        refused.append(f"the self-test {report.verdict}: {names}")
+    if report.mode == "part":
+        refused.append("the self-test ran a part of its checks")
+    states = {check.label: check for check in report.checks}
+    for name in policy.checks:
+        if (check := states.get(name)) is None:
+            refused.append(f"the check {name} was not run")
+        elif check.status != "passed":
+            refused.append(f"the check {name} is {check.status}: {check.reason}")
+    if policy.gpu is not None:
+        gpu = report.scope.get("gpu")
+        tested = gpu.get("name") if isinstance(gpu, dict) else None
+        if not report.gpu_tested:
+            refused.append(f"it was not tested on a GPU ({report.gpu_reason}), and {policy.gpu} is asked for")
+        elif tested != policy.gpu:
+            refused.append(f"it was tested on {tested}, and {policy.gpu} is asked for")
+    return refused
+
+
+def _of_time(test: Statement, policy: Policy, now: datetime) -> list[str]:
+    made = test.made
+    assert made is not None
+    if made > now + _AHEAD:
+        return [
+            f"the self-test is of {made:%Y-%m-%d %H:%M} UTC, which is in the future: is the clock here right?"
+        ]
+    if policy.max_age is not None and now - made > policy.max_age:
+        days = (now - made).days
+        return [f"the self-test is {days} days old, and {policy.max_age.days} are allowed"]
+    return []
+
+
+def _of_provenance(
+    provenance: Statement,
+    counted: Mapping[Kind, Statement],
+    report: SelfTestReport | None,
+    policy: Policy,
+    lock: Lock | None,
+) -> list[str]:
+    refused = []
+    named = lock_of(provenance)
+    if (test := counted.get("test-result")) is not None and lock_of(test) != named:
+        refused.append(f"the test result is of lock {lock_of(test)}, the provenance of {named}")
+    if lock is not None and lock.digest != named:
+        refused.append(f"the provenance is of lock {named}, and the image carries {lock.digest}")
+    program = program_of(provenance)
+    if report is not None and report.program != program:
+        refused.append(
+            f"the report was made by another self-test program ({report.program[:12]}) than the image's"
+            f" ({(program or 'none')[:12]})"
+        )
+    profile: object = parameters_of(provenance).get("profile") if lock is None else lock.request.profile
+    if policy.profile not in (None, profile):
+        refused.append(f"the determinism profile is {profile}, and {policy.profile} is asked for")
+    return refused
+
+
+def _of_sbom(sbom: Statement, provenance: Statement | None, lock: Lock | None) -> list[str]:
+    has = hashes_of(sbom.predicate)
+    if lock is not None:
+        own = parse_json(cyclonedx(lock).encode())
+        lacks = sorted(hashes_of(own) - has)
+        names = {a.sha256: a.filename for a in lock.artifacts}
+    elif provenance is not None:
+        names = dict(dependencies_of(provenance.predicate))
+        lacks = sorted(names.keys() - has)
+    else:
+        return []
+    # Layers of a base image are inputs, and no components: the base is one.
+    lacks = [sha256 for sha256 in lacks if not names.get(sha256, "").startswith("layer ")]
+    return [f"the bill of materials lacks {names.get(sha256, sha256)}" for sha256 in lacks[:10]]

@@ -1,0 +1,87 @@
+"""The documents about the images of a home: a folder for each image, a file for each document.
+
+What is kept is no more trusted than what a registry sends: whoever relies on it verifies it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..errors import EvidenceError
+from ..host.home import Home, atomic_write, make_folders, open_regular, storage_errors
+from ..oci.documents import DOCUMENT_LIMIT
+from .signatures import statement_in
+from .statements import Kind, read_statement
+
+MOST = 64
+"""Documents about one image that are read."""
+
+
+def keep(home: Home, manifest: str, documents: Mapping[Kind, bytes]) -> None:
+    """Keep the documents of the image of a manifest's digest, in place of earlier ones of their kinds."""
+    folder = _folder(home, manifest)
+    make_folders(folder)
+    for kind, document in documents.items():
+        atomic_write(folder / f"{kind}.json", document)
+
+
+def keep_vote(home: Home, manifest: str, document: bytes) -> Path:
+    """Keep what a rebuild said beside what others said; return the file."""
+    folder = _folder(home, manifest)
+    make_folders(folder)
+    path = folder / f"rebuild.{hashlib.sha256(document).hexdigest()[:16]}.json"
+    atomic_write(path, document)
+    return path
+
+
+def kept(home: Home, *digests: str) -> Mapping[str, bytes]:
+    """Return the documents about an image, by the name of their file.
+
+    By the digest of its manifest, or by that of its configuration, by which Docker and Podman know an image.
+    """
+    top = home.folder("evidence")
+    with storage_errors(top):
+        for digest in digests:
+            if found := _documents(_folder(home, digest)):
+                return found
+        for folder in sorted(path for path in top.iterdir() if path.is_dir()):
+            if (found := _documents(folder)) and _is_about(found, set(digests)):
+                return found
+    return {}
+
+
+def as_lines(documents: Mapping[str, bytes]) -> bytes:
+    """Return some documents as a file, one a line."""
+    # A line break in JSON stands between values only, where a blank means the same.
+    return b"".join(
+        b" ".join(document.split(b"\n")).strip() + b"\n" for _, document in sorted(documents.items())
+    )
+
+
+def _folder(home: Home, digest: str) -> Path:
+    return home.folder("evidence") / digest.removeprefix("sha256:")
+
+
+def _documents(folder: Path) -> Mapping[str, bytes]:
+    if not folder.is_dir():
+        return {}
+    return {path.name: read_bounded(path) for path in sorted(folder.glob("*.json"))[:MOST]}
+
+
+def read_bounded(path: Path) -> bytes:
+    """Return the bytes of a document, of one that is too large as many as show it. Raises `StorageError`."""
+    with storage_errors(path), open_regular(path) as file:
+        data: bytes = file.read(DOCUMENT_LIMIT + 1)
+        return data
+
+
+def _is_about(documents: Mapping[str, bytes], digests: set[str]) -> bool:
+    for document in documents.values():
+        try:
+            if read_statement(statement_in(document)).subjects & digests:
+                return True
+        except EvidenceError:
+            continue
+    return False

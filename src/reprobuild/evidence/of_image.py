@@ -1,0 +1,53 @@
+"""An image of an engine, its last report → the documents about it, kept in the home."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..errors import EvidenceError
+from ..host.home import Home
+from ..lock.model import Lock
+from ..selftest.kept import last_report
+from .kept import keep, kept
+from .signatures import CommandSigner, is_signed, sign, statement_in
+from .statements import Kind, Subject, read_statement, statements
+
+if TYPE_CHECKING:
+    from securesystemslib.signer import Signer
+
+
+def document_image(
+    home: Home, lock: Lock, subject: Subject, signer: Signer | CommandSigner | None = None
+) -> Mapping[str, bytes]:
+    """Write the documents about an image that has passed; return all that are kept of it, by file.
+
+    What was signed stays, as long as the image has not failed since. Raises `EvidenceError` where there is no
+    report of it here.
+    """
+    found = last_report(str(subject), home.folder("reports"))
+    if found is None:
+        raise EvidenceError(
+            f"{str(subject)[:19]} has no report of a self-test here, so there is nothing to attest",
+            hint="`reprobuild selftest` tests it",
+        )
+    report, made = found
+    before = kept(home, str(subject))
+    documents: dict[Kind, bytes] = {}
+    for kind, text in statements(lock, report, subject, made).items():
+        if signer is not None or not report.passed or not _is_signed(before.get(f"{kind}.json"), subject):
+            documents[kind] = sign(text, signer)
+    keep(home, str(subject), documents)
+    return kept(home, str(subject))
+
+
+def _is_signed(document: bytes | None, subject: Subject) -> bool:
+    """Whether there is a document about the image that is whole and has a signature."""
+    try:
+        return (
+            document is not None
+            and is_signed(document)
+            and bool(read_statement(statement_in(document)).subjects & subject.digests)
+        )
+    except EvidenceError:
+        return False

@@ -1,0 +1,210 @@
+"""What a user calls an image → its digests, the documents about it, and the lock in it.
+
+An image is one of an engine, an archive or layout, or one in a registry, of which only the layer with the
+lock is read.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import EvidenceError, ImageError, LockError, RegistryError
+from ..evidence.kept import MOST, kept
+from ..evidence.signatures import BUNDLE, IN_TOTO
+from ..evidence.statements import Subject
+from ..host.home import open_regular
+from ..host.host import Host
+from ..host.machine import architecture
+from ..lock.model import Lock
+from ..lock.reader import parse_lock
+from ..oci.documents import DOCUMENT_LIMIT, parse_json, sha256
+from ..oci.extract_file import file_of_layers
+from ..oci.file_tree import ImageTree
+from ..oci.store import ImageStore
+from ..oci.tar_fields import LayerRefused
+from ..registry.client import Registry, Target
+from ..registry.referrers import referrers
+from ..request.image_layout import OWN_FOLDER
+from .find import EngineImage, find_image, is_file, tree_in, tree_of
+
+_LOCK = f"{OWN_FOLDER.lstrip('/')}/pylock.toml"
+
+SUFFIX = ".evidence.jsonl"
+"""Behind the path of an archive: the file with the documents about its image, one a line."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidenced:
+    """An image and what is said about it."""
+
+    name: str
+    subject: Subject
+    documents: Mapping[str, bytes]
+    """Each under what messages call it."""
+    lock: Lock | None
+    """The one in the image; None where the image carries none."""
+    read: ImageTree | None = None
+    """Its files, where they had to be read."""
+    kept: EngineImage | None = None
+    """None where no engine here has it."""
+    registry: Registry | None = None
+
+    def tree(self, host: Host) -> ImageTree | None:
+        """Return its files; None for an image in a registry. Raises `ImageError`."""
+        if self.kept is not None:
+            return tree_in(self.kept, self.name, host)
+        return self.read
+
+
+def find_evidenced(text: str, files: Sequence[Path], host: Host) -> Evidenced:
+    """Return an image and the documents about it, with those in ``files``.
+
+    Raises `ImageError`, `RegistryError`, `EvidenceError`.
+    """
+    own: dict[str, bytes] = {}
+    for path in files:
+        own |= read_documents(path)
+    if is_file(text):
+        return _in_archive(text, own, host)
+    target = registry_target(text, host)
+    return _in_engine(text, own, host) if target is None else _in_registry(target, own)
+
+
+def registry_target(text: str, host: Host) -> tuple[Target, str] | None:
+    """Return the place in a registry, and the tag or digest there, that a text names; None if it names none.
+
+    ``docker:NAME`` and the like are of engines, and a name of the embedded store is that image.
+    """
+    name, at, digest = text.partition("@")
+    try:
+        target = Target.parse(name)
+    except ImageError:
+        return None
+    if not at:
+        try:
+            find_image(f"oci:{text}", host)
+        except ImageError:
+            return target, target.tag
+        return None
+    if len(digest) != 71 or not digest.startswith("sha256:"):
+        raise ImageError(f"{digest!r} is not a digest like sha256:…, with 64 digits")
+    return target, digest
+
+
+def read_documents(path: Path) -> Mapping[str, bytes]:
+    """Read a file of documents, one a line, or of one. Raises `EvidenceError`."""
+    try:
+        with open_regular(path) as file:
+            data = file.read(MOST * DOCUMENT_LIMIT + 1)
+    except OSError as error:
+        raise EvidenceError(f"{path}: {error.strerror}") from None
+    lines = [line for line in data.split(b"\n") if line.strip()]
+    if len(lines) > MOST or len(data) > MOST * DOCUMENT_LIMIT:
+        raise EvidenceError(f"{path}: has more than {MOST} documents")
+    try:
+        parse_json(data)
+    except ValueError:
+        return {f"{path}:{number}": line for number, line in enumerate(lines, 1)}
+    return {str(path): data}
+
+
+def _in_archive(text: str, own: Mapping[str, bytes], host: Host) -> Evidenced:
+    tree = tree_of(text, host, keep=_is_lock)
+    beside = Path(text.partition("#")[0] + SUFFIX)
+    documents = {**(read_documents(beside) if beside.exists() else {}), **own}
+    return Evidenced(
+        name=text,
+        subject=Subject(*tree.digests),
+        documents=documents,
+        lock=_lock(tree.kept.get(_LOCK), text),
+        read=tree,
+    )
+
+
+def _in_engine(text: str, own: Mapping[str, bytes], host: Host) -> Evidenced:
+    found = find_image(text, host)
+    images, digest = found.engine.images, found.image.digest
+    config = str(images.manifest(digest)["config"]["digest"]) if isinstance(images, ImageStore) else ""
+    subject = Subject(digest, config)
+    return Evidenced(
+        name=text,
+        subject=subject,
+        documents={**kept(host.home, *filter(None, (digest, config))), **own},
+        lock=_lock(images.file(digest, _LOCK), text),
+        kept=found,
+    )
+
+
+def _in_registry(found: tuple[Target, str], own: Mapping[str, bytes]) -> Evidenced:
+    target, wanted = found
+    registry = Registry(target, "pull")
+    name = f"{target.host}/{target.repository}{'@' if ':' in wanted else ':'}{wanted}"
+    document = registry.read_manifest(wanted)
+    manifest = _parsed(document, name)
+    if "manifests" in manifest:
+        document = registry.read_manifest(_of_this_machine(manifest, name))
+        manifest = _parsed(document, name)
+    try:
+        config, layers = str(manifest["config"]["digest"]), [str(y["digest"]) for y in manifest["layers"]]
+    except (KeyError, TypeError):
+        raise RegistryError(f"{name}: its manifest is not one of an image") from None
+    digest = sha256(document)
+    attached = {
+        f"referrer {each[:19]}": data for each, data in referrers(registry, digest, (BUNDLE, IN_TOTO))
+    }
+    return Evidenced(
+        name=name,
+        subject=Subject(digest, config),
+        documents={**attached, **own},
+        lock=_lock(_file_of(registry, layers, name), name),
+        registry=registry,
+    )
+
+
+def _file_of(registry: Registry, layers: Sequence[str], name: str) -> bytes | None:
+    """Return the lock in the uppermost layer, where reprobuild puts it; None where that is another's."""
+    if not layers:
+        return None
+    with tempfile.TemporaryDirectory(prefix="reprobuild.") as folder:
+        blob = Path(folder) / layers[-1][7:]
+        try:
+            blob.write_bytes(registry.read_blob(layers[-1]))
+            return file_of_layers([blob], _LOCK)
+        except (RegistryError, LayerRefused) as error:
+            if isinstance(error, LayerRefused):
+                raise ImageError(f"{name}: its uppermost layer cannot be read: {error}") from None
+            return None  # larger than what holds reprobuild's own files
+
+
+def _lock(text: bytes | None, name: str) -> Lock | None:
+    try:
+        return None if text is None else parse_lock(text.decode("utf-8", "replace"), f"{name}: /{_LOCK}")
+    except LockError as error:
+        raise ImageError(error.message) from None
+
+
+def _is_lock(path: str, _size: int) -> bool:
+    return path == _LOCK
+
+
+def _parsed(data: bytes, name: str) -> dict[str, Any]:
+    try:
+        found = parse_json(data)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise RegistryError(f"{name}: the registry's answer is not the JSON of an image")
+    return found
+
+
+def _of_this_machine(index: Mapping[str, Any], name: str) -> str:
+    """Return the digest of the image for this machine in a list for several platforms."""
+    for entry in index["manifests"]:
+        platform = entry.get("platform") or {}
+        if (platform.get("os"), platform.get("architecture")) == ("linux", architecture()):
+            return str(entry["digest"])
+    raise ImageError(f"{name} is not for linux/{architecture()}")

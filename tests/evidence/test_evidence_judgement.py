@@ -1,0 +1,268 @@
+"""Each way in which evidence may not suffice, by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reprobuild.evidence.judgement import Judgement, judge
+from reprobuild.evidence.policy import Policy
+from reprobuild.evidence.signatures import read_private_key, read_public_key, sign
+from reprobuild.evidence.statements import Subject, rebuilt
+from reprobuild.lock.model import Lock
+from support.evidence import MADE, OTHER, SUBJECT, a_lock, a_test, altered, signed, texts, write_key
+from support.reports import FAILED, a_check
+
+NOW = MADE + timedelta(days=3)
+Change = Callable[[dict[str, Any]], None]
+
+
+class Team:
+    """A key, its policy, and the documents that it signed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.key = write_key(folder, "team")
+        self.policy = Policy(keys=[read_public_key(self.key.with_suffix(".pub"))])
+        self.documents = signed(texts(), self.key)
+
+    def judge(self, lock: Lock | None = None, subject: Subject = SUBJECT, **policy: Any) -> Judgement:
+        return judge(self.documents, subject, replace(self.policy, **policy), NOW, lock)
+
+    def resign(self, kind: str, change: Change) -> None:
+        """Sign a changed statement, as an owner of the key could."""
+        table = json.loads(texts()[kind])  # type: ignore[index]
+        change(table)
+        self.documents[kind] = sign(json.dumps(table).encode(), read_private_key(self.key, str))
+
+    def vote(self, name: str, subject: Subject = SUBJECT) -> Any:
+        """Add the word of another builder; return its public key."""
+        key = write_key(self.folder, name)
+        text = rebuilt(subject, a_lock().digest, MADE)
+        self.documents[f"rebuild.{name}"] = sign(text, read_private_key(key, str))
+        return read_public_key(key.with_suffix(".pub"))
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    return Team(tmp_path)
+
+
+def test_evidence_suffices(team: Team) -> None:
+    found = team.judge()
+    assert (found.refused, found.ignored) == ((), ())
+    assert found.report is not None
+    assert {kind: len(signers) for kind, signers in found.signers.items()} == {
+        "sbom": 1,
+        "provenance": 1,
+        "test-result": 1,
+    }
+    assert team.judge(lock=a_lock()).good
+    assert team.judge(checks=["conv2d"], profile=a_lock().request.profile, max_age=timedelta(days=4)).good
+
+
+def test_by_the_configuration_it_is_the_same_image(team: Team) -> None:
+    assert team.judge(subject=Subject("sha256:" + "e" * 64, SUBJECT.config)).good
+    assert team.judge(subject=Subject(SUBJECT.config, "")).good
+
+
+def test_without_keys_unsigned_evidence_counts_and_has_no_signer() -> None:
+    found = judge({str(kind): text for kind, text in texts().items()}, SUBJECT, Policy(), NOW)
+    assert found.good
+    assert set(map(len, found.signers.values())) == {0}
+
+
+def test_nothing_is_not_enough(team: Team) -> None:
+    team.documents = {}
+    assert team.judge().refused == tuple(
+        f"there is no {kind} that counts" for kind in ("sbom", "provenance", "test-result")
+    )
+
+
+def refused(found: Judgement) -> str:
+    assert not found.good
+    return "\n".join([*found.refused, *found.ignored])
+
+
+def test_a_foreign_key(team: Team) -> None:
+    team.documents = signed(texts(), write_key(team.folder, "foreign"))
+    assert "test-result: is signed by another key, or was altered" in refused(team.judge())
+
+
+def test_no_signature(team: Team) -> None:
+    team.documents["sbom"] = texts()["sbom"]
+    assert "sbom: has no signature" in refused(team.judge())
+
+
+def test_evidence_of_another_image_of_the_same_name(team: Team) -> None:
+    team.documents = signed(texts(subject=OTHER), team.key)
+    assert f"sbom: is about another image, {OTHER.manifest}" in refused(team.judge())
+
+
+@pytest.mark.parametrize("kind", ["sbom", "provenance", "test-result"])
+def test_an_altered_payload(kind: str, team: Team) -> None:
+    team.documents[kind] = altered(team.documents[kind], lambda s: s["predicate"].update(note="harmless"))
+    assert f"{kind}: is signed by another key, or was altered" in refused(team.judge())
+
+
+def test_a_signature_of_another_statement(team: Team) -> None:
+    bundle = json.loads(team.documents["sbom"])
+    other = json.loads(team.documents["provenance"])
+    bundle["dsseEnvelope"]["signatures"] = other["dsseEnvelope"]["signatures"]
+    team.documents["sbom"] = json.dumps(bundle).encode()
+    assert "sbom: is signed by another key, or was altered" in refused(team.judge())
+
+
+def test_an_envelope_of_another_type_of_payload(team: Team) -> None:
+    bundle = json.loads(team.documents["sbom"])
+    bundle["dsseEnvelope"]["payloadType"] = "application/json"
+    team.documents["sbom"] = json.dumps(bundle).encode()
+    assert "sbom: it has no envelope with an in-toto statement" in refused(team.judge())
+
+
+def test_a_stale_one_and_one_of_the_future(team: Team) -> None:
+    assert "the self-test is 3 days old, and 2 are allowed" in refused(team.judge(max_age=timedelta(days=2)))
+    team.documents = signed(texts(made=NOW + timedelta(hours=1)), team.key)
+    assert "is in the future" in refused(team.judge())
+    team.documents = signed(texts(made=NOW + timedelta(minutes=5)), team.key)
+    assert team.judge().good
+
+
+def test_a_failed_test(team: Team) -> None:
+    team.documents = signed(texts(a_test(FAILED)), team.key)
+    assert "the self-test failed: conv2d" in refused(team.judge())
+
+
+def test_the_newest_result_counts_and_not_the_best(team: Team) -> None:
+    later = texts(a_test(FAILED), made=MADE + timedelta(hours=1))
+    team.documents["later"] = signed(later, team.key)["test-result"]
+    assert "the self-test failed: conv2d" in refused(team.judge())
+
+
+def test_a_failed_test_that_says_that_it_passed(team: Team) -> None:
+    def lie(table: dict[str, Any]) -> None:
+        table["predicate"]["reprobuild"]["report"]["checks"][0]["status"] = "failed"
+
+    team.resign("test-result", lie)
+    assert "is not that of its checks" in refused(team.judge())
+
+
+def test_a_part_of_the_checks(team: Team) -> None:
+    team.documents = signed(texts(a_test(mode="part")), team.key)
+    assert "the self-test ran a part of its checks" in refused(team.judge())
+
+
+@pytest.mark.parametrize("status", ["inconclusive", "not-run"])
+def test_a_check_that_the_policy_wants(status: str, team: Team) -> None:
+    unsure = a_check(name="control", status=status, reason="no race was seen", results={}, fingerprint=None)
+    team.documents = signed(texts(a_test(a_check(), unsure)), team.key)
+    assert team.judge().good
+    assert f"the check control is {status}: no race was seen" in refused(team.judge(checks=["control"]))
+    assert "the check matmul was not run" in refused(team.judge(checks=["conv2d", "matmul"]))
+
+
+def test_a_gpu_that_the_policy_wants(team: Team) -> None:
+    wants = "it was not tested on a GPU (asked for the CPU only), and NVIDIA H100 is asked for"
+    assert wants in refused(team.judge(gpu="NVIDIA H100"))
+    scope = {"cpu": {"model": "Some CPU"}, "gpu": {"name": "NVIDIA A100"}}
+    report = a_test(scope=scope, gpu={"tested": True, "reason": ""})
+    team.documents = signed(texts(report), team.key)
+    assert "it was tested on NVIDIA A100, and NVIDIA H100 is asked for" in refused(
+        team.judge(gpu="NVIDIA H100")
+    )
+    assert team.judge(gpu="NVIDIA A100").good
+
+
+def test_a_report_of_another_program(team: Team) -> None:
+    team.documents = signed(texts(a_test(program="f" * 64)), team.key)
+    assert "made by another self-test program (ffffffffffff)" in refused(team.judge())
+
+
+def test_a_result_of_another_lock(team: Team) -> None:
+    def other(table: dict[str, Any]) -> None:
+        table["predicate"]["configuration"][0]["digest"]["sha256"] = "0" * 64
+
+    team.resign("test-result", other)
+    assert "the test result is of lock sha256:0000" in refused(team.judge())
+
+
+def test_a_provenance_of_another_lock_than_the_image_carries(team: Team) -> None:
+    lock = replace(a_lock(), python=a_lock().python[:-1])
+    assert f"and the image carries {lock.digest}" in refused(team.judge(lock=lock))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_bill_of_materials_that_lacks_a_package(known: bool, team: Team) -> None:
+    team.resign("sbom", lambda table: table["predicate"]["components"].pop(0))
+    lost = json.loads(texts()["sbom"])["predicate"]["components"][0]["name"]
+    assert f"the bill of materials lacks {lost}" in refused(team.judge(lock=a_lock() if known else None))
+
+
+def test_another_profile_than_the_policy_wants(team: Team) -> None:
+    assert "the determinism profile is strict, and portable is asked for" in refused(
+        team.judge(profile="portable")
+    )
+    assert team.judge(profile="strict").good
+
+
+def test_builders_are_counted_by_their_keys(team: Team) -> None:
+    one, two = team.vote("one"), team.vote("two")
+    assert team.judge(builders=2, builder_keys=[one, two]).good
+    team.documents["rebuild.again"] = team.documents["rebuild.one"]
+    del team.documents["rebuild.two"]
+    found = team.judge(builders=2, builder_keys=[one, two])
+    assert "2 builders are asked for, and 1 rebuilt it" in refused(found)
+
+
+def test_the_word_of_a_builder_nobody_knows_and_of_another_image(team: Team) -> None:
+    known = read_public_key(write_key(team.folder, "known").with_suffix(".pub"))
+    team.vote("stranger")
+    team.vote("elsewhere", OTHER)
+    found = refused(team.judge(builders=1, builder_keys=[known]))
+    assert "rebuild.stranger: is signed by another key" in found
+    assert f"rebuild.elsewhere: is about another image, {OTHER.manifest}" in found
+    assert "1 builders are asked for, and 0 rebuilt it" in found
+
+
+def test_a_rebuild_that_did_not_pass_is_no_vote(team: Team) -> None:
+    key = write_key(team.folder, "one")
+    table = json.loads(rebuilt(SUBJECT, a_lock().digest, MADE))
+    for change, reason in (
+        ({"verificationResult": "FAILED"}, "does not say that a rebuild passed"),
+        ({"verifiedLevels": ["SLSA_BUILD_LEVEL_3"]}, "does not say REPROBUILD_IDENTICAL"),
+    ):
+        text = json.dumps({**table, "predicate": {**table["predicate"], **change}}).encode()
+        team.documents["rebuild"] = sign(text, read_private_key(key, str))
+        found = team.judge(builders=1, builder_keys=[read_public_key(key.with_suffix(".pub"))])
+        assert reason in refused(found)
+
+
+def test_a_key_for_evidence_is_no_builder_s(team: Team) -> None:
+    text = rebuilt(SUBJECT, a_lock().digest, MADE)
+    team.documents["rebuild"] = sign(text, read_private_key(team.key, str))
+    builder = read_public_key(write_key(team.folder, "builder").with_suffix(".pub"))
+    assert "0 rebuilt it" in refused(team.judge(builders=1, builder_keys=[builder]))
+    assert not team.judge(builders=1, builder_keys=[builder]).builders
+
+
+def test_a_builder_s_key_signs_no_evidence(team: Team) -> None:
+    builder = write_key(team.folder, "builder")
+    team.documents = signed(texts(), builder)
+    found = team.judge(builder_keys=[read_public_key(builder.with_suffix(".pub"))])
+    assert "is signed by another key" in refused(found)
+
+
+def test_what_does_not_count_is_listed_beside_what_does(team: Team) -> None:
+    team.documents["junk"] = b"\x00"
+    found = team.judge()
+    assert found.good
+    assert (
+        found.ignored == ("junk: it is not JSON: 'utf-8' codec can't decode byte",)
+        or "junk: " in found.ignored[0]
+    )

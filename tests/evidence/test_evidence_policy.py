@@ -1,0 +1,60 @@
+"""What a team asks of evidence."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from reprobuild.errors import EvidenceError
+from reprobuild.evidence.policy import Policy, read_policy
+from support.evidence import write_key
+
+
+def test_every_key_of_a_policy_is_read(tmp_path: Path) -> None:
+    for name in ("team", "one", "two"):
+        write_key(tmp_path / "keys", name)
+    (tmp_path / "policy.toml").write_text(
+        'keys = ["keys/team.pub"]\nchecks = ["conv2d", "conv2d (cuda)"]\ngpu = "NVIDIA H100"\n'
+        'profile = "strict"\nmax-age-days = 90\nbuilders = 2\n'
+        'builder-keys = ["keys/one.pub", "keys/two.pub"]\n'
+    )
+    found = read_policy(tmp_path / "policy.toml")
+    assert (len(found.keys), len(found.builder_keys), found.builders) == (1, 2, 2)
+    assert (found.checks, found.gpu, found.profile) == (["conv2d", "conv2d (cuda)"], "NVIDIA H100", "strict")
+    assert found.max_age == timedelta(days=90)
+
+
+def test_an_empty_policy_asks_for_a_passing_test_alone(tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text("")
+    assert read_policy(tmp_path / "policy.toml") == Policy(checks=[], keys=[], builder_keys=[])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("key = 1", "policy.toml: key: unknown key"),
+        ("keys = []", "keys: is empty"),
+        ('keys = ["none.pub"]', "none.pub: No such file"),
+        ("keys = [3]", "expected text in quotes"),
+        ("max-age-days = 0", "out of range"),
+        ("max-age-days = true", "expected a whole number"),
+        ("builders = 1", "1 are asked for, and builder-keys names 0"),
+        ('builders = 2\nbuilder-keys = ["one.pub", "one.pub"]', "2 are asked for, and builder-keys names 1"),
+        ('builder-keys = ["one.pub"]', "has no effect without builders"),
+        ("keys = ", "not valid TOML"),
+        ("\x00", "not valid TOML"),
+    ],
+)
+def test_what_is_not_valid_is_refused_by_its_place(text: str, reason: str, tmp_path: Path) -> None:
+    write_key(tmp_path, "one")
+    (tmp_path / "policy.toml").write_text(text)
+    with pytest.raises(EvidenceError, match=reason):
+        read_policy(tmp_path / "policy.toml")
+
+
+def test_a_policy_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none", Path("/dev/zero")):
+        with pytest.raises(EvidenceError, match=str(path)):
+            read_policy(path)

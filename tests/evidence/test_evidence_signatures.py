@@ -1,0 +1,161 @@
+"""Keys and envelopes, with openssl as the other side."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from reprobuild.errors import EvidenceError
+from reprobuild.evidence.signatures import (
+    CommandSigner,
+    is_signed,
+    read_document,
+    read_private_key,
+    read_public_key,
+    sign,
+    statement_in,
+)
+from support.evidence import altered, signed, texts, write_key
+
+STATEMENT = texts()["provenance"]
+
+
+def pae(statement: bytes) -> bytes:
+    """Return what DSSE signs (https://github.com/secure-systems-lab/dsse, protocol.md)."""
+    kind = b"application/vnd.in-toto+json"
+    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(statement), statement)
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "p256"])
+def test_openssl_verifies_what_we_sign(kind: str, tmp_path: Path) -> None:
+    key = write_key(tmp_path, "key", kind)
+    document = sign(STATEMENT, read_private_key(key, str))
+    (tmp_path / "pae").write_bytes(pae(STATEMENT))
+    (entry,) = json.loads(document)["dsseEnvelope"]["signatures"]
+    (tmp_path / "sig").write_bytes(base64.b64decode(entry["sig"]))
+    verify = ["openssl", "pkeyutl", "-verify", "-pubin", "-inkey", str(key.with_suffix(".pub")), "-rawin"]
+    verify += ["-in", str(tmp_path / "pae"), "-sigfile", str(tmp_path / "sig")]
+    verify += ["-digest", "sha256"] if kind == "p256" else []
+    done = subprocess.run(verify, capture_output=True, text=True, check=False)
+    assert "Verified Successfully" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "p256"])
+def test_what_is_signed_counts_for_its_key_alone(kind: str, tmp_path: Path) -> None:
+    mine, other = write_key(tmp_path, "mine", kind), write_key(tmp_path, "other", kind)
+    public, foreign = (read_public_key(key.with_suffix(".pub")) for key in (mine, other))
+    document = sign(STATEMENT, read_private_key(mine, str))
+    assert statement_in(document) == STATEMENT
+    assert is_signed(document)
+    assert read_document(document, [foreign, public]).signers == {public.keyid}
+    assert read_document(document, [foreign]).signers == set()
+    assert read_document(document, []).signed
+
+
+def test_a_changed_statement_or_signature_counts_for_nobody(tmp_path: Path) -> None:
+    key = write_key(tmp_path, "key")
+    public = read_public_key(key.with_suffix(".pub"))
+    document = signed(texts(), key)["provenance"]
+    assert (
+        read_document(altered(document, lambda s: s["predicate"].update(more=1)), [public]).signers == set()
+    )
+    bundle = json.loads(document)
+    raw = bytearray(base64.b64decode(bundle["dsseEnvelope"]["signatures"][0]["sig"]))
+    raw[5] ^= 1
+    bundle["dsseEnvelope"]["signatures"][0]["sig"] = base64.b64encode(raw).decode()
+    assert read_document(json.dumps(bundle).encode(), [public]).signers == set()
+    # The ID in an envelope is a hint: a wrong one takes nothing away, and gives nothing.
+    bundle = json.loads(document)
+    bundle["dsseEnvelope"]["signatures"][0]["keyid"] = "another"
+    assert read_document(json.dumps(bundle).encode(), [public]).signers == {public.keyid}
+
+
+def test_without_a_signer_the_statement_is_kept_as_it_is() -> None:
+    assert sign(STATEMENT, None) == STATEMENT
+    assert not is_signed(STATEMENT)
+    assert not read_document(STATEMENT, []).signed
+
+
+def test_a_passphrase_is_asked_for_only_where_one_is_needed(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def ask() -> str:
+        asked.append("once")
+        return "open sesame"
+
+    read_private_key(write_key(tmp_path, "plain"), ask)
+    assert asked == []
+    locked = write_key(tmp_path, "locked", "p256", passphrase="open sesame")
+    assert sign(STATEMENT, read_private_key(locked, ask)) != STATEMENT
+    assert asked == ["once"]
+    for wrong in ("open", ""):
+        with pytest.raises(EvidenceError, match=r"locked.pem: the passphrase is wrong"):
+            read_private_key(locked, lambda wrong=wrong: wrong)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("kind", ["rsa", "p384"])
+def test_other_kinds_of_keys_are_refused(kind: str, tmp_path: Path) -> None:
+    key = write_key(tmp_path, "key", kind)
+    for read in (lambda: read_private_key(key, str), lambda: read_public_key(key.with_suffix(".pub"))):
+        with pytest.raises(EvidenceError, match="expected an Ed25519 or ECDSA P-256 key as PEM"):
+            read()
+
+
+def test_a_file_that_is_no_key_is_refused_by_name(tmp_path: Path) -> None:
+    key = write_key(tmp_path, "key")
+    with pytest.raises(EvidenceError, match="a private key where a public one is meant") as error:
+        read_public_key(key)
+    assert "openssl pkey" in error.value.hint
+    with pytest.raises(EvidenceError, match="not a valid private key"):
+        read_private_key(key.with_suffix(".pub"), str)
+    for name, content in {"empty": b"", "text": b"hello", "large": b"x" * 100_000}.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(EvidenceError, match=name):
+            read_public_key(tmp_path / name)
+    for path in (tmp_path / "none", tmp_path, Path("/dev/zero")):
+        with pytest.raises(EvidenceError, match=str(path)):
+            read_public_key(path)
+
+
+def test_a_command_signs(tmp_path: Path) -> None:
+    key = write_key(tmp_path, "key", "p256")
+    public = read_public_key(key.with_suffix(".pub"))
+    command = ["openssl", "dgst", "-sha256", "-sign", str(key)]
+    document = sign(STATEMENT, CommandSigner(command, public))
+    assert read_document(document, [public]).signers == {public.keyid}
+    for lie, reason in (
+        (["true"], "its output is not a signature by the given public key"),
+        (
+            ["openssl", "dgst", "-sha256", "-sign", str(write_key(tmp_path, "other", "p256"))],
+            "is not a signature",
+        ),
+        (["sh", "-c", "echo no token >&2; exit 3"], "ended with 3: no token"),
+    ):
+        with pytest.raises(EvidenceError, match=reason):
+            sign(STATEMENT, CommandSigner(lie, public))
+
+
+ENVELOPE = b'{"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json", "dsseEnvelope": {%s}}'
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b'{"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json"}',
+        ENVELOPE % b'"payload": 3, "payloadType": "application/vnd.in-toto+json", "signatures": []',
+        ENVELOPE % b'"payload": "e30=", "payloadType": "text/plain", "signatures": []',
+        ENVELOPE
+        % b'"payload": "e30=", "payloadType": "application/vnd.in-toto+json", "signatures": [{"sig": "*"}]',
+    ],
+)
+def test_what_is_no_document_is_refused(document: bytes) -> None:
+    with pytest.raises(EvidenceError):
+        read_document(document, [])
