@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _ENDED_BY: ContextVar[threading.Event | None] = ContextVar("ended_by", default=None)
 
@@ -39,6 +42,8 @@ def workers(
 
     ``stop`` is set then, and ends the work too. Without it, work ends with that of this thread.
     """
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- who only lists images need not wait
+
     outer = ending() if stop is None else None
     event = outer or stop or threading.Event()
     pool = ThreadPoolExecutor(count, name, initializer=end_with, initargs=(event,))
