@@ -11,7 +11,7 @@ COMMAND_HINTS = {
     "create": "`reprobuild run` runs a command in an image",
     "exec": _NOTHING_RUNS,
     "history": "`reprobuild images --json` has the labels; the lock says what is in an image",
-    "inspect": "`reprobuild images --json` has digest, size and labels",
+    "inspect": "`reprobuild images --json` has digest, size and labels; `verify` shows who signed it",
     "kill": _NOTHING_RUNS,
     "login": "logins are those of `docker login` and `podman login`",
     "logs": _NOTHING_RUNS,
