@@ -27,4 +27,5 @@ def test_export_writes_an_archive_or_nothing(small_digest: str, call: Call, fold
     assert "--compression is of the layers of an OCI archive" in said.err
     said = call("export", NAME, "no/such/folder.tar")
     assert (said.status, said.out) == (11, "")
-    assert sorted(path.name for path in folder.iterdir()) == ["again.tar", "torch.tar"]
+    names = ("again.tar", "again.tar.evidence.jsonl", "torch.tar", "torch.tar.evidence.jsonl")
+    assert sorted(path.name for path in folder.iterdir()) == list(names)

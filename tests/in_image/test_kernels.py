@@ -150,6 +150,7 @@ def test_inductor_may_tune_only_once_choices_are_guarded(tmp_path: Path) -> None
     modules = locked(tmp_path, RECORD)
     config = modules.imported("torch._inductor.config", SimpleNamespace(deterministic=True))
     assert config.deterministic is False
+    assert config.fx_graph_cache is False
     assert [*modules.after].index("torch._inductor.config") == len(modules.after) - 1
 
 

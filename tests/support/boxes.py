@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import subprocess
+import tempfile
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -78,8 +79,9 @@ RUNTIMES = [pytest.param("crun", marks=pytest.mark.core), pytest.param("runc", m
 @pytest.fixture(scope="module", params=RUNTIMES)
 def box(request: pytest.FixtureRequest, person: Person) -> Box:
     needs(request.param)
-    root = person.folder / f"root-{request.param}"
-    root.mkdir()
+    # A name of its own: several modules of a session have the same person.
+    root = Path(tempfile.mkdtemp(prefix=f"root-{request.param}.", dir=person.folder))
+    root.chmod(0o755)
     make_folder(root)
     # As an unpacked layer: of whoever unpacked it.
     subprocess.run(["chown", "-R", f"{person.uid}:{person.gid}", root], check=True)

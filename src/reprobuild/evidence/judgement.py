@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ..errors import EvidenceError
-from ..lock.exports import cyclonedx
+from ..lock.bill import cyclonedx
 from ..lock.model import Lock
 from ..oci.documents import parse_json
 from ..selftest.report import SelfTestReport

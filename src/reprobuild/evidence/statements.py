@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from .. import __version__
 from ..errors import EvidenceError, SelfTestError
-from ..lock.exports import cyclonedx
+from ..lock.bill import cyclonedx
 from ..lock.model import Lock
 from ..oci.documents import parse_json
 from ..selftest.report import SelfTestReport

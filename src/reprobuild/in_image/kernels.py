@@ -96,6 +96,13 @@ def tuning_on(config: Any) -> None:
         config.deterministic = False
 
 
+def without_graphs(config: Any) -> None:
+    """Compile anew in each process. Of a graph that an earlier one kept, a kernel is tuned without a look at
+    ``*.best_config`` (seen with torch 2.11 on an H200), and so its locked choice would be missed.
+    """
+    config.fx_graph_cache = False
+
+
 def caches(folder: Path) -> None:
     """Have both compilers look into a folder."""
     for name, variable in CACHES.items():
@@ -188,6 +195,7 @@ class Lock:
             self.reason = str(error)
             caches(Path(tempfile.mkdtemp(prefix="reprobuild-kernels-")))  # not those of an earlier run
         after("torch._inductor.config", tuning_on)
+        after("torch._inductor.config", without_graphs)
 
     def surely(self, guard: Callable[[Any], None]) -> Callable[[Any], None]:
         """Return a guard that lets nothing be compiled where it does not fit this version."""
