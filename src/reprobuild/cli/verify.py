@@ -157,7 +157,12 @@ def _evidence(judged: Judgement, policy: Policy) -> list[tuple[str, str]]:
         )
     if judged.builders or policy.builders:
         rows.append(("rebuilders", f"{len(judged.builders)}"))
-    return [*rows, ("verdict", "refused" if judged.refused else "the evidence suffices")]
+    good = (
+        "the evidence suffices"
+        if policy.keys
+        else "unsigned: the word of whoever wrote it; --key asks who that was"
+    )
+    return [*rows, ("verdict", "refused" if judged.refused else good)]
 
 
 _IDENTICAL = "identical: the same bytes"
@@ -178,7 +183,7 @@ def _rebuilt(found: Evidenced, host: Host) -> tuple[list[Difference], str]:
         if digest in found.subject.digests:
             return [], _IDENTICAL
         if config in found.subject.digests:
-            return [], "identical files; the layers are compressed in another way"
+            return [], "the same configuration, and so files; the layers are compressed in another way"
         tree = found.tree(host)
         if tree is None:
             return [Difference("image", "digest", str(found.subject), digest)], f"different: {digest}"
