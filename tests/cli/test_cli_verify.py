@@ -22,6 +22,7 @@ from reprobuild.host.home import Home
 from reprobuild.registry import client as registry_module
 from reprobuild.registry.client import Registry
 from reprobuild.render.own_files import own_files
+from reprobuild.request.model import DEBIAN_PYTHONS
 from support.building import PYTHON, lock_for, without_debian
 from support.evidence import write_key
 from support.registry import serve_registry
@@ -61,7 +62,9 @@ def lock(folder: Path) -> Path:
     found = lock_for(home, [put(home, name, simple_wheel(name)) for name in ("torch", "numpy", "frames")])
     path = folder / "pylock.toy.toml"
     debian = [replace(each, name=each.name.replace("python3.11", f"python{PYTHON}")) for each in found.debian]
-    path.write_text(replace(found, own_files=own_files(), debian=debian).dump())
+    suite = DEBIAN_PYTHONS.get(PYTHON, "sid")  # whose Python this is, so that it is not a standalone one
+    request = replace(found.request, suite=suite)
+    path.write_text(replace(found, request=request, own_files=own_files(), debian=debian).dump())
     return path
 
 
