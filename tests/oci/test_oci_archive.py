@@ -11,8 +11,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from io import BytesIO
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 import pytest
 
@@ -28,7 +30,7 @@ from reprobuild.oci.file_tree import read_tree
 from reprobuild.oci.recompress import Compression, packed
 from reprobuild.oci.store import ImageStore
 from reprobuild.oci.stream import archive_members
-from support.disk import remove_folder, tiny_disk
+from support.disk import make_unreadable, remove_folder, tiny_disk
 from support.small_root import small_image
 
 CONSOLE = Console(quiet=True)
@@ -153,6 +155,25 @@ def test_a_damaged_layer_is_not_handed_on(
     assert not blob.exists()
     assert file.read_text() == "older"
     assert {path.name for path in tmp_path.iterdir()} == {"a.tar", "home"}
+
+
+@pytest.mark.parametrize("way", [*get_args(Compression), "docker"])
+def test_a_blob_that_cannot_be_read_is_named(
+    store: ImageStore,
+    digest: str,
+    tmp_path: Path,
+    way: Compression | Literal["docker"],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not the folder of the archive, on which nothing is wrong."""
+    blob, _ = store.layers(digest)[-1]
+    make_unreadable(blob, monkeypatch)
+    hand_out: Callable[[], object] = partial(write_docker, store, store.find(digest), BytesIO())
+    if way != "docker":
+        hand_out = partial(write, store, digest, tmp_path / "a", compression=way)
+    with pytest.raises(StorageError, match=f"{blob}: Input/output error"):
+        hand_out()
+    assert {path.name for path in tmp_path.iterdir()} == {"home"}
 
 
 @pytest.mark.core

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.errors import ImageError
+from reprobuild.errors import ImageError, StorageError
 from reprobuild.oci.documents import sha256
+from support.disk import make_unreadable
 from support.flat_archives import ABOVE, BELOW, LINKED, blobs, flat
 
 
@@ -33,4 +34,11 @@ def test_a_layer_that_is_damaged_or_gone(tmp_path: Path) -> None:
             flat([(path, diff_id)])
         assert not path.exists()
     with pytest.raises(ImageError, match="it is missing"):
+        flat([(path, diff_id)])
+
+
+def test_a_layer_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path, diff_id), *_ = blobs(tmp_path, BELOW)
+    make_unreadable(path, monkeypatch)
+    with pytest.raises(StorageError, match=f"{path}: Input/output error"):
         flat([(path, diff_id)])

@@ -17,7 +17,7 @@ from conftest import needs
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.podman import PodmanEngine
 from reprobuild.engines.transfer import load
-from reprobuild.errors import ImageError, RegistryError
+from reprobuild.errors import ImageError, RegistryError, StorageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
@@ -27,6 +27,7 @@ from reprobuild.registry import client as registry_module
 from reprobuild.registry.client import Registry, Target
 from reprobuild.registry.push import Pushed, push
 from support.building import lock_for, no_context, without_debian
+from support.disk import make_unreadable
 from support.registry import PASSWORD, USER, Gate, gate_before, serve_registry, tags
 from support.wheels import put, simple_wheel
 
@@ -138,6 +139,16 @@ def test_a_damaged_layer_is_not_compressed_again(store: Store, host: str) -> Non
     blob.write_bytes(blob.read_bytes()[:-1] + b"x")
     with pytest.raises(ImageError, match="the image store is damaged"):
         store.push(f"{host}/team/x:1", compression="gzip")
+    assert tags(host, "team/x") == []
+
+
+def test_a_blob_that_cannot_be_read_is_no_fault_of_the_registry(
+    store: Store, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blob, _ = store.engine.images.layers(store.image.digest)[0]
+    make_unreadable(blob, monkeypatch)
+    with pytest.raises(StorageError, match=f"{blob}: Input/output error"):
+        store.push(f"{host}/team/x:1")
     assert tags(host, "team/x") == []
 
 

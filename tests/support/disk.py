@@ -1,4 +1,4 @@
-"""A disk that is soon full."""
+"""A disk that is soon full, and a file that it cannot read."""
 
 from __future__ import annotations
 
@@ -28,6 +28,15 @@ def tiny_disk(folder: Path, size: int = 6 << 20) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def make_unreadable(file: Path, monkeypatch: pytest.MonkeyPatch, size: int = 512) -> None:
+    """Replace a file by one of a size whose reading fails with EIO, as on a disk that is worn out."""
+    file.unlink()
+    file.symlink_to("/proc/self/mem")  # nothing is mapped at its start
+    real = Path.stat
+    told = os.stat_result((0o100444, 0, 0, 1, 0, 0, size, 0, 0, 0))  # it has no size of its own
+    monkeypatch.setattr(Path, "stat", lambda path, **how: told if path == file else real(path, **how))
 
 
 def remove_folder(folder: Path) -> None:

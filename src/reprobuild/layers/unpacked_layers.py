@@ -15,7 +15,7 @@ from ..host.home import Home, atomic_write, storage_errors
 from ..host.host import Host
 from ..host.removal import remove_tree
 from ..host.untrusted_files import size_below
-from ..oci.blobs import fault_of
+from ..oci.blobs import fault_of, open_blob
 from ..oci.file_tree import layer_of
 from ..oci.store import damaged
 from ..oci.tar_fields import LayerRefused
@@ -213,7 +213,7 @@ def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
     content = hashlib.sha256()
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with blob.open("rb") as file:
+        with open_blob(blob) as file:
             stream = layer_of(file)
             if stream is None:
                 raise _damaged(blob, "it is not a layer")

@@ -12,6 +12,7 @@ from typing import IO
 
 from ..host.home import storage_errors
 from .archive_manifest import NAME
+from .blobs import open_blob
 from .documents import LAYOUT, index_document, manifest_entry
 from .recompress import Compression, blobs_of, inflated, inflated_size, packed
 from .store import Image, ImageStore, damaged, refuse_damaged
@@ -77,7 +78,8 @@ def write_docker(images: ImageStore, image: Image, out: IO[bytes], *, without: i
     with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT, bufsize=CHUNK) as tar:
         manifest = [{"Config": f"{config}.json", "Layers": names, "RepoTags": None}]
         _add(tar, "manifest.json", json.dumps(manifest).encode())
-        _add(tar, f"{config}.json", images.blob(config).read_bytes())
+        with _opened(images.blob(config)) as file:
+            _add(tar, f"{config}.json", file.read())
         sent = list(zip(layers, names, strict=True))[without:]
         # A tar says how long a file is before it comes, which takes reading the layer twice: while one is
         # being sent, that of the next.
@@ -97,16 +99,19 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
 
 def _add_blob(tar: tarfile.TarFile, path: Path, digest: str) -> None:
     """Add a blob and verify it on the way: who gets the archive must not be the first to see damage."""
-    try:
-        blob = path.open("rb")
-    except FileNotFoundError:
-        raise damaged(digest, "it is missing") from None
-    with blob:
+    with _opened(path) as blob:
         hashing = _Hashing(blob)
         tar.addfile(_info(f"blobs/sha256/{digest[7:]}", path.stat().st_size), hashing)
     if hashing.digest() != digest:
         refuse_damaged(path)
         raise damaged(digest, "its bytes changed while they were read")
+
+
+def _opened(blob: Path) -> IO[bytes]:
+    try:
+        return open_blob(blob)
+    except FileNotFoundError:
+        raise damaged(f"sha256:{blob.name}", "it is missing") from None
 
 
 class _Hashing:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Collection
+from io import BufferedReader, FileIO
 from pathlib import Path
+from typing import Any
 
 from ..host.home import Home, make_folders, storage_errors
 from ..host.verified import is_unchanged, stamp
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_BUFFER = 1 << 17
 
 
 class Blobs:
@@ -79,3 +82,33 @@ def fault_of(blob: Path, *, trust: bool = False) -> str | None:
             return "it is missing"
         blob.unlink(missing_ok=True)
     return "its bytes do not match its name, so it was removed"
+
+
+def open_blob(blob: Path) -> BufferedReader:
+    """Open a blob to read. A read that fails raises `StorageError` with the blob's name.
+
+    The `OSError` of a read has no name, so it would be blamed on what is written meanwhile.
+    """
+    return BufferedReader(_BlobFile(blob), _BUFFER)
+
+
+class _BlobFile(FileIO):
+    """A file whose errors of reading have its name: those of read(2) have none."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._path = path
+
+    def readinto(self, buffer: Any) -> int | None:
+        try:
+            return super().readinto(buffer)
+        except OSError:
+            with storage_errors(self._path):
+                raise
+
+    def readall(self) -> bytes:
+        try:
+            return super().readall()
+        except OSError:
+            with storage_errors(self._path):
+                raise

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from .blobs import open_blob
 from .file_tree import layer_of
 from .merge_layers import KeptContents, LayerFiles, read_layer
 from .tar_fields import LayerRefused
@@ -20,7 +21,7 @@ def file_of_layers(blobs: Iterable[Path], path: str) -> bytes | None:
     """
     for blob in blobs:
         contents = KeptContents()
-        with blob.open("rb") as file:
+        with open_blob(blob) as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != blob.name:
                 raise LayerRefused(f"sha256:{blob.name}: its content has another hash")
             file.seek(0)

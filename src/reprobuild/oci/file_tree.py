@@ -18,6 +18,7 @@ import zstandard
 
 from ..errors import ImageError
 from .archive_manifest import Archive, Part, config_section
+from .blobs import open_blob
 from .documents import DOCUMENT_LIMIT
 from .merge_layers import Keep, KeptContents, LayerFiles, laid_over, read_layer
 from .overlay_layer import read_folders
@@ -243,7 +244,7 @@ def read_layers(blobs: Iterable[Path], keep: Keep) -> ImageTree:
     layers: list[LayerFiles] = []
     for blob in blobs:
         try:
-            with blob.open("rb") as file:
+            with open_blob(blob) as file:
                 layers.append(read_layer(layer_of(file), keep, contents))
             layers[-1].check_links()
         except LayerRefused as refused:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from .blobs import open_blob
 from .file_tree import layer_of, nothing
 from .merge_layers import KeptContents, LayerFiles, laid_over, read_layer
 from .store import damaged, refuse_damaged
@@ -65,7 +66,7 @@ def _write_layer(blob: Path, wanted: Mapping[str, Record], done: dict[Record, st
 def _read(blob: Path, diff_id: str) -> LayerFiles:
     seen = hashlib.sha256()
     try:
-        with blob.open("rb") as file:
+        with open_blob(blob) as file:
             layer = read_layer(layer_of(file), nothing, KeptContents(), seen.update)
     except FileNotFoundError:
         raise damaged(f"sha256:{blob.name}", "it is missing") from None
@@ -80,7 +81,7 @@ def _read(blob: Path, diff_id: str) -> LayerFiles:
 
 @contextmanager
 def _opened(blob: Path) -> Iterator[Reader]:
-    with blob.open("rb") as file:
+    with open_blob(blob) as file:
         stream = layer_of(file)
         if stream is None:
             raise LayerRefused("it is not a layer of an image")
@@ -90,7 +91,7 @@ def _opened(blob: Path) -> Iterator[Reader]:
 def _content(blob: Path, entry: Entry, record: Record) -> bytes:
     """Return the content of a second name whose first has been replaced by a layer above."""
     kept = KeptContents()
-    with blob.open("rb") as file:
+    with open_blob(blob) as file:
         read_layer(layer_of(file), lambda path, _: path == entry.target, kept)
     if record.content not in kept:
         raise LayerRefused(f"{entry.path!r} is a second name of {entry.target!r}, of a layer below")

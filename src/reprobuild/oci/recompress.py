@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from ..host.home import storage_errors
+from .blobs import open_blob
 from .documents import repacked, sha256
 from .file_tree import layer_of
 from .store import Image, ImageStore, damaged, refuse_damaged
@@ -64,7 +65,7 @@ def blobs_of(images: ImageStore, image: Image) -> dict[str, Path]:
 @contextmanager
 def inflated(blob: Path) -> Iterator[IO[bytes]]:
     """Give the tar of a layer of the store to read; a base image's may be compressed with gzip."""
-    with blob.open("rb") as file:
+    with open_blob(blob) as file:
         tar = layer_of(file)
         if tar is None:
             raise damaged(f"sha256:{blob.name}", "it is not a layer")

@@ -17,6 +17,7 @@ from typing import IO, Literal, Protocol
 import zstandard
 
 from ..host.home import storage_errors, write_all
+from .blobs import open_blob
 from .tar_header import header
 
 FORMAT = f"3/zstd-{zstandard.__version__}"
@@ -158,7 +159,7 @@ def write_tar(blobs: Sequence[Path], target: Path) -> None:
                 for number, blob in enumerate(blobs):
                     if number:  # the end mark stands after the last one only
                         out.seek(-2 * tarfile.BLOCKSIZE, os.SEEK_END)
-                    with blob.open("rb") as source:
+                    with open_blob(blob) as source:
                         zstandard.ZstdDecompressor().copy_stream(source, out)
             partial.replace(target)
         except BaseException:

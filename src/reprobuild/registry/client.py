@@ -14,6 +14,7 @@ import requests
 from ..errors import ImageError, RegistryError
 from ..net.session import basic_auth, session
 from ..net.transport import TooLargeError, read_whole
+from ..oci.blobs import open_blob
 from ..oci.documents import DOCUMENT_LIMIT, INDEX_TYPE, MANIFEST_TYPE, descriptors, sha256
 from ..oci.store import image_name
 from .auth import (
@@ -122,7 +123,7 @@ class Registry:
             place = next_place(begun, self._root)
             place = f"{place}{'&' if '?' in place else '?'}digest={digest}"
             for _ in range(_REDIRECTS):
-                with blob.open("rb") as file, Body(file, blob.stat().st_size, advance) as body:
+                with open_blob(blob) as file, Body(file, blob.stat().st_size, advance) as body:
                     sent = self._once(
                         "PUT",
                         place,
