@@ -45,11 +45,19 @@ def test_another_name_than_the_project_s_own(resolve: Resolve, server: GitServer
 
 
 @pytest.mark.slow
-def test_a_lock_has_it_and_reads_it_back(resolve: Resolve, server: GitServer) -> None:
-    repository(server.root / "tool", {f"py/{name}": text for name, text in files().items()})
+def test_a_lock_has_it_and_reads_it_back(resolve: Resolve, server: GitServer, index: Index) -> None:
+    tree = files(requires=("filelock",))
+    tree["pyproject.toml"] += '[tool.uv.sources]\nfilelock = { git = "https://git.example/filelock" }\n'
+    repository(server.root / "tool", {f"py/{name}": text for name, text in tree.items()})
     text = f"tool @ git+{server.url}/tool/.git#subdirectory=py"
+    lost = "filelock is taken from the index"
+    with pytest.raises(ResolveError, match="filelock was not found") as caught:
+        resolve(text)
+    assert lost in caught.value.hint
+    index.add("filelock", "1.0")
     resolve(text)
-    (tool,) = resolve.python
+    assert [line for line in resolve.notes if lost in line]
+    tool, _ = source_of(resolve)
     lock = replace(LOCK, python=[*LOCK.python, tool], build=resolve.build)
     assert parse_lock(lock.dump(), "x") == lock
     assert tool.source is not None

@@ -74,11 +74,16 @@ class _Fitting:
             return None
         if named:
             self._place(named)
+        unused = [] if self._sources is None else self._sources.unused
         pins = {} if existing is None else existing.distributions
         while True:
             found = self._tried()
             if isinstance(found, ResolveError):
-                self._give_way(found)
+                try:
+                    self._give_way(found)
+                except ResolveError as error:  # of a package, perhaps, that is in no index
+                    error.hint = "\n".join(filter(None, [*unused, error.hint]))
+                    raise
                 continue
             if self._sources is not None and self._sources.stands_for(found):
                 if not self._sources.fits_image():
@@ -100,6 +105,7 @@ class _Fitting:
             lacking = [name for each in held for name in each.lacking]
             if self._sources is None or not self._sources.offer(lacking, optional=True):
                 break
+        notes += unused
         notes += [self._other_torch] if self._other_torch else []
         notes += [f"{rule}: {reason}" for rule, reason in self._rules.items()]
         notes += [f"whether {pin} fits is not known: {said}" for pin, said in self._untold.items()]

@@ -36,6 +36,7 @@ from .advice.case import Case
 from .build_cutoff_date import own_day
 from .resolution import Resolution
 from .source_releases import releases_without_wheels
+from .unused_sources import lines_on_sources
 from .uv_command import SOURCES, file_size, resolve_python
 from .uv_standins import standin
 
@@ -92,6 +93,7 @@ class SourcePackages:
         before = () if existing is None else existing.python
         self._before = {p.pin: p for p in before if p.source is not None and resolution.kept(p.name)}
         self._placed: dict[str, str] = {}
+        self.unused: list[str] = []  # lines on sources that packages name for their dependencies
         self.offer(
             [p.name for p in self._before.values() if p.source is not None and p.source.kind == "sdist"]
         )
@@ -133,6 +135,8 @@ class SourcePackages:
             self._built[name, version] = self._taken(name, version, source, wheel, recipe)
             self._known[name, version] = self._metadata(wheel, name, version)
             self._offered[name] = {version: source}
+            metadata = self._known[name, version]
+            self.unused += lines_on_sources(requirement, source, metadata, self._resolution)
             extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
             self._placed[text] = f"{name}{extras} @ ./{SOURCES}/{_filename(name, version)}"
         return self._placed[text]
