@@ -13,6 +13,9 @@ from urllib.parse import quote
 from .. import __version__
 from .model import CondaPackage, DebianPackage, Lock, PythonPackage
 
+_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+"""One that escapes nothing."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Facts:
@@ -130,7 +133,7 @@ def _python(package: PythonPackage) -> dict[str, Any]:
     if source is not None:
         hashes = [{"alg": "SHA-256", "content": source.sha256}]
         kind = "vcs" if source.kind == "vcs" else "source-distribution"
-        reference = {"type": kind, "url": source.address or source.url, "hashes": hashes}
+        reference = {"type": kind, "url": _uri(source.address or source.url), "hashes": hashes}
         table["externalReferences"] = [reference]
     return table
 
@@ -163,5 +166,13 @@ def _component(purl: str, name: str, version: str, sha256: str, url: str = "") -
         "purl": purl,
     }
     if url:
-        table["externalReferences"] = [{"type": "distribution", "url": url}]
+        table["externalReferences"] = [{"type": "distribution", "url": _uri(url)}]
     return table
+
+
+def _uri(address: str) -> str:
+    """Return an address in the form that the schema demands (RFC 3986); indexes also give others."""
+    host = found[0] if (found := re.match(r"[a-z+]+://[^/?#]*", address)) else ""
+    parts = address[len(host) :].split("#", 1)
+    escaped = (quote(_PERCENT.sub("%25", part), safe="%/:?@!$&'()*+,;=") for part in parts)
+    return host + "#".join(escaped)
