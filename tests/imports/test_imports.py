@@ -72,6 +72,32 @@ def test_a_requirements_file_in_all_its_forms(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
+    ("lines", "bare"),
+    [
+        ("a==1 --hash=H\nb==1\nc>=2\n", "r.txt:2: b, c have no hash"),
+        ("a==1 --hash=H\n-r more.txt\n", "more.txt:1: filelock has no hash"),
+        ("a==1 --hash=H\nb @ git+https://git.example/b\n", "r.txt:2: b has no hash"),
+        ("a==1 --hash=H\nb==1; python_version < '3.10'\n", "r.txt:2: b has no hash"),
+        ("--require-hashes\na==1\n", "r.txt:2: a has no hash"),
+        ("--require-hashes\na==1 --hash=H\n", ""),
+        ("a==1\nb==1\n", ""),
+        ("a==1 --hash=H\nb==1; sys_platform == 'win32'\n", ""),
+        ("a==1 --hash=H\na==1; python_version > '3'\n", ""),
+        ("a==1 --hash=H\nb @ https://files.example/b-1-py3-none-any.whl#sha256=D\n", ""),
+        ("a==1 --hash=H\nfilelock==1.0\n-c limits.txt\n", ""),
+    ],
+)
+def test_a_package_without_a_hash_among_some_with_one_is_named(write: Write, lines: str, bare: str) -> None:
+    # pip: "In --require-hashes mode, all requirements must have their hashes pinned"; one hash turns it on.
+    write("more.txt", "filelock==1.0\n")
+    write("limits.txt", f"filelock==1.0 --hash=sha256:{'0' * 64}\n")
+    file = write("r.txt", lines.replace("H", f"sha256:{'0' * 64}").replace("D", "0" * 64))
+    ignored = read_import(file).ignored
+    assert len(ignored) == bool(bare)
+    assert bare in "".join(ignored)
+
+
+@pytest.mark.parametrize(
     ("line", "place", "says"),
     [
         ("-e .", 2, "is no folder of a Python project"),

@@ -13,6 +13,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
+from ..host.machine import architecture
+from ..request.model import PYTHONS
+from ..resolve.target import TargetPython, holds
 from .addresses import is_address, requirement_at
 from .common import Imported, requirement_of
 from .files import read_text
@@ -47,6 +50,7 @@ _OF_A_BUILD = re.compile(
 _VARIABLE = re.compile(r"\$\{[A-Z0-9_]+\}")
 """https://pip.pypa.io/en/stable/reference/requirements-file-format/#using-environment-variables."""
 
+_MOST_NAMES = 5
 _MOST_FILES = 200
 """That one file includes, each as often as it is included."""
 
@@ -97,6 +101,7 @@ def imported_lines(
         hashes={package: frozenset(values) for package, values in sorted(reader.hashes.items())},
         ignored=(
             *reader.ignored,
+            *_line_on_hashes(reader),
             *(
                 f"{reader.places[canonicalize_name(c.name)]}: the constraint {c} is ignored: one with an "
                 "address counts only for what the file itself asks for"
@@ -106,6 +111,26 @@ def imported_lines(
         ),
         **reader.indexes.found,
     )
+
+
+def _line_on_hashes(reader: _Reader) -> Iterator[str]:
+    """Give a line on packages without a hash where others have one, or the file demands it: pip refuses that.
+
+    https://pip.pypa.io/en/stable/topics/secure-installs/#hash-checking-mode
+    """
+    pythons = [TargetPython(each, architecture(), (2, 99)).markers for each in PYTHONS]
+    bare = [
+        name
+        for each in reader.requirements
+        if (name := canonicalize_name(each.name)) not in reader.hashes
+        and "sha256=" not in (each.url or "").partition("#")[2]
+        and any(holds(each.marker, markers) is not False for markers in pythons)
+    ]
+    if bare and (reader.hashes or reader.wants_hashes):
+        names = sorted(set(bare))
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        said = f"{', '.join(names[:_MOST_NAMES])}{more} {'have' if names[1:] else 'has'} no hash"
+        yield f"{reader.places[bare[0]]}: {said}, so pip refuses the file; what the index has now is locked"
 
 
 def _held(constraint: Requirement, asked: Sequence[Requirement]) -> Iterator[Requirement]:
@@ -128,6 +153,7 @@ class _Reader:
         self.hashes: dict[str, set[str]] = {}
         self.places: dict[str, str] = {}
         self.indexes = NamedIndexes(hosts)
+        self.wants_hashes = False
         self._open: list[str] = []
         self._files = 0
         self._told: RequestError | None = None
@@ -196,6 +222,7 @@ class _Reader:
         while words:
             word = words.pop(0)
             option, equals, value = word.partition("=")
+            self.wants_hashes |= option == "--require-hashes"
             if option[:2] in _SHORT and option[2:3] not in ("", "-"):
                 option, value = word[:2], word[2:]  # -rmore.txt
             elif not equals and option in _WITH_VALUE and words:
