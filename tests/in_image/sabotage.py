@@ -376,6 +376,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "precision: TF32 in a product": lambda: rounded("matmul", torch),
     "precision: TF32 in a convolution": lambda: rounded("conv2d", torch.nn.functional),
     "setting-forbidden: one set": lambda: variable("TORCHINDUCTOR_MAX_AUTOTUNE", "1"),
+    "setting-kernels: locked, and measured": lambda: variable("REPROBUILD_KERNELS", "locked"),
     "setting-seed: not used": lambda: variable("REPROBUILD_SEED", "12345"),
     "setting-kept: a convolution turns benchmark on": convolution_that_races,
     "setting-versions: another NumPy": another_version,
