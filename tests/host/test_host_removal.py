@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import resource
@@ -107,3 +108,32 @@ def test_an_ordinary_user_s_unreadable_folders_go_too(tmp_path: Path) -> None:
         check=True,
     )
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(("depth", "goes"), [(20, True), (3_000, False)])
+def test_on_a_disk_that_takes_no_new_name_a_tree_goes_or_stays_and_nothing_else_fails(
+    depth: int, goes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = tmp_path / "top"
+    top.mkdir()
+    folder = os.open(top, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("d", dir_fd=folder)
+        below = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(folder)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", full)
+        if goes:
+            remove_tree(top)
+        else:
+            with pytest.raises(OSError, match="No space left"):
+                remove_tree(top)
+    assert top.exists() is not goes
+    if not goes:
+        remove_tree(top)

@@ -148,9 +148,9 @@ def test_every_other_measurement_is_refused_too(tmp_path: Path) -> None:
 
 def test_inductor_may_tune_only_once_choices_are_guarded(tmp_path: Path) -> None:
     modules = locked(tmp_path, RECORD)
-    config = modules.imported("torch._inductor.config", SimpleNamespace(deterministic=True))
-    assert config.deterministic is False
-    assert config.fx_graph_cache is False
+    config = SimpleNamespace(deterministic=True, fx_graph_cache=True)
+    modules.imported("torch._inductor.config", config)
+    assert config == SimpleNamespace(deterministic=False, fx_graph_cache=False)
     assert [*modules.after].index("torch._inductor.config") == len(modules.after) - 1
 
 

@@ -53,7 +53,7 @@ def call(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
         capsys.readouterr()
         status = cli.run_command_line()
         said = Said(status, *capsys.readouterr())
-        assert "Traceback" not in said.err
+        assert "Traceback" not in said.err, said.err[-600:]
         return said
 
     yield run

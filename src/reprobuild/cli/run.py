@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import stat
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,13 @@ import click
 
 from ..engines.embedded import OciEngine
 from ..engines.protocols import RunOptions
-from ..errors import ImageError
+from ..errors import BuildError, ImageError, RequestError
 from ..host.home import atomic_write, make_folders
 from ..host.host import Host
 from ..host.sandbox import Bind
-from ..in_image.kernels import packed
+from ..host.untrusted_files import opened, walk
+from ..in_image.kernels import is_of_record, record_of
+from ..request.kernels import MOST, canonical
 from . import complete
 from .docker_habits import RUN_HINTS
 from .run_options import in_image, own_command, settings
@@ -90,8 +92,9 @@ _FOLDER = "/run/reprobuild/kernels"
 
 def _recorded(host: Host, image: str, command: tuple[str, ...], given: RunOptions, file: Path) -> int:
     """Run a command with its choices of kernels kept, and write them to a file if it succeeds."""
-    with tempfile.TemporaryDirectory(prefix="kernels-") as name:
-        folder = Path(name)
+    with host.home.scratch("kernels") as scratch:
+        folder = scratch / "written"
+        folder.mkdir()
         folder.chmod(0o777)  # the command may be another user's in the image
         bind = Bind(source=folder, destination=_FOLDER, writable=True)
         env = {**given.env, "REPROBUILD_KERNELS": f"record:{_FOLDER}"}
@@ -101,18 +104,33 @@ def _recorded(host: Host, image: str, command: tuple[str, ...], given: RunOption
             host.console.step(f"{file} is not written: the command failed")
             return status if status > 0 else 128 - status
         try:
-            text = packed(name)
-        except FileNotFoundError:
+            text = record_of(_texts(folder))
+            canonical(text, image)
+        except (ValueError, OSError, BuildError, RequestError) as error:
             raise ImageError(
-                f"{image}: the command has not imported torch, or the image has no kernels.py",
-                hint="`reprobuild lock --upgrade reprobuild` and `reprobuild image` add it",
-            ) from None
-        except (ValueError, OSError) as error:
-            raise ImageError(
-                f"no choices of kernels to record: {error}",
-                hint='use torch.compile(..., mode="max-autotune") or @triton.autotune in the command',
+                f"{image}: no choices of kernels to record: {error}",
+                hint='use torch.compile(..., mode="max-autotune") or @triton.autotune in the command; '
+                "`reprobuild lock --upgrade reprobuild` and `reprobuild image` make an old image anew",
             ) from None
     make_folders(file.absolute().parent)
     atomic_write(file, text.encode())
     host.console.step(f"choices of kernels written to {file}")
     return 0
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    """Return the files of a record that a command, which may be anybody's, has left in a folder, by path.
+
+    Raises ValueError, OSError, `BuildError`.
+    """
+    found: dict[str, str] = {}
+    left = MOST
+    for path, status in walk(folder):
+        if stat.S_ISREG(status.st_mode) and is_of_record(path):
+            with opened(folder, path) as file:
+                data = file.read(left + 1)
+            left -= len(data)
+            if left < 0:
+                raise ValueError(f"more than {MOST:,} bytes of choices")
+            found[path] = data.decode()
+    return found

@@ -54,7 +54,10 @@ def _remove(folder: Path) -> None:
                             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                                 raise
                             moved.pop()
-                            shutil.rmtree(below, dir_fd=inner)  # a full disk takes no new name
+                            try:
+                                shutil.rmtree(below, dir_fd=inner)  # a full disk takes no new name
+                            except RecursionError:  # deeper than rmtree goes: it stays until there is room
+                                raise error from None
                 finally:
                     os.close(inner)
                 waiting.append(moved)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 FILE = "/opt/reprobuild/kernels.json"
 CACHES = {"inductor": "TORCHINDUCTOR_CACHE_DIR", "triton": "TRITON_CACHE_DIR"}
+KIND = "kind.json"
+"""The file of a folder of `record` that says where the choices were made."""
 CHOICE = re.compile(
     r"inductor/cache/[0-9a-z]+|(?:inductor|triton)/(?:\w[\w.-]*/)+\w[\w.-]*\.(?:best_config|autotune\.json)",
     re.ASCII,
@@ -100,7 +102,8 @@ def without_graphs(config: Any) -> None:
     """Compile anew in each process. Of a graph that an earlier one kept, a kernel is tuned without a look at
     ``*.best_config`` (seen with torch 2.11 on an H200), and so its locked choice would be missed.
     """
-    config.fx_graph_cache = False
+    if hasattr(config, "fx_graph_cache"):  # torch before 2.2 has none
+        config.fx_graph_cache = False
 
 
 def caches(folder: Path) -> None:
@@ -115,7 +118,7 @@ def caches(folder: Path) -> None:
 def record(folder: str, after: After) -> None:
     """Let choices be made, and keep the caches of both compilers in a folder."""
     caches(Path(folder))
-    write(Path(folder, "kind.json"), json.dumps(kind()))
+    write(Path(folder, KIND), json.dumps(kind()))
     after("torch._inductor.config", tuning_on)
 
 
@@ -132,11 +135,24 @@ def write(path: Path, text: str) -> None:
 def packed(folder: str) -> str:
     """Return the choices in a folder of `record` as the text of a file. Raises ValueError, OSError."""
     top = Path(folder)
-    where = json.loads((top / "kind.json").read_text("utf-8"))
     files = {file.relative_to(top).as_posix(): file for file in top.rglob("*") if file.is_file()}
-    found = {
-        path: json.loads(file.read_text("utf-8")) for path, file in files.items() if CHOICE.fullmatch(path)
-    }
+    return record_of({path: file.read_text("utf-8") for path, file in files.items() if is_of_record(path)})
+
+
+def is_of_record(path: str) -> bool:
+    """Whether a file of a folder of `record`, by its path in there, goes into a record."""
+    return path == KIND or CHOICE.fullmatch(path) is not None
+
+
+def record_of(texts: dict[str, str]) -> str:
+    """Return the record of the files of a folder, by their path. Raises ValueError."""
+    try:
+        found = {path: json.loads(text) for path, text in texts.items()}
+    except RecursionError:
+        raise ValueError("a file of choices is nested too deeply") from None
+    if KIND not in found:
+        raise ValueError("torch was not imported, or the image has no kernels.py")
+    where = found.pop(KIND)
     if not found:
         raise ValueError("no kernel was chosen by timing")
     return json.dumps({"schema": SCHEMA, "kind": where, "choices": found}, indent=1, sort_keys=True) + "\n"
