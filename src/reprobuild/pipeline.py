@@ -67,7 +67,7 @@ from .workspace import Env, conflicts_of, lock_for, read_lock, read_locks
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-    from .evidence.signatures import CommandSigner
+    from .evidence.keys import CommandSigner
 
 LEAST_MEMORY = 512 << 20
 """Bytes. With less, a build does not fail: it waits for the disk for minutes, again and again."""
@@ -245,7 +245,7 @@ def rebuild(lock: Lock, host: Host) -> Generator[tuple[str, ImageStore]]:
         (folder / "store").symlink_to(host.home.folder("store"))
         other = Host(Home(folder), host.console)
         with host.home.lock("build", host.console), obtaining(lock, other) as arrivals:
-            digest = OciEngine(other).build(lock, lambda _: None, arrivals)
+            digest = OciEngine(other, runs=False).build(lock, lambda _: None, arrivals)
         yield digest, ImageStore(other)
 
 

@@ -148,6 +148,14 @@ def test_an_image_that_failed_since_is_not_passed_off(
     assert "the self-test failed: conv2d" in said.err
 
 
+def test_a_report_whose_bits_changed_is_not_signed(image: str, call: Call, key: Path, registry: str) -> None:
+    (report,) = Home.from_environment().folder("reports").glob("*.json")
+    report.write_text(report.read_text().replace("b" * 64, "e" * 64))
+    said = call("push", "team/toy:1", f"{registry}/team/toy:1", "--sign-key", str(key))
+    assert said.status == 9
+    assert "the report is damaged, or not that of the image" in said.err
+
+
 def test_an_archive_has_its_evidence_beside_it(image: str, call: Call, key: Path, folder: Path) -> None:
     assert call("export", "team/toy:1", "toy.tar").status == 0
     assert len(Path("toy.tar.evidence.jsonl").read_bytes().splitlines()) == 3
@@ -184,7 +192,7 @@ def test_a_rebuild_gives_the_same_bytes_and_is_signed_as_a_vote(
     policy.write_text('keys = ["team.pub"]\nbuilders = 2\nbuilder-keys = ["one.pub", "three.pub"]\n')
     said = call("verify", place, "--policy", str(policy))
     assert said.status == 17
-    assert "2 builders are asked for, and 1 rebuilt it" in said.err
+    assert "builders that rebuilt it: 1, and the policy asks for 2" in said.err
 
 
 def test_a_tampered_image_with_its_lock_and_evidence_is_not_what_a_rebuild_gives(

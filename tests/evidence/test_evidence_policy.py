@@ -40,8 +40,11 @@ def test_an_empty_policy_asks_for_a_passing_test_alone(tmp_path: Path) -> None:
         ("keys = [3]", "expected text in quotes"),
         ("max-age-days = 0", "out of range"),
         ("max-age-days = true", "expected a whole number"),
-        ("builders = 1", "1 are asked for, and builder-keys names 0"),
-        ('builders = 2\nbuilder-keys = ["one.pub", "one.pub"]', "2 are asked for, and builder-keys names 1"),
+        ("builders = 1", "builders: is 1, and builder-keys has 0 different keys"),
+        (
+            'builders = 2\nbuilder-keys = ["one.pub", "one.pub"]',
+            "is 2, and builder-keys has 1 different keys",
+        ),
         ('builder-keys = ["one.pub"]', "has no effect without builders"),
         ("keys = ", "not valid TOML"),
         ("\x00", "not valid TOML"),

@@ -10,15 +10,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import EvidenceError
-from reprobuild.evidence.signatures import (
-    CommandSigner,
-    is_signed,
-    read_document,
-    read_private_key,
-    read_public_key,
-    sign,
-    statement_in,
-)
+from reprobuild.evidence.keys import read_private_key, read_public_key
+from reprobuild.evidence.signatures import is_signed, read_document, sign, statement_in
 from support.evidence import altered, signed, texts, write_key
 
 STATEMENT = texts()["provenance"]
@@ -78,65 +71,6 @@ def test_without_a_signer_the_statement_is_kept_as_it_is() -> None:
     assert sign(STATEMENT, None) == STATEMENT
     assert not is_signed(STATEMENT)
     assert not read_document(STATEMENT, []).signed
-
-
-def test_a_passphrase_is_asked_for_only_where_one_is_needed(tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    def ask() -> str:
-        asked.append("once")
-        return "open sesame"
-
-    read_private_key(write_key(tmp_path, "plain"), ask)
-    assert asked == []
-    locked = write_key(tmp_path, "locked", "p256", passphrase="open sesame")
-    assert sign(STATEMENT, read_private_key(locked, ask)) != STATEMENT
-    assert asked == ["once"]
-    for wrong in ("open", ""):
-        with pytest.raises(EvidenceError, match=r"locked.pem: the passphrase is wrong"):
-            read_private_key(locked, lambda wrong=wrong: wrong)  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("kind", ["rsa", "p384"])
-def test_other_kinds_of_keys_are_refused(kind: str, tmp_path: Path) -> None:
-    key = write_key(tmp_path, "key", kind)
-    for read in (lambda: read_private_key(key, str), lambda: read_public_key(key.with_suffix(".pub"))):
-        with pytest.raises(EvidenceError, match="expected an Ed25519 or ECDSA P-256 key as PEM"):
-            read()
-
-
-def test_a_file_that_is_no_key_is_refused_by_name(tmp_path: Path) -> None:
-    key = write_key(tmp_path, "key")
-    with pytest.raises(EvidenceError, match="a private key where a public one is meant") as error:
-        read_public_key(key)
-    assert "openssl pkey" in error.value.hint
-    with pytest.raises(EvidenceError, match="not a valid private key"):
-        read_private_key(key.with_suffix(".pub"), str)
-    for name, content in {"empty": b"", "text": b"hello", "large": b"x" * 100_000}.items():
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(EvidenceError, match=name):
-            read_public_key(tmp_path / name)
-    for path in (tmp_path / "none", tmp_path, Path("/dev/zero")):
-        with pytest.raises(EvidenceError, match=str(path)):
-            read_public_key(path)
-
-
-def test_a_command_signs(tmp_path: Path) -> None:
-    key = write_key(tmp_path, "key", "p256")
-    public = read_public_key(key.with_suffix(".pub"))
-    command = ["openssl", "dgst", "-sha256", "-sign", str(key)]
-    document = sign(STATEMENT, CommandSigner(command, public))
-    assert read_document(document, [public]).signers == {public.keyid}
-    for lie, reason in (
-        (["true"], "its output is not a signature by the given public key"),
-        (
-            ["openssl", "dgst", "-sha256", "-sign", str(write_key(tmp_path, "other", "p256"))],
-            "is not a signature",
-        ),
-        (["sh", "-c", "echo no token >&2; exit 3"], "ended with 3: no token"),
-    ):
-        with pytest.raises(EvidenceError, match=reason):
-            sign(STATEMENT, CommandSigner(lie, public))
 
 
 ENVELOPE = b'{"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json", "dsseEnvelope": {%s}}'

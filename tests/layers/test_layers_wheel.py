@@ -7,7 +7,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,29 +16,13 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from reprobuild.errors import BuildError
 from reprobuild.layers.entry_points import script_template
-from reprobuild.layers.wheel import Generated, Place, installed_files
-from reprobuild.layers.wheel_zip import chunks, opened
+from reprobuild.layers.wheel import Place, installed_files
+from reprobuild.layers.wheel_zip import opened
 from support.fuzz import for_long, quickly
+from support.wheel_contents import PLACE, TEMPLATE, Tree, contents
 from support.wheels import Item, odd_wheel, wheel_bytes, write_wheel, zip_bytes
 
-PLACE = Place(prefix="opt/venv", python="3.11")
 SITE = "opt/venv/lib/python3.11/site-packages"
-TEMPLATE = "import sys\nfrom %(module)s import %(import_name)s\nsys.exit(%(func)s())\n"
-
-Tree = Mapping[str, tuple[int, bytes]]
-
-
-def contents(
-    wheel: Path, name: str, place: Place = PLACE, template: str = TEMPLATE, version: str = ""
-) -> Tree:
-    """Path → mode and bytes, as the layers will have them."""
-    found = {}
-    version = version or str(parse_wheel_filename(wheel.name)[1])
-    with opened(wheel, name) as archive, wheel.open("rb") as file:
-        for path, what in installed_files(archive, name, version, place, template).items():
-            data = what.content if isinstance(what, Generated) else b"".join(chunks(file, what.info))
-            found[path] = (what.mode, data)
-    return found
 
 
 def installed_by_pip(folder: Path, pip: Path, wheels: Sequence[Path]) -> Tree:

@@ -18,6 +18,7 @@ from reprobuild.errors import RegistryError
 from reprobuild.oci.documents import EMPTY, MANIFEST_TYPE
 from reprobuild.registry import client as registry_module
 from reprobuild.registry.client import Registry, Target
+from reprobuild.registry.labels import read_image_manifest
 from reprobuild.registry.referrers import Attachment, attach, referrers
 from support.registry import gate_before, serve_registry
 from support.server import Httpd
@@ -190,3 +191,13 @@ def test_bytes_that_are_not_those_listed_are_an_error() -> None:
         listing.manifests[digest] = listing.manifests[digest].replace(b"note", b"lies")
         with pytest.raises(RegistryError, match="do not fit the digest"):
             list(referrers(registry, digest_of(IMAGE), [KIND.replace("note", "lies")]))
+
+
+@pytest.mark.parametrize(
+    "index", [b'{"manifests": 3}', b'{"manifests": [{"digest": 3}]}', b'{"manifests": [4]}', b"[]"]
+)
+def test_a_list_of_platforms_is_a_stranger_s_word(index: bytes) -> None:
+    with serve_listing() as listing:
+        listing.blobs["1"] = index
+        with pytest.raises(RegistryError, match="team/x"):
+            read_image_manifest(Registry(Target(listing.host, "team/x", "1")), "1", "team/x")

@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from reprobuild.evidence.signatures import read_private_key, sign
+from reprobuild.evidence.keys import read_private_key
+from reprobuild.evidence.signatures import sign
 from reprobuild.evidence.statements import Kind, Subject, statements
 from reprobuild.lock.model import Lock
 from reprobuild.render.own_files import own_files

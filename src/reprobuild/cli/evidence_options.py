@@ -15,10 +15,7 @@ from ..errors import EvidenceError
 from ..evidence.signatures import (
     BUNDLE,
     IN_TOTO,
-    CommandSigner,
     is_signed,
-    read_private_key,
-    read_public_key,
     statement_in,
 )
 from ..evidence.statements import PREDICATES, read_statement
@@ -26,6 +23,8 @@ from ..registry.referrers import Attachment
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
+
+    from ..evidence.keys import CommandSigner
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,12 +63,17 @@ def signer_of(key: Path | None, command: str | None, public: Path | None) -> Sig
         raise click.UsageError("pass --sign-key, or --sign-command with --sign-public, not both")
     if (command is None) != (public is None):
         raise click.UsageError("--sign-command and --sign-public need each other")
+    if key is None and command is None:
+        return None
+    from ..evidence.keys import CommandSigner, read_private_key, read_public_key  # noqa: PLC0415 -- slow to load
+
     if command is not None and public is not None:
         argv = shlex.split(command)
         if not argv:
             raise click.UsageError("--sign-command: is empty")
         return CommandSigner(argv, read_public_key(public))
-    return None if key is None else read_private_key(key, lambda: _passphrase(key))
+    assert key is not None
+    return read_private_key(key, lambda: _passphrase(key))
 
 
 def _passphrase(key: Path) -> str:

@@ -35,7 +35,7 @@ from .output import as_json, emit, table
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-    from ..evidence.signatures import CommandSigner
+    from ..evidence.keys import CommandSigner
 
 
 @click.command()

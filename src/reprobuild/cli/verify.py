@@ -12,8 +12,9 @@ import click
 from ..errors import DifferenceError, EvidenceError, SelfTestError
 from ..evidence.judgement import Judgement, judge
 from ..evidence.kept import keep_vote
+from ..evidence.keys import CommandSigner, read_public_key
 from ..evidence.policy import Policy, read_policy
-from ..evidence.signatures import CommandSigner, read_public_key, sign
+from ..evidence.signatures import sign
 from ..evidence.statements import rebuilt
 from ..host.host import Host
 from ..lock.model import Lock

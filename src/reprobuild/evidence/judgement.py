@@ -88,7 +88,7 @@ def judge(
     refused, report = _refusals(counted, policy, now, lock, missing=bool(ignored))
     voters = builders & {key.keyid for key in policy.builder_keys}
     if len(voters) < policy.builders:
-        refused.append(f"{policy.builders} builders are asked for, and {len(voters)} rebuilt it")
+        refused.append(f"builders that rebuilt it: {len(voters)}, and the policy asks for {policy.builders}")
     return Judgement(
         refused=tuple(refused),
         ignored=tuple(ignored),
@@ -161,8 +161,8 @@ def _of_report(report: SelfTestReport, policy: Policy) -> list[str]:
     if not report.passed:
         names = ", ".join(check.label for check in report.failed or report.having("inconclusive"))
         refused.append(f"the self-test {report.verdict}: {names}")
-    if report.mode == "part":
-        refused.append("the self-test ran a part of its checks")
+    if report.mode not in ("battery", "full"):
+        refused.append(f"the self-test is not the battery: its mode is {report.mode}")
     states = {check.label: check for check in report.checks}
     for name in policy.checks:
         if (check := states.get(name)) is None:
@@ -206,6 +206,8 @@ def _of_provenance(
     if lock is not None and lock.digest != named:
         refused.append(f"the provenance is of lock {named}, and the image carries {lock.digest}")
     program = program_of(provenance)
+    if lock is not None and lock.own_files is not None:
+        program = lock.own_files.sha256.get("selftest.py")
     if report is not None and report.program != program:
         refused.append(
             f"the report was made by another self-test program ({report.program[:12]}) than the image's"
@@ -225,9 +227,9 @@ def _of_sbom(sbom: Statement, provenance: Statement | None, lock: Lock | None) -
         names = {a.sha256: a.filename for a in lock.artifacts}
     elif provenance is not None:
         names = dict(dependencies_of(provenance.predicate))
-        lacks = sorted(names.keys() - has)
+        # Layers of a base image are inputs, and no components: the base is one.
+        parts = {sha256 for sha256, name in names.items() if not name.startswith("layer ")}
+        lacks = sorted(parts - has)
     else:
         return []
-    # Layers of a base image are inputs, and no components: the base is one.
-    lacks = [sha256 for sha256 in lacks if not names.get(sha256, "").startswith("layer ")]
     return [f"the bill of materials lacks {names.get(sha256, sha256)}" for sha256 in lacks[:10]]

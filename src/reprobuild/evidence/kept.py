@@ -24,7 +24,8 @@ def keep(home: Home, manifest: str, documents: Mapping[Kind, bytes]) -> None:
     folder = _folder(home, manifest)
     make_folders(folder)
     for kind, document in documents.items():
-        atomic_write(folder / f"{kind}.json", document)
+        # No sync, as for the image itself: it would wait for all that was built.
+        atomic_write(folder / f"{kind}.json", document, sync=False)
 
 
 def keep_vote(home: Home, manifest: str, document: bytes) -> Path:

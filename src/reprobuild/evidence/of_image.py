@@ -10,11 +10,13 @@ from ..host.home import Home
 from ..lock.model import Lock
 from ..selftest.kept import last_report
 from .kept import keep, kept
-from .signatures import CommandSigner, is_signed, sign, statement_in
+from .signatures import is_signed, sign, statement_in
 from .statements import Kind, Subject, read_statement, statements
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
+
+    from .keys import CommandSigner
 
 
 def document_image(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import EvidenceError, RequestError
 from ..host.home import open_regular
 from ..request.toml_reader import MOST_TEXT, Table, load_toml
-from .signatures import read_public_key
+from .keys import read_public_key
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Key
@@ -63,7 +63,7 @@ def _policy(data: Mapping[str, Any], path: Path) -> Policy:
     different = len({key.keyid for key in voters})
     if builders > different:
         raise EvidenceError(
-            f"{table.where('builders')}: {builders} are asked for, and builder-keys names {different}",
+            f"{table.where('builders')}: is {builders}, and builder-keys has {different} different keys",
             hint="each builder has a key of its own",
         )
     if voters and not builders:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import ImageError, RegistryError
 from ..host.machine import architecture
-from ..oci.documents import parse_json
+from ..oci.documents import descriptors, parse_json
 from ..render.labels import LABEL
 from .client import Registry, Target
 
@@ -28,11 +28,9 @@ def read_remote(target: Target) -> Remote:
     not for machines like this, or not reprobuild's.
     """
     registry = Registry(target)
-    manifest = _json(registry.read_manifest(target.tag), target)
-    if "manifests" in manifest:
-        manifest = _json(registry.read_manifest(_of_this_machine(manifest, target)), target)
+    manifest = parsed(read_image_manifest(registry, target.tag, str(target)), str(target))
     try:
-        config = _json(registry.read_blob(manifest["config"]["digest"]), target)
+        config = parsed(registry.read_blob(manifest["config"]["digest"]), str(target))
         labels = {str(k): str(v) for k, v in (config.get("config", {}).get("Labels") or {}).items()}
         size = sum(int(layer["size"]) for layer in manifest["layers"])
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -45,23 +43,39 @@ def read_remote(target: Target) -> Remote:
     return Remote(str(target), labels, size)
 
 
-def _json(data: bytes, target: Target) -> dict[str, Any]:
+def read_image_manifest(registry: Registry, wanted: str, name: str) -> bytes:
+    """Return the manifest of a tag or digest; of a list, that of the image for this machine.
+
+    ``name`` is what messages call it. Raises `RegistryError`, `ImageError`.
+    """
+    document = registry.read_manifest(wanted)
+    if "manifests" in parsed(document, name):
+        return registry.read_manifest(_of_this_machine(document, name))
+    return document
+
+
+def parsed(data: bytes, name: str) -> dict[str, Any]:
+    """Return a document of an image. Raises `RegistryError`."""
     try:
         found = parse_json(data)
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise RegistryError(f"{target}: the registry's answer is not the JSON of an image")
+        raise RegistryError(f"{name}: the registry's answer is not the JSON of an image")
     return found
 
 
-def _of_this_machine(manifests: Mapping[str, Any], target: Target) -> str:
-    """Return the digest of the one for this machine in a list for several platforms."""
+def _of_this_machine(index: bytes, name: str) -> str:
+    """Return the digest of the image for this machine in a list for several platforms."""
     there = {}
-    for each in manifests["manifests"]:
-        platform = each.get("platform") or {}
-        there[f"{platform.get('os')}/{platform.get('architecture')}"] = str(each["digest"])
+    try:
+        for each in descriptors(index):
+            platform = each.get("platform")
+            if isinstance(platform, dict):
+                there[f"{platform.get('os')}/{platform.get('architecture')}"] = str(each["digest"])
+    except ValueError as error:
+        raise RegistryError(f"{name}: its list of platforms is not valid: {error}") from None
     wanted = f"linux/{architecture()}"
     if wanted not in there:
-        raise ImageError(f"{target} is not for {wanted}; it is for {', '.join(sorted(there))}")
+        raise ImageError(f"{name} is not for {wanted}; it is for {', '.join(sorted(there)) or 'no platform'}")
     return there[wanted]

@@ -19,17 +19,20 @@ from ..host.limits import of_steps
 from .report import Mode, SelfTestReport
 from .run import Gpu, Runner
 
+_ONCE = "-"
+"""In a seal in the place of circumstances that are not known."""
+
 
 def keep(report: SelfTestReport, folder: Path, where: str | None) -> None:
     """Write a report below ``folder``, in place of the image's last one of that mode.
 
-    ``where``: its `circumstances`; None if no later build may rely on it.
+    ``where``: its `circumstances`; None if no later build may rely on it in place of a test of its own.
     """
     data = (json.dumps(report.to_dict(), indent=1) + "\n").encode()
     # No sync, as for the image itself: it would wait for all that was built, and the test can be run again.
     atomic_write(_file(folder, report.digest, report.mode), data, sync=False)
-    if report.mode == "battery" and report.passed and where is not None:
-        atomic_write(_seal(folder, report.digest), _sealed(where, data), sync=False)
+    if report.mode == "battery" and report.passed:
+        atomic_write(_seal(folder, report.digest), _sealed(where or _ONCE, data), sync=False)
 
 
 def forget(digest: str, folder: Path) -> None:
@@ -56,14 +59,24 @@ def kept(digest: str, folder: Path, where: str | None) -> SelfTestReport | None:
 def last_report(digest: str, folder: Path) -> tuple[SelfTestReport, datetime] | None:
     """Return the last report of an image's battery, and when it was made; None if there is none.
 
-    Raises `SelfTestError` for one that is damaged.
+    Raises `SelfTestError` for one that is damaged: a pass that is not the one that was sealed, or another
+    image's.
     """
     path = _file(folder, digest, "battery")
     with storage_errors(folder):
         if not path.exists():
             return None
         made = datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
-        return SelfTestReport.parse_kept(path.read_bytes()), made
+        data, seal = path.read_bytes(), _seal(folder, digest)
+        sealed = seal.read_bytes() if seal.exists() else b""
+    report = SelfTestReport.parse_kept(data)
+    where = sealed.partition(b" ")[0].decode("ascii", "replace")
+    if report.digest != digest or (report.passed and sealed != _sealed(where, data)):
+        raise SelfTestError(
+            f"{path}: the report is damaged, or not that of the image",
+            hint=f"`reprobuild selftest {digest[:19]}` makes it again",
+        )
+    return report, made
 
 
 def circumstances(runner: Runner, kind: str, *, program: Mapping[str, bytes], gpu: Gpu) -> str | None:

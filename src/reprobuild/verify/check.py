@@ -170,9 +170,8 @@ def _ours(lock: Lock, tree: ImageTree) -> Mapping[str, Record]:
 def _variables(tree: ImageTree, lock: Lock) -> Iterator[Difference]:
     found = {n[4:]: v for n, v in settings(tree.config).items() if n.startswith("Env ")}
     for name, value in image_config(lock).env.items():
-        is_open = name in _OPEN and (
-            name in found or name == "PATH"
-        )  # one that is gone is no choice of a team's
+        # One that is gone is no choice of a team's.
+        is_open = name in _OPEN and (name in found or name == "PATH")
         if not is_open and found.get(name) != value:
             yield Difference(f"Env {name}", "setting", value, found.get(name, ""))
     for name in (*FORBIDDEN, "REPROBUILD_DETERMINISM"):

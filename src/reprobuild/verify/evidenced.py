@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import EvidenceError, ImageError, LockError, RegistryError
 from ..evidence.kept import MOST, kept
@@ -18,7 +17,6 @@ from ..evidence.signatures import BUNDLE, IN_TOTO
 from ..evidence.statements import Subject
 from ..host.home import open_regular
 from ..host.host import Host
-from ..host.machine import architecture
 from ..lock.model import Lock
 from ..lock.reader import parse_lock
 from ..oci.documents import DOCUMENT_LIMIT, parse_json, sha256
@@ -27,6 +25,7 @@ from ..oci.file_tree import ImageTree
 from ..oci.store import ImageStore
 from ..oci.tar_fields import LayerRefused
 from ..registry.client import Registry, Target
+from ..registry.labels import parsed, read_image_manifest
 from ..registry.referrers import referrers
 from ..request.image_layout import OWN_FOLDER
 from .find import EngineImage, find_image, is_file, tree_in, tree_of
@@ -143,11 +142,8 @@ def _in_registry(found: tuple[Target, str], own: Mapping[str, bytes]) -> Evidenc
     target, wanted = found
     registry = Registry(target, "pull")
     name = f"{target.host}/{target.repository}{'@' if ':' in wanted else ':'}{wanted}"
-    document = registry.read_manifest(wanted)
-    manifest = _parsed(document, name)
-    if "manifests" in manifest:
-        document = registry.read_manifest(_of_this_machine(manifest, name))
-        manifest = _parsed(document, name)
+    document = read_image_manifest(registry, wanted, name)
+    manifest = parsed(document, name)
     try:
         config, layers = str(manifest["config"]["digest"]), [str(y["digest"]) for y in manifest["layers"]]
     except (KeyError, TypeError):
@@ -189,22 +185,3 @@ def _lock(text: bytes | None, name: str) -> Lock | None:
 
 def _is_lock(path: str, _size: int) -> bool:
     return path == _LOCK
-
-
-def _parsed(data: bytes, name: str) -> dict[str, Any]:
-    try:
-        found = parse_json(data)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise RegistryError(f"{name}: the registry's answer is not the JSON of an image")
-    return found
-
-
-def _of_this_machine(index: Mapping[str, Any], name: str) -> str:
-    """Return the digest of the image for this machine in a list for several platforms."""
-    for entry in index["manifests"]:
-        platform = entry.get("platform") or {}
-        if (platform.get("os"), platform.get("architecture")) == ("linux", architecture()):
-            return str(entry["digest"])
-    raise ImageError(f"{name} is not for linux/{architecture()}")
