@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports import common
+from reprobuild.imports import common, nested_sources
 from reprobuild.imports.reader import Imported, read_import, request_table
 
 Files = Mapping[str, str]
@@ -249,3 +250,40 @@ def test_groups_that_the_tool_installs_unasked_are_named(read: Read, tool: str, 
     found, _ = read({"pyproject.toml": f"{SIX}{groups}{tool}\n"})
     assert len(found.applied) == bool(said)
     assert said in "".join(found.applied)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[tool.uv]\ndefault-groups = 3\n", "tool.uv.default-groups: expected a list of names"),
+        ('[tool.uv]\ndefault-groups = "dev"\n', "tool.uv.default-groups: expected a list of names"),
+        ("[tool.uv]\ndefault-groups = [3]\n", "tool.uv.default-groups: expected a list of names"),
+        ("[tool.poetry]\nsource = 3\n", "tool.poetry.source: expected tables"),
+        ("[tool.poetry]\nsource = [3]\n", "tool.poetry.source: expected tables"),
+        ('[tool.uv.sources]\nidna = {path = "sub"}\n', "'!!' is not a requirement"),
+    ],
+)
+def test_what_is_of_another_form_is_refused_by_its_place(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    own = '[project]\nname = "{}"\nversion = "1"\ndependencies = ["{}"]\n'
+    nested = own.format("idna", "!!") + '[tool.uv.sources]\nsix = {path = "six"}\n'
+    (tmp_path / "sub/pyproject.toml").write_text(nested)
+    (tmp_path / "pyproject.toml").write_text(own.format("x", "idna") + text)
+    with pytest.raises(RequestError, match=re.escape(said)):
+        read_import(tmp_path / "pyproject.toml")
+
+
+def test_folders_beyond_the_limit_are_an_error_and_not_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nested_sources, "_MOST_FOLDERS", 3)
+    for number in range(5):
+        folder = tmp_path / f"p{number}"
+        folder.mkdir()
+        (folder / "pyproject.toml").write_text(
+            f'[project]\nname = "p{number}"\nversion = "1"\ndependencies = ["p{number + 1}"]\n'
+            f'[tool.uv.sources]\np{number + 1} = {{path = "../p{number + 1}"}}\n'
+        )
+    (tmp_path / "p5").mkdir()
+    with pytest.raises(RequestError, match="more than 3 folders"):
+        read_import(tmp_path / "p0/pyproject.toml")

@@ -56,7 +56,7 @@ def lines(
 def test_a_source_that_nothing_uses_is_named(tmp_path: Path, kind: str) -> None:
     (line,) = lines(tmp_path, {"pyproject.toml": SOURCES}, kind=kind)
     assert line == (
-        "tool: tool.uv.sources in its pyproject.toml has no say: foo-bar is taken from the index. "
+        "tool: tool.uv.sources in its pyproject.toml is not used: foo-bar is taken from the index. "
         "To use the source that it names, add `foo-bar @ ADDRESS` to the packages of the request"
     )
 

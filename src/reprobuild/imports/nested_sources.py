@@ -15,7 +15,8 @@ from urllib.parse import unquote, urlsplit
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from .common import load_toml
+from ..errors import RequestError
+from .common import load_toml, requirement_of
 from .elsewhere import Stated, UvSources
 from .files import read_text
 from .indexes import NamedIndexes
@@ -36,13 +37,15 @@ def of_folders(
     lines: list[str] = []
     seen = {file.absolute().parent.resolve()}
     todo = [each for each in requirements if each.url is not None and each.url.startswith("file:")]
-    while todo and len(seen) <= _MOST_FOLDERS:
+    while todo:
         asked = todo.pop(0)
         folder = Path(unquote(urlsplit(asked.url or "").path)).resolve()
         project = folder / "pyproject.toml"
         if folder in seen or not project.is_file():
             continue
         seen.add(folder)
+        if len(seen) > _MOST_FOLDERS:
+            raise RequestError(f"{file}: requires more than {_MOST_FOLDERS} folders, by way of each other")
         sources, stated = _read(project, asked, indexes, markers)
         for line in stated:
             placed = sources.placed(line)
@@ -67,7 +70,9 @@ def _read(
     named = {canonicalize_name(str(name)) for name in _table(uv, "sources")}
     stated = [Stated(text, str(project), extra) for text, extra in texts]
     sources = UvSources(uv, project, indexes, markers, of_dependency=True)
-    return sources, [each for each in stated if canonicalize_name(Requirement(each.text).name) in named]
+    return sources, [
+        each for each in stated if canonicalize_name(requirement_of(each.text, each.place).name) in named
+    ]
 
 
 def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:

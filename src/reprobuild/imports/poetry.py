@@ -104,10 +104,10 @@ def add_sources(
 ) -> list[str]:
     """Add the indexes of ``tool.poetry.source`` that count; return a line for each package that names one."""
     named = {
-        str(source.get("name")): str(source["url"]) for source in poetry.get("source", []) if "url" in source
+        str(source.get("name")): str(source["url"]) for source in _sources(poetry, file) if "url" in source
     }
     used = {name: str(entry["source"]) for name, entry in entries if "source" in entry}
-    for number, source in enumerate(poetry.get("source", [])):
+    for number, source in enumerate(_sources(poetry, file)):
         if "url" in source and (source.get("priority") != "explicit" or source.get("name") in used.values()):
             indexes.add("--extra-index-url", str(source["url"]), f"{file}: tool.poetry.source[{number}]")
     own = named.get(used.get("torch", ""))
@@ -130,12 +130,19 @@ def unused_keys(poetry: Mapping[str, Any], file: Path) -> Iterator[str]:
                         yield f"{file}: tool.poetry: {name}.{key} is ignored: reprobuild does not use it"
 
 
+def _sources(poetry: Mapping[str, Any], file: Path) -> Sequence[Mapping[str, Any]]:
+    found = poetry.get("source", [])
+    if not isinstance(found, list) or not all(isinstance(source, dict) for source in found):
+        raise RequestError(f"{file}: tool.poetry.source: expected tables")
+    return found
+
+
 def _unused_in_groups_and_sources(poetry: Mapping[str, Any], file: Path) -> Iterator[str]:
     for name, group in poetry.get("group", {}).items():
         for key in group:
             if key not in ("dependencies", "optional", "include-groups"):
                 yield f"{file}: tool.poetry.group.{name}.{key} is ignored: reprobuild does not use it"
-    for number, source in enumerate(poetry.get("source", [])):
+    for number, source in enumerate(_sources(poetry, file)):
         if source.get("priority") in ("supplemental", "secondary"):
             yield (
                 f"{file}: tool.poetry.source[{number}].priority ({source['priority']}) is ignored: "

@@ -8,6 +8,7 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
+from ..errors import RequestError
 from .poetry import optional_groups, with_included
 
 _EXPORTS = {
@@ -51,7 +52,9 @@ def line_on_default_groups(
         command, default = "pdm install", [*known]
     elif uv or (file.parent / "uv.lock").is_file():
         value = uv.get("default-groups", ["dev"])
-        default = [*known] if value == "all" else [canonicalize_name(str(each)) for each in value]
+        if value != "all" and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+            raise RequestError(f'{file}: tool.uv.default-groups: expected a list of names, or "all"')
+        default = [*known] if value == "all" else [canonicalize_name(each) for each in value]
         command = "uv sync"
     else:
         return

@@ -54,7 +54,7 @@ def lines_on_sources(
     }
     if lost := sorted((named & required) - decided):
         yield (
-            f"{asked.name}: tool.uv.sources in its pyproject.toml has no say: {', '.join(lost)} "
+            f"{asked.name}: tool.uv.sources in its pyproject.toml is not used: {', '.join(lost)} "
             f"{'is' if len(lost) == 1 else 'are'} taken from the index. To use the source that it names, add "
             f"`{lost[0]} @ ADDRESS` to the packages of the request"
         )
