@@ -190,6 +190,21 @@ print(json.dumps([random.random() == random.Random(7).random(), numpy.random.log
     assert shown(python, "-c", code, REPROBUILD_SEED="7") == [True, [7], [*ON[0], ["seed", 7]]]
 
 
+def test_with_a_seed_by_rank_each_rank_has_its_own_whoever_started_it(python: Path) -> None:
+    code = "import numpy.random, json; print(json.dumps(numpy.random.log))"
+
+    def seed(**variables: str) -> object:
+        environ = {"REPROBUILD_SEED": "7", "REPROBUILD_SEED_BY_RANK": "1", **variables}
+        return shown(python, "-c", code, **environ)
+
+    assert seed() == seed(RANK="0", SLURM_PROCID="3") == seed(LOCAL_RANK="0") == [7]
+    second = (7 + 0x9E3779B9) % 2**32
+    started = ({"RANK": "1"}, {"OMPI_COMM_WORLD_RANK": "1"}, {"SLURM_PROCID": "1"}, {"LOCAL_RANK": "1"})
+    assert [seed(**each) for each in started] == [[second]] * 4
+    assert seed(LOCAL_RANK="1", NODE_RANK="1") not in ([7], [second])
+    assert shown(python, "-c", code, REPROBUILD_SEED="7", RANK="1") == [7]
+
+
 def test_without_a_seed_nothing_is_seeded(python: Path) -> None:
     code = "import random, numpy.random, json; print(json.dumps([numpy.random.log, random.random()]))"
     first, second = (shown(python, "-c", code) for _ in range(2))

@@ -3,7 +3,8 @@
 The first import of torch in a process ends with torch's deterministic algorithms on, cuDNN's autotuning off
 and TF32 off, and with new memory left as it is unless ``REPROBUILD_FILL`` is 1. With ``REPROBUILD_SEED``
 set, torch, ``numpy.random`` and ``random`` are seeded when they are first imported; every process then starts
-the same streams, each rank and spawned child too. What a program sets itself, after its import, wins.
+the same streams, each rank and spawned child too; with ``REPROBUILD_SEED_BY_RANK`` a rank has its own, by the
+variable that its launcher set before Python started. What a program sets itself, after its import, wins.
 ``REPROBUILD_KERNELS`` has kernels.py record or lock the choices that torch.compile makes by timing.
 ``REPROBUILD_DETERMINISM=off`` turns all of this off.
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 SWITCH = "REPROBUILD_DETERMINISM"
 SEED = "REPROBUILD_SEED"
+BY_RANK = "REPROBUILD_SEED_BY_RANK"
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+"""Of torchrun and what starts ranks as it does, Open MPI, PMIx, MPICH and Intel's MPI, Slurm."""
 FILL = "REPROBUILD_FILL"
 KERNELS = "REPROBUILD_KERNELS"
 KERNELS_PROGRAM = "/opt/reprobuild/kernels.py"
@@ -69,11 +73,23 @@ def _leave_memory(torch: Any) -> None:
         return  # torch 2.1 and before never fill it
 
 
-def _seeding(text: str) -> dict[str, Action]:
+def _rank(environ: Mapping[str, str]) -> int:
+    """Return the number of this process among those of a distributed program; 0 where it is none."""
+    if environ.get(BY_RANK) != "1":
+        return 0
+    given = next((environ[name] for name in RANKS if environ.get(name)), None)
+    if given is None:  # Lightning starts the processes of a node with these two
+        return int(environ.get("LOCAL_RANK") or 0) + 65536 * int(environ.get("NODE_RANK") or 0)
+    return int(given)
+
+
+def _seeding(text: str, rank: int) -> dict[str, Action]:
     """Return what seeds each module with the number in ``text``. Raises ValueError when it is none."""
     seed = int(text)
     if not 0 <= seed < 2**32:  # the range that NumPy takes
         raise ValueError(f"{seed} is not from 0 to 4294967295")
+    # An odd step: no two ranks meet, and neighboring seeds do not share ranks. Rank 0 has the seed itself.
+    seed = (seed + rank * 0x9E3779B9) % 2**32
     return {
         "torch": lambda torch: torch.manual_seed(seed),
         # Not "numpy": NumPy 2 imports numpy.random only when it is asked for.
@@ -176,7 +192,7 @@ def install(environ: Mapping[str, str]) -> None:
         watcher.after("torch", _kernel_choices(environ[KERNELS], watcher))
     if environ.get(SEED):
         try:
-            for name, action in _seeding(environ[SEED]).items():
+            for name, action in _seeding(environ[SEED], _rank(environ)).items():
                 watcher.after(name, action)
         except ValueError as error:
             _warn(f"{SEED} is not used", error)

@@ -29,11 +29,13 @@ OWN = (
         "REPROBUILD_KERNELS",
         "REPROBUILD_PROFILE",
         "REPROBUILD_SEED",
+        "REPROBUILD_SEED_BY_RANK",
         "TORCHINDUCTOR_DETERMINISTIC",
     ),
     *("TRITON_CACHE_AUTOTUNING", "TRITON_F32_DEFAULT", "UV_CONSTRAINT", "VIRTUAL_ENV"),
 )
-"""Variables of an image that reprobuild sets itself: those of `profiles`, of every profile."""
+"""Variables of an image that reprobuild sets itself: those of `profiles`, of every profile, without
+its `LIBRARY_THREADS`."""
 
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,127}")
 _VALUE = re.compile(r'[^"\\$`]*')

@@ -64,7 +64,7 @@ _KEYS = {
     ),
     "conda.": ("environment", "channels", "packages"),
     "base.": ("debian", "image", "allow-cuda"),
-    "determinism.": ("profile", "seed", "threads", "fill", "kernels", "kernel-choices"),
+    "determinism.": ("profile", "seed", "seed-by-rank", "threads", "fill", "kernels", "kernel-choices"),
 }
 
 
@@ -128,6 +128,8 @@ class Request:
     profile: Profile = "strict"
     seed: int | None = None
     """When set, seeds torch, NumPy and ``random`` at the start of every Python process."""
+    seed_by_rank: bool = False
+    """Whether each rank of a distributed program gets a seed of its own, made from ``seed``."""
     threads: int = 1
     """CPU threads of an operation; part of what decides the bits."""
     fill: bool = False
@@ -200,6 +202,7 @@ class Request:
             allow_cuda=base.value("allow-cuda", bool, False),  # noqa: FBT003 -- as the other keys
             profile=_profile(determinism),
             seed=determinism.integer("seed", None, 0, 2**32 - 1),
+            seed_by_rank=_seed_by_rank(determinism),
             threads=determinism.integer("threads", 1, 1, 1024),
             fill=determinism.value("fill", bool, False),  # noqa: FBT003 -- as the other keys
             kernels=kernels(determinism),
@@ -211,6 +214,8 @@ class Request:
         determinism: dict[str, Any] = {"profile": self.profile, "threads": self.threads}
         if self.seed is not None:
             determinism["seed"] = self.seed
+        if self.seed_by_rank:
+            determinism["seed-by-rank"] = True
         if self.fill:
             determinism["fill"] = True
         determinism |= self.kernels.to_dict()
@@ -314,6 +319,16 @@ def _conda(table: Table) -> Conda | None:
 def _date(table: Table) -> date | None:
     value: date | None = table.value("as-of", date, None)
     return value
+
+
+def _seed_by_rank(table: Table) -> bool:
+    found: bool = table.value("seed-by-rank", bool, False)  # noqa: FBT003 -- as the other keys
+    if found and not table.has("seed"):
+        raise RequestError(
+            f"{table.where('seed-by-rank')}: needs a seed to make each rank's from",
+            hint="set determinism.seed too",
+        )
+    return found
 
 
 def _profile(table: Table) -> Profile:

@@ -27,6 +27,31 @@ _NUMPY_KERNELS = {
 """The CPU features by which NumPy chooses kernels at run time on x86_64, by the first version that has these
 names: ``__cpu_dispatch__`` of the wheels of 1.24 to 2.4."""
 
+LIBRARY_THREADS = (
+    # https://github.com/flame/blis/blob/master/docs/Multithreading.md
+    "BLIS_NUM_THREADS",
+    # https://itk.org/Doxygen/html/classitk_1_1MultiThreaderBase.html
+    "ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS",
+    # https://numba.readthedocs.io/en/stable/reference/envvars.html#envvar-NUMBA_NUM_THREADS
+    "NUMBA_NUM_THREADS",
+    # https://numexpr.readthedocs.io/en/latest/user_guide.html#threadpool-configuration: the pool's size, and
+    # how much of it is used, which cannot be more.
+    "NUMEXPR_MAX_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    # https://docs.opencv.org/4.x/d6/dea/tutorial_env_reference.html
+    "OPENCV_FOR_THREADS_NUM",
+    # https://docs.pola.rs/api/python/stable/reference/api/polars.thread_pool_size.html
+    "POLARS_MAX_THREADS",
+    # https://docs.rs/rayon/latest/rayon/struct.ThreadPoolBuilder.html#method.num_threads
+    "RAYON_NUM_THREADS",
+    # https://github.com/tensorflow/tensorflow/blob/v2.16.1/tensorflow/core/common_runtime/process_util.cc
+    "TF_NUM_INTRAOP_THREADS",
+)
+"""Variables of libraries that count the machine's cores for themselves, whatever OpenMP is told.
+
+A request may set each to another number in its ``environment``: not every library's numbers depend on it.
+"""
+
 
 def variables(request: Request, numpy: str | None = None) -> Mapping[str, str]:
     """Return the variables of the request's profile, and those that it names itself, sorted by name.
@@ -49,6 +74,7 @@ def variables(request: Request, numpy: str | None = None) -> Mapping[str, str]:
         "OMP_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,
         "OPENBLAS_NUM_THREADS": threads,
+        **dict.fromkeys(LIBRARY_THREADS, threads),
         "OMP_DYNAMIC": "FALSE",
         "MKL_DYNAMIC": "FALSE",
         # AUTO: the same result whatever the alignment of the inputs. COMPATIBLE: also whatever the CPU.
@@ -83,7 +109,10 @@ def variables(request: Request, numpy: str | None = None) -> Mapping[str, str]:
         fixed["REPROBUILD_KERNELS"] = "locked"
     if request.seed is not None:
         fixed["REPROBUILD_SEED"] = str(request.seed)
-    fixed |= dict(request.environment)  # none of those above, nor of `surroundings`: see environment.py
+    if request.seed_by_rank:
+        fixed["REPROBUILD_SEED_BY_RANK"] = "1"
+    # Of those above `LIBRARY_THREADS` alone, and none of `surroundings`: see environment.py.
+    fixed |= dict(request.environment)
     return dict(sorted(fixed.items()))
 
 
