@@ -9,6 +9,7 @@ import pytest
 
 from reprobuild.errors import ResolveError
 from reprobuild.net.session import session
+from reprobuild.resolve.abi_rules import Rule
 from reprobuild.resolve.constraint_loop import fitting
 from support.elf import elf
 from support.index import Index
@@ -140,6 +141,24 @@ def test_a_build_for_a_gpu_beside_a_torch_for_the_cpu(family: Index) -> None:
     assert "--index pytorch" in caught.value.hint
     linked(family, "torchvision", "0.18", "libtorch_cpu.so")
     assert fitted("2.4.1", "torchvision", cuda="cpu")[0]["torchvision"] == "0.18"
+
+
+def test_what_only_an_old_release_requires_is_not_asked_for(family: Index) -> None:
+    """deepspeed's last wheel is of 2020 and names torchvision: its source, which is newer, does not."""
+    family.add("speed", "0.3.1.dev5", requires=["torchvision"])
+    family.add_sdist("speed", "0.18.2")
+    linked(family, "torchvision", "0.19", "libtorch_cuda.so", "libcudart.so.13")
+    linked(family, "torchvision", "0.18", "libtorch_cuda.so", "libcudart.so.12")
+    for cuda in ("cpu", "12.1"):
+        with pytest.raises(ResolveError, match=r"speed: no release can be taken"):
+            fitted("2.4.1", "speed", cuda=cuda)
+
+
+def test_a_bound_on_a_package_does_not_ask_for_it(family: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = iter([[Rule("torchvision<0.19", "for this test")], []])
+    monkeypatch.setattr("reprobuild.resolve.constraint_loop.broken_rules", lambda *_: next(rules))
+    linked(family, "torchvision", "0.18", "libc.so.6")
+    assert "torchvision" not in fitted("2.4.1")[0]
 
 
 def test_a_rule_that_each_release_breaks_comes_to_an_end(

@@ -69,9 +69,10 @@ def broken_rules(
     by_name = {package.name: package for package in found}
     rules = [*_numpy_of_torch(by_name), *_by_torch(by_name)]
     with ThreadPoolExecutor(8, "wheel-metadata") as pool:
-        extend = [p for p in found if p.name in _EXTEND_TORCH and p.source is None and _is_compiled(p)]
-        linked = pool.map(lambda package: cuda_libraries(package, session), () if rules else extend)
-        for package, libraries in zip(extend, linked, strict=False):
+        # Of a request for the CPU no release fits, which is said once all else is settled.
+        extend = [] if rules or cuda == "cpu" else _extensions(found)
+        linked = pool.map(lambda package: cuda_libraries(package, session), extend)
+        for package, libraries in zip(extend, linked, strict=True):
             rules += _of_libraries(package, libraries, cuda)
         if "numpy" in by_name and Version(by_name["numpy"].version).major > 1 and not rules:
             old = [package for package in found if _is_older_than_numpy_2(package)]
@@ -92,6 +93,22 @@ def broken_rules(
                 reason = f"{package.name} {package.version} is built for CUDA {major}, not {cuda}"
                 rules.append(Rule(f"{package.name}<{package.version}", reason))
     return rules
+
+
+def refuse_gpu_builds(found: Collection[PythonPackage], cuda: str, session: requests.Session) -> None:
+    """Raise `ResolveError` for a build for a GPU among the packages of a request for the CPU."""
+    for package in _extensions(found) if cuda == "cpu" else ():
+        if libraries := cuda_libraries(package, session):
+            raise ResolveError(
+                f"{package.name} {package.version} is built for a GPU, and the request is for the CPU: it "
+                f"needs {', '.join(libraries)}",
+                hint="PyTorch's own index has builds for the CPU: give --index pytorch (index in the "
+                "request)",
+            )
+
+
+def _extensions(found: Collection[PythonPackage]) -> list[PythonPackage]:
+    return [p for p in found if p.name in _EXTEND_TORCH and p.source is None and _is_compiled(p)]
 
 
 def _numpy_of_torch(found: Mapping[str, PythonPackage]) -> Iterator[Rule]:
@@ -119,13 +136,7 @@ def _by_torch(found: Mapping[str, PythonPackage]) -> Iterator[Rule]:
 
 
 def _of_libraries(package: PythonPackage, libraries: Collection[str], cuda: str) -> Iterator[Rule]:
-    """Give the rule that a build for another CUDA breaks. Raises `ResolveError` for one of a GPU on a CPU."""
-    if cuda == "cpu" and libraries:
-        raise ResolveError(
-            f"{package.name} {package.version} is built for a GPU, and the request is for the CPU: it needs "
-            f"{', '.join(libraries)}",
-            hint="PyTorch's own index has builds for the CPU: give --index pytorch (index in the request)",
-        )
+    """Give the rule that a build for another CUDA breaks."""
     wrong = sorted({m for m in map(major_of, libraries) if m is not None} - {cuda.partition(".")[0]})
     if wrong:
         reason = f"{package.name} {package.version} is built for CUDA {wrong[0]}, not {cuda}"

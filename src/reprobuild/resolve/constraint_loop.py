@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from packaging.requirements import Requirement
 
@@ -11,7 +12,7 @@ from ..errors import ResolveError
 from ..host.machine import architecture
 from ..lock.model import PythonPackage
 from ..request.model import Request
-from .abi_rules import broken_rules
+from .abi_rules import broken_rules, refuse_gpu_builds
 from .advice import alternative_python, alternative_torch, relax_pins, typo_hints
 from .advice.case import Advice, Attempt, Case
 from .newer_without_wheel import held_back, sources_alone, told, without_wheels
@@ -115,6 +116,7 @@ class _Fitting:
         except ResolveError as error:
             raise ResolveError(error.message, hint="\n".join([*failures, error.hint])) from None
         notes += failures
+        refuse_gpu_builds(found, request.cuda, self._resolution.session)
         return found
 
     def _place(self, named: Sequence[str]) -> None:
@@ -132,10 +134,15 @@ class _Fitting:
         self._requirements = self._sources.placed(self._requirements, known)
 
     def _tried(self, *more: str, of: Sequence[str] | None = None) -> tuple[PythonPackage, ...] | ResolveError:
-        wanted = [*(self._requirements if of is None else of), *self._rules, *more]
+        wanted = [*(self._requirements if of is None else of), *more]
+        # A bound on a package is not a wish for it: it may be one of a release that gives way later.
+        bounds = [rule for rule in self._rules if Requirement(rule).specifier]
+        wanted += [rule for rule in self._rules if rule not in bounds]
+        request = replace(self._request, constraints=(*self._request.constraints, *bounds))
+        resolution = replace(self._resolution, request=request)
         standins = None if self._sources is None else self._sources.standins()
         try:
-            return resolve_python(wanted, self._resolution, standins=standins)
+            return resolve_python(wanted, resolution, standins=standins)
         except (UnreachableError, UnreadError):
             raise  # neither says what would fit
         except ResolveError as error:
