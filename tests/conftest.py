@@ -99,7 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark all tests for real as ``real``, and begin with what takes longest."""
     config.stash[_MARKS] = {item.nodeid: {mark.name for mark in item.iter_markers()} for item in items}
     for item in items:
-        if config.stash[_MARKS][item.nodeid] & {*STAGES, "benchmark"}:
+        if config.stash[_MARKS][item.nodeid] & set(STAGES):
             item.add_marker("real")
 
     shares = list(SHARES)
@@ -112,7 +112,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _spread(tmp_path_factory: pytest.TempPathFactory) -> None:
+def spread(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What tests delete by the thousand is not to slow what the next ones make."""
     spread_below(tmp_path_factory.getbasetemp())
 
@@ -130,7 +130,7 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     config = items[0].config
     if config.option.markexpr in config.getini("addopts") and not config.option.keyword:
         marks = [config.stash[_MARKS][item.nodeid] for item in items]
-        stages = (next((stage for stage in STAGES if stage in each), "benchmark") for each in marks)
+        stages = (stage for each in marks for stage in STAGES if stage in each)
         config.stash[_LEFT_OUT] = dict(Counter(stages))
 
 
@@ -150,9 +150,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for stage, tests in sorted(left.items()):
         noun = "test" if tests == 1 else "tests"
         line = f"left out: {tests} {noun} of the stage {stage}; run them with: .venv/bin/pytest -m {stage}"
-        terminalreporter.write_line(line.replace("of the stage benchmark", "that only print figures"))
+        terminalreporter.write_line(line)
     if left:
-        terminalreporter.write_line(".ci/run installs what they need, and runs all but the figures")
+        terminalreporter.write_line(".ci/run installs what they need, and runs all of them")
 
 
 # --- homes and golden files ---

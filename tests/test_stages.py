@@ -16,7 +16,7 @@ TOP = Path(__file__).parents[1]
 
 
 def test_every_test_for_real_has_one_stage(marks_of_all: Mapping[str, set[str]]) -> None:
-    stages = {node: marks & {*STAGES, "benchmark"} for node, marks in marks_of_all.items()}
+    stages = {node: marks & set(STAGES) for node, marks in marks_of_all.items()}
     assert [node for node, found in stages.items() if len(found) > 1] == []
     bare = {node for node, marks in marks_of_all.items() if not stages[node] and marks & {"real", "torch"}}
     bare |= {node for node in stages if "/real/" in node and not stages[node]}
@@ -37,4 +37,4 @@ def test_modules_that_share_images_run_in_one_process() -> None:
     shared = {entry.partition("[")[0] for entries in SHARES.values() for entry in entries}
     plugin = "pytest_plugins = [" + '"support.shared"]'
     found = {path.stem for path in (TOP / "tests").rglob("test_*.py") if plugin in path.read_text()}
-    assert {module for module in found if "benchmark" not in module} == shared
+    assert found == shared

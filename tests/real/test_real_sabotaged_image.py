@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -292,19 +292,6 @@ def test_a_wheel_swapped_in_is_refused_by_name(image: AlteredImage, home: Home, 
     assert [(line.what, line.got) for line in check.detail] == [("mpmath", "1.2.1")]
 
 
-@pytest.fixture
-def load() -> Iterator[None]:
-    """Keep every core busy, with twice as many processes as there are cores."""
-    spin = [sys.executable, "-c", "while True: sum(range(10**6))"]
-    busy = [subprocess.Popen(spin) for _ in range(2 * len(os.sched_getaffinity(0)))]
-    try:
-        yield
-    finally:
-        for process in busy:
-            process.kill()
-            process.wait()
-
-
 @pytest.mark.slow
 def test_the_clean_image_passes(image: AlteredImage) -> None:
     report = run_selftest(image, program=selftest_files(), gpu="off")
@@ -314,25 +301,3 @@ def test_the_clean_image_passes(image: AlteredImage) -> None:
     # On one processor the control has nothing to race.
     expected |= {"control"} if len(os.sched_getaffinity(0)) > 1 else set()
     assert {names[check] for check in expected} == {"passed"}
-
-
-@pytest.mark.benchmark
-def test_the_clean_image_passes_twenty_times(image: AlteredImage) -> None:
-    _twenty(image)
-
-
-@pytest.mark.benchmark
-@pytest.mark.usefixtures("load")
-def test_the_clean_image_passes_twenty_times_under_load(image: AlteredImage) -> None:
-    _twenty(image)
-
-
-def _twenty(image: AlteredImage) -> None:
-    seconds, fingerprints = [], set()
-    for _ in range(20):
-        report = run_selftest(image, program=selftest_files(), gpu="off")
-        assert report.failures() == []
-        seconds.append(report.seconds)
-        fingerprints.add(tuple(check.fingerprint for check in report.checks))
-    sys.stdout.write(f"\n20 runs: {min(seconds):.1f} to {max(seconds):.1f} s\n")
-    assert len(fingerprints) == 1

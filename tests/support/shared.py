@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import needs
+from conftest import needs, spread  # noqa: F401 -- the benchmarks have no conftest.py
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.workspace import read_lock

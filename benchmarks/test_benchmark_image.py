@@ -28,7 +28,6 @@ from support.measuring import Printer, medians, timed, timed_with_cpu
 from support.stack import CONSOLE, NAME, Stack
 
 pytest_plugins = ["support.shared"]
-pytestmark = pytest.mark.benchmark
 
 CHUNK = 1 << 20
 

@@ -26,8 +26,6 @@ import pytest
 
 from support.git_server import git_server
 
-pytestmark = pytest.mark.benchmark
-
 FOLDER = os.environ.get("REPROBUILD_REAL_FILES", "")
 FROM = os.environ.get("REPROBUILD_REAL_FILES_FROM", "https://github.com")
 MIRROR = os.environ.get("REPROBUILD_REAL_FILES_MIRROR", "")

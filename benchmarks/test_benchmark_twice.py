@@ -19,7 +19,7 @@ from reprobuild.twice.cost import measured
 from reprobuild.twice.runs import HowToRun, ProgramRun, one_run
 from support.twice import recorded, scratch_below
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.torch]
+pytestmark = pytest.mark.torch
 
 PROGRAM = """
 import sys, time, torch

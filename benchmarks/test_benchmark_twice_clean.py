@@ -11,7 +11,7 @@ from reprobuild.twice.report import verdict, verdict_line
 from reprobuild.twice.runs import HowToRun
 from support.twice import CLEAN, PROGRAMS, compared
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.torch]
+pytestmark = pytest.mark.torch
 
 
 @pytest.mark.parametrize("name", CLEAN)

@@ -40,8 +40,6 @@ from support.measuring import Printer
 from support.server import Server, serve
 from support.wheels import Item, package, toy_lock, toy_pip, wheel_bytes
 
-pytestmark = pytest.mark.benchmark
-
 FILES, BYTES = 20, 4_000
 """Of a synthetic wheel: its modules, and the bytes of each."""
 

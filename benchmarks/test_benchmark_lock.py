@@ -21,8 +21,6 @@ from reprobuild.resolve.uv_command import ALWAYS, resolve_python
 from support.measuring import Printer, medians, watch
 from support.resolving import resolution
 
-pytestmark = pytest.mark.benchmark
-
 ROUNDS = 5
 
 

@@ -19,8 +19,6 @@ from support.artifacts import fetch_once
 from support.bench import Bench
 from support.sdists import tar_gz
 
-pytestmark = pytest.mark.benchmark
-
 FILES = {
     "setup.py": """
 from setuptools import setup

@@ -14,8 +14,6 @@ import pytest
 from support.channel import Channel, serve_channel, small_forge
 from support.measuring import Printer, medians, watch
 
-pytestmark = pytest.mark.benchmark
-
 ROUNDS = 5
 OTHERS = 100_000
 """Packages beside those that are asked for, so that reading the channel's list takes its time."""

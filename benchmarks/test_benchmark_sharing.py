@@ -15,7 +15,6 @@ from support.registry import serve_registry
 from support.stack import NAME, Stack
 
 pytest_plugins = ["support.shared"]
-pytestmark = pytest.mark.benchmark
 
 OTHERS = ("humanize", "tabulate", "toolz", "colorama")
 """Small packages, one of which each of four further images has."""

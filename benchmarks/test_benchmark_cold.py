@@ -12,7 +12,6 @@ from support.measuring import Printer
 from support.stack import Stack
 
 pytest_plugins = ["support.shared"]
-pytestmark = pytest.mark.benchmark
 
 
 def test_from_lock_to_name(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:

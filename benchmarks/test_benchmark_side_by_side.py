@@ -41,7 +41,6 @@ from support.registry import serve_registry
 from support.stack import CONSOLE, NAME, Stack
 
 pytest_plugins = ["support.shared"]
-pytestmark = pytest.mark.benchmark
 
 ROUNDS = int(os.environ.get("REPROBUILD_BENCHMARK_ROUNDS", "3"))
 ONLY = os.environ.get("REPROBUILD_BENCHMARK_ONLY", "")

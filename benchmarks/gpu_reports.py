@@ -1,6 +1,6 @@
 """Runs the self-test on this machine's GPU, without an image, and writes reports to send to the project.
 
-    .venv/bin/python tests/benchmarks/gpu_reports.py [PYTHON] [FOLDER]
+    .venv/bin/python benchmarks/gpu_reports.py [PYTHON] [FOLDER]
 
 PYTHON has torch for CUDA and NumPy (default: python3 on PATH); the reports get into FOLDER (default:
 gpu-reports). Takes two to five minutes and needs no network. The reports name GPU, driver, processor and

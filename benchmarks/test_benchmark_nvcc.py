@@ -15,8 +15,6 @@ from support.hosts import quiet_host
 from support.resolving import request
 from support.sdists import PYPROJECT, backend, tar_gz
 
-pytestmark = pytest.mark.benchmark
-
 CUDA_FILES = {
     "pyproject.toml": PYPROJECT,
     "twice.cu": """

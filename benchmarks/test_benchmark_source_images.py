@@ -26,8 +26,6 @@ from support.artifacts import fetch_once
 from support.bench import TORCH, Bench
 from support.git_server import git_server, repository
 
-pytestmark = pytest.mark.benchmark
-
 COMPILER = ("--build-apt", "g++", "--build-apt", "python3.11-dev")
 SPLINE = """
 import torch, torch_spline_conv

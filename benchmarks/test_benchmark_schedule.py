@@ -27,7 +27,6 @@ from support.measuring import Printer
 from support.stack import NAME, Stack
 
 pytest_plugins = ["support.shared"]
-pytestmark = pytest.mark.benchmark
 
 PROCESSORS = (2, 4, 8, 16)
 
