@@ -15,6 +15,7 @@ import pytest
 
 from conftest import needs
 from reprobuild.request.model import Request
+from support.schemas import hold_to_schema
 
 pytestmark = pytest.mark.slow
 
@@ -44,6 +45,7 @@ class Machine:
         )
         assert done.returncode == status, f"{argv}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
+        hold_to_schema(argv, done.stdout)
         return done.stdout
 
     def lock(self) -> Path:

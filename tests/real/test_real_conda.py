@@ -19,6 +19,7 @@ from conftest import needs
 from support.channel import Channel, serve_channel
 from support.conda_python import add_installed, add_python
 from support.engines import podman
+from support.schemas import hold_to_schema
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
@@ -53,6 +54,7 @@ class Machine:
             check=False,
         )
         assert done.returncode == status, f"{argv}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        hold_to_schema(argv, done.stdout)
         return done.stdout
 
 

@@ -16,6 +16,7 @@ from reprobuild.errors import ResolveError
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.workspace import read_lock
+from support.schemas import hold_to_schema
 
 TORCH = "2.13.0"
 NAME = "reprobuild/torch:2.13.0-cpu-py311"
@@ -49,6 +50,7 @@ class Bench:
         out, err = (text.decode() for text in process.communicate())
         assert process.returncode == status, f"{argv}: {process.returncode}\n{out}\n{err}"
         assert "Traceback (most" not in err
+        hold_to_schema(argv, out)
         return out, err
 
     def lock_torch(self) -> None:

@@ -19,6 +19,7 @@ from reprobuild.lock.model import DebianPackage
 from reprobuild.resolve import resolver
 from reprobuild.resolve.debian import DebianRequest
 from support.resolving import BASE, debian
+from support.schemas import hold_to_schema
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ def call(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
         status = cli.run_command_line()
         said = Said(status, *capsys.readouterr())
         assert "Traceback" not in said.err, said.err[-600:]
+        hold_to_schema(argv, said.out)
         return said
 
     yield run

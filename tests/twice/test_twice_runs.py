@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from reprobuild.twice.records import read_records
 from reprobuild.twice.report import cost, notes, rows, to_dict, verdict, verdict_line
 from reprobuild.twice.runs import RECORDS, HowToRun
+from support.schemas import schema_of
 from support.twice import PROGRAMS, compared, recorded
 
 PROGRAM = str(PROGRAMS / "without_torch.py")
@@ -28,6 +30,7 @@ def test_a_clock_that_is_printed_is_found(tmp_path: Path) -> None:
     assert verdict_line(found).startswith("parts at its end: line 1 of standard output: run 1 wrote")
     assert found.cause is not None
     assert (found.cause.kind, found.cause.candidates[0].name) == ("source", "time.time_ns")
+    schema_of("twice").validate(json.loads(json.dumps(to_dict(found))))
     assert to_dict(found)["cause"]["text"] == "random.seed(time.time_ns())"
 
 
