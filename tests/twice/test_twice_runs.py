@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from reprobuild.twice.records import read_records
 from reprobuild.twice.report import cost, notes, rows, to_dict, verdict, verdict_line
-from reprobuild.twice.runs import RECORDS, HowToRun
+from reprobuild.twice.runs import RECORDS, HowToRun, RanProgram, between, one_run
 from support.schemas import schema_of
-from support.twice import PROGRAMS, compared, recorded
+from support.twice import PROGRAMS, compared, recorded, scratch_below
 
 PROGRAM = str(PROGRAMS / "without_torch.py")
 
@@ -32,6 +33,17 @@ def test_a_clock_that_is_printed_is_found(tmp_path: Path) -> None:
     assert (found.cause.kind, found.cause.candidates[0].name) == ("source", "time.time_ns")
     schema_of("twice").validate(json.loads(json.dumps(to_dict(found))))
     assert to_dict(found)["cause"]["text"] == "random.seed(time.time_ns())"
+
+
+def test_a_trace_knows_times_and_drawn_names_as_a_run_without_one_does(tmp_path: Path) -> None:
+    program = recorded(sys.executable, [str(PROGRAMS / "texts.py"), "durations"])
+
+    def traced(folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:
+        return program(folder, {**settings, "REPROBUILD_TWICE_TRACE": "sources"}, seconds)
+
+    scratch = scratch_below(tmp_path)
+    runs = [one_run(traced, HowToRun(), scratch) for _ in range(2)]
+    assert between(*runs)[1] == []
 
 
 def test_a_call_of_the_systems_generator_counts_once_however_often_it_draws(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def _torch(module: object) -> None:
 def start() -> None:
     """Watch for the imports that are recorded."""
     watcher = Watcher()
+    sys.meta_path.insert(0, watcher)  # before the recorder's own imports, which programs share
     from .evidence import install as keep_evidence  # noqa: PLC0415 -- where records are asked for only
 
     keep_evidence(watcher)
@@ -43,7 +44,6 @@ def start() -> None:
 
         install(watcher)
     watcher.after("torch", _torch)
-    sys.meta_path.insert(0, watcher)
 
 
 if os.environ.get(RECORDS):

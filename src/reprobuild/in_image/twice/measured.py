@@ -240,10 +240,12 @@ def gathered(values: Any, result: Any, depth: int = 2) -> Any:
 def of(value: Any, *, instant: bool = False) -> Any:
     """Return a number that is followed; anything else, as a structure, with its numbers followed."""
     if type(value) in (float, int):
-        frame = sys._getframe(2)
-        if (frame.f_globals.get("__name__") or "").startswith(_PLAIN):
+        depth = 2
+        while (name := sys._getframe(depth).f_globals.get("__name__") or "") == _BETWEEN:
+            depth += 1
+        if name.startswith(_PLAIN):
             return value
-        note("value", value, 3)
+        note("value", value, depth + 1)
         return _derived(value, instant=instant)
     if isinstance(value, tuple) and value:
         numbers = [_derived(each) for each in value]
@@ -254,6 +256,8 @@ def of(value: Any, *, instant: bool = False) -> Any:
     return value
 
 
+_BETWEEN = "reprobuild_twice.sources"
+"""The module of the recorder that calls a clock for the program, in a trace."""
 _PLAIN = (
     *("threading", "queue", "selectors", "subprocess", "asyncio", "concurrent.", "multiprocessing", "socket"),
     *("ssl", "sched", "random", "tempfile", "importlib", "reprobuild_twice", "zipfile", "tarfile"),
