@@ -100,7 +100,7 @@ def test_the_sdist_holds_the_tree(built: Path) -> None:
     top = f"reprobuild-{PROJECT['version']}/"
     with tarfile.open(built / f"{top[:-1]}.tar.gz") as archive:
         names = {member.name.removeprefix(top) for member in archive if member.isfile()}
-    assert names == {*files("src", "templates", "tests", "envs", "docs"), *SHIPPED, "PKG-INFO"}
+    assert names == {*files("src", "templates", "tests", "benchmarks", "envs", "docs"), *SHIPPED, "PKG-INFO"}
 
 
 def test_the_wheel_holds_the_package_the_templates_and_the_requests(built: Path) -> None:

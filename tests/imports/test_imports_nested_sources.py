@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.imports import common
 from reprobuild.imports.reader import read_import, request_table
+
+pytest_plugins = ["support.team_files"]
 
 GIT = 'foo = { git = "https://git.example/foo" }'
 
 
 @pytest.fixture(autouse=True)
-def _amd64(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(common, "architecture", lambda: "amd64")
 
 
 def _project(folder: Path, name: str, needs: str, more: str) -> None:

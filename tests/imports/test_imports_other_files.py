@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports import common
 from reprobuild.imports.reader import read_import, request_table
+
+pytest_plugins = ["support.team_files"]
 
 SCRIPT = """#!/usr/bin/env python3
 # /// script
@@ -23,11 +24,6 @@ SCRIPT = """#!/usr/bin/env python3
 # ///
 import six
 """
-
-
-@pytest.fixture(autouse=True)
-def _amd64(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(common, "architecture", lambda: "amd64")
 
 
 def test_a_script_says_what_it_requires(tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports import common, nested_sources
+from reprobuild.imports import nested_sources
 from reprobuild.imports.reader import Imported, read_import, request_table
+
+pytest_plugins = ["support.team_files"]
 
 Files = Mapping[str, str]
 Read = Callable[..., tuple[Imported, dict[str, Any]]]
@@ -19,9 +21,8 @@ POETRY = '[tool.poetry]\nname = "ours"\n[tool.poetry.dependencies]\npython = "^3
 
 
 @pytest.fixture(autouse=True)
-def _amd64(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(common, "architecture", lambda: "amd64")
 
 
 @pytest.fixture

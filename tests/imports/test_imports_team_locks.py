@@ -4,41 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports import common, pyproject, team_locks
 from reprobuild.imports.reader import read_import, request_table
+from support.team_files import PYTORCH, Write
 
-Write = Callable[[str, str], Path]
-PYTORCH = "pytorch.org"
-HASH = "sha256:" + "a" * 64
-
-
-@pytest.fixture(autouse=True)
-def _amd64(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (common, pyproject, team_locks):
-        monkeypatch.setattr(module, "architecture", lambda: "amd64")
-
-
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    monkeypatch.chdir(tmp_path)
-
-    def writer(name: str, text: str) -> Path:
-        (tmp_path / name).write_text(text)
-        return tmp_path / name
-
-    return writer
+pytest_plugins = ["support.team_files"]
 
 
 def packages(file: Path, **given: Any) -> list[str]:
     found: list[str] = request_table(read_import(file, **given), {"cuda": "11.8"})["packages"]
     return found
+
+
+HASH = "sha256:" + "a" * 64
 
 
 PROJECT = """
@@ -293,3 +276,19 @@ def test_a_package_of_two_groups_counts_for_the_one_without_a_marker(tmp_path: P
     ):
         found = read_import(tmp_path / "poetry.lock", extras=extras, groups=groups)
         assert [each.name for each in found.requirements] == names
+
+
+@pytest.mark.parametrize(("index", "cuda"), [("cpu", "cpu"), ("cu118", "11.8"), (None, None)])
+def test_the_index_that_a_pipfile_lock_names_for_torch_counts(
+    tmp_path: Path, index: str | None, cuda: str | None
+) -> None:
+    sources = [{"name": name, "url": f"https://packages.{PYTORCH}/whl/{name}"} for name in ("cpu", "cu118")]
+    torch = {"version": "==2.4.1", **({"index": index} if index else {}), "frob": 1}
+    default = {"name": "own", "url": "https://pypi." + "org/simple"}
+    lock = {"_meta": {"sources": [default, *sources]}, "default": {"torch": torch}}
+    (tmp_path / "Pipfile.lock").write_text(json.dumps(lock))
+    found = read_import(tmp_path / "Pipfile.lock")
+    assert found.cuda == cuda
+    assert [line.partition(": ")[2] for line in found.ignored] == [
+        "default.torch.frob is ignored: reprobuild does not use it"
+    ]

@@ -8,16 +8,12 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports import common
 from reprobuild.imports.reader import Imported, read_import, request_table
+from support.team_files import PYTORCH
 
-PYTORCH = "https://packages.pytorch.org/whl"
+pytest_plugins = ["support.team_files"]
+
 Read = Callable[..., Imported]
-
-
-@pytest.fixture(autouse=True)
-def _amd64(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(common, "architecture", lambda: "amd64")
 
 
 @pytest.fixture
@@ -31,7 +27,7 @@ def read(tmp_path: Path) -> Read:
 
 
 INDEXES = "".join(
-    f'[[tool.uv.index]]\nname = "{name}"\nurl = "{PYTORCH}/{name}"\nexplicit = true\n'
+    f'[[tool.uv.index]]\nname = "{name}"\nurl = "https://packages.{PYTORCH}/whl/{name}"\nexplicit = true\n'
     for name in ("cpu", "cu130")
 )
 LAYOUT = (

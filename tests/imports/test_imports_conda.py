@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports import common, conda
 from reprobuild.imports.reader import read_import, request_table
 from reprobuild.lock.conda_lock import read_environment
+from support.team_files import Write
 
-Write = Callable[[str, str], Path]
-
-
-@pytest.fixture(autouse=True)
-def _amd64(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (common, conda):
-        monkeypatch.setattr(module, "architecture", lambda: "amd64")
-
-
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    monkeypatch.chdir(tmp_path)
-
-    def writer(name: str, text: str) -> Path:
-        (tmp_path / name).write_text(text)
-        return tmp_path / name
-
-    return writer
+pytest_plugins = ["support.team_files"]
 
 
 WILD = """\

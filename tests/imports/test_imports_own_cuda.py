@@ -1,0 +1,72 @@
+"""The CUDA of a file that names none or its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprobuild.errors import RequestError
+from reprobuild.imports.reader import read_import, request_table
+from support.team_files import PYTORCH, Write, table
+
+pytest_plugins = ["support.team_files"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch @ https://download.{host}/whl/cu118/torch-2.0.1%2Bcu118-cp311-cp311-linux_x86_64.whl",
+        "https://download.{host}/whl/cu118/torch-2.0.1%2Bcu118-cp311-cp311-linux_x86_64.whl",
+    ],
+)
+def test_a_wheel_of_pytorch_s_index_is_its_version(write: Write, line: str) -> None:
+    found = table(write("requirements.txt", line.format(host=PYTORCH)))
+    assert (found["torch"], found["cuda"], found["index"]) == ("2.0.1+cu118", "11.8", "pytorch")
+
+
+def test_torch_from_elsewhere_is_refused(write: Write) -> None:
+    file = write("requirements.txt", "torch @ https://h.example/torch-2.0.1-cp311-cp311-linux_x86_64.whl\n")
+    with pytest.raises(RequestError, match="torch comes from an address"):
+        table(file, cuda="cpu")
+
+
+@pytest.mark.parametrize(
+    ("lines", "given", "cuda", "torch"),
+    [
+        ("torch==2.4.1+cu118", {}, "11.8", "2.4.1+cu118"),
+        ("torch==2.4.1+cpu", {}, "cpu", "2.4.1+cpu"),
+        ("torch==2.4.1", {"cuda": "12.1"}, "12.1", "2.4.1"),
+        ("torch>=2.1,<2.3", {"cuda": "12.1"}, "12.1", "<2.3,>=2.1"),
+        ("torch", {"cuda": "cpu"}, "cpu", None),
+        ("pandas", {"cuda": "cpu", "torch": "2.2"}, "cpu", "2.2"),
+        ("torch==2.9\ncuda-toolkit[cudart]==13.0.2", {}, "13.0", "2.9"),
+        ("torch==2.4.1+cu118", {"cuda": "12.1", "torch": "2.5"}, "12.1", "2.5"),
+    ],
+)
+def test_cuda_and_torch(
+    write: Write, lines: str, given: dict[str, str], cuda: str, torch: str | None
+) -> None:
+    found = table(write("requirements.txt", lines), **given)
+    assert (found["cuda"], found.get("torch")) == (cuda, torch)
+
+
+def test_a_build_of_torch_for_another_cuda(write: Write) -> None:
+    file = write(
+        "requirements.txt", "torch==2.0.1+cu118\ntorchvision==0.15.2+cu118\nnvidia-x==1\nnvidia-y==2\n"
+    )
+    with pytest.raises(RequestError, match=r"pins torch 2\.0\.1\+cu118, a build for CUDA 11\.8") as caught:
+        table(file, cuda="12.8")
+    assert caught.value.hint == "give --cuda 11.8, or --loosen torch to get the newest for CUDA 12.8"
+    loose = request_table(read_import(file, loosen=["Torch", "nvidia-*"]), {"cuda": "12.8"})
+    assert (loose.get("torch"), loose["packages"]) == (
+        None,
+        ["torchvision==0.15.2+cu118", "nvidia-x", "nvidia-y"],
+    )
+    assert loose["loosened"] == ["nvidia-x==1", "nvidia-y==2", "torch==2.0.1+cu118"]
+    with pytest.raises(RequestError, match="--loosen: pins no version of pandas"):
+        read_import(file, loosen=["pandas"])
+
+
+def test_no_word_of_cuda_is_an_error(write: Write) -> None:
+    with pytest.raises(RequestError, match="does not say which CUDA") as caught:
+        table(write("requirements.txt", "torch==2.4.1"))
+    assert "--cuda" in caught.value.hint

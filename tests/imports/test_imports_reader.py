@@ -1,0 +1,66 @@
+"""A team's files → a request."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from reprobuild.errors import RequestError
+from reprobuild.imports.reader import read_import
+from support.team_files import Write
+
+pytest_plugins = ["support.team_files"]
+
+
+# --- requirements.txt ---
+
+
+# --- Which CUDA, which torch ---
+
+
+# --- pylock.toml ---
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("pylock.toml", "a = [", "not valid TOML"),
+        ("pylock.toml", 'lock-version = "1.0"', "not a PEP 751 lock"),
+        ("pyproject.toml", "project = 1", "expected a table"),
+        ("environment.lock", "", "not a file that can be imported"),
+        ("pyproject.toml", '[project]\nname = "a"\ndynamic = ["dependencies"]', "not in the file"),
+        ("pyproject.toml", '[project]\nname = "a"', "no dependencies"),
+        ("pyproject.toml", '[project]\nname = "a"\ndependencies = [1]', "a list of requirements"),
+        ("uv.lock", "version = 1", "is not in the same folder"),
+        ("pyproject.toml", '[project]\nname = "a"\ndynamic = 3', "project.dynamic: expected a list"),
+        ("pyproject.toml", "[tool.poetry.dependencies]\npython = 'x'\na = '1'", "is not a range of versions"),
+    ],
+)
+def test_bad_files(write: Write, name: str, text: str, says: str) -> None:
+    with pytest.raises(RequestError, match=re.escape(says)) as caught:
+        read_import(write(name, text))
+    assert name in caught.value.message
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="no such file"):
+        read_import(tmp_path / "requirements.txt")
+
+
+# --- pyproject.toml and uv.lock ---
+
+
+def test_extras_of_a_file_that_has_none(write: Write) -> None:
+    with pytest.raises(RequestError, match="has no extras"):
+        read_import(write("requirements.txt", "a"), extras=["x"])
+
+
+# --- Indexes in a file, and options of builds ---
+
+
+# --- requires-python ---
+
+
+# --- Poetry, and dependencies in other files ---

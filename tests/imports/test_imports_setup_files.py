@@ -1,0 +1,88 @@
+"""setup.py and setup.cfg → the dependencies of a project, read as text."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprobuild.imports.reader import read_import, request_table
+from support.team_files import Write, packages
+
+pytest_plugins = ["support.team_files"]
+
+
+SETUP = """
+from setuptools import setup
+REQUIRED = [
+    "numpy<2",  # why
+    "tqdm",
+]
+EXTRAS = {"plot": ["matplotlib"]}
+setup(name="ours", python_requires=">=3.12", install_requires=REQUIRED, extras_require=EXTRAS)
+"""
+
+
+def test_a_setup_py_is_read_and_not_run(write: Write) -> None:
+    file = write("setup.py", "import sys; sys.exit('was run')\n" + SETUP)
+    imported = read_import(file, extras=["Plot"])
+    table = request_table(imported, {"cuda": "cpu"})
+    assert (table["name"], table["python"]) == ("ours", "3.13")
+    assert table["packages"] == ["numpy<2", "tqdm", "matplotlib"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "REQUIRED.append('more')",
+        "REQUIRED += ['more']",
+        "REQUIRED = open('x').read().split()",
+        "REQUIRED[0] = 'more'",
+        "def later():\n    global REQUIRED\n    REQUIRED = ['more']",
+    ],
+)
+def test_requirements_that_a_setup_py_changes_are_not_taken(write: Write, change: str) -> None:
+    call = "setup(" + SETUP.partition("setup(")[2]
+    file = write("setup.py", SETUP.replace(call, f"{change}\n{call}"))
+    assert packages(file, extras=["plot"]) == ["ours[plot] @ .."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["setup(install_requires=read('requirements.txt'))", "setup()", "setup(**kwargs)", "setup(name=f())"],
+)
+def test_a_project_whose_build_alone_tells_what_it_requires(write: Write, text: str) -> None:
+    assert packages(write("libs/setup.py", text)) == ["libs @ ../libs"]
+
+
+def test_a_setup_cfg_with_files_and_extras(write: Write) -> None:
+    write("needs.txt", "tqdm\n")
+    file = write(
+        "setup.cfg",
+        "[metadata]\nname = ours\n[options]\ninstall_requires = file: needs.txt\npython_requires = >=3.9\n"
+        "[options.extras_require]\nplot =\n    matplotlib\n",
+    )
+    assert packages(file, extras=["plot"]) == ["matplotlib", "tqdm"]
+    write("setup.py", "from setuptools import setup\nsetup()")
+    assert packages(file.with_name("setup.py")) == ["tqdm"]
+
+
+def test_a_pyproject_of_tools_alone_leads_to_setup_py(write: Write) -> None:
+    write("setup.py", SETUP)
+    assert packages(write("pyproject.toml", "[build-system]\nrequires = ['setuptools']\n")) == [
+        "numpy<2",
+        "tqdm",
+    ]
+
+
+def test_dynamic_dependencies_that_setup_py_names(write: Write) -> None:
+    write("setup.py", SETUP)
+    file = write("pyproject.toml", "[project]\nname = 'ours'\ndynamic = ['dependencies']\n")
+    assert packages(file) == ["numpy<2", "tqdm"]
+
+
+def test_a_project_s_own_extras_among_its_extras(write: Write) -> None:
+    file = write(
+        "pyproject.toml",
+        "[project]\nname = 'ours'\n[project.optional-dependencies]\n"
+        "all = ['ours[plot]', 'tqdm']\nplot = ['matplotlib']\n",
+    )
+    assert packages(file, extras=["all"]) == ["tqdm", "matplotlib"]
