@@ -176,6 +176,10 @@ def test_of_two_wheels_with_one_path_the_first_by_name_wins(
     root = unpack(home, layers, tmp_path / "root")
     assert (root / site / "shared/who.py").read_text() == texts[0]
     assert "shared/who.py" in (root / site / "nvidia_b-1.dist-info/RECORD").read_text()
+    # Unless the request says which one.
+    other = replace(lock, request=replace(lock.request, file_priority=("nvidia-b",)))
+    root = unpack(home, build_all(other, home), tmp_path / "other")
+    assert (root / site / "shared/who.py").read_text() == texts[1]
 
 
 def test_a_file_where_another_package_has_a_folder_is_refused(home: Home, ran: list[str]) -> None:

@@ -351,3 +351,16 @@ def test_rendering_knows_no_machine(tmp_path: Path) -> None:
         command = [sys.executable, "-c", code, str(lock)]
         found.add(subprocess.run(command, env=env, cwd=folder, capture_output=True, check=True).stdout)
     assert len(found) == 1
+
+
+def test_what_has_priority_is_installed_once_more_after_the_others() -> None:
+    name = SMALL.python[0].name
+    rendered = render(replace(SMALL, request=replace(SMALL.request, file_priority=(name,))))
+    text = rendered.files["Dockerfile"].decode()
+    assert "COPY reprobuild/requirements.txt reprobuild/priority.txt ./" in text
+    assert re.search(
+        r"--requirement requirements\.txt \\\n && .*--force-reinstall --requirement priority\.txt\n",
+        text,
+        re.DOTALL,
+    )
+    assert rendered.files["reprobuild/priority.txt"].splitlines()[1].startswith(f"{name}==".encode())

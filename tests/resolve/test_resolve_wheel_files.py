@@ -16,6 +16,7 @@ from reprobuild.lock.model import PythonPackage, Wheel
 from reprobuild.net.session import session
 from reprobuild.resolve.wheel_files import examine
 from support.index import File, Index
+from support.resolving import request
 
 pytest_plugins = ["support.family"]
 
@@ -43,9 +44,10 @@ def put(
     return PythonPackage(name=name, version="1", wheel=wheel)
 
 
-def lines(*packages: PythonPackage, allowed: tuple[str, ...] = ()) -> list[str]:
+def lines(*packages: PythonPackage, allowed: tuple[str, ...] = (), first: tuple[str, ...] = ()) -> list[str]:
+    asked = request(**{"allow-bad-record": list(allowed), "file-priority": list(first)})
     with session(retries=0) as http:
-        return examine(packages, allowed, http)
+        return examine(packages, asked, http)
 
 
 def test_one_path_with_different_bytes_is_named_with_the_package_that_has_its_way(index: Index) -> None:
@@ -54,6 +56,12 @@ def test_one_path_with_different_bytes_is_named_with_the_package_that_has_its_wa
     said = "a and b both install cv2/a.py, cv2/b.py, with different bytes; those of a are taken."
     (line,) = lines(b, a)
     assert line.startswith(said)
+    assert "--file-priority b" in line
+    assert lines(b, a, first=("b",)) == []
+    (line,) = lines(b, a, first=("a", "b"))
+    assert line.startswith(said)
+    with pytest.raises(ResolveError, match="file-priority: cv2: not among the locked Python packages"):
+        lines(b, a, first=("b", "cv2"))
     assert lines(put(index, "c", {"tests/__init__.py": b""}), a) == []
 
 

@@ -53,6 +53,11 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
         {"multiple": True, "metavar": "NAME"},
         "Take a wheel of this package that differs from its own RECORD; may be repeated.",
     ),
+    (
+        "--file-priority",
+        {"multiple": True, "metavar": "NAME"},
+        "Of packages that install the same file, take that of this one; may be repeated.",
+    ),
     ("--apt", {"multiple": True, "metavar": "NAME"}, "A further Debian package; may be repeated."),
     *BUILD_FLAGS,
     ("--debian", {"metavar": "RELEASE"}, "Debian release underneath. [default: bookworm]"),
@@ -254,7 +259,8 @@ def _request(given: Mapping[str, Any]) -> Request:
         "determinism": {key: given[key] for key in ("profile", "seed", "threads") if key in given},
     }
     table |= {"only-wheels": True} if given.get("only_wheels") else {}
-    table |= {"allow-bad-record": list(bad)} if (bad := given.get("allow_bad_record")) else {}
+    for option in ("allow_bad_record", "file_priority"):
+        table |= {option.replace("_", "-"): list(names)} if (names := given.get(option)) else {}
     table |= {"build": build} if (build := build_table(given)) else {}
     table |= {
         key: given[key]

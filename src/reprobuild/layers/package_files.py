@@ -52,7 +52,8 @@ class PackageFiles:
     def settle(self) -> None:
         """Tell those that name the same path apart, once all wheels are read. Raises `BuildError`."""
         owners: dict[str, str] = {}
-        for package in self._lock.python:
+        precedence = self._lock.request.precedence
+        for package in sorted(self._lock.python, key=lambda package: precedence(package.name)):
             # pip installs in reverse order, so the first by name writes last and wins.
             self._lost[package.name] = {
                 path

@@ -108,7 +108,8 @@ def plan(lock: Lock) -> tuple[LayerPlan, ...]:
     pip = [_wheel(p) for p in lock.python if p.name == "pip"]
     for group, parts in _groups(lock.python, most, lambda p: p.wheel.size, PART_BYTES):
         title = _title([f"{p.name} {p.version}" for p in group])
-        key = _key("wheels", made, pip, [_wheel(p) for p in group])
+        first = [p.name for p in group if p.name in lock.request.file_priority]
+        key = _key("wheels", made, pip, [_wheel(p) for p in group], *([first] if first else []))
         layers += _in_parts(LayerPlan(kind="wheels", title=title, packages=group, key=key), parts)
     return tuple(layers)
 

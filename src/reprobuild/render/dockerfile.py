@@ -168,7 +168,9 @@ def _own_files(lock: Lock) -> dict[str, bytes]:
     files |= {
         f"{FOLDER}/{path.rpartition('/')[2]}": content for path, (content, _) in image_files(lock).items()
     }
-    return files | {f"{FOLDER}/requirements.txt": fill("requirements.txt.j2", lock=lock)}
+    files |= {f"{FOLDER}/requirements.txt": fill("requirements.txt.j2", packages=lock.python)}
+    first = [package for package in lock.python if package.name in lock.request.file_priority]
+    return files | ({f"{FOLDER}/priority.txt": fill("requirements.txt.j2", packages=first)} if first else {})
 
 
 def _dockerfile(lock: Lock, *, remote: Mapping[str, object] | None) -> bytes:
@@ -191,6 +193,7 @@ def _dockerfile(lock: Lock, *, remote: Mapping[str, object] | None) -> bytes:
         conda=bool(lock.conda),
         wheels=bool(lock.python),
         pip=next((package.wheel.filename for package in lock.python if package.name == "pip"), ""),
+        priority=bool(lock.request.file_priority),
         installed=installed,
         manifest_folders=MANIFEST_FOLDERS,
         config=_config(lock),

@@ -48,19 +48,8 @@ _SUITE = re.compile(r"[a-z]+")
 _KEYS = {
     "": (
         *("name", "python", "platforms", "cuda", "torch", "index"),
-        *(
-            "packages",
-            "constraints",
-            "overrides",
-            "allow-bad-record",
-            "only-wheels",
-            "loosened",
-            "apt",
-            "as-of",
-            "conda",
-            "base",
-            "build",
-        ),
+        *("packages", "constraints", "overrides", "allow-bad-record", "file-priority", "only-wheels"),
+        *("loosened", "apt", "as-of", "conda", "base", "build"),
         *("determinism", "environment"),
     ),
     "conda.": ("environment", "channels", "packages"),
@@ -108,6 +97,8 @@ class Request:
     hold, a package is left out; ``torch`` alone stands for the key torch."""
     allow_bad_record: tuple[str, ...] = ()
     """Packages whose wheels may differ from their own RECORD, normalised and sorted."""
+    file_priority: tuple[str, ...] = ()
+    """Packages whose files win over those of others with the same path, normalised and sorted."""
     only_wheels: bool = False
     """Whether a package without a wheel is refused; else it is built from its source archive."""
     loosened: tuple[str, ...] = ()
@@ -186,6 +177,7 @@ class Request:
             constraints=_rules(get, "constraints"),
             overrides=_rules(get, "overrides"),
             allow_bad_record=_packages(get, "allow-bad-record"),
+            file_priority=_packages(get, "file-priority"),
             only_wheels=get.value("only-wheels", bool, False),  # noqa: FBT003 -- as the other keys
             build=build(get),
             loosened=tuple(sorted({_text(get.where("loosened", i), p) for i, p in get.texts("loosened")})),
@@ -228,7 +220,8 @@ class Request:
         if self.only_wheels:
             table["only-wheels"] = True
         lists = {"constraints": self.constraints, "overrides": self.overrides}
-        lists |= {"allow-bad-record": self.allow_bad_record, "loosened": self.loosened}
+        lists |= {"allow-bad-record": self.allow_bad_record, "file-priority": self.file_priority}
+        lists |= {"loosened": self.loosened}
         table |= {key: list(values) for key, values in lists.items() if values}
         table["apt"] = list(self.apt)
         if self.as_of is not None:
@@ -243,6 +236,10 @@ class Request:
         if made := self.build.to_dict():
             table["build"] = made
         return table | ({"environment": dict(self.environment)} if self.environment else {})
+
+    def precedence(self, package: str) -> tuple[bool, str]:
+        """Return what packages are sorted by: of those that install one path, the first has its file."""
+        return package not in self.file_priority, package
 
     def dump(self) -> str:
         """Return the canonical TOML text."""

@@ -23,6 +23,7 @@ from ..errors import ResolveError
 from ..host.host import Host
 from ..lock.model import Lock, PythonPackage
 from ..net.session import session as new_session
+from ..request.model import Request
 from .wheel_metadata import UNREADABLE, ranged_file, read_member
 
 _MOST_NAMED = 3
@@ -43,25 +44,30 @@ def compare_files(lock: Lock, existing: Lock | None, host: Host) -> None:
     if existing is not None and [p.wheel for p in existing.python] == [p.wheel for p in lock.python]:
         return
     with new_session() as session:
-        for line in examine(lock.python, lock.request.allow_bad_record, session):
+        for line in examine(lock.python, lock.request, session):
             host.console.warn(line)
 
 
-def examine(
-    packages: Collection[PythonPackage], allowed: Collection[str], session: requests.Session
-) -> list[str]:
+def examine(packages: Collection[PythonPackage], request: Request, session: requests.Session) -> list[str]:
     """Return a line for each pair of packages that install one path with different bytes.
 
-    The build takes the file of the first by name, as pip does. Raises `ResolveError` for a wheel that is not
-    what its RECORD says, which no build takes, unless its package is ``allowed``.
+    The build takes the file of the first by name, as pip does, where the request gives neither priority.
+    Raises `ResolveError` for a wheel that is not what its RECORD says, which no build takes, unless the
+    request allows it, and for a priority of a package that is not locked.
     """
+    unknown = sorted(set(request.file_priority) - {package.name for package in packages})
+    if unknown:
+        raise ResolveError(
+            f"file-priority: {', '.join(unknown)}: not among the locked Python packages",
+            hint="correct the name, or take it out of the request",
+        )
     known = [package for package in packages if package.source is None and package.wheel.url]
     with ThreadPoolExecutor(16, "wheel-files") as pool:
         read = list(pool.map(lambda package: _read(package, session), known))
     wheels = {package.name: wheel for package, wheel in zip(known, read, strict=True) if wheel is not None}
-    _refuse_wrong({p.name: p for p in known}, wheels, allowed)
+    _refuse_wrong({p.name: p for p in known}, wheels, request.allow_bad_record)
     unread = [package.name for package, wheel in zip(known, read, strict=True) if wheel is None]
-    lines = [*_shared(wheels)]
+    lines = [*_shared(wheels, request)]
     if unread:
         more = f" and {len(unread) - _MOST_NAMED} more" if unread[_MOST_NAMED:] else ""
         lines.append(
@@ -85,21 +91,24 @@ def _refuse_wrong(
         )
 
 
-def _shared(wheels: Mapping[str, _Wheel]) -> Iterable[str]:
-    """Give a line for each pair of packages, the one whose files are taken first."""
+def _shared(wheels: Mapping[str, _Wheel], request: Request) -> Iterable[str]:
+    """Give a line for each pair of packages, the one whose files are taken first, unless it has priority."""
     owners: dict[str, str] = {}
     pairs: dict[tuple[str, str], list[str]] = {}
-    for name in sorted(wheels):
+    for name in sorted(wheels, key=request.precedence):
         for path, content in wheels[name].files.items():
             owner = owners.setdefault(path, name)
             if owner != name and wheels[owner].files[path] != content:
                 pairs.setdefault((owner, name), []).append(path)
     for (owner, name), paths in sorted(pairs.items()):
+        if owner in request.file_priority and name not in request.file_priority:
+            continue  # as it is asked for
         shown = ", ".join(sorted(paths)[:_MOST_NAMED])
         more = f" and {len(paths) - _MOST_NAMED} more" if paths[_MOST_NAMED:] else ""
         yield (
             f"{owner} and {name} both install {shown}{more}, with different bytes; those of {owner} are "
-            f"taken. To leave out one of the packages: overrides = [\"{owner} ; python_version < '0'\"]"
+            f'taken. For those of the other: file-priority = ["{name}"] (--file-priority {name}); to leave '
+            f"out one of the packages: overrides = [\"{owner} ; python_version < '0'\"]"
         )
 
 
