@@ -9,6 +9,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,10 @@ class PodmanEngine:
             raise failures.refused("Podman", "load an image", failed.tail) from None
 
 
+_UNTOLD = ("OnBuild", "Shell")
+"""Settings of Docker's form of an image that ``podman image inspect`` does not show."""
+
+
 class PodmanImages:
     """Podman's images. Their digest is Podman's image ID, after ``sha256:``."""
 
@@ -216,7 +221,7 @@ class PodmanImages:
             config = {**config, "Healthcheck": health}
         try:
             with opened_root(self._program, facts["Id"]) as tar:
-                return read_root(tar, where, config, keep=keep)
+                return replace(read_root(tar, where, config, keep=keep), untold=_UNTOLD)
         except process.ProcessFailed as failed:
             raise failures.refused("Podman", "read an image", failed.tail) from None
 

@@ -63,6 +63,8 @@ class ImageTree:
     and of extended attributes only file capabilities are there."""
     digests: tuple[str, str] = ("", "")
     """Of the image's manifest and of its configuration, where an archive or a layout tells them."""
+    untold: tuple[str, ...] = ()
+    """Names of settings that the engine does not tell, so that ``config`` lacks them."""
 
     @property
     def unknown(self) -> frozenset[str]:

@@ -124,6 +124,9 @@ def tree_in(kept: EngineImage, text: str, host: Host, *, keep: Keep = nothing) -
     if tree.replaced:
         paths = ", ".join(f"/{path}" for path in sorted(tree.unknown))
         host.console.step(f"not read, since Docker puts its own there: {paths}")
+    if tree.untold:
+        names = ", ".join(tree.untold)
+        host.console.step(f"not read, since {kept.engine.kind} does not show them: {names}")
     return tree
 
 
