@@ -11,7 +11,7 @@ import pytest
 from reprobuild.oci.documents import file_manifest
 from reprobuild.oci.tar_writer import Record
 from reprobuild.verify.check import check_tree, is_kept
-from support.trees import SITE, image
+from support.trees import SITE, image, sha
 
 TORCH = f"{SITE}/torch/lib/libtorch.so"
 ZLIB = "usr/lib/x86_64-linux-gnu/libz.so.1.2"
@@ -127,3 +127,75 @@ def test_links_are_followed() -> None:
 
 def test_the_name_that_a_compiler_asks_for_may_lead_to_the_locked_library() -> None:
     assert found(Record("usr/lib/x86_64-linux-gnu/libz.so", "link", 0o777, "libz.so.1.2")) == []
+
+
+def configured(texts: Mapping[str, str], *more: Record) -> list[tuple[str, str]]:
+    """What `check` says of an image with files of ldconfig's; a text of ``-> PATH`` is a link."""
+    links = {path: text[3:] for path, text in texts.items() if text.startswith("-> ")}
+    files = [
+        Record(path, "link", 0o777, links[path]) if path in links else Record(path, "file", 0o644, "x")
+        for path in texts
+    ]
+    whole = image(*LOCKED, *files, *more)
+    kept = {
+        path: text.encode() for path, text in texts.items() if is_kept(path, len(text)) and path not in links
+    }
+    own = whole.kept["opt/reprobuild/manifest.tsv"] + file_manifest(LOCKED)
+    tree = replace(whole, kept={**whole.kept, **kept, "opt/reprobuild/manifest.tsv": own})
+    return [(each.path, each.kind) for each in check_tree(tree, "x", own).differences]
+
+
+INCLUDES = {"etc/ld.so.conf": "include /etc/ld.so.conf.d/*.conf\n"}
+OTHER = Record("opt/mine/libz.so.1", "file", 0o644, "x")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"etc/ld.so.conf": "/opt/mine\n"},
+        {"etc/ld.so.conf": "# x\n/opt/mine # y\n"},
+        {**INCLUDES, "etc/ld.so.conf.d/mine.conf": "/opt/mine\n"},
+        {"etc/ld.so.conf": "include ld.so.conf.more\n", "etc/ld.so.conf.more": "/opt/mine"},
+    ],
+)
+def test_a_locked_name_in_a_folder_of_ldconfig_s(texts: Mapping[str, str]) -> None:
+    assert configured(texts, OTHER) == [("/opt/mine/libz.so.1", "shadows")]
+
+
+@pytest.mark.parametrize(
+    ("texts", "path"),
+    [
+        ({"etc/ld.so.conf": "include /opt/x.conf\n", "opt/x.conf": "/opt/mine\n"}, "opt/x.conf"),
+        (
+            {**INCLUDES, "etc/ld.so.conf.d/x.conf": "-> /opt/x.conf", "opt/x.conf": "/opt/mine\n"},
+            "etc/ld.so.conf.d/x.conf",
+        ),
+    ],
+)
+def test_a_file_of_ldconfig_s_whose_text_is_not_known(texts: Mapping[str, str], path: str) -> None:
+    assert configured(texts, OTHER) == [(f"/{path}", "runs at start")]
+
+
+def test_folders_of_ldconfig_s_without_a_locked_name() -> None:
+    texts = {**INCLUDES, "etc/ld.so.conf.d/nvidia.conf": "/usr/local/nvidia/lib\n/opt/other\n"}
+    assert configured(texts, Record("opt/other/libmine.so", "file", 0o644, "x"), OTHER) == []
+    loop = {"etc/ld.so.conf": "include ld.so.conf\ninclude none/*.conf\n"}
+    assert configured(loop) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "usr/lib/x86_64-linux-gnu/libnccl-tuner.so",
+            "usr/lib/libnccl-net.so",
+            "usr/lib/libnccl-profiler.so",
+        ),
+        "usr/lib/x86_64-linux-gnu/libcuda.so.1",
+    ],
+)
+def test_what_nccl_and_cuda_load_by_name(path: str) -> None:
+    assert found(Record(path, "file", 0o644, "x")) == [(f"/{path}", "runs at start")]
+    assert found(Record(f"opt/mine/{path.rpartition('/')[2]}", "file", 0o644, "x")) == []
+    # NVIDIA's runtime leaves an empty file in a container where it mounted the host's.
+    assert found(Record(path, "file", 0o644, sha(b""))) == []

@@ -239,3 +239,32 @@ def found_with(texts: dict[str, str], *more: Record) -> list[str]:
     kept = {**whole.kept, **{path: text.encode() for path, text in texts.items()}}
     tree = replace(whole, kept={**kept, "opt/reprobuild/manifest.tsv": BASE})
     return [each.path for each in check_tree(tree, "x", BASE).differences]
+
+
+ENTRY_POINTS = f"{SITE}/more-1.dist-info/entry_points.txt"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[networkx.backends]\nx = more:x\n", "[networkx.backend_info]\nx = more:x\n"),
+        *("[networkx.plugins]\nx = more:x\n", "[ networkx.backends ]\nx = more:x\n"),
+        *("[fsspec.specs]\nfile = more:X\n", "[fsspec.specs]\nhf = more:X\nlocal=more:X\n"),
+    ],
+)
+def test_a_back_end_of_a_package_that_torch_needs(text: str) -> None:
+    assert found(ENTRY_POINTS, text) == [(f"/{ENTRY_POINTS}", "runs at start", "")]
+
+
+def test_entry_points_that_people_install_are_named_and_are_no_difference() -> None:
+    def told(text: str) -> list[str]:
+        whole = image(Record(ENTRY_POINTS, "file", 0o644, "x"))
+        checked = check_tree(replace(whole, kept={**whole.kept, ENTRY_POINTS: text.encode()}), "x")
+        assert checked.differences == []
+        return checked.not_checked
+
+    hub = "[console_scripts]\nhf = huggingface_hub.cli:main\n[fsspec.specs]\nhf = huggingface_hub:Files\n"
+    assert told(hub) == [f"/{ENTRY_POINTS} (adds to fsspec.specs)"]
+    # gymnasium, dask and vllm are not locked here: those who add them add what is added to them.
+    others = "[gymnasium.envs]\nx = more:x\n[dask.array.backends]\nx = more:x\n"
+    assert told("[console_scripts]\nvllm = vllm.cli:main\n" + others) == []

@@ -51,7 +51,7 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
     if json_:
         facts = {"image": image, "tree": tree.digest, "differences": [asdict(each) for each in found]}
         more = {"added": len(added), "beside": checked.beside, "not_read": sorted(tree.unknown)}
-        emit({**facts, **more, "report": report and report.to_dict()})
+        emit({**facts, **more, "not_checked": checked.not_checked, "report": report and report.to_dict()})
     else:
         rows = [("image", image), ("tree", tree.digest), ("files", _count(found, added))]
         reason = "an archive is not run" if kept is None else "the image departs from its lock"
@@ -64,6 +64,8 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
         )
         for name, value in checked.beside.items():
             click.echo(f"{name}: not in the lock, and no program's start depends on it: {value}")
+        for name in checked.not_checked:
+            click.echo(f"not checked: {name}")
         for each in found:
             click.echo(str(each))
     if found:

@@ -28,16 +28,20 @@ from .commands import beside, commands
 from .compare import Difference, settings
 from .context import Context
 from .loader import libraries
-from .startup import is_read_at_start, startup
+from .shells import is_read_by_shells, shells, unknown
+from .startup import is_read_at_start, startup, unknown_plugins
 from .system_files import system_files
+from .user_files import is_read_of_users, unknown_of_users, user_files
 
 _HERE = OWN_FOLDER.lstrip("/")
 _LOCK, _MANIFEST = f"{_HERE}/pylock.toml", f"{_HERE}/manifest.tsv"
 
 
-def is_kept(path: str, _size: int) -> bool:
+def is_kept(path: str, size: int) -> bool:
     """Whether `check_tree` needs the content of a file; see `oci.layer_files.Keep`."""
-    return path in (_LOCK, _MANIFEST) or is_read_at_start(path)
+    if path in (_LOCK, _MANIFEST) or is_read_at_start(path):
+        return True
+    return is_read_by_shells(path) or is_read_of_users(path, size)
 
 
 _OPEN = ("LANG", "LD_LIBRARY_PATH", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_VISIBLE_DEVICES", "PATH")
@@ -55,6 +59,8 @@ class Checked:
     have some: those that matter are among the differences."""
     beside: Mapping[str, str]
     """Settings that the lock does not have and that reach no user's program."""
+    not_checked: list[str]
+    """Paths and settings of which nobody here can say whether they are as locked."""
 
 
 def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Checked:
@@ -78,6 +84,8 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Chec
         *libraries(context),
         *commands(context),
         *system_files(context),
+        *shells(context),
+        *user_files(context),
         *_second_copies(named, tree),
         *_planted(ours, tree),
         *_privileged(named, tree, lock),
@@ -88,7 +96,9 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Chec
         for path, record in tree.files.items()
         if record.kind != "dir" and path.startswith(roots) and path not in named
     )
-    return Checked(list(dict.fromkeys(differences)), added, beside(context))
+    unread = (*tree.untold, *(f"/{path}" for path in sorted(tree.unknown)))
+    not_checked = [*unread, *unknown(context), *unknown_of_users(context), *unknown_plugins(context)]
+    return Checked(list(dict.fromkeys(differences)), added, beside(context), not_checked)
 
 
 def _lock(tree: ImageTree, where: str) -> Lock:

@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ..in_image.selftest.names import FORBIDDEN
-from ..render.image_config import image_config
-from .compare import Difference
+from .compare import Difference, settings
 from .context import PREFIX, Context
 from .links import folders, resolve
 
@@ -60,12 +59,15 @@ _HARMLESS = re.compile(
 """Of these, what chooses no code and no algorithm, or is judged by the folders in it."""
 
 _CODE_FOLDERS = frozenset(
-    ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "TRITON_HOME")
+    (
+        *("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "TRITON_HOME"),
+        *("NUMBA_CACHE_DIR", "CUPY_CACHE_DIR", "PYTORCH_KERNEL_CACHE_PATH", "IPYTHONDIR"),
+    )
 )
-"""Folders of compiled code: harmless while the image has nothing there."""
+"""Folders of compiled code, or of code that runs: harmless while the image has nothing there."""
 
 _LOCALE = re.compile(r"(C|POSIX|[a-z]{2,3}(_[A-Z]{2})?)\.(UTF-8|utf8)|C|POSIX")
-_LOCALES = frozenset(("LANG", "LC_ALL", "LC_CTYPE", "LC_NUMERIC"))
+LOCALES = frozenset(("LANG", "LC_ALL", "LC_CTYPE", "LC_NUMERIC"))
 
 _PYTHON = re.compile(r"python[0-9.]*")
 _SHELLS = frozenset(("bash", "dash", "env", "sh"))
@@ -120,24 +122,27 @@ def beside(context: Context) -> Mapping[str, str]:
     """Return the settings that the lock does not have and that are no difference, for whoever reads on."""
     config = context.tree.config
     found = {name: json.dumps(value, sort_keys=True) for name in _BESIDE if (value := config.get(name))}
-    locked = image_config(context.lock).env
+    locked = context.locked_env
     return found | {f"Env {name}": value for name, value in context.env.items() if locked.get(name) != value}
 
 
 def _variables(context: Context) -> Iterator[Difference]:
-    locked = image_config(context.lock).env
+    locked = context.locked_env
+    if odd := settings(context.tree.config).get("Env"):  # which of two is taken depends on who reads them
+        yield Difference("Env", "setting", "", odd)
     for name, value in sorted(context.env.items()):
         judged = name in locked or name in FORBIDDEN or name == "REPROBUILD_DETERMINISM"
-        if (name in _LOCALES or not judged) and not _is_harmless(name, value, context):
+        if (name in LOCALES or not judged) and not is_harmless(name, value, context):
             yield Difference(f"Env {name}", "setting", locked.get(name, ""), value)
     path = context.env.get("LD_LIBRARY_PATH", "")
     if "$" in path:  # ld.so(8) puts a folder of its own in its place
         yield Difference("Env LD_LIBRARY_PATH", "setting", "", path)
 
 
-def _is_harmless(name: str, value: str, context: Context) -> bool:
+def is_harmless(name: str, value: str, context: Context) -> bool:
+    """Return whether no locked program takes code or numbers from a variable with that value."""
     files = context.tree.files
-    if name in _LOCALES:
+    if name in LOCALES:
         return _LOCALE.fullmatch(value) is not None
     if name == "ENV":  # a shell reads the file (dash(1)); many set it to the word "production"
         return "/" not in value and resolve(posixpath.join(context.start, value), files) not in files
@@ -150,25 +155,15 @@ def _is_harmless(name: str, value: str, context: Context) -> bool:
 
 def _shadowed(context: Context) -> Iterator[Difference]:
     """Programs that PATH finds elsewhere than in the image of the lock."""
-    tree, path = context.tree, context.env.get("PATH", "")
+    path = context.env.get("PATH", "")
     if f"/{PREFIX}/bin" not in path.split(":"):
         return  # which is a difference of its own
-    before = folders(image_config(context.lock).env["PATH"], "/", tree.files)
-    after = folders(path, context.start, tree.files)
-    programs: dict[str, list[str]] = {folder: [] for folder in (*before, *after)}
-    for file, record in tree.files.items():
-        folder, _, name = file.rpartition("/")
-        if folder in programs and (record.kind == "link" or (record.kind == "file" and record.mode & 0o111)):
-            programs[folder].append(name)
-    first, locked = dict[str, str](), dict[str, str]()
+    after = folders(path, context.start, context.tree.files)
+    programs, first = context.programs(after), dict[str, str]()
     for folder in after:
         for name in programs[folder]:
             first.setdefault(name, folder)
-    for folder in before:
-        for name in programs[folder]:
-            if f"{folder}/{name}" in context.named:
-                locked.setdefault(name, folder)
-    for name, folder in sorted(locked.items()):
+    for name, folder in sorted(context.locked_programs.items()):
         if first.get(name, folder) != folder:
             yield Difference(
                 f"/{first[name]}/{name}", "shadows", f"/{folder}/{name}", f"/{first[name]}/{name}"

@@ -2,17 +2,31 @@
 
 The rule is the linker's own order (ld.so(8)): LD_PRELOAD and ``/etc/ld.so.preload``, a library's RUNPATH,
 LD_LIBRARY_PATH, ``/etc/ld.so.cache``, the default folders; in each folder first those for the processor. By
-that order a name that a locked library has must lead to that library. Variables are judged in `commands`.
+that order a name that a locked library has must lead to that library. Folders of ``/etc/ld.so.conf`` count:
+NVIDIA's container runtime runs ldconfig(8) when a container starts. Variables are judged in `commands`.
 """
 
 from __future__ import annotations
 
+import fnmatch
+import hashlib
+import posixpath
+import re
 import struct
 from collections.abc import Iterator, Mapping
 
 from .compare import Difference
 from .context import Context
 from .links import folders, resolve
+
+_CONF = "etc/ld.so.conf"
+_MOST_INCLUDED = 200
+
+_LOADED_BY_NAME = re.compile(
+    r"libnccl-(net|tuner|profiler|env)\b[^/]*\.so[.\d]*|lib(cuda|nvidia-ptxjitcompiler|nvidia-nvvm)\.so[.\d]*"
+)
+"""Plug-ins that NCCL loads where the linker finds them (NCCL, "Environment Variables"), and the driver, which
+is the host's."""
 
 PRELOAD, CACHE = "etc/ld.so.preload", "etc/ld.so.cache"
 
@@ -26,6 +40,8 @@ _LEGACY = frozenset(
 )
 """Folders for a processor's features before glibc 2.37; those after it are below ``glibc-hwcaps``."""
 
+_EMPTY = hashlib.sha256().hexdigest()
+
 _ROOT_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 """What a merged Debian has as links to the same name below ``/usr``; the linker itself is named by one."""
 
@@ -36,6 +52,11 @@ def is_library(path: str) -> bool:
     """Whether the linker could be asked for a file by its name."""
     name = path.rpartition("/")[2]
     return name.endswith(".so") or ".so." in name
+
+
+def is_read_by_linker(path: str) -> bool:
+    """Whether `libraries` needs the content of a file, by its path without a leading slash."""
+    return path == CACHE or (fnmatch.fnmatchcase(path, "etc/ld.so.conf*"))
 
 
 def libraries(context: Context) -> Iterator[Difference]:
@@ -52,6 +73,8 @@ def libraries(context: Context) -> Iterator[Difference]:
     for path, record in named.items():
         if record.kind != "dir" and is_library(path):
             locked.setdefault(path.rpartition("/")[2], set()).add(resolve(path, files) or path)
+    for path in _unread(context):
+        yield Difference(f"/{path}", "runs at start", "", "it cannot be read")
     yield from _cached(context, locked)
     yield from _found(context, locked)
     yield from _redirected(context)
@@ -67,6 +90,10 @@ def _found(context: Context, locked: Mapping[str, set[str]]) -> Iterator[Differe
     stems = {name.partition(".so")[0]: name for name in sorted(locked)}
     for path in context.added:
         folder, _, name = path.rpartition("/")
+        is_empty = files[path].content == _EMPTY  # NVIDIA's runtime leaves such files where it mounts its own
+        if _LOADED_BY_NAME.fullmatch(name) and _above_processors(folder) in searched and not is_empty:
+            yield Difference(f"/{path}", "runs at start", "", f"/{path}")
+            continue
         if files[path].kind == "link" and _above_processors(path) in searched and _is_for_processors(path):
             yield Difference(f"/{path}", "shadows", "", f"/{path}")
             continue
@@ -84,7 +111,38 @@ def _found(context: Context, locked: Mapping[str, set[str]]) -> Iterator[Differe
 def _default_folders(context: Context) -> set[str]:
     """Return the folders that the linker searches last, links followed."""
     every = (each for folder in _DEFAULTS for each in (folder, *(f"{folder}/{name}" for name in _TRIPLETS)))
-    return {resolve(each, context.tree.files) or each for each in every}
+    return {resolve(each, context.tree.files) or each for each in every} | {*_configured(context)}
+
+
+def _included(context: Context) -> Mapping[str, list[list[str]]]:
+    """Return the lines of ldconfig's files as words: of `_CONF` and of what it includes, by path."""
+    files, kept = context.tree.files, context.tree.kept
+    found: dict[str, list[list[str]]] = {}
+    left = [_CONF] if _CONF in files else []
+    while left and len(found) < _MOST_INCLUDED:
+        path = left.pop()
+        text = kept.get(path, kept.get(resolve(path, files) or "", b"?")).decode("utf-8", "replace")
+        lines = (re.sub(r"#.*", "", line).replace(",", " ").split() for line in text.splitlines())
+        found[path] = [words for words in lines if words]
+        for pattern in (each for word, *more in found[path] if word == "include" for each in more):
+            names = fnmatch.filter(files, posixpath.join("/etc", pattern).lstrip("/"))
+            left += [name for name in names if name not in found and files[name].kind != "dir"]
+    return found
+
+
+def _configured(context: Context) -> Iterator[str]:
+    """Give the folders that ldconfig's files name, links followed."""
+    for word, *_ in (words for lines in _included(context).values() for words in lines):
+        if word.startswith("/") and (folder := resolve(word.partition("=")[0], context.tree.files)):
+            yield folder
+
+
+def _unread(context: Context) -> Iterator[str]:
+    """Give ldconfig's files whose content is not known: links, or files elsewhere than below ``/etc``."""
+    every = _included(context)
+    if len(every) >= _MOST_INCLUDED:
+        yield _CONF
+    yield from (path for path, lines in every.items() if lines == [["?"]])
 
 
 def _is_found_there(name: str, locked: Mapping[str, set[str]], last: set[str]) -> bool:

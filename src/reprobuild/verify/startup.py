@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from .compare import Difference
 from .context import PREFIX, Context
 from .links import folders, resolve
-from .loader import CACHE
+from .loader import is_read_by_linker
 from .system_files import READ
 
 _KEPT = (
@@ -26,8 +26,28 @@ _KEPT = (
     "*/entry_points.txt",
     "etc/python3*/sitecustomize.py",
 )
-_PLUGINS = ("torch.backends", "torch_dynamo_backends", "torchrun.", "triton.backends", "numba_extensions")
+_PLUGINS = (*("torch.backends", "torch_dynamo_backends", "torchrun.", "triton.backends", "numba_extensions"),)
 """Groups of entry points that locked packages load by themselves."""
+
+_BACKENDS = ("networkx.backend", "networkx.plugin")
+"""The same of networkx, which is locked with torch and brings such entry points itself."""
+
+_PLUGINS_OF = {
+    "fsspec": ("fsspec.specs",),
+    "gymnasium": ("gymnasium.envs",),
+    "gym": ("gym.envs",),
+    "xarray": ("xarray.backends",),
+    "dask": ("dask.",),
+    "vllm": ("vllm.",),
+    "jax": ("jax_plugins",),
+    "lightning": ("lightning.",),
+    "pytorch-lightning": ("lightning.", "pytorch_lightning."),
+    "tensorflow": ("tensorflow_",),
+}
+"""Those that people install for: packages load them at their import, or when they are asked for by name."""
+
+_LOCAL_FILES = re.compile(r"^\s*(?:file|local)\s*=", re.MULTILINE)
+"""Names of fsspec's by which everything opens files of this machine; a later one takes their place."""
 
 _APPORT = "try: import apport_python_hook except ImportError: pass else: apport_python_hook.install()"
 """What Ubuntu ships as ``/etc/python3.*/sitecustomize.py``, without comments and line breaks; Debian's is
@@ -42,7 +62,7 @@ _EMPTY = hashlib.sha256().hexdigest()
 
 def is_read_at_start(path: str) -> bool:
     """Whether a rule needs the content of a file, by its path without a leading slash."""
-    return path in (CACHE, *READ) or any(fnmatchcase(path, pattern) for pattern in _KEPT)
+    return path in READ or is_read_by_linker(path) or any(fnmatchcase(path, pattern) for pattern in _KEPT)
 
 
 def startup(context: Context) -> Iterator[Difference]:
@@ -50,8 +70,7 @@ def startup(context: Context) -> Iterator[Difference]:
 
     Needs the content of the files that `is_read_at_start` names.
     """
-    sites = {*_site_folders(context)}
-    searched = {*_first(context), *_standard(context), *sites, *_named_by_path_files(context, sites)}
+    sites, searched = _searched(context)
     version = context.lock.request.python.replace(".", "")
     places = {
         *(f"{PREFIX}/bin/pyvenv.cfg", "usr/bin/pybuilddir.txt", f"{PREFIX}/bin/pybuilddir.txt"),
@@ -63,6 +82,24 @@ def startup(context: Context) -> Iterator[Difference]:
             yield Difference(f"/{path}", "runs at start", "", f"/{path}")
     yield from _plugins(context, searched)
     yield from _shadows(context)
+
+
+def unknown_plugins(context: Context) -> Iterator[str]:
+    """Give entry points that locked packages load when they are imported, or asked for something by name."""
+    groups = [group for name in sorted(_locked_names(context)) for group in _PLUGINS_OF.get(name, ())]
+    _, searched = _searched(context)
+    for path in context.added:
+        if _is_entry_points(path, searched):
+            text = context.tree.kept.get(path, b"").decode("utf-8", "replace")
+            heads = re.findall(r"^\s*\[\s*(.*)", text, re.MULTILINE)
+            if found := next((head for head in heads if head.startswith(tuple(groups))), None):
+                yield f"/{path} (adds to {found.rstrip(' ]')})"
+
+
+def _searched(context: Context) -> tuple[set[str], set[str]]:
+    """Return the folders of site, and with them all of the path."""
+    sites = {*_site_folders(context)}
+    return sites, {*_first(context), *_standard(context), *sites, *_named_by_path_files(context, sites)}
 
 
 def _site_folders(context: Context) -> Iterator[str]:
@@ -164,13 +201,16 @@ def _plugins(context: Context, searched: set[str]) -> Iterator[Difference]:
     `import torch` does, from 2.5 on (torch/__init__.py, _import_device_backends).
     """
     files, named = context.tree.files, context.named
+    locked = _locked_names(context)
+    groups = (*_PLUGINS, *(_BACKENDS if "networkx" in locked else ()))
     for path, record in sorted(files.items()):
         if path in named and named[path].content == record.content:
             continue
         folder, _, name = path.rpartition("/")
-        described = folder.lower().endswith((".dist-info", ".egg-info")) and name == "entry_points.txt"
-        if described and folder.rpartition("/")[0] in searched:
-            if any(group in _text(path, context) for group in _PLUGINS):
+        if _is_entry_points(path, searched):
+            text = _text(path, context)
+            replaced = "fsspec" in locked and "fsspec.specs" in text and _LOCAL_FILES.search(text)
+            if replaced or any(group in text for group in groups):
                 yield Difference(f"/{path}", "runs at start", "", f"/{path}")
         elif (
             record.kind == "link"
@@ -178,6 +218,16 @@ def _plugins(context: Context, searched: set[str]) -> Iterator[Difference]:
             and folder in searched
         ):
             yield Difference(f"/{path}", "runs at start", "", f"/{path}")
+
+
+def _locked_names(context: Context) -> set[str]:
+    return {*(p.name for p in context.lock.python), *(p.name for p in context.lock.conda)}
+
+
+def _is_entry_points(path: str, searched: set[str]) -> bool:
+    folder, _, name = path.rpartition("/")
+    described = folder.lower().endswith((".dist-info", ".egg-info")) and name == "entry_points.txt"
+    return described and folder.rpartition("/")[0] in searched
 
 
 def _text(path: str, context: Context) -> str:
