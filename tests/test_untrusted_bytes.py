@@ -6,32 +6,49 @@ REPROBUILD_TEST_FUZZ_SECONDS tries for longer, REPROBUILD_TEST_FUZZ_SEED repeats
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
 import random
+import shutil
 import tarfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+import requests
 
 from reprobuild.errors import ReprobuildError
+from reprobuild.evidence.judgement import judge
+from reprobuild.evidence.keys import read_public_key
+from reprobuild.evidence.policy import Policy
+from reprobuild.evidence.statements import rebuilt
 from reprobuild.imports.reader import read_import
 from reprobuild.in_image.manifest import read as read_manifest
 from reprobuild.layers.debian import normalise
-from reprobuild.lock.layer_record import LayerRecord
+from reprobuild.layers.registry_pull import parse_paths
+from reprobuild.lock.layer_record import LayerRecord, RecordedLayer
 from reprobuild.lock.reader import parse_lock
 from reprobuild.oci.file_tree import read_tree
-from reprobuild.oci.stream import archive_members
-from reprobuild.oci.tar_writer import LayerWriter
+from reprobuild.oci.stream import archive_members, layout_members
+from reprobuild.oci.tar_writer import LayerWriter, Record
+from reprobuild.registry.client import Registry
+from reprobuild.registry.referrers import referrers
+from reprobuild.request.kernels import canonical
 from reprobuild.request.toml_reader import load_toml
 from reprobuild.request.yaml_reader import load_yaml
+from reprobuild.resolve.vulnerabilities import find_vulnerabilities
 from reprobuild.selftest.report import SelfTestReport
 from reprobuild.sources.archive import told
 from reprobuild.twice.records import read_records
 from reprobuild.verify.check import check_tree
+from support.evidence import MADE, SUBJECT, a_lock, signed, texts, write_key
+from support.images import Entry, docker_archive, layer, layout, oci_archive
 from support.locks import LOCK
 from support.reports import a_report
 from support.sdists import sdist
@@ -39,6 +56,17 @@ from support.trees import image
 
 SECONDS = float(os.environ.get("REPROBUILD_TEST_FUZZ_SECONDS", "12"))
 SEED = int(os.environ.get("REPROBUILD_TEST_FUZZ_SEED", str(time.time_ns() % 10**9)))
+DIGEST = "sha256:" + "a" * 64
+RECORDED = RecordedLayer(
+    key="a" * 64,
+    title="x",
+    diff_id=DIGEST,
+    digest=DIGEST,
+    size=1,
+    media_type="application/vnd.oci.image.layer.v1.tar+gzip",
+    paths=DIGEST,
+    paths_size=9,
+)
 SLOWEST = 10.0
 """Seconds of processor for one example of some kilobytes, beside whatever else the machine does."""
 
@@ -70,8 +98,40 @@ ODD = (
 )
 
 
+ODD_VALUES: Sequence[Any] = (
+    None,
+    True,
+    5,
+    -1,
+    1e400,
+    float("nan"),
+    10**400,
+    "",
+    "x",
+    "\ud800",
+    [],
+    [5],
+    [[]],
+    {},
+    {"a": 5},
+)
+
+
+def with_odd_value(table: Any, draw: random.Random) -> Any:
+    """Return a document of JSON in which one value, at any depth, is another."""
+    if not table or not isinstance(table, dict | list) or draw.random() < 0.15:
+        return draw.choice(ODD_VALUES)
+    keys = [*table] if isinstance(table, dict) else [*range(len(table))]
+    key = draw.choice(keys)
+    changed = table.copy()
+    changed[key] = with_odd_value(table[key], draw)
+    return changed
+
+
 def mutated(good: bytes, draw: random.Random) -> bytes:
     """Return bytes with a few changes: cut, repeated, replaced by odd ones."""
+    if good[:1] in (b"{", b"[") and good.count(b"\n") < 2 and draw.random() < 0.7:
+        return json.dumps(with_odd_value(json.loads(good), draw)).encode()
     data = bytearray(good)
     for _ in range(draw.randint(1, 4)):
         start = draw.randrange(len(data) + 1)
@@ -113,8 +173,13 @@ def readers(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
         return reading
 
     def checked(kept: str) -> Callable[[bytes], object]:
-        tree = image()
-        return lambda data: check_tree(type(tree)(tree.files, tree.config, {**tree.kept, kept: data}), "x")
+        tree = image(Record(kept, "file", 0o644, "x"))
+        return lambda data: check_tree(replace(tree, kept={**tree.kept, kept: data}), "x")
+
+    packages = "opt/venv/lib/python3.11/site-packages"
+    kernel = "root/.local/share/jupyter/kernels/python3/kernel.json"
+    started = b'{"argv": ["python", "-m", "ipykernel_launcher"], "language": "python", "env": {"A": "b"}}'
+    shell = b"export PATH=$HOME/bin:$PATH\nif [ -d x ]; then . x; fi\nalias a='b c'\n"
 
     named = b'name = "a"\nversion = "1"\n'
     project = (
@@ -142,6 +207,13 @@ def readers(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
         "manifest": (tree.kept["opt/reprobuild/manifest.tsv"], lambda d: [*read_manifest(d)]),
         "check": (tree.kept["opt/reprobuild/manifest.tsv"], checked("opt/reprobuild/manifest.tsv")),
         "cache": (b"glibc-ld.so.cache1.1" + bytes(99), checked("etc/ld.so.cache")),
+        "shell": (shell, checked("root/.bashrc")),
+        "users": (b"root:x:0:0::/root:/bin/sh\n", checked("etc/passwd")),
+        "ldconfig": (b"/x\ninclude a*.conf\n", checked("etc/ld.so.conf")),
+        "kernel": (started, checked(kernel)),
+        "path file": (b"x\nimport y\n", checked(f"{packages}/a.pth")),
+        "entry points": (b"[fsspec.specs]\na = b:c\n", checked(f"{packages}/a.dist-info/entry_points.txt")),
+        "names": (b"hosts: files dns\n", checked("etc/nsswitch.conf")),
         "image": (archive(), lambda d: read_tree(archive_members(buffered(d)), "x")),
         "root": (archive(), lambda d: normalise(io.BytesIO(d), LayerWriter(io.BytesIO()))),
         "source": (sdist("a", "1"), by_file("a.tar.gz", lambda f: told(f, "a-1.tar.gz"))),
@@ -157,10 +229,87 @@ def readers(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
     }
 
 
+def readers_of_answers(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
+    """The same of what registries, other builders, programs in a container and strangers' archives give."""
+    about = texts()
+    vote = rebuilt(SUBJECT, a_lock().digest, MADE)
+    key = write_key(folder, "team")
+    policy = Policy(keys=[read_public_key(key.with_suffix(".pub"))])
+
+    def judged(kind: str, policy: Policy = Policy()) -> Callable[[bytes], object]:  # noqa: B008 -- frozen
+        """Read a document among good ones."""
+        others: dict[str, bytes] = {str(kind): text for kind, text in about.items()}
+        return lambda d: [
+            judge({**others, kind: d}, SUBJECT, policy, MADE, lock) for lock in (None, a_lock())
+        ]
+
+    manifest = json.dumps(
+        {"layers": [{"digest": DIGEST, "mediaType": "x"}], "subject": {"digest": DIGEST}}
+    ).encode()
+    index = json.dumps({"manifests": [{"digest": DIGEST, "artifactType": "x", "annotations": {}}]}).encode()
+
+    def attached(listed: bytes | None, document: bytes | None) -> object:
+        """Read what is attached to an image of a registry that answers so."""
+        bytes_of = SimpleNamespace(
+            referrers=lambda _: None,
+            find_manifest=lambda _: index if listed is None else listed,
+            read_manifest=lambda _: manifest if document is None else document,
+            read_blob=lambda _: b"x",
+        )
+        return [*referrers(cast("Registry", bytes_of), DIGEST, ["x"])]
+
+    small = layer(Entry(path="usr/bin/sh", content=b"x"), "etc/")
+    (folder / "layout").mkdir()
+    images = layout(folder / "layout", {"a:1": ([small], {"Env": ["A=1"], "Labels": {"a": "b"}})})
+    docker = docker_archive(folder / "docker.tar", [small], {"Env": ["A=1"]}).read_bytes()
+    oci = oci_archive(folder / "oci.tar", images).read_bytes()
+    described = json.loads((images / "index.json").read_bytes())["manifests"][0]
+    blob = images / "blobs" / "sha256" / described["digest"].partition(":")[2]
+
+    def as_image(data: bytes) -> object:
+        return read_tree(archive_members(buffered(data)), "x")
+
+    def as_manifest(data: bytes) -> object:
+        """Read a layout whose manifest is another, under its own digest."""
+        place = folder / "other"
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(images, place)
+        digest = hashlib.sha256(data).hexdigest()
+        (place / "blobs" / "sha256" / digest).write_bytes(data)
+        return read_tree(layout_members(place, f"sha256:{digest}"), "x")
+
+    def osv(data: bytes) -> object:
+        (folder / "osv").mkdir(exist_ok=True)
+        (folder / "osv" / "A-1.json").write_bytes(data)
+        return find_vulnerabilities(str(folder / "osv"), [("a", "1.0")], requests.Session())
+
+    advisory = b'{"id": "A-1", "modified": "2026-01-01T00:00:00Z", "affected": [{"package": {"ecosystem":'
+    advisory += b' "PyPI", "name": "a"}, "versions": ["1.0"], "ranges": [{"type": "ECOSYSTEM", "events":'
+    advisory += b' [{"introduced": "0"}, {"fixed": "2"}]}]}], "summary": "x", "aliases": ["CVE-1"]}'
+    machine = {"commit": "a", "cpu": "b", "torch": "c", "gpus": ["d"]}
+    choices = json.dumps({"schema": 1, "kind": machine, "choices": {"a": {}}}).encode()
+    paths = json.dumps({"artifacts": ["b"], "records": [["x", "file", 420, "c", ""]]}).encode()
+    of_layers = LayerRecord(images={}, layers={}).with_image("a", "b" * 64, [RECORDED]).dump()
+    return {
+        **{kind: (about[kind], judged(kind)) for kind in about},
+        "rebuild": (vote, judged("rebuild.x")),
+        "bundle": (signed(about, key)["sbom"], judged("sbom", policy)),
+        "referrers": (index, lambda d: attached(d, None)),
+        "attachment": (manifest, lambda d: attached(None, d)),
+        "docker archive": (docker, as_image),
+        "oci archive": (oci, as_image),
+        "image manifest": (blob.read_bytes(), as_manifest),
+        "advisory": (advisory, osv),
+        "kernel choices": (choices, lambda d: canonical(d.decode("utf-8", "replace"), "x")),
+        "layers": (of_layers, lambda d: LayerRecord.parse(d, "x")),
+        "paths of a layer": (paths, lambda d: parse_paths(d, RECORDED)),
+    }
+
+
 @pytest.mark.slow
 def test_damaged_bytes_are_read_or_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    every = readers(tmp_path)
+    every = {**readers(tmp_path), **readers_of_answers(tmp_path)}
     end, count = time.monotonic() + SECONDS, 0
     while time.monotonic() < end:
         for name, (good, read) in every.items():

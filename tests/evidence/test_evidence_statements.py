@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from reprobuild.errors import EvidenceError
 from reprobuild.evidence.statements import (
     LARGEST,
     PREDICATES,
+    Kind,
     dependencies_of,
     hashes_of,
     lock_of,
@@ -177,3 +179,23 @@ def test_whatever_a_stranger_writes_is_read_or_refused(value: Any, predicate: st
         _ = found.report
     except EvidenceError:
         pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("sbom", lambda predicate: predicate["components"][0].update(hashes=5)),
+        ("sbom", lambda predicate: predicate["components"][0].update(externalReferences=5)),
+        ("sbom", lambda predicate: predicate["components"][0].update(externalReferences=[{"hashes": 5}])),
+        ("test-result", lambda predicate: predicate.update(configuration=5)),
+        ("provenance", lambda predicate: predicate["runDetails"]["builder"].update(builderDependencies=5)),
+    ],
+)
+def test_a_number_in_the_place_of_a_list(kind: Kind, change: Callable[[Any], None]) -> None:
+    table = json.loads(texts()[kind])
+    change(table["predicate"])
+    statement = read_statement(json.dumps(table).encode())
+    with pytest.raises(EvidenceError, match="expected a list"):
+        {"sbom": lambda s: hashes_of(s.predicate), "test-result": lock_of, "provenance": program_of}[kind](
+            statement
+        )

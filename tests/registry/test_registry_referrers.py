@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -178,6 +179,9 @@ def test_a_list_goes_on_at_the_registry_alone_and_ends() -> None:
         listing.further = "http://192.0.2.1/v2/team/x/referrers/{subject}?page={page}"
         with pytest.raises(RegistryError, match="goes on at another address"):
             notes(registry)
+        listing.further = "http://[/x"
+        with pytest.raises(RegistryError, match="goes on at another address"):
+            notes(registry)
         listing.further = "/v2/team/x/referrers/{subject}?page=0"
         with pytest.raises(RegistryError, match="more than 20 pages"):
             notes(registry)
@@ -191,6 +195,17 @@ def test_bytes_that_are_not_those_listed_are_an_error() -> None:
         listing.manifests[digest] = listing.manifests[digest].replace(b"note", b"lies")
         with pytest.raises(RegistryError, match="do not fit the digest"):
             list(referrers(registry, digest_of(IMAGE), [KIND.replace("note", "lies")]))
+
+
+@pytest.mark.parametrize("odd", ["latest", "sha512:" + "a" * 128, "../../other/x"])
+def test_a_document_without_a_digest_that_is_verified_is_not_asked_for(odd: str) -> None:
+    entry = {"digest": odd, "artifactType": KIND}
+    registry = SimpleNamespace(referrers=lambda _: [entry])
+    assert [*referrers(cast("Registry", registry), digest_of(IMAGE), [KIND])] == [(odd, b"")]
+    document = {"layers": [{"digest": odd, "mediaType": KIND}], "subject": {"digest": digest_of(IMAGE)}}
+    registry.read_manifest = lambda _: json.dumps(document).encode()
+    entry["digest"] = digest_of(b"")
+    assert [*referrers(cast("Registry", registry), digest_of(IMAGE), [KIND])] == [(digest_of(b""), b"")]
 
 
 @pytest.mark.parametrize(

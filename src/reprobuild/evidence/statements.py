@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 from urllib.parse import quote
 
 from .. import __version__
@@ -239,6 +239,12 @@ def _made(kind: Kind, predicate: Mapping[str, Any]) -> datetime | None:
         raise EvidenceError(f"its time {text!r} is not like 2026-01-31T12:00:00Z") from None
 
 
+def _list(value: object, place: str) -> list[Any]:
+    if not isinstance(value or [], list):
+        raise EvidenceError(f"{place}: expected a list")
+    return cast("list[Any]", value or [])
+
+
 def _table(value: object, place: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise EvidenceError(f"{place}: expected an object")
@@ -252,13 +258,11 @@ def hashes_of(predicate: Mapping[str, Any]) -> frozenset[str]:
         raise EvidenceError("components: expected a list")
     found = set()
     for component in components:
-        table = _table(component, "components")
-        references = [
-            each.get("hashes") or []
-            for each in table.get("externalReferences") or []
-            if isinstance(each, dict)
-        ]
-        for entry in [*(table.get("hashes") or []), *(h for hashes in references for h in hashes)]:
+        table, hashes = _table(component, "components"), list[Any]()
+        references = _list(table.get("externalReferences"), "externalReferences")
+        for each in (table, *(each for each in references if isinstance(each, dict))):
+            hashes += _list(each.get("hashes"), "hashes")
+        for entry in hashes:
             if isinstance(entry, dict) and entry.get("alg") == "SHA-256":
                 found.add(str(entry.get("content")))
     return frozenset(found)
@@ -285,7 +289,7 @@ def lock_of(statement: Statement) -> str:
     if statement.kind == "provenance":
         digest = _table(_table(parameters_of(statement).get("lock"), "lock").get("digest"), "lock.digest")
         return f"sha256:{digest.get('sha256')}"
-    for entry in statement.predicate.get("configuration") or []:
+    for entry in _list(statement.predicate.get("configuration"), "configuration"):
         if isinstance(entry, dict) and entry.get("name") == "pylock.toml":
             return f"sha256:{_table(entry.get('digest'), 'configuration').get('sha256')}"
     raise EvidenceError("it names no lock")
@@ -294,7 +298,7 @@ def lock_of(statement: Statement) -> str:
 def program_of(provenance: Statement) -> str | None:
     """Return the SHA-256 of the self-test program that a provenance names."""
     builder = _table(_table(provenance.predicate.get("runDetails"), "runDetails").get("builder"), "builder")
-    for entry in builder.get("builderDependencies") or []:
+    for entry in _list(builder.get("builderDependencies"), "builderDependencies"):
         if isinstance(entry, dict) and entry.get("name") == "selftest.py":
             return str(_table(entry.get("digest"), "builderDependencies").get("sha256"))
     return None

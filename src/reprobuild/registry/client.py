@@ -204,10 +204,14 @@ class Registry:
                 raise RegistryError(f"{self._name}: its list of referrers is not valid: {error}") from None
             if "next" not in found.links:
                 return entries
-            place = urljoin(found.url, found.links["next"]["url"])
+            further = str(found.links["next"].get("url"))
+            try:
+                place = urljoin(found.url, further)
+            except ValueError:
+                place = ""
             if not place.startswith(self._root):
                 raise RegistryError(
-                    f"{self._name}: its list of referrers goes on at another address: {place}"
+                    f"{self._name}: its list of referrers goes on at another address: {further}"
                 )
         raise RegistryError(f"{self._name}: its list of referrers has more than {_PAGES} pages")
 

@@ -7,6 +7,7 @@ Tag Schema". What a registry lists is untrusted: each manifest and document is h
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,10 @@ from .client import Registry
 
 MOST = 64
 """Documents of one image that are read."""
+
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+"""What the bytes are held against; by a tag or another kind of digest a registry could give anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +98,19 @@ def referrers(registry: Registry, digest: str, types: Sequence[str]) -> Iterator
     if len(wanted) > MOST:
         raise RegistryError(f"{digest} has {len(wanted)} documents attached, and {MOST} are read at most")
     for entry in wanted:
-        yield str(entry["digest"]), _document(registry, entry, digest, types)
+        yield str(entry["digest"]), _document(registry, str(entry["digest"]), digest, types)
 
 
-def _document(registry: Registry, entry: Mapping[str, Any], subject: str, types: Sequence[str]) -> bytes:
+def _document(registry: Registry, digest: str, subject: str, types: Sequence[str]) -> bytes:
+    if not _DIGEST.fullmatch(digest):
+        return b""
     try:
-        table = parse_json(registry.read_manifest(str(entry["digest"])))
+        table = parse_json(registry.read_manifest(digest))
         (layer,) = table["layers"]
+        content = str(layer["digest"])
         if table["subject"]["digest"] != subject or layer["mediaType"] not in types:
             return b""
-        return registry.read_blob(str(layer["digest"]))
+        return registry.read_blob(content) if _DIGEST.fullmatch(content) else b""
     except (ValueError, KeyError, TypeError):
         return b""
 
