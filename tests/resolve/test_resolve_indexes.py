@@ -80,12 +80,28 @@ def test_cpu_only_from_such_an_index(own: Index, call: Call) -> None:
     assert "PyTorch  2.4.1+cpu" in said.out
 
 
-def test_a_login_page_is_not_an_index_without_versions(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [b"<FORM action='/login'><input name='user'></form>", b"<div id=root></div><script src=a.js></script>"],
+)
+def test_a_login_page_is_not_an_index_without_versions(
+    content: bytes, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Servers answer 200 with it, and uv takes it for an index that has nothing."""
-    page = b"<html><body><FORM action='/login'><input name='user'></form></body></html>"
+    page = b"<html><body>" + content + b"</body></html>"
     with serve() as server:
         server.add("/simple/torch/", page, content_type="text/html")
         monkeypatch.setenv("UV_DEFAULT_INDEX", f"{server.url}/simple")
         said = call("lock", "--cuda", "cpu")
     assert said.status == 5
-    assert "a web page with a form, as a login has" in said.err
+    assert "a web page with a form or a script, as a login has" in said.err
+
+
+def test_a_redirect_without_end(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """uv follows some, and then says that the answer lacks a header."""
+    with serve() as server:
+        server.add("/simple/torch/", location="/simple/torch/")
+        monkeypatch.setenv("UV_DEFAULT_INDEX", f"{server.url}/simple")
+        said = call("lock", "--cuda", "cpu", "--torch", "2.4.1")
+    assert said.status == 5
+    assert f"{server.url}/simple/torch/ cannot be read: Exceeded 30 redirects" in said.err

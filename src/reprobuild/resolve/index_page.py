@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,10 @@ from ..net.session import indexes, scrub, without_credentials
 
 if TYPE_CHECKING:
     from pypi_simple import DistributionPackage, Link
+
+
+_FOR_PEOPLE = re.compile(rb"<(form|input|script|noscript|iframe)\b|http-equiv=.?refresh\b", re.IGNORECASE)
+"""What no page of an index without files has, and login pages do: many are drawn by a script alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +126,9 @@ def _read(answer: requests.Response, project: str) -> list[File]:
         return [File(package, package.upload_time) for package in page.packages]
     base = without_credentials(answer.url)
     links = RepositoryPage.from_html(answer.content, base_url=base).links
-    if not (found := _files(links, project)) and b"<form" in answer.content.lower():
+    if not (found := _files(links, project)) and _FOR_PEOPLE.search(answer.content):
         # Else the index would be said to have no version of the package.
-        raise ValueError("it is a web page with a form, as a login has, and names no files")
+        raise ValueError("it is a web page with a form or a script, as a login has, and names no files")
     return found
 
 

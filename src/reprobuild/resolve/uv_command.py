@@ -29,7 +29,7 @@ from ..request.toml_reader import load_toml
 from .index_page import check_pages
 from .resolution import Resolution
 from .target import TargetPython
-from .uv_refusal import CORRECT, RefusedError, refused
+from .uv_refusal import CORRECT, RefusedError, UnreachableError, refused
 from .uv_rules import write_rules
 from .uv_standins import write_standins
 
@@ -214,8 +214,13 @@ def _preferences(existing: Lock, upgrade: Collection[str]) -> str:
 
 
 def _checked_refusal(refusal: ResolveError, session: requests.Session) -> ResolveError:
-    """Return uv's refusal, or raise its reason: to uv, a login page is an index without any version."""
-    named = refusal.refusal.named if isinstance(refusal, RefusedError) else ()
+    """Return uv's refusal, or raise its reason: to uv, a login page is an index without any version.
+
+    A redirect without end is an answer that lacks a header.
+    """
+    named: Collection[str] = refusal.refusal.named if isinstance(refusal, RefusedError) else ()
+    if isinstance(refusal, UnreachableError) and refusal.project:
+        named = (refusal.project,)
     for name in sorted(named)[:_MOST_CHECKED]:
         check_pages(name, session)
     return refusal

@@ -82,7 +82,11 @@ class RefusedError(ResolveError):
 
 
 class UnreachableError(ResolveError):
-    """uv cannot reach an index."""
+    """uv cannot reach an index. ``project``: the one whose page uv follows through no more redirects."""
+
+    def __init__(self, message: str, *, hint: str = "", project: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.project = project
 
 
 class UnreadError(ResolveError):
@@ -121,9 +125,11 @@ def _failed(
     where = "PyTorch's own index" if backend is not None else "an index"
     # The line that names the address, which retries put second, and the innermost cause.
     named = next((line for line in unreached if line.startswith("Failed to fetch: ")), unreached[0])
-    lines = dict.fromkeys([named.removeprefix("Failed to fetch: ").strip("`"), causes[-1]])
+    lines = dict.fromkeys(line.removeprefix("Failed to fetch: ").strip("`") for line in (named, causes[-1]))
+    redirected = _REDIRECTED.match(named)
     return UnreachableError(
         f"{where} cannot be reached: {': '.join(lines)}",
+        project=redirected and redirected[1],
         hint="check the network, and the addresses, proxies and logins in the settings of uv or pip"
         + ("; or take index out of the request" if backend is not None else ""),
     )
@@ -146,8 +152,10 @@ def _cut(lines: Sequence[str]) -> list[str]:
 _NO_SOLUTION = re.compile(r"No solution found when resolving dependencies:?")
 _UNREACHED = re.compile(
     r"Failed to fetch|error sending request|dns error|Could not connect|Request failed after"
-    r"|Missing `Content-Type` header"  # of a redirect that uv follows no further
+    r"|Missing `Content-Type` header"
 )
+_REDIRECTED = re.compile(r"Missing `Content-Type` header for `\S*/([^/\s]+)/`?$")
+"""What uv says of a redirect that it follows no further, and of an answer without that header."""
 _DRAWING = re.compile("[\u2500-\u25ff\u00d7]")
 """The lines and crosses that uv puts before a cause."""
 
