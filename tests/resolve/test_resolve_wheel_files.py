@@ -7,6 +7,7 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from reprobuild.lock.model import PythonPackage, Wheel
 from reprobuild.net.session import session
 from reprobuild.resolve.wheel_files import examine
 from support.index import File, Index
+from support.locks import LOCK
 from support.resolving import request
 
 pytest_plugins = ["support.family"]
@@ -27,11 +29,16 @@ def row(path: str, content: bytes, padding: str = "") -> str:
 
 
 def put(
-    index: Index, name: str, files: Mapping[str, bytes], record: str | None = None, **odd: Any
+    index: Index,
+    name: str,
+    files: Mapping[str, bytes],
+    record: str | None = None,
+    metadata: str = "Name: x\n",
+    **odd: Any,
 ) -> PythonPackage:
     """Put a wheel of some files on the index; its RECORD is right unless it is given."""
     info = f"{name}-1.dist-info"
-    every = {**files, f"{info}/METADATA": b"Name: x\n"}
+    every = {**files, f"{info}/METADATA": metadata.encode()}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for path, content in every.items():
@@ -44,10 +51,16 @@ def put(
     return PythonPackage(name=name, version="1", wheel=wheel)
 
 
-def lines(*packages: PythonPackage, allowed: tuple[str, ...] = (), first: tuple[str, ...] = ()) -> list[str]:
-    asked = request(**{"allow-bad-record": list(allowed), "file-priority": list(first)})
+def lines(
+    *packages: PythonPackage,
+    allowed: tuple[str, ...] = (),
+    first: tuple[str, ...] = (),
+    overrides: tuple[str, ...] = (),
+) -> list[str]:
+    keys = {"allow-bad-record": allowed, "file-priority": first, "overrides": overrides}
+    asked = request(**{key: list(value) for key, value in keys.items()})
     with session(retries=0) as http:
-        return examine(packages, asked, http)
+        return examine(replace(LOCK, python=packages, request=asked), http)
 
 
 def test_one_path_with_different_bytes_is_named_with_the_package_that_has_its_way(index: Index) -> None:
@@ -88,3 +101,15 @@ def test_a_wheel_that_contradicts_its_record_is_refused_unless_it_is_allowed(
 def test_a_wheel_that_cannot_be_read_in_parts_is_named(index: Index) -> None:
     (line,) = lines(put(index, "x", {"x.py": b"1"}, ranges=False))
     assert line.startswith("x: the index gives no parts of these wheels")
+
+
+def test_a_wheel_that_requires_what_the_lock_lacks_is_named(index: Index) -> None:
+    """uv takes what the index says of it, or what another wheel of the release requires."""
+    needs = ["B>1", "c ; sys_platform == 'win32'", "d ; extra == 'x'", "e", "f~=1.0 ; python_version > '3'"]
+    metadata = "Name: a\n" + "".join(f"Requires-Dist: {each}\n" for each in needs)
+    a, b = put(index, "a", {}, metadata=metadata), put(index, "b", {}, metadata="Requires-Dist: a>=1.dev0\n")
+    (line,) = lines(a, b, put(index, "f", {}))
+    assert line.startswith(
+        "the wheel of a 1 requires B>1 (1 is locked), e (none is locked), which the metadata"
+    )
+    assert lines(a, b, put(index, "f", {}), overrides=("b", "e<1")) == []

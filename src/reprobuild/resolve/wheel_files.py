@@ -10,7 +10,7 @@ import base64
 import csv
 import hashlib
 import zipfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +18,16 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import requests
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from ..errors import ResolveError
 from ..host.host import Host
 from ..lock.model import Lock, PythonPackage
 from ..net.session import session as new_session
 from ..request.model import Request
-from .wheel_metadata import UNREADABLE, ranged_file, read_member
+from .target import TargetPython, holds
+from .wheel_metadata import UNREADABLE, ranged_file, read_member, required
 
 _MOST_NAMED = 3
 
@@ -35,6 +38,8 @@ class _Wheel:
 
     files: Mapping[str, tuple[int, int]]
     """Where a file is installed → its CRC-32 and size."""
+    requires: Sequence[Requirement]
+    """What its own metadata requires, which an index may say otherwise."""
     wrong: str = ""
     """How a file contradicts RECORD; empty where none does."""
 
@@ -44,17 +49,20 @@ def compare_files(lock: Lock, existing: Lock | None, host: Host) -> None:
     if existing is not None and [p.wheel for p in existing.python] == [p.wheel for p in lock.python]:
         return
     with new_session() as session:
-        for line in examine(lock.python, lock.request, session):
+        for line in examine(lock, session):
             host.console.warn(line)
 
 
-def examine(packages: Collection[PythonPackage], request: Request, session: requests.Session) -> list[str]:
+def examine(lock: Lock, session: requests.Session) -> list[str]:
     """Return a line for each pair of packages that install one path with different bytes.
 
+    And one for each wheel that requires what the lock does not have: uv believes the index's metadata, and
+    that one wheel of a release requires what another does.
     The build takes the file of the first by name, as pip does, where the request gives neither priority.
     Raises `ResolveError` for a wheel that is not what its RECORD says, which no build takes, unless the
     request allows it, and for a priority of a package that is not locked.
     """
+    packages, request = lock.python, lock.request
     unknown = sorted(set(request.file_priority) - {package.name for package in packages})
     if unknown:
         raise ResolveError(
@@ -67,7 +75,7 @@ def examine(packages: Collection[PythonPackage], request: Request, session: requ
     wheels = {package.name: wheel for package, wheel in zip(known, read, strict=True) if wheel is not None}
     _refuse_wrong({p.name: p for p in known}, wheels, request.allow_bad_record)
     unread = [package.name for package, wheel in zip(known, read, strict=True) if wheel is None]
-    lines = [*_shared(wheels, request)]
+    lines = [*_shared(wheels, request), *_unmet(wheels, lock)]
     if unread:
         more = f" and {len(unread) - _MOST_NAMED} more" if unread[_MOST_NAMED:] else ""
         lines.append(
@@ -112,6 +120,30 @@ def _shared(wheels: Mapping[str, _Wheel], request: Request) -> Iterable[str]:
         )
 
 
+def _unmet(wheels: Mapping[str, _Wheel], lock: Lock) -> Iterable[str]:
+    """Give a line for each wheel whose requirements the lock does not meet."""
+    target = TargetPython(lock.request.python, lock.platform.rpartition("/")[2], (2, 17))
+    versions = {package.name: package.version for package in lock.python}
+    # Conda's packages have names of their own, and an override counts in place of what is required.
+    free = {package.name for package in lock.conda}
+    free |= {canonicalize_name(Requirement(text).name) for text in lock.request.overrides}
+    for name, wheel in sorted(wheels.items()):
+        lacking = []
+        for each in wheel.requires:
+            wanted = canonicalize_name(each.name)
+            found = versions.get(wanted)
+            if wanted in free or (found is None and lock.conda) or not holds(each.marker, target.markers):
+                continue
+            if found is None or not each.specifier.contains(found, prereleases=True):
+                lacking.append(f"{each.name}{each.specifier} ({found or 'none'} is locked)")
+        if lacking:
+            more = f" and {len(lacking) - _MOST_NAMED} more" if lacking[_MOST_NAMED:] else ""
+            yield (
+                f"the wheel of {name} {versions[name]} requires {', '.join(lacking[:_MOST_NAMED])}{more}, "
+                "which the metadata that its index gave does not; add what it needs to the packages"
+            )
+
+
 def _read(package: PythonPackage, session: requests.Session) -> _Wheel | None:
     """Read the end of a wheel; None where that cannot be read, of which the build will say more."""
     url = package.wheel.url
@@ -126,7 +158,10 @@ def _read(package: PythonPackage, session: requests.Session) -> _Wheel | None:
                 for name, info in members.items()
                 if (where := _installed(name)) is not None and not name.startswith(f"{folder}/")
             }
-            return _Wheel(files, _contradiction(wheel, members, record))
+            metadata = (
+                read_member(wheel, f"{folder}/METADATA").decode() if f"{folder}/METADATA" in members else ""
+            )
+            return _Wheel(files, required(metadata), _contradiction(wheel, members, record))
     except (*UNREADABLE, requests.RequestException, ValueError, OSError, StopIteration, csv.Error):
         return None
 

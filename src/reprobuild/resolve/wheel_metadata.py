@@ -50,7 +50,12 @@ def requirements(package: DistributionPackage, session: requests.Session) -> lis
             f"the metadata of {package.filename} cannot be read from its index: {scrub(str(error))}",
             hint="try again; an index must serve metadata files (PEP 658) or answer range requests",
         ) from None
-    raw, _ = parse_email(text)
+    return required(text)
+
+
+def required(metadata: str) -> list[Requirement]:
+    """Return what the metadata of a wheel requires."""
+    raw, _ = parse_email(metadata)
     found = []
     for line in raw.get("requires_dist", []):
         try:
