@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -25,37 +27,9 @@ GOLDEN = Path(__file__).parent / "golden"
 STAGES = ("core", "engines", "slow")
 """The marks of tests for real, of which each has one; a test without is of the stage ``quick``."""
 
-# Fixtures of a session are made once a process: tests that share what takes minutes to make run in one.
-# "module[parameter]" is those tests of a module that have the parameter.
-SHARES = {
-    "images": (
-        "test_real_core",
-        "test_real_sabotaged_image",
-        "test_real_bad_days",
-        "test_real_damage",
-        "test_real_scanner",
-    ),
-    "more images": (
-        "test_real_cli_pytorch",
-        "test_real_twice",
-        "test_real_named_sources",
-        "test_real_torch_extensions",
-        "test_real_layers_from",
-    ),
-    "docker 26": (
-        "test_engines_contract[docker-26.1]",
-        "test_engines_loopback_registry",
-        "test_engines_contexts",
-        "test_engines_self_contained",
-        "test_engines_gpu_daemons",
-    ),
-    "podman": ("test_engines_contract[podman]",),
-    "docker 20": (
-        "test_engines_contract",
-        "test_engines_bad_days",
-        "test_selftest_slurm",
-    ),
-}
+# The engine among a test's parameters, and that whose daemon is a fixture of the session (support/shared.py).
+_ENGINES = re.compile(r"docker-20\.10|docker-26\.1|podman")
+_OF_THE_SESSION = "docker-26.1"
 
 _MARKS: pytest.StashKey[Mapping[str, set[str]]] = pytest.StashKey()
 _LEFT_OUT: pytest.StashKey[dict[str, int]] = pytest.StashKey()
@@ -73,25 +47,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 # xdist's own --dist=loadgroup would do, but xdist 3.8 tells groups by a private name that pytest 9.2 has not.
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """For several processes (``-n 2``): keep a module's tests together, and modules that share images."""
+    """For several processes (``-n 2``): keep together what shares fixtures that take minutes."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return _share_of(nodeid)
+            return share_of(nodeid)
 
     return Scheduling(config, log)
 
 
-def _share_of(nodeid: str) -> str:
+def share_of(nodeid: str) -> str:
+    """What runs in one process: a module, or its tests of one engine; all of the daemon of a session."""
     module, _, test = nodeid.partition("::")
-    parameters = test.partition("[")[2]
+    engine = _ENGINES.search(test.partition("[")[2])
+    if engine is None:
+        return _OF_THE_SESSION if _takes_the_daemon(module) else module
+    return _OF_THE_SESSION if engine[0] == _OF_THE_SESSION else f"{module}[{engine[0]}]"
 
-    def has(entry: str) -> bool:
-        name, _, parameter = entry.rstrip("]").partition("[")
-        return name == Path(module).stem and parameter in parameters
 
-    return next((share for share, entries in SHARES.items() if any(map(has, entries))), module)
+@functools.cache
+def _takes_the_daemon(module: str) -> bool:
+    return re.search(r"\bdocker26\b", (GOLDEN.parents[1] / module).read_text()) is not None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -102,11 +79,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if config.stash[_MARKS][item.nodeid] & set(STAGES):
             item.add_marker("real")
 
-    shares = list(SHARES)
+    # Whole stories first, those of most tests before others: a long one at the end leaves processes idle.
+    tests = Counter(share_of(item.nodeid) for item in items)
 
-    def turn(item: pytest.Item) -> int:
-        share = _share_of(item.nodeid)
-        return shares.index(share) if share in shares else len(shares) + (not item.get_closest_marker("real"))
+    def turn(item: pytest.Item) -> tuple[bool, bool, int, str]:
+        if not item.get_closest_marker("real"):
+            return True, True, 0, ""
+        share = share_of(item.nodeid)
+        story = share == _OF_THE_SESSION or share.startswith(("tests/engines/", "tests/real/"))
+        return False, not story, -tests[share], share
 
     items.sort(key=turn)
 

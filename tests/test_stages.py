@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SHARES, STAGES
+from conftest import STAGES, share_of
 
 TOP = Path(__file__).parents[1]
 
@@ -33,8 +33,14 @@ def test_what_is_left_out_by_default_is_named() -> None:
     assert "left out: 1 test of the stage engines; run them with: .venv/bin/pytest -m engines" in done.stdout
 
 
-def test_modules_that_share_images_run_in_one_process() -> None:
-    shared = {entry.partition("[")[0] for entries in SHARES.values() for entry in entries}
-    plugin = "pytest_plugins = [" + '"support.shared"]'
-    found = {path.stem for path in (TOP / "tests").rglob("test_*.py") if plugin in path.read_text()}
-    assert found == shared
+def test_tests_of_a_daemon_that_lasts_for_a_session_run_in_one_process() -> None:
+    contract = "tests/engines/test_engines_contract.py"
+    assert share_of(f"{contract}::test_a[docker-26.1]") == share_of(f"{contract}::test_b[docker-26.1-pip]")
+    assert share_of(f"{contract}::test_a[docker-26.1]") == share_of(
+        "tests/engines/test_engines_docker_client.py::test_c"
+    )
+    others = {
+        share_of(f"{contract}::test_a[{engine}]") for engine in ("docker-20.10", "docker-26.1", "podman")
+    }
+    assert len(others) == 3
+    assert share_of("tests/test_stages.py::test_a") != share_of("tests/test_envs.py::test_a[podman-less]")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 import requests
 
-from reprobuild.errors import FetchError, ImageError, LockError, RegistryError, ResolveError
+from reprobuild.errors import FetchError, LockError, RegistryError, ResolveError
 from reprobuild.fetch import base_layers
 from reprobuild.fetch.base_layers import fetch_base
 from reprobuild.fetch.store import Store
@@ -22,11 +21,8 @@ from reprobuild.host.home import Home
 from reprobuild.lock.base_image import BaseImage
 from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
-from reprobuild.oci import merge_layers
-from reprobuild.registry import client as registry_module
-from reprobuild.registry.client import Registry
-from reprobuild.resolve.base_image import resolve_base
 from reprobuild.resolve.resolver import Upgrade, resolve
+from support.base_images import locked
 from support.bases import PYTHON, Form, Pusher, digest_of, files, packed
 from support.hosts import quiet_host
 from support.images import Entry, layer
@@ -35,34 +31,9 @@ from support.registry import PASSWORD, USER, gate_before, serve_registry
 from support.resolving import request
 from support.server import serve
 
-pytest_plugins = ["support.family"]
+pytest_plugins = ["support.family", "support.base_images"]
 
 CONSOLE = Console(quiet=True)
-DEBIAN = 'ID=debian\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(registry_module, "CERTIFICATES", (tmp_path / "none",))
-    monkeypatch.setattr(Registry.__init__, "__kwdefaults__", {"wait": 0.01})
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> Iterator[str]:
-    with serve_registry(tmp_path / "registry") as found:
-        yield found
-
-
-@pytest.fixture
-def team(host: str) -> Pusher:
-    return Pusher(host, "team/base")
-
-
-def locked(image: str, **keys: Any) -> BaseImage:
-    base = {"image": image, **keys.pop("base", {})}
-    found = resolve_base(request(base=base, **keys), "amd64", existing=None, host=quiet_host())
-    assert found is not None
-    return found
 
 
 @pytest.mark.parametrize("form", ["docker", "oci"])
@@ -96,51 +67,6 @@ def test_an_image_alone_and_one_by_its_digest(team: Pusher) -> None:
     team.image([files(), layer("etc/newer")])
     pinned = locked(f"{team.name}@{digest}")
     assert pinned.layers == found.layers
-
-
-def test_a_later_layer_decides(team: Pusher) -> None:
-    cuda = {"opt/lib/libcudart.so.12": b"cuda", "opt/lib/libcuda.so.1": b"the driver's"}
-    gone = layer("opt/lib/.wh.libcudart.so.12", Entry(path="usr/lib/os-release", content=DEBIAN.encode()))
-    team.image([files(cuda), gone])
-    found = locked(f"{team.name}:1")
-    assert (found.cuda, found.suite) == ((), "bookworm")
-
-
-def test_python(team: Pusher) -> None:
-    team.image([files(python="")])
-    with pytest.raises(ResolveError, match=r"base:1 \(Toy 1\) has no Python 3\.11"):
-        locked(f"{team.name}:1")
-    team.image([files(python="usr/local"), layer("usr/local/lib/python3.11/.wh.venv")])
-    with pytest.raises(ResolveError, match=r"without the module venv \(/usr/local/lib/python3\.11/venv"):
-        locked(f"{team.name}:1")
-    # Of Debian it can be put on top.
-    team.image([files(python="", system=DEBIAN)])
-    assert locked(f"{team.name}:1").python == ""
-
-
-def test_another_c_library(team: Pusher) -> None:
-    team.image([files(), layer("usr/lib/x/.wh.libc.so.6")])
-    with pytest.raises(ResolveError, match="has no glibc for linux/amd64"):
-        locked(f"{team.name}:1")
-
-
-def test_no_shell(team: Pusher) -> None:
-    team.image([files(), layer("usr/bin/.wh.sh")])
-    with pytest.raises(ResolveError, match="has no /bin/sh"):
-        locked(f"{team.name}:1")
-
-
-def test_cuda_of_its_own(team: Pusher, capsys: pytest.CaptureFixture[str]) -> None:
-    names = ["libcublas.so.12.1.3.1", "libcudnn_ops_infer.so.8", "libnccl.so.2.18.1", "libcudart.so.12"]
-    team.image([files({f"usr/local/cuda/lib64/{name}": b"cuda" for name in names})])
-    with pytest.raises(
-        ResolveError, match=r"brings CUDA libraries of its own: .*libcublas.* and 1 more"
-    ) as bad:
-        locked(f"{team.name}:1")
-    assert "base.allow-cuda = true" in bad.value.hint
-    found = locked(f"{team.name}:1", base={"allow-cuda": True})
-    assert found.cuda == tuple(sorted(f"/usr/local/cuda/lib64/{name}" for name in names))
-    assert "brings CUDA libraries" in capsys.readouterr().err
 
 
 def test_apt_packages_need_debian(team: Pusher) -> None:
@@ -403,11 +329,4 @@ def test_a_layer_s_size_one_too_large(team: Pusher) -> None:
     document["layers"][0]["size"] += 1
     team.manifest(document, "1")
     with pytest.raises((RegistryError, FetchError)):
-        locked(f"{team.name}:1")
-
-
-def test_a_library_of_gigabytes_is_not_looked_at(team: Pusher, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merge_layers, "MOST_KEPT", 1000)
-    team.image([files({"usr/lib/x/libc.so.6": bytes(1001)})])
-    with pytest.raises(ImageError, match="at most 1,000"):
         locked(f"{team.name}:1")

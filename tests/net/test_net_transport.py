@@ -1,0 +1,122 @@
+"""HTTP as the user's settings have it: certificates, proxies, retries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import requests
+import trustme
+
+from reprobuild.errors import HostError
+from reprobuild.net.index_settings import ca_bundle, uv_environment
+from reprobuild.net.session import scrub, session
+from support.net_servers import BUNDLES
+from support.server import Server, ca_file, serve
+
+pytest_plugins = ["support.net_servers"]
+
+
+class TestSession:
+    def test_names_itself_and_has_a_time_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        seen: list[object] = []
+
+        def send(self: object, request: requests.PreparedRequest, **options: object) -> requests.Response:
+            seen.extend([request.headers["User-Agent"], options["timeout"]])
+            return requests.Response()
+
+        monkeypatch.setattr(requests.Session, "send", send)
+        with session() as http:
+            http.get("http://h.example/")
+        assert str(seen[0]).startswith("reprobuild/")
+        assert seen[1] == (15.0, 60.0)
+
+    def test_tries_again(self, server: Server) -> None:
+        with session(retries=2) as http:
+            assert http.get(server.add("/a", b"ok", first=(503, 500))).content == b"ok"
+            assert http.get(server.add("/b", b"ok", first=(503, 503, 503))).status_code == 503
+            assert http.get(server.add("/c", status=404)).status_code == 404
+        assert len(server.hits("/c")) == 1
+
+    def test_proxy_of_pip(self, server: Server, pip_conf: Path) -> None:
+        pip_conf.write_text(f"[global]\nproxy = {server.url.replace('://', '://me:geheim@')}\n")
+        server.add("/a", b"through the proxy")
+        server.proxy_login = "me:geheim"
+        with session() as http:
+            assert http.get("http://h.example/a").content == b"through the proxy"
+        assert uv_environment()["HTTPS_PROXY"].endswith(server.url[7:])
+        assert "geheim" not in scrub("geheim")
+
+    @pytest.mark.parametrize("variable", [*BUNDLES[:3], "PIP_CERT", "pip.conf"])
+    def test_ca_of_the_user(
+        self, variable: str, pip_conf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ca = trustme.CA()
+        with serve(certificate=ca.issue_cert("127.0.0.1")) as tls:
+            address = tls.add("/a", b"ok")
+            with session(retries=0) as http, pytest.raises(requests.exceptions.SSLError):
+                http.get(address)
+            bundle = ca_file(ca, tmp_path)
+            if variable == "pip.conf":
+                pip_conf.write_text(f"[global]\ncert = {bundle}\n")
+            else:
+                monkeypatch.setenv(variable, str(bundle))
+            with session(retries=0) as http:
+                assert http.get(address).content == b"ok"
+            assert uv_environment()["SSL_CERT_FILE"] == str(bundle)
+
+    @pytest.mark.parametrize("with_bundle", [True, False])
+    def test_certificate_of_another_host(
+        self, with_bundle: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ca = trustme.CA()
+        monkeypatch.setenv("SSL_CERT_FILE" if with_bundle else "UNUSED", str(ca_file(ca, tmp_path)))
+        with serve(certificate=ca.issue_cert("h.example")) as tls, session(retries=0) as http:
+            with pytest.raises(requests.exceptions.SSLError):
+                http.get(tls.add("/a"))
+            with pytest.raises(requests.exceptions.SSLError):
+                http.get(tls.add("/a"), verify=False)
+
+    @pytest.mark.parametrize("variable", ["SSL_CLIENT_CERT", "PIP_CLIENT_CERT", "pip.conf"])
+    def test_certificate_of_this_machine(
+        self, variable: str, pip_conf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ca = trustme.CA()
+        monkeypatch.setenv("SSL_CERT_FILE", str(ca_file(ca, tmp_path)))
+        mine = tmp_path / "mine.pem"
+        ca.issue_cert("client.example").private_key_and_cert_chain_pem.write_to_path(mine)
+        with serve(certificate=ca.issue_cert("127.0.0.1"), clients=ca) as tls:
+            address = tls.add("/a", b"ok")
+            with session(retries=0) as http, pytest.raises(requests.exceptions.ConnectionError):
+                http.get(address)
+            assert "SSL_CLIENT_CERT" not in uv_environment()
+            if variable == "pip.conf":
+                pip_conf.write_text(f"[global]\nclient-cert = {mine}\n")
+            else:
+                monkeypatch.setenv(variable, str(mine))
+            with session(retries=0) as http:
+                assert http.get(address).content == b"ok"
+        assert uv_environment()["SSL_CLIENT_CERT"] == str(mine)
+
+    def test_certificate_of_this_machine_that_is_no_good(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        mine = tmp_path / "mine.pem"
+        monkeypatch.setenv("SSL_CLIENT_CERT", str(mine))
+        with pytest.raises(HostError, match=r"SSL_CLIENT_CERT names .*mine\.pem, which does not exist"):
+            session()
+        mine.write_text("rubbish")
+        with pytest.raises(HostError, match=r"mine\.pem: no certificate with its key"):
+            session()
+
+    def test_ca_that_is_no_certificate(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        (tmp_path / "ca.pem").write_text("rubbish")
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        with pytest.raises(HostError, match=r"ca\.pem: no CA certificates"):
+            session()
+
+    def test_ca_that_is_not_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert ca_bundle() is None
+        monkeypatch.setenv("PIP_CERT", "/no/such.pem")
+        with pytest.raises(HostError, match=r"PIP_CERT names /no/such\.pem"):
+            session()
