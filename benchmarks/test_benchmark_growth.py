@@ -30,7 +30,8 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.layers.clean import clean_home
-from reprobuild.lock.model import Lock, PythonPackage
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import PythonPackage
 from reprobuild.oci.documents import ImageDocuments
 from reprobuild.oci.store import ImageStore
 from support.building import PYTHON, no_context, without_debian

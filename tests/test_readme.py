@@ -163,7 +163,12 @@ def test_exit_statuses() -> None:
 
 
 def test_keys_of_a_request() -> None:
-    keys = {prefix + key for prefix, names in model._KEYS.items() for key in names} - {
+    keys = {
+        *model._KEYS,
+        *(f"base.{key}" for key in model._BASE_KEYS),
+        *(f"conda.{key}" for key in model._CONDA_KEYS),
+        *(f"determinism.{key}" for key in model._DETERMINISM_KEYS),
+    } - {
         "base",
         "build",
         "conda",

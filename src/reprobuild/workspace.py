@@ -22,6 +22,7 @@ from .lock.model import Lock
 from .lock.platforms import parse_locks
 from .request.kernels import canonical
 from .request.model import PLATFORMS, Request, default_name
+from .request.table import refused_as
 
 FOLDER = Path("envs")
 LAYERS = FOLDER / "layers.json"
@@ -133,7 +134,8 @@ def with_kernel_choices(data: Mapping[str, Any], file: Path) -> Mapping[str, Any
             texts.append(name)  # a record as it is in a lock; what is not text, the request's reader names
             continue
         named = _inside(file, name, key="determinism.kernel-choices", suffixes=(".json",))
-        texts += canonical(_read(named, RequestError, f"{file} names it"), str(named))
+        with refused_as(RequestError, ""):
+            texts += canonical(_read(named, RequestError, f"{file} names it"), str(named))
     return {**data, "determinism": {**determinism, "kernel-choices": texts}}
 
 

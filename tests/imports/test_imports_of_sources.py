@@ -15,7 +15,7 @@ import uv
 
 from conftest import needs
 from reprobuild.fetch.scheduler import fetch
-from reprobuild.lock.model import PythonPackage
+from reprobuild.lock.packages import PythonPackage
 from reprobuild.lock.reader import parse_lock
 from reprobuild.resolve.debian_system import System
 from reprobuild.sources import workshop

@@ -17,7 +17,8 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.layers import conda_archive
 from reprobuild.layers.conda import link
-from reprobuild.lock.model import CondaPackage, Lock
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import CondaPackage
 from support.channel import Channel
 from support.conda_archives import conda_archive as archive_of
 from support.conda_archives import listed, member

@@ -15,7 +15,8 @@ from reprobuild.layers import plan as module
 from reprobuild.layers.plan import MOST_WHEEL_LAYERS, LayerPlan, place, plan, with_losers
 from reprobuild.layers.split_large import PART_BYTES
 from reprobuild.lock.base_image import BaseImage, BaseLayer
-from reprobuild.lock.model import CondaPackage, DebianPackage, Lock, PythonPackage, Wheel
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import CondaPackage, DebianPackage, PythonPackage, Wheel
 from reprobuild.lock.standalone_python import StandalonePython
 from support.locks import LOCK
 from support.strategies import locks

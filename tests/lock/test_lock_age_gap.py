@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from reprobuild.lock.age_gap import age_gap
-from reprobuild.lock.model import Lock, PythonPackage, Wheel
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import PythonPackage, Wheel
 from support.resolving import request
 
 

@@ -89,7 +89,7 @@ def test_what_the_lock_says() -> None:
 
 
 BAD: tuple[tuple[str, Any, str], ...] = (
-    ("image", "A b", "not an image reference"),
+    ("image", "A b", "'A b' is not a valid image"),
     ("image", 1, "text in quotes"),
     ("index", "sha256:1", "base.index"),
     ("manifests", {"linux/amd64": "x"}, r"manifests\.linux/amd64: 'x' is not a digest"),

@@ -14,8 +14,8 @@ from reprobuild.lock.diff import (
     meaning_of_debian,
     meaning_of_python,
 )
-from reprobuild.lock.model import CondaPackage
 from reprobuild.lock.own_files import OwnFiles
+from reprobuild.lock.packages import CondaPackage
 from support.locks import LOCK, OTHER_FILES
 from support.resolving import debian
 

@@ -14,7 +14,8 @@ import pytest
 from conftest import GOLDEN
 from reprobuild.lock.bill import Facts, cyclonedx
 from reprobuild.lock.exports import Form, export
-from reprobuild.lock.model import BuildFiles, CondaPackage, Lock, SourceArchive
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import BuildFiles, CondaPackage, SourceArchive
 from reprobuild.lock.standalone_python import StandalonePython
 from support.index import Index
 from support.locks import LOCK, OTHER_FILES

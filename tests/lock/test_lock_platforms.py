@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from packaging.pylock import PackageWheel, Pylock
 
 from reprobuild.errors import LockError
-from reprobuild.lock.model import MACHINES, Lock, PythonPackage
+from reprobuild.lock.model import MACHINES, Lock
+from reprobuild.lock.packages import PythonPackage
 from reprobuild.lock.platforms import digest_of, dump_locks, parse_locks
 from reprobuild.lock.reader import parse_lock
 from reprobuild.resolve.target import TargetPython

@@ -124,7 +124,7 @@ BAD: Mapping[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "platform": (own(platform="windows/amd64"), "tool.reprobuild.platform: 'windows/amd64'"),
     "epoch": (own(epoch=-1), "tool.reprobuild.epoch: -1"),
     "epoch-high": (own(epoch=2**33), "tool.reprobuild.epoch"),
-    "request": (own(request={"cuda": "x"}), "tool.reprobuild.request: cuda: 'x'"),
+    "request": (own(request={"cuda": "x"}), "tool.reprobuild.request.cuda: 'x'"),
     "request-digest": (
         own(**{"request-digest": "sha256:0"}),
         "tool.reprobuild.request-digest: does not match",
@@ -139,7 +139,7 @@ BAD: Mapping[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "variable-type": (own(variables={"A": 1}), "tool.reprobuild.variables.A"),
     "own-files": (own(**{"own-files": 1}), "tool.reprobuild.own-files: expected a table"),
     "own-files-key": (files(colour=1), "own-files.colour: unknown key"),
-    "own-files-version": (files(version="\x1b[2J"), "own-files.version: '\\x1b[2J' is not a version"),
+    "own-files-version": (files(version="\x1b[2J"), "own-files.version: '\\x1b[2J' is not a valid version"),
     "own-files-none": (files(sha256={}), "own-files.sha256: expected a table of 1 to 64 files"),
     "own-files-many": (files(sha256={f"f{i}": "0" * 64 for i in range(65)}), "expected a table of 1 to 64"),
     "own-files-hash": (files(sha256={"a.py": "0"}), "own-files.sha256.a.py: expected a file name and 64"),

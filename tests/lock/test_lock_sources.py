@@ -14,7 +14,8 @@ import tomli_w
 from reprobuild.errors import LockError, RenderError
 from reprobuild.lock.bill import cyclonedx
 from reprobuild.lock.exports import explicit, requirements
-from reprobuild.lock.model import BuildFiles, Lock, PythonPackage, SourceArchive, Wheel
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import BuildFiles, PythonPackage, SourceArchive, Wheel
 from reprobuild.lock.platforms import dump_locks, parse_locks
 from reprobuild.lock.reader import parse_lock
 from reprobuild.render.dockerfile import DebianRoot, render_self_contained

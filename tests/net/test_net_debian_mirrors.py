@@ -6,7 +6,7 @@ import pytest
 
 from conftest import needs
 from reprobuild.errors import HostError
-from reprobuild.lock.model import DebianPackage
+from reprobuild.lock.packages import DebianPackage
 from reprobuild.net import debian_mirrors as module
 from reprobuild.net.debian_mirrors import Mirror, mirrors, package_urls
 

@@ -20,7 +20,7 @@ import pytest
 from reprobuild.errors import FetchError, HostError, SelfTestError, StorageError
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
-from reprobuild.lock.model import DebianPackage, Wheel
+from reprobuild.lock.packages import DebianPackage, Wheel
 from reprobuild.workspace import read_lock
 from support.artifacts import unshare
 from support.bench import NAME, Bench, until

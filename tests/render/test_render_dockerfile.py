@@ -20,7 +20,8 @@ from packaging.requirements import Requirement
 from conftest import GOLDEN, needs
 from reprobuild import assets
 from reprobuild.errors import RenderError
-from reprobuild.lock.model import CondaPackage, Lock
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import CondaPackage
 from reprobuild.render import dockerfile as render_module
 from reprobuild.render.dockerfile import DebianRoot, render, render_self_contained
 from reprobuild.render.image_config import image_config

@@ -21,6 +21,7 @@ from reprobuild.host.home import Home
 from reprobuild.lock.base_image import BaseImage
 from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
+from reprobuild.request.table import Table
 from reprobuild.resolve.resolver import Upgrade, resolve
 from support.base_images import locked
 from support.bases import PYTHON, Form, Pusher, digest_of, files, packed
@@ -57,7 +58,7 @@ def test_a_list_of_platforms(team: Pusher, form: Form) -> None:
         packed(below),
         packed(above),
     ]
-    assert BaseImage.from_dict(found.to_dict(), "test") == found
+    assert BaseImage.read(Table(found.to_dict())) == found
 
 
 def test_an_image_alone_and_one_by_its_digest(team: Pusher) -> None:

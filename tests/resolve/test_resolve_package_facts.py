@@ -15,7 +15,8 @@ from reprobuild.errors import BuildError
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.lock.bill import Facts, cyclonedx
-from reprobuild.lock.model import DebianPackage, Lock
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import DebianPackage
 from reprobuild.resolve.package_facts import facts_of
 from support.locks import LOCK
 from support.resolving import debian

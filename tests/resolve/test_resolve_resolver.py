@@ -7,7 +7,8 @@ import pytest
 
 from reprobuild.errors import ResolveError
 from reprobuild.host.console import Console
-from reprobuild.lock.model import DebianPackage, Lock
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import DebianPackage
 from reprobuild.lock.reader import parse_lock
 from reprobuild.resolve import constraint_loop
 from reprobuild.resolve import resolver as module

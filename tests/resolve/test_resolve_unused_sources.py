@@ -13,7 +13,7 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.lock.model import SourceArchive
+from reprobuild.lock.packages import SourceArchive
 from reprobuild.net.session import session
 from reprobuild.resolve.unused_sources import lines_on_sources
 from reprobuild.sources.source_tree import TreeEntry, keep, pack

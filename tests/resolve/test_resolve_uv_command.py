@@ -8,7 +8,8 @@ import pytest
 
 from reprobuild.errors import ResolveError
 from reprobuild.host import process
-from reprobuild.lock.model import Lock, PythonPackage
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import PythonPackage
 from reprobuild.net.session import session
 from reprobuild.resolve.target import TargetPython
 from reprobuild.resolve.uv_command import _read, resolve_python

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reprobuild.errors import ResolveError
-from reprobuild.lock.model import PythonPackage, Wheel
+from reprobuild.lock.packages import PythonPackage, Wheel
 from reprobuild.net.session import session
 from reprobuild.resolve.wheel_files import examine
 from support.index import File, Index

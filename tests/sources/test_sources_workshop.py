@@ -13,7 +13,8 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.lock.model import BuildFiles, Lock, PythonPackage, Wheel
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import BuildFiles, PythonPackage, Wheel
 from reprobuild.sources import workshop as module
 from reprobuild.sources.workshop import (
     build_locked,

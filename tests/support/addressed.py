@@ -12,7 +12,7 @@ import pytest
 
 from conftest import needs
 from reprobuild.host.home import Home
-from reprobuild.lock.model import PythonPackage, SourceArchive
+from reprobuild.lock.packages import PythonPackage, SourceArchive
 from reprobuild.sources import workshop
 from support.building_resolve import Resolve
 from support.git_server import GitServer, git_server

@@ -14,7 +14,7 @@ import pytest
 from conftest import needs
 from reprobuild.host.console import Console
 from reprobuild.host.machine import architecture as this_machine
-from reprobuild.lock.model import DebianPackage
+from reprobuild.lock.packages import DebianPackage
 from reprobuild.net import debian_mirrors
 from reprobuild.resolve.debian import DebianRequest, resolve_debian
 from support.debian_archive import Archive, Key

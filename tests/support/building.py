@@ -16,7 +16,8 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.layers import schedule, system
 from reprobuild.layers.plan import place
-from reprobuild.lock.model import Lock, PythonPackage
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import PythonPackage
 from reprobuild.oci.tar_writer import LayerWriter
 from support.wheels import put, toy_lock, toy_pip
 

@@ -10,7 +10,8 @@ from typing import Any
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.lock.model import BuildFiles, Lock, PythonPackage
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import BuildFiles, PythonPackage
 from reprobuild.net.session import session
 from reprobuild.request.model import Request
 from reprobuild.resolve.constraint_loop import fitting

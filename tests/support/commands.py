@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from reprobuild import cli
-from reprobuild.lock.model import DebianPackage
+from reprobuild.lock.packages import DebianPackage
 from reprobuild.resolve import resolver
 from reprobuild.resolve.debian import DebianRequest
 from support.resolving import BASE, debian

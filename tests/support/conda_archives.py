@@ -13,7 +13,7 @@ from typing import Any
 
 import zstandard
 
-from reprobuild.lock.model import CondaPackage
+from reprobuild.lock.packages import CondaPackage
 
 EMPTY = hashlib.sha256(b"").hexdigest()
 

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from reprobuild.fetch.download import Patience
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
-from reprobuild.lock.model import DebianPackage, Lock, PythonPackage, Wheel
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import DebianPackage, PythonPackage, Wheel
 from reprobuild.request.model import Request
 
 QUICK = Patience(pause=0.001, connect=2, silence=5)

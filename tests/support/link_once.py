@@ -17,7 +17,7 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.layers.conda import link, write_packages
-from reprobuild.lock.model import CondaPackage
+from reprobuild.lock.packages import CondaPackage
 from reprobuild.oci.tar_writer import LayerWriter
 from reprobuild.workspace import read_lock
 

@@ -10,7 +10,7 @@ import requests
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.lock.model import DebianPackage
+from reprobuild.lock.packages import DebianPackage
 from reprobuild.request.model import Request
 from reprobuild.resolve.resolution import Resolution
 from reprobuild.resolve.target import TargetPython

@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Mapping
 
 from reprobuild.fetch.store import Store
-from reprobuild.lock.model import SourceArchive
+from reprobuild.lock.packages import SourceArchive
 from support.index import File, Index
 from support.wheels import toy_pip
 

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from reprobuild.lock.model import DebianPackage, Lock, PythonPackage, Wheel
+from reprobuild.lock.model import Lock
 from reprobuild.lock.own_files import OwnFiles
+from reprobuild.lock.packages import DebianPackage, PythonPackage, Wheel
 from reprobuild.lock.standalone_python import StandalonePython
 from reprobuild.request.model import Request
 from reprobuild.request.profiles import variables

@@ -16,7 +16,8 @@ from packaging.utils import canonicalize_name
 
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
-from reprobuild.lock.model import Lock, PythonPackage, Wheel
+from reprobuild.lock.model import Lock
+from reprobuild.lock.packages import PythonPackage, Wheel
 from support.locks import LOCK
 
 FILE = stat.S_IFREG | 0o644

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from reprobuild.errors import ImageError
-from reprobuild.lock.model import CondaPackage
 from reprobuild.lock.own_files import OwnFiles
+from reprobuild.lock.packages import CondaPackage
 from reprobuild.oci.file_tree import ImageTree
 from reprobuild.oci.tar_writer import Record
 from reprobuild.render.image_config import image_config

@@ -8,7 +8,8 @@ import requests
 
 from ..host.host import Host
 from ..lock.diff import diff_all
-from ..lock.model import Lock, PythonPackage
+from ..lock.model import Lock
+from ..lock.packages import PythonPackage
 from ..net.session import session
 from ..resolve.vulnerabilities import Advisories, find_vulnerabilities
 from ..resolve.yanked import Withdrawn, find_withdrawn

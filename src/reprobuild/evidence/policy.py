@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..errors import EvidenceError, RequestError
+from ..errors import EvidenceError
 from ..host.home import open_regular
-from ..request.toml_reader import MOST_TEXT, Table, load_toml
+from ..request.table import Table, refused_as
+from ..request.toml_reader import MOST_TEXT, load_toml
 from .keys import read_public_key
 
 if TYPE_CHECKING:
@@ -49,28 +50,26 @@ def read_policy(path: Path) -> Policy:
         raise EvidenceError(f"{path}: {error.strerror}") from None
     except ValueError as error:
         raise EvidenceError(f"{path}: not valid TOML: {error}") from None
-    try:
-        return _policy(table, path)
-    except RequestError as error:
-        raise EvidenceError(error.message, hint=error.hint) from None
+    with refused_as(EvidenceError, str(path)):
+        return _policy(Table(table, known=_KEYS), path)
 
 
-def _policy(data: Mapping[str, Any], path: Path) -> Policy:
-    table = Table(data, "", str(path), _KEYS)
+def _policy(table: Table, path: Path) -> Policy:
     keys, voters = _keys(table, "keys", path), _keys(table, "builder-keys", path)
-    days = table.integer("max-age-days", None, 1, 36_500)
-    builders = table.integer("builders", 0, 1, 64)
+    days = table.integer("max-age-days", 1, 36_500, None)
+    builders = table.integer("builders", 1, 64, 0)
     different = len({key.keyid for key in voters})
     if builders > different:
-        raise EvidenceError(
-            f"{table.where('builders')}: is {builders}, and builder-keys has {different} different keys",
-            hint="each builder has a key of its own",
+        raise table.bad(
+            "builders",
+            f"is {builders}, and builder-keys has {different} different keys",
+            "each builder has a key of its own",
         )
     if voters and not builders:
-        raise EvidenceError(f"{table.where('builder-keys')}: has no effect without builders")
+        raise table.bad("builder-keys", "has no effect without builders")
     return Policy(
         keys=keys,
-        checks=[check for _, check in table.texts("checks")],
+        checks=table.texts("checks", default=()),
         gpu=table.value("gpu", str, None),
         profile=table.value("profile", str, None),
         max_age=None if days is None else timedelta(days=days),
@@ -80,7 +79,7 @@ def _policy(data: Mapping[str, Any], path: Path) -> Policy:
 
 
 def _keys(table: Table, name: str, path: Path) -> Sequence[Key]:
-    texts = [text for _, text in table.texts(name)]
+    texts = table.texts(name, default=())
     if table.has(name) and not texts:
-        raise EvidenceError(f"{table.where(name)}: is empty: expected files of public keys")
+        raise table.bad(name, "is empty: expected files of public keys")
     return [read_public_key(path.parent / text) for text in texts]

@@ -19,7 +19,8 @@ from ..errors import FetchError, HostError, StorageError
 from ..host.console import Console, size_text
 from ..host.home import free_bytes
 from ..lock.base_image import BaseLayer
-from ..lock.model import Artifact, CondaPackage, DebianPackage, Lock, PythonPackage
+from ..lock.model import Artifact, Lock
+from ..lock.packages import CondaPackage, DebianPackage, PythonPackage
 from ..lock.standalone_python import StandalonePython
 from ..net import debian_snapshot
 from ..net.debian_mirrors import package_urls

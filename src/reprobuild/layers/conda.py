@@ -27,7 +27,8 @@ from ..fetch.store import Store
 from ..host import process, sandbox, untrusted_files
 from ..host.console import Console
 from ..host.home import raise_if_full, storage_errors
-from ..lock.model import CondaPackage, Lock
+from ..lock.model import Lock
+from ..lock.packages import CondaPackage
 from ..oci.tar_writer import LayerWriter, parents
 from ..request.image_layout import SITE_PREFIX
 from . import bytecode_stream, conda_archive

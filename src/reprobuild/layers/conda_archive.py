@@ -19,7 +19,7 @@ from typing import Any, Literal
 import zstandard
 
 from ..errors import BuildError
-from ..lock.model import CondaPackage
+from ..lock.packages import CondaPackage
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Entry, Reader
 from .allowed_paths import is_plain

@@ -22,7 +22,8 @@ from ..host import minimal_root, namespaces, process, untrusted_files
 from ..host.home import Home, raise_if_full, storage_errors
 from ..host.workers import check_wanted, workers
 from ..lock.merged_usr import links_into_usr
-from ..lock.model import DebianPackage, Lock
+from ..lock.model import Lock
+from ..lock.packages import DebianPackage
 from ..oci.stream import CHUNK
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Entry, Reader

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ..errors import BuildError
 from ..fetch.store import Store
-from ..lock.model import Lock, PythonPackage
+from ..lock.model import Lock
+from ..lock.packages import PythonPackage
 from ..oci.tar_writer import parents
 from .conda_archive import read_file
 from .entry_points import script_template, template_of

@@ -16,7 +16,8 @@ from typing import Any, Literal, TypeVar
 
 from .. import assets
 from ..lock.base_image import BaseLayer
-from ..lock.model import CondaPackage, DebianPackage, Lock, PythonPackage
+from ..lock.model import Lock
+from ..lock.packages import CondaPackage, DebianPackage, PythonPackage
 from ..oci.tar_writer import FORMAT
 from ..request.image_layout import SITE_PREFIX
 from .split_large import CONDA_PART_BYTES, PART_BYTES, parts_of

@@ -24,7 +24,8 @@ from ..fetch.store import Store
 from ..host.home import storage_errors
 from ..host.host import Host
 from ..host.workers import workers
-from ..lock.model import Lock, PythonPackage
+from ..lock.model import Lock
+from ..lock.packages import PythonPackage
 from ..oci.tar_writer import LayerWriter
 from . import unpacked_layers
 from .cache import Cached

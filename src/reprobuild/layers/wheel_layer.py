@@ -14,7 +14,7 @@ from typing import IO
 
 from ..errors import BuildError
 from ..host.page_cache import PageCache, Passed
-from ..lock.model import PythonPackage
+from ..lock.packages import PythonPackage
 from ..oci.tar_writer import Beside, LayerWriter, parents
 from . import bytecode_stream
 from .wheel import Generated, Member, Place

@@ -7,17 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import RequestError
 from ..request.reference import Reference
-from ..request.toml_reader import Table
+from ..request.table import Table
 
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_HEX = "sha256: and 64 hex digits"
 _KEYS = (
     *("image", "index", "manifests", "config", "created", "system", "suite", "glibc", "python"),
     *("python-version", "cuda", "env", "layers"),
 )
-_LAYER_KEYS = ("digest", "size", "media-type", "diff-id")
+_TAR = "application/vnd.oci.image.layer.v1.tar"
+MEDIA_TYPES = {
+    "application/vnd.docker.image.rootfs.diff.tar": _TAR,
+    "application/vnd.docker.image.rootfs.diff.tar.gzip": f"{_TAR}+gzip",
+    "application/vnd.docker.image.rootfs.diff.tar.zstd": f"{_TAR}+zstd",
+    **{each: each for each in (_TAR, f"{_TAR}+gzip", f"{_TAR}+zstd")},
+}
+"""Media type of a layer → OCI's name of it: the bytes are the same."""
+
 MOST_BYTES = 32 << 30
 """Of a layer's blob: four times the largest layer that reprobuild itself makes."""
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
@@ -41,6 +46,17 @@ class BaseLayer:
     def sha256(self) -> str:
         """The digest without its prefix, as the store has it."""
         return self.digest.removeprefix("sha256:")
+
+    @classmethod
+    def read(cls, get: Table) -> BaseLayer:
+        """Check the table of a layer. Raises `TableError`."""
+        get.only(("digest", "size", "media-type", "diff-id"))
+        return cls(
+            digest=get.digest("digest"),
+            size=get.size(most=MOST_BYTES),
+            media_type=get.choice("media-type", sorted({*MEDIA_TYPES.values()})),
+            diff_id=get.digest("diff-id"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,7 +98,7 @@ class BaseImage:
         return reference.name
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table that `from_dict` reads back."""
+        """Return the table that `read` reads back."""
         return {
             "image": self.image,
             **({"index": self.index} if self.index else {}),
@@ -103,69 +119,32 @@ class BaseImage:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], where: str) -> BaseImage:
-        """Check a table of a lock. Raises `RequestError` that names ``where`` and the key."""
-        get = Table(data, "base.", where, _KEYS)
+    def read(cls, get: Table) -> BaseImage:
+        """Check a table of a lock. Raises `TableError`."""
+        get.only(_KEYS)
 
         def text(key: str, form: str = r"[^\x00-\x1f\x7f]*", like: str = "one line of text") -> str:
-            found: str = get.text(key, None, lambda v: re.fullmatch(form, v), like)
-            if found is None:
-                raise RequestError(f"{get.where(key)}: missing")
-            return found
+            return get.text(key, re.compile(form).fullmatch, like)
 
-        index = text("index", _DIGEST.pattern, _HEX) if "index" in data else None
-        manifests, env = get.value("manifests", dict, {}), get.value("env", dict, {})
-        for platform, digest in manifests.items():
-            if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-                raise RequestError(
-                    f"{get.where('manifests')}.{platform}: {digest!r} is not a digest: expected {_HEX}"
-                )
-        for name, value in env.items():
+        manifests, env = get.table("manifests", default={}), get.table("env", default={})
+        for name, value in env.data.items():
             if not (_VARIABLE.fullmatch(name) and isinstance(value, str) and value.isprintable()):
-                raise RequestError(f"{get.where('env')}.{name}: expected a name and one line of text")
-        image = text("image")
-        if Reference.parse(image) is None:
-            raise RequestError(f"{get.where('image')}: {image!r} is not an image reference")
-        layers = [parse_layer(y, get.where("layers", i)) for i, y in enumerate(get.value("layers", list, []))]
+                raise env.bad(name, "expected a name and one line of text")
+        layers = [BaseLayer.read(each) for each in get.tables("layers", default=())]
         if not layers:
-            raise RequestError(f"{get.where('layers')}: missing")
+            raise get.bad("layers", "missing")
         return cls(
-            image=image,
-            index=index,
-            manifests=dict(sorted(manifests.items())),
-            config=text("config", _DIGEST.pattern, _HEX),
+            image=get.text("image", Reference.parse, "an image's reference"),
+            index=get.digest("index") if get.has("index") else None,
+            manifests={platform: manifests.digest(platform) for platform in sorted(manifests.data)},
+            config=get.digest("config"),
             created=text("created"),
             system=text("system"),
             suite=text("suite", "[a-z]*", "a release's code name, or nothing"),
             glibc=text("glibc", r"[0-9]+\.[0-9]+", "a version like 2.36"),
             python=text("python", r"|(/[A-Za-z0-9_][A-Za-z0-9_.+-]*)+", "an absolute path, or nothing"),
             python_version=text("python-version", f"|{_VERSION.pattern}", "a version, or nothing"),
-            cuda=tuple(path for _, path in get.texts("cuda")),
-            env=dict(sorted(env.items())),
+            cuda=tuple(get.texts("cuda", default=())),
+            env=dict(sorted(env.data.items())),
             layers=tuple(layers),
         )
-
-
-def parse_layer(data: Any, where: str) -> BaseLayer:
-    """Check the table of a layer. Raises `RequestError` that names ``where`` and the key."""
-    if not isinstance(data, dict):
-        raise RequestError(f"{where}: expected a table")
-    get = Table(data, "", where, _LAYER_KEYS)
-    digest, diff_id = (get.text(key, "", _DIGEST.fullmatch, _HEX) for key in ("digest", "diff-id"))
-    kind = get.text("media-type", "", lambda v: v in MEDIA_TYPES.values(), "the media type of a layer")
-    if not (digest and diff_id and kind):
-        raise RequestError(f"{where}: digest, diff-id and media-type are required")
-    size = get.integer("size", 0, 1, MOST_BYTES)
-    if not size:
-        raise RequestError(f"{where}: size: missing")
-    return BaseLayer(digest=digest, size=size, media_type=kind, diff_id=diff_id)
-
-
-_TAR = "application/vnd.oci.image.layer.v1.tar"
-MEDIA_TYPES = {
-    "application/vnd.docker.image.rootfs.diff.tar": _TAR,
-    "application/vnd.docker.image.rootfs.diff.tar.gzip": f"{_TAR}+gzip",
-    "application/vnd.docker.image.rootfs.diff.tar.zstd": f"{_TAR}+zstd",
-    **{each: each for each in (_TAR, f"{_TAR}+gzip", f"{_TAR}+zstd")},
-}
-"""Media type of a layer → OCI's name of it: the bytes are the same."""

@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import quote
 
 from .. import __version__
-from .model import CondaPackage, DebianPackage, Lock, PythonPackage
+from .model import Lock
+from .packages import CondaPackage, DebianPackage, PythonPackage
 
 _PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 """One that escapes nothing."""

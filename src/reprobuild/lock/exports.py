@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 from .bill import Facts, cyclonedx
-from .model import CondaPackage, Lock, PythonPackage, SourceArchive
+from .model import Lock
+from .packages import CondaPackage, PythonPackage, SourceArchive
 
 Form = Literal["requirements", "explicit", "cyclonedx"]
 

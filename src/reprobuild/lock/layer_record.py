@@ -7,22 +7,18 @@ without being trusted: what it gives counts only where its digest is the recorde
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from ..errors import LockError
+from ..request.table import SHA256, Table, TableError, refused_as
 from .base_image import MEDIA_TYPES, MOST_BYTES
-
-T = TypeVar("T")
 
 MOST_LIST_BYTES = 256 << 20
 """Of the list of a layer's paths: a hundred bytes each, for more files than any package has."""
 
 _VERSION = 1
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _ABOUT = "Layers that a registry has, for `reprobuild image --layers-from`; `push --record-layers` writes it."
 _HINT = "restore it from version control, or write it anew with `reprobuild push --record-layers`"
 
@@ -43,6 +39,23 @@ class RecordedLayer:
     paths: str
     """``sha256:…`` of the list of its paths."""
     paths_size: int
+
+    @classmethod
+    def read(cls, key: str, table: Table) -> RecordedLayer:
+        """Check the table of a layer. Raises `TableError`."""
+        table.only(("diff_id", "digest", "media_type", "paths", "paths_size", "size", "title"))
+        if not SHA256.fullmatch(key):
+            raise TableError(f"{table.place}: the key is not 64 hexadecimal digits")
+        return cls(
+            key=key,
+            title=table.text("title", lambda text: len(text) < 1000, "less than 1,000 characters"),
+            diff_id=table.digest("diff_id"),
+            digest=table.digest("digest"),
+            size=table.size(most=MOST_BYTES),
+            media_type=table.choice("media_type", sorted({*MEDIA_TYPES.values()})),
+            paths=table.digest("paths"),
+            paths_size=table.size("paths_size", MOST_LIST_BYTES),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,23 +84,27 @@ class LayerRecord:
             table = json.loads(data, object_pairs_hook=_once)
         except (ValueError, RecursionError) as error:
             raise LockError(f"{where}: not a record of layers: {error}", hint=_HINT) from None
-        top = _Fields(table, where, {"about", "images", "layers", "version"})
-        if top.get("version", int) != _VERSION:
-            raise LockError(
-                f"{where}: version: {table['version']} is not {_VERSION}",
-                hint="use the reprobuild of the team",
-            )
+        with refused_as(LockError, where, _HINT):
+            top = Table(table, known=("about", "images", "layers", "version"))
+            version = top.value("version", int)
+        with refused_as(LockError, where, _HINT if version == _VERSION else "use the reprobuild of the team"):
+            if version != _VERSION:
+                raise top.bad("version", f"{version} is not {_VERSION}")
+            return cls._read(top)
+
+    @classmethod
+    def _read(cls, top: Table) -> LayerRecord:
         layers = {
-            key: _layer(key, value, f"{where}: layers.{key[:12]}")
-            for key, value in top.get("layers", dict).items()
+            key: RecordedLayer.read(key, Table(value, f"layers.{key[:12]}"))
+            for key, value in top.value("layers", dict).items()
         }
-        images = {}
-        for name, value in top.get("images", dict).items():
-            fields = _Fields(value, f"{where}: images.{name}", {"layers", "plan"})
-            keys = fields.get("layers", list, lambda found: all(isinstance(k, str) for k in found))
+        images, found = {}, top.table("images")
+        for name in found.data:
+            image = found.table(name, ("layers", "plan"))
+            keys = image.texts("layers")
             if gone := [key for key in keys if key not in layers]:
-                raise LockError(f"{fields.where}: layers: {gone[0]!r} is not in the record", hint=_HINT)
-            images[name] = RecordedImage(plan=fields.get("plan", str, _SHA256.fullmatch), layers=tuple(keys))
+                raise image.bad("layers", f"{gone[0]!r} is not in the record")
+            images[name] = RecordedImage(plan=image.sha256("plan"), layers=tuple(keys))
         return cls(images=images, layers=layers)
 
     def dump(self) -> bytes:
@@ -110,40 +127,6 @@ class LayerRecord:
         known = {**self.layers, **{layer.key: layer for layer in layers}}
         used = {key for image in images.values() for key in image.layers}
         return LayerRecord(images=images, layers={key: known[key] for key in used})
-
-
-class _Fields:
-    """A table of the file, whose keys are all known."""
-
-    def __init__(self, table: Any, where: str, names: set[str]) -> None:
-        if not isinstance(table, dict):
-            raise LockError(f"{where}: expected a table", hint=_HINT)
-        if odd := sorted(table.keys() - names):
-            raise LockError(f"{where}: {odd[0]}: unknown key", hint=_HINT)
-        self.table, self.where = table, where
-
-    def get(self, name: str, kind: type[T], fits: Callable[[T], object] = lambda _: True) -> T:
-        value = self.table.get(name)
-        if type(value) is not kind or not fits(value):
-            raise LockError(f"{self.where}: {name}: {str(value)[:80]!r} is not valid", hint=_HINT)
-        return value
-
-
-def _layer(key: str, table: Any, where: str) -> RecordedLayer:
-    if not _SHA256.fullmatch(key):
-        raise LockError(f"{where}: the key is not 64 hexadecimal digits", hint=_HINT)
-    names = {"diff_id", "digest", "media_type", "paths", "paths_size", "size", "title"}
-    fields = _Fields(table, where, names)
-    return RecordedLayer(
-        key=key,
-        title=fields.get("title", str, lambda text: len(text) < 1000),
-        diff_id=fields.get("diff_id", str, _DIGEST.fullmatch),
-        digest=fields.get("digest", str, _DIGEST.fullmatch),
-        size=fields.get("size", int, lambda size: 0 < size <= MOST_BYTES),
-        media_type=fields.get("media_type", str, lambda kind: kind in MEDIA_TYPES.values()),
-        paths=fields.get("paths", str, _DIGEST.fullmatch),
-        paths_size=fields.get("paths_size", int, lambda size: 0 < size <= MOST_LIST_BYTES),
-    )
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

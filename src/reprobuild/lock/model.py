@@ -8,9 +8,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any
 
 import tomli_w
 
@@ -19,6 +18,7 @@ from ..request.image_layout import SITE_PREFIX
 from ..request.model import Request
 from .base_image import BaseImage, BaseLayer
 from .own_files import OwnFiles
+from .packages import BuildFiles, CondaPackage, DebianPackage, PythonPackage, SourceArchive, Wheel
 from .standalone_python import PREFIX, StandalonePython
 
 FORMAT = 1
@@ -39,155 +39,6 @@ _STACK = {
     "cudnn": re.compile(r"nvidia-cudnn(-cu\d+)?"),
     "nccl": re.compile(r"nvidia-nccl(-cu\d+)?"),
 }
-
-SourceKind = Literal["sdist", "archive", "vcs", "directory"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Wheel:
-    """What is installed of a Python package on the lock's platform."""
-
-    filename: str
-    url: str
-    """Without user name or password; those come from the user's settings when it is fetched. Empty where it
-    is built from a `SourceArchive`."""
-    sha256: str
-    size: int
-    """Bytes."""
-    uploaded: datetime | None = None
-    """When the index says it was published (UTC, whole seconds)."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SourceArchive:
-    """What a wheel is built from, where the package has none for the lock's platform."""
-
-    kind: SourceKind = "sdist"
-    """The key of the package's entry that has it, by PEP 751."""
-    filename: str
-    url: str
-    """Without user name or password. Of ``directory`` the path of a folder, from that of the requests."""
-    sha256: str
-    size: int
-    """Bytes."""
-    uploaded: datetime | None = None
-    """When the index says it was published (UTC, whole seconds)."""
-    commit: str = ""
-    """Of ``vcs``, which is git; then hash and size are those of its tree as an archive (`sources.tree`)."""
-    ref: str = ""
-    """The branch, tag or commit by which the request names it; empty: HEAD."""
-    subdirectory: str = ""
-    """Where the project is in it."""
-    requires: tuple[str, ...] = ()
-    """What is installed for the build, each as ``NAME==VERSION``, sorted: the wheels are in the lock's
-    `BuildFiles`, else among its own packages."""
-
-    @property
-    def address(self) -> str:
-        """How a request names it, a commit in the place of a branch; empty for ``sdist``."""
-        below = f"#subdirectory={self.subdirectory}" if self.subdirectory else ""
-        if self.kind == "sdist":
-            return ""
-        return (f"git+{self.url}@{self.commit}" if self.kind == "vcs" else self.url) + below
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PythonPackage:
-    """A distribution, by its normalised name."""
-
-    name: str
-    version: str
-    wheel: Wheel
-    source: SourceArchive | None = None
-    """What its wheel is built from; None where the wheel itself is fetched."""
-
-    @property
-    def file(self) -> Wheel | SourceArchive:
-        """What is fetched of it."""
-        return self.source or self.wheel
-
-    @property
-    def pin(self) -> str:
-        """``NAME==VERSION``"""
-        return f"{self.name}=={self.version}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DebianPackage:
-    """A binary package. Where it is served is the host's setting, not the lock's."""
-
-    name: str
-    version: str
-    architecture: str
-    archive: str
-    """Which of Debian's archives has it: ``debian`` or ``debian-security``."""
-    path: str
-    """Below the archive's root: ``pool/main/…/….deb``."""
-    sha256: str
-    size: int
-    """Bytes."""
-
-    @property
-    def filename(self) -> str:
-        """The last part of the path."""
-        return self.path.rpartition("/")[2]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CondaPackage:
-    """A package of a conda channel."""
-
-    name: str
-    version: str
-    build: str
-    subdir: str
-    """``linux-64``, ``linux-aarch64`` or ``noarch``."""
-    url: str
-    """Without user name or password."""
-    sha256: str
-    md5: str | None
-    """For other tools only; nothing here trusts it."""
-    size: int
-    """Bytes."""
-    depends: tuple[str, ...]
-    """Match specs."""
-    uploaded: datetime | None = None
-    """When the package was built (UTC, whole seconds)."""
-    constrains: tuple[str, ...] = ()
-    """Match specs of what need not be there, but if it is, must fit."""
-
-    @property
-    def filename(self) -> str:
-        """The last part of the address."""
-        return self.url.rpartition("/")[2]
-
-    @property
-    def is_python(self) -> bool:
-        """Whether it holds Python modules; then it is a distribution, as pip sees it."""
-        return self.name != "pip" and any(spec.split(" ")[0] == "python" for spec in self.depends)
-
-    @property
-    def distribution(self) -> str:
-        """What pip calls it; it is but for PyTorch the package's own name."""
-        return _DISTRIBUTIONS.get(self.name, self.name)
-
-
-_DISTRIBUTIONS = {"pytorch": "torch", "pytorch-cpu": "torch", "pytorch-gpu": "torch"}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BuildFiles:
-    """What source packages are built with and the image does not have. The lists sort themselves."""
-
-    python: Sequence[PythonPackage] = ()
-    """Several may be of one name, in different versions."""
-    debian: Sequence[DebianPackage] = ()
-    """Beside those of the image."""
-
-    def __post_init__(self) -> None:
-        """Bring the lists into their one order."""
-        object.__setattr__(self, "python", tuple(sorted(self.python, key=lambda p: (p.name, p.version))))
-        object.__setattr__(self, "debian", tuple(sorted(self.debian, key=lambda p: (p.name, p.architecture))))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -224,7 +75,7 @@ class Lock:
     """The image underneath, where the request names one; ``debian`` then goes on top of it."""
     standalone: StandalonePython | None = None
     """Python, where it is not Debian's, conda's or the base's."""
-    build: BuildFiles = BuildFiles()
+    build: BuildFiles = field(default_factory=BuildFiles)
     """What the packages with a `SourceArchive` are built with."""
     own_files: OwnFiles | None = None
     """reprobuild's; None in a lock from before they were recorded. In the digest, being in the image."""
@@ -341,7 +192,7 @@ class Lock:
         """Return what `dump` writes, without the digest."""
         return {
             **self.header,
-            "packages": [_package_table(p) for p in self.python],
+            "packages": [p.table() for p in self.python],
             "tool": {
                 "reprobuild": {
                     "format": FORMAT,
@@ -355,9 +206,9 @@ class Lock:
                     **({"own-files": self.own_files.to_dict()} if self.own_files is not None else {}),
                     **({"base": self.base.to_dict()} if self.base is not None else {}),
                     **({"standalone-python": self.standalone.to_dict()} if self.standalone else {}),
-                    **({"conda": [_conda_table(p) for p in self.conda]} if self.conda else {}),
-                    "debian": [_debian_table(p) for p in self.debian],
-                    **({"build": build} if (build := _build_table(self.build)) else {}),
+                    **({"conda": [p.table() for p in self.conda]} if self.conda else {}),
+                    "debian": [p.table() for p in self.debian],
+                    **({"build": build} if (build := self.build.table()) else {}),
                 }
             },
         }
@@ -375,73 +226,3 @@ def _artifact(
 def marker(platform: str) -> str:
     """Return the PEP 508 marker of a platform's machine."""
     return f"platform_machine == '{MACHINES[platform]}'"
-
-
-def _conda_table(package: CondaPackage) -> dict[str, Any]:
-    table: dict[str, Any] = {
-        "name": package.name,
-        "version": package.version,
-        "build": package.build,
-        "subdir": package.subdir,
-        "url": package.url,
-        "size": package.size,
-        "sha256": package.sha256,
-    }
-    if package.md5 is not None:
-        table["md5"] = package.md5
-    if package.uploaded is not None:
-        table["upload-time"] = package.uploaded
-    table["depends"] = list(package.depends)
-    return table | ({"constrains": list(package.constrains)} if package.constrains else {})
-
-
-def _debian_table(package: DebianPackage) -> dict[str, Any]:
-    return {
-        "name": package.name,
-        "version": package.version,
-        "architecture": package.architecture,
-        "archive": package.archive,
-        "path": package.path,
-        "size": package.size,
-        "sha256": package.sha256,
-    }
-
-
-def _package_table(package: PythonPackage) -> dict[str, Any]:
-    head = {"name": package.name, "version": package.version}
-    if package.source is None:
-        return {**head, "wheels": [_file_table(package.wheel)]}
-    own: dict[str, Any] = {"wheel": _file_table(package.wheel), "requires": list(package.source.requires)}
-    if package.source.kind in ("vcs", "directory"):
-        tree = {"size": package.source.size, "hashes": {"sha256": package.source.sha256}}
-        own = {"wheel": own["wheel"], "tree": tree, "requires": own["requires"]}
-    return {**head, package.source.kind: _source_table(package.source), "tool": {"reprobuild": own}}
-
-
-def _source_table(source: SourceArchive) -> dict[str, Any]:
-    under = {"subdirectory": source.subdirectory} if source.subdirectory else {}
-    match source.kind:
-        case "sdist":
-            return _file_table(source)
-        case "archive":
-            return {"url": source.url, "size": source.size, "hashes": {"sha256": source.sha256}, **under}
-        case "vcs":
-            ref = {"requested-revision": source.ref} if source.ref else {}
-            return {"type": "git", "url": source.url, **ref, "commit-id": source.commit, **under}
-        case "directory":
-            return {"path": source.url, **under}
-
-
-def _build_table(build: BuildFiles) -> dict[str, Any]:
-    python = [{"name": p.name, "version": p.version, "wheels": [_file_table(p.wheel)]} for p in build.python]
-    debian = [_debian_table(p) for p in build.debian]
-    return {**({"packages": python} if python else {}), **({"debian": debian} if debian else {})}
-
-
-def _file_table(file: Wheel | SourceArchive) -> dict[str, Any]:
-    table: dict[str, Any] = {"name": file.filename}
-    if file.uploaded is not None:
-        table["upload-time"] = file.uploaded
-    if file.url:
-        table["url"] = file.url
-    return table | {"size": file.size, "hashes": {"sha256": file.sha256}}

@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import LockError
+from ..request.table import SHA256, Table
 
 NAME = "reprobuild"
 """The pin that ``lock --upgrade`` moves."""
 
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+!-]{0,63}")
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _MOST = 64
 
 
@@ -50,16 +49,14 @@ class OwnFiles:
         return {"version": self.version, "sha256": dict(self.sha256)}
 
     @classmethod
-    def from_dict(cls, table: Mapping[str, Any], place: str) -> OwnFiles:
-        """Read the lock's table of it. Raises `LockError` that begins with the place."""
-        if unknown := sorted(table.keys() - {"version", "sha256"}):
-            raise LockError(f"{place}.{unknown[0]}: unknown key")
-        version, files = table.get("version"), table.get("sha256")
-        if not isinstance(version, str) or not _VERSION.fullmatch(version):
-            raise LockError(f"{place}.version: {version!r} is not a version of reprobuild")
-        if not isinstance(files, dict) or not 0 < len(files) <= _MOST:
-            raise LockError(f"{place}.sha256: expected a table of 1 to {_MOST} files")
-        for name, sha256 in files.items():
-            if not _FILE.fullmatch(name) or not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
-                raise LockError(f"{place}.sha256.{name}: expected a file name and 64 lower-case hex digits")
-        return cls(version=version, sha256=files)
+    def read(cls, table: Table) -> OwnFiles:
+        """Check the lock's table of it. Raises `TableError`."""
+        table.only(("version", "sha256"))
+        version = table.text("version", _VERSION.fullmatch, "a version of reprobuild")
+        files = table.table("sha256")
+        if not 0 < len(files.data) <= _MOST:
+            raise table.bad("sha256", f"expected a table of 1 to {_MOST} files")
+        for name, sha256 in files.data.items():
+            if not _FILE.fullmatch(name) or not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
+                raise files.bad(name, "expected a file name and 64 lower-case hex digits")
+        return cls(version=version, sha256=files.data)

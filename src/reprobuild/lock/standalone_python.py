@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ..errors import RequestError
-from ..request.toml_reader import Table
+from ..request.table import Table
 
 PREFIX = "/opt/python"
 """Where it lies in an image."""
 
-_KEYS = ("version", "url", "sha256", "size")
+_VERSION = re.compile(r"3\.[0-9]{1,3}\.[0-9]{1,3}")
 _MOST_BYTES = 1 << 30
 
 
@@ -44,20 +42,19 @@ class StandalonePython:
         return ".".join(self.version.split(".")[:2])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table that `from_dict` reads back."""
+        """Return the table that `read` reads back."""
         return {"version": self.version, "url": self.url, "size": self.size, "sha256": self.sha256}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], where: str) -> StandalonePython:
-        """Check a table of a lock. Raises `RequestError` that names ``where`` and the key."""
-        get = Table(data, "standalone-python.", where, _KEYS)
-        version = get.text("version", "", re.compile(r"3\.[0-9]{1,3}\.[0-9]{1,3}").fullmatch, "3.12.8")
-        sha256 = get.text("sha256", "", re.compile("[0-9a-f]{64}").fullmatch, "64 lower-case hex digits")
-        url = get.text("url", "", _is_address, "the address of an archive, without a login")
-        size = get.integer("size", 0, 1, _MOST_BYTES)
-        if not (version and sha256 and url and size):
-            raise RequestError(f"{get.where('')[:-1]}: {', '.join(_KEYS)} are required")
-        return cls(version=version, url=url, sha256=sha256, size=size)
+    def read(cls, get: Table) -> StandalonePython:
+        """Check a table of a lock. Raises `TableError`."""
+        get.only(("version", "url", "sha256", "size"))
+        return cls(
+            version=get.text("version", _VERSION.fullmatch, "one like 3.12.8"),
+            url=get.text("url", _is_address, "the address of an archive, without a login"),
+            sha256=get.sha256(),
+            size=get.size(most=_MOST_BYTES),
+        )
 
 
 def _is_address(text: str) -> bool:

@@ -21,7 +21,7 @@ from debian.deb822 import Deb822
 
 from ..errors import HostError
 from ..host.process import ProcessFailed, require, run, which
-from ..lock.model import DebianPackage
+from ..lock.packages import DebianPackage
 from .session import scrub
 
 log = logging.getLogger(__name__)

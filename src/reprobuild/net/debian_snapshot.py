@@ -17,7 +17,7 @@ from urllib.parse import quote
 import requests
 
 from ..errors import HostError
-from ..lock.model import DebianPackage
+from ..lock.packages import DebianPackage
 from .debian_mirrors import MAIN, SECURITY, Mirror, keyring, mirrors, suites
 from .session import scrub, session
 

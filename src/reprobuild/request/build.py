@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from ..errors import RequestError
-from .toml_reader import Table
+from .table import Table, shown
 
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -89,92 +87,94 @@ def has_nvcc_wheels(cuda: str) -> bool:
 
 
 def build(table: Table) -> Build:
-    """Return what a request's key ``build`` says. Raises `RequestError`."""
-    data: Mapping[str, Any] = table.value("build", dict, {})
-    where = table.where("build")
+    """Return what a request's key ``build`` says. Raises `TableError`."""
+    own = table.table("build", default={})
     packages = []
-    for key, value in data.items():
+    for key, value in own.data.items():
         if key == "apt":
             continue
         if not _PACKAGE.fullmatch(key):
-            raise RequestError(f"{where}.{key}: {key!r} is not the name of a Python package")
+            raise own.bad(key, f"{key!r} is not the name of a Python package")
         if not isinstance(value, dict):
-            raise RequestError(
-                f"{where}.{key}: expected a table for the package {key}, got {value!r}",
-                hint="known keys: apt; all others are names of Python packages, as [build.NAME]",
+            raise own.bad(
+                key,
+                f"expected a table for the package {key}, got {shown(value)}",
+                "known keys: apt; all others are names of Python packages, as [build.NAME]",
             )
-        inner = Table(value, f"build.{key}.", where.rpartition(": ")[0], KEYS)
+        inner = own.table(key, KEYS)
         packages.append(
             PackageBuild(
                 name=canonicalize_name(key),
-                apt=_apt(inner),
+                apt=inner.sorted("apt", debian_name),
                 env=_env(inner),
-                requires=tuple(
-                    sorted({_requirement(inner.where("requires", i), t) for i, t in inner.texts("requires")})
-                ),
-                torch=inner.value("torch", bool, False),  # noqa: FBT003 -- as the other keys
+                requires=inner.sorted("requires", requirement_of_index),
+                torch=inner.flag("torch"),
                 cuda=_cuda(inner, table.value("cuda", str, "")),
             )
         )
     names = [each.name for each in packages]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise RequestError(f"{where}.{twice[0]}: is listed more than once")
+        raise own.bad(twice[0], "is listed more than once")
     return Build(
-        apt=_apt(Table(data, "build.", where.rpartition(": ")[0], tuple(data))),
+        apt=own.sorted("apt", debian_name),
         packages=tuple(sorted(packages, key=lambda each: each.name)),
     )
 
 
 def _cuda(table: Table, cuda: str) -> bool:
     """Return the key cuda of a package, in a request for a CUDA."""
-    wanted: bool = table.value("cuda", bool, False)  # noqa: FBT003 -- as the other keys
-    if not wanted:
+    if not table.flag("cuda"):
         return False
-    where = table.where("cuda")
     if not has_nvcc_wheels(cuda):
-        raise RequestError(
-            f"{where}: there is no nvcc for {'the CPU' if cuda == 'cpu' else f'CUDA {cuda}'}: NVIDIA's "
+        raise table.bad(
+            "cuda",
+            f"there is no nvcc for {'the CPU' if cuda == 'cpu' else f'CUDA {cuda}'}: NVIDIA's "
             f"wheels have it from CUDA {FIRST_CUDA}.0 on",
-            hint="take a newer CUDA, or a wheel that is built elsewhere: NAME @ https://..., or in a folder "
+            "take a newer CUDA, or a wheel that is built elsewhere: NAME @ https://..., or in a folder "
             "that UV_FIND_LINKS names",
         )
     if GPUS not in table.value("env", dict, {}):
-        raise RequestError(
-            f"{where}: the GPUs to build for are missing; they are named, and never detected",
-            hint=f'add env = {{ {GPUS} = "8.0;9.0" }} to the table, with those that the image is for',
+        raise table.bad(
+            "cuda",
+            "the GPUs to build for are missing; they are named, and never detected",
+            f'add env = {{ {GPUS} = "8.0;9.0" }} to the table, with those that the image is for',
         )
     return True
 
 
-def _apt(table: Table) -> tuple[str, ...]:
-    for index, name in table.texts("apt"):
-        if not _DEBIAN_NAME.fullmatch(name):
-            raise RequestError(
-                f"{table.where('apt', index)}: {name!r} is not a valid name of a Debian package"
-            )
-    return tuple(sorted({name for _, name in table.texts("apt")}))
-
-
 def _env(table: Table) -> tuple[tuple[str, str], ...]:
-    found: Mapping[str, object] = table.value("env", dict, {})
-    for name, value in found.items():
-        where = f"{table.where('env')}.{name}"
+    env = table.table("env", default={})
+    for name, value in env.data.items():
         if not _VARIABLE.fullmatch(name):
-            raise RequestError(f"{where}: {name!r} is not a variable's name")
+            raise env.bad(name, f"{name!r} is not a variable's name")
         if name in OWN or name.startswith("LD_"):
-            raise RequestError(f"{where}: reprobuild sets {name} itself, so that a build repeats")
+            raise env.bad(name, f"reprobuild sets {name} itself, so that a build repeats")
         if not isinstance(value, str) or not value.isprintable() or len(value) > _MOST_CHARACTERS:
-            raise RequestError(f"{where}: expected one line of text in quotes")
-    return tuple(sorted((name, str(value)) for name, value in found.items()))
+            raise env.bad(name, "expected one line of text in quotes")
+    return tuple(sorted(env.data.items()))
 
 
-def _requirement(where: str, text: str) -> str:
+def requirement(text: str) -> Requirement:
+    """Read a requirement. Raises ValueError."""
     try:
-        requirement = Requirement(text)
+        found = Requirement(text)
     except InvalidRequirement as error:
-        raise RequestError(
-            f"{where}: {text!r} is not a PEP 508 requirement: {str(error).splitlines()[0]}"
-        ) from None
-    if requirement.url is not None:
-        raise RequestError(f"{where}: {text!r} names a URL; only packages of an index can be locked")
-    return str(requirement)
+        raise ValueError(f"{text!r} is not a PEP 508 requirement: {str(error).splitlines()[0]}") from None
+    if not str(found).isprintable():  # a marker may have an escaped line break, which uv would read as one
+        raise ValueError(f"{found.name}: has a line break or another control character")
+    return found
+
+
+def debian_name(text: str) -> str:
+    """Return the name of a Debian package as it is. Raises ValueError for what is none."""
+    if not _DEBIAN_NAME.fullmatch(text):
+        raise ValueError(f"{text!r} is not a valid name of a Debian package")
+    return text
+
+
+def requirement_of_index(text: str) -> str:
+    """Return a requirement that names no address, in its one spelling. Raises ValueError."""
+    found = requirement(text)
+    if found.url is not None:
+        raise ValueError(f"{text!r} names a URL; only packages of an index can be locked")
+    return str(found)

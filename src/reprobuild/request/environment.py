@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
-from ..errors import RequestError
 from ..in_image.selftest.names import FORBIDDEN
-from .toml_reader import Table
+from .table import Table
 
 MOST_VARIABLES = 64
 MOST_CHARACTERS = 4096
@@ -51,35 +49,37 @@ bash(1), python(1))."""
 
 
 def environment(table: Table) -> tuple[tuple[str, str], ...]:
-    """Return the variables that a request asks for, sorted by name. Raises `RequestError`."""
-    found: Mapping[str, object] = table.value("environment", dict, {})
-    if len(found) > MOST_VARIABLES:
-        raise RequestError(f"{table.where('environment')}: more than {MOST_VARIABLES} variables")
-    for name, value in found.items():
-        where = f"{table.where('environment')}.{name}"
+    """Return the variables that a request asks for, sorted by name. Raises `TableError`."""
+    own = table.table("environment", default={})
+    if len(own.data) > MOST_VARIABLES:
+        raise table.bad("environment", f"more than {MOST_VARIABLES} variables")
+    for name, value in own.data.items():
         if not _NAME.fullmatch(name):
-            raise RequestError(
-                f"{where}: {name!r} is not a variable's name: expected upper-case letters, digits and _"
+            raise own.bad(
+                name, f"{name!r} is not a variable's name: expected upper-case letters, digits and _"
             )
         if not isinstance(value, str) or not value.isprintable() or len(value) > MOST_CHARACTERS:
-            raise RequestError(f"{where}: expected one line of text in quotes")
+            raise own.bad(name, "expected one line of text in quotes")
         if not _VALUE.fullmatch(value):
-            raise RequestError(f'{where}: {value!r} has ", \\, $ or ` in it, which a Dockerfile would expand')
+            raise own.bad(name, f'{value!r} has ", \\, $ or ` in it, which a Dockerfile would expand')
         if name in OWN or name.startswith("REPROBUILD_"):
-            raise RequestError(
-                f"{where}: reprobuild sets {name} itself",
-                hint="leave it out; [determinism] has what can be chosen",
+            raise own.bad(
+                name,
+                f"reprobuild sets {name} itself",
+                "leave it out; [determinism] has what can be chosen",
             )
         if _LOGIN.search(value):
-            raise RequestError(
-                f"{where}: holds a password, which everybody who gets the image could read",
-                hint="give it to the run: `reprobuild run -e NAME=VALUE`",
+            raise own.bad(
+                name,
+                "holds a password, which everybody who gets the image could read",
+                "give it to the run: `reprobuild run -e NAME=VALUE`",
             )
         if name in FORBIDDEN:
-            raise RequestError(f"{where}: {name} changes how numbers are computed", hint="leave it out")
+            raise own.bad(name, f"{name} changes how numbers are computed", "leave it out")
         if _STARTS_CODE.fullmatch(name):
-            raise RequestError(
-                f"{where}: {name} puts other code before every program, the self-test too",
-                hint="put the code into a package of its own, or set the variable when you run the image",
+            raise own.bad(
+                name,
+                f"{name} puts other code before every program, the self-test too",
+                "put the code into a package of its own, or set the variable when you run the image",
             )
-    return tuple(sorted((name, str(value)) for name, value in found.items()))
+    return tuple(sorted(own.data.items()))

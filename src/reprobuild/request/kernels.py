@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import RequestError
 from ..in_image.kernels import records, told
-from .toml_reader import Table
+from .table import Table, TableError
 
 MOST = 2 << 20
 """Characters of all records of a request; that of a program with 60 products on a GPU has some 200,000."""
@@ -31,40 +30,37 @@ class Kernels:
 
 
 def kernels(table: Table) -> Kernels:
-    """Return what a request says of kernels. Raises `RequestError`."""
-    locked = table.text("kernels", "", lambda v: v == "locked", '"locked"') == "locked"
-    found = table.texts("kernel-choices")
+    """Return what a request says of kernels. Raises `TableError`."""
+    locked = table.choice("kernels", ("locked",), None) is not None
     if table.has("kernel-choices") and not table.has("kernels"):
-        raise RequestError(
-            f"{table.where('kernel-choices')}: has no effect alone",
-            hint='add kernels = "locked", or remove it',
-        )
+        raise table.bad("kernel-choices", "has no effect alone", 'add kernels = "locked", or remove it')
     texts: list[str] = []
-    for index, text in found:
-        where = table.where("kernel-choices", index)
-        if not text.startswith(("{", "[")):
-            # `workspace.read_env` has put the content of the file in its place.
-            raise RequestError(f"{where}: can only be set in a request file, which names files")
-        texts += canonical(text, where)
+    for index, text in enumerate(table.texts("kernel-choices", _content, ())):
+        texts += canonical(text, table.where("kernel-choices", index))
     if sum(map(len, texts)) > MOST:
-        raise RequestError(f"{table.where('kernel-choices')}: more than {MOST:,} characters in all")
+        raise table.bad("kernel-choices", f"more than {MOST:,} characters in all")
     here = kinds(texts)
     if twice := sorted({kind for kind in here if here.count(kind) > 1}):
-        raise RequestError(
-            f"{table.where('kernel-choices')}: two records for one kind: {twice[0]}",
-            hint="record all programs into one folder, or keep one of the two",
+        raise table.bad(
+            "kernel-choices",
+            f"two records for one kind: {twice[0]}",
+            "record all programs into one folder, or keep one of the two",
         )
     return Kernels(locked=locked, choices=tuple(sorted(texts)))
 
 
+def _content(text: str) -> str:
+    if not text.startswith(("{", "[")):  # `workspace.read_env` has put the content of the file in its place
+        raise ValueError("can only be set in a request file, which names files")
+    return text
+
+
 def canonical(text: str, where: str) -> list[str]:
-    """Return the records in a file, each as its canonical text. Raises `RequestError`."""
+    """Return the records in a file, each as its canonical text. Raises `TableError`."""
     try:
         found = records(text, where)
     except ValueError as error:
-        raise RequestError(
-            str(error), hint="make it with `reprobuild run --record-kernels FILE IMAGE`"
-        ) from None
+        raise TableError(str(error), "make it with `reprobuild run --record-kernels FILE IMAGE`") from None
     return [json.dumps(each, sort_keys=True, separators=(",", ":")) for each in found]
 
 

@@ -11,26 +11,24 @@ from datetime import date
 from typing import Any, Literal, get_args
 
 import tomli_w
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import Version
 
 from ..errors import RequestError
-from .build import Build, build
+from .build import Build, build, debian_name, requirement
 from .direct import Direct
 from .environment import environment
 from .kernels import Kernels, kernels, kinds
 from .reference import base_image
 from .seed import seed_by_rank
-from .toml_reader import Table, load_toml
+from .table import Table, TableError, refused_as
+from .toml_reader import load_toml
 
 Profile = Literal["strict", "portable"]
 TorchIndex = Literal["pytorch"]
 PLATFORMS = ("linux/amd64", "linux/arm64")
 """As in OCI."""
-
-_DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 
 DEFAULT_PYTHON = "3.11"
 DEFAULT_SUITE = "bookworm"
@@ -44,19 +42,16 @@ _PYTHON_OF = {suite: python for python, suite in DEBIAN_PYTHONS.items()}
 
 _NAME = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 _MINOR = re.compile(r"(?:0|[1-9][0-9]{0,3})\.(?:0|[1-9][0-9]{0,3})")
+_CUDA = re.compile(f"cpu|{_MINOR.pattern}")
 _SUITE = re.compile(r"[a-z]+")
-_KEYS = {
-    "": (
-        *("name", "python", "platforms", "cuda", "torch", "index"),
-        *("packages", "constraints", "overrides", "allow-bad-record", "file-priority", "only-wheels"),
-        *("loosened", "apt", "as-of", "conda", "base", "build"),
-        *("determinism", "environment"),
-    ),
-    "conda.": ("environment", "channels", "packages"),
-    "base.": ("debian", "image", "allow-cuda"),
-    "determinism.": ("profile", "seed", "seed-by-rank", "threads", "fill", "kernels", "kernel-choices"),
-}
-
+_KEYS = (
+    *("name", "python", "platforms", "cuda", "torch", "index", "packages", "constraints", "overrides"),
+    *("allow-bad-record", "file-priority", "only-wheels", "loosened", "apt", "as-of", "conda", "base"),
+    *("build", "determinism", "environment"),
+)
+_CONDA_KEYS = ("environment", "channels", "packages")
+_BASE_KEYS = ("debian", "image", "allow-cuda")
+_DETERMINISM_KEYS = ("profile", "seed", "seed-by-rank", "threads", "fill", "kernels", "kernel-choices")
 
 _CONDA_CHANNEL = re.compile(r"(?:(?:https?|file)://)?[A-Za-z0-9_./:~%-]+")
 _CONDA_SPEC = re.compile(r"(?:[A-Za-z0-9_./-]+::)?[A-Za-z0-9_][A-Za-z0-9_.-]*[A-Za-z0-9_.,|=<>!~*+ -]*")
@@ -152,51 +147,52 @@ class Request:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str) -> Request:
         """Check a table in the file's form. Raises `RequestError` that begins with ``where`` and the key."""
-        get = Table(data, "", where, _KEYS[""])
-        base = Table(get.value("base", dict, {}), "base.", where, _KEYS["base."])
-        determinism = Table(get.value("determinism", dict, {}), "determinism.", where, _KEYS["determinism."])
-        cuda = get.text(
-            "cuda", None, lambda v: v == "cpu" or bool(_MINOR.fullmatch(v)), '"cpu" or a version like "12.1"'
-        )
-        if cuda is None:
-            raise RequestError(f'{where}: cuda: missing; give a version like "12.1", or "cpu"')
-        python = get.text("python", DEFAULT_PYTHON, _MINOR.fullmatch, 'a minor version like "3.11"')
-        name = get.text(
-            "name", None, _NAME.fullmatch, "lower-case letters, digits and single dashes, at most 100"
-        )
+        with refused_as(RequestError, where):
+            return cls.read(Table(data))
+
+    @classmethod
+    def read(cls, get: Table) -> Request:
+        """Check a table in the file's form. Raises `TableError`."""
+        get.only(_KEYS)
+        base = get.table("base", _BASE_KEYS, {})
+        determinism = get.table("determinism", _DETERMINISM_KEYS, {})
+        if not get.has("cuda"):
+            raise get.bad("cuda", 'missing; give a version like "12.1", or "cpu"')
+        cuda = get.text("cuda", _CUDA.fullmatch, '"cpu" or a version like "12.1"')
+        python = get.text("python", _MINOR.fullmatch, 'a minor version like "3.11"', DEFAULT_PYTHON)
+        name = "lower-case letters, digits and single dashes, at most 100"
+        index = '"pytorch"; other indexes are set in uv or pip'
         return cls(
-            name=name or default_name(cuda, python),
+            name=get.text("name", _NAME.fullmatch, name, default_name(cuda, python)),
             cuda=cuda,
             python=python,
-            platforms=_platforms(get),
+            platforms=get.sorted("platforms", _platform),
             torch=_torch_version(get),
-            index=_torch_index(get),
-            packages=tuple(
-                sorted({_requirement(get.where("packages", i), p) for i, p in get.texts("packages")})
-            ),
-            constraints=_rules(get, "constraints"),
-            overrides=_rules(get, "overrides"),
-            allow_bad_record=_packages(get, "allow-bad-record"),
-            file_priority=_packages(get, "file-priority"),
-            only_wheels=get.value("only-wheels", bool, False),  # noqa: FBT003 -- as the other keys
+            index="pytorch" if get.text("index", "pytorch".__eq__, index, None) else None,
+            packages=get.sorted("packages", _requirement),
+            constraints=get.sorted("constraints", _requirement),
+            overrides=get.sorted("overrides", lambda text: text if text == "torch" else _requirement(text)),
+            allow_bad_record=get.sorted("allow-bad-record", _package),
+            file_priority=get.sorted("file-priority", _package),
+            only_wheels=get.flag("only-wheels"),
             build=build(get),
-            loosened=tuple(sorted({_text(get.where("loosened", i), p) for i, p in get.texts("loosened")})),
-            apt=tuple(sorted({_debian_name(get.where("apt", i), p) for i, p in get.texts("apt")})),
+            loosened=get.sorted("loosened", _line),
+            apt=get.sorted("apt", debian_name),
             conda=_conda(get),
-            as_of=_date(get),
+            as_of=get.value("as-of", date, None),
             suite=base.text(
                 "debian",
-                DEBIAN_PYTHONS.get(python, DEFAULT_SUITE) if "conda" not in data else DEFAULT_SUITE,
                 _SUITE.fullmatch,
                 'a release\'s code name like "bookworm"',
+                DEFAULT_SUITE if get.has("conda") else DEBIAN_PYTHONS.get(python, DEFAULT_SUITE),
             ),
             base_image=base_image(base),
-            allow_cuda=base.value("allow-cuda", bool, False),  # noqa: FBT003 -- as the other keys
-            profile=_profile(determinism),
-            seed=determinism.integer("seed", None, 0, 2**32 - 1),
+            allow_cuda=base.flag("allow-cuda"),
+            profile=determinism.choice("profile", get_args(Profile), "strict"),
+            seed=determinism.integer("seed", 0, 2**32 - 1, None),
             seed_by_rank=seed_by_rank(determinism),
-            threads=determinism.integer("threads", 1, 1, 1024),
-            fill=determinism.value("fill", bool, False),  # noqa: FBT003 -- as the other keys
+            threads=determinism.integer("threads", 1, 1024, 1),
+            fill=determinism.flag("fill"),
             kernels=kernels(determinism),
             environment=environment(get),
         )
@@ -256,7 +252,7 @@ class Request:
         """What versions of torch will do, as a requirement has it; empty: any."""
         if self.torch is None:
             return ""
-        return f"=={self.torch}" if _is_version(self.torch) else self.torch
+        return f"=={self.torch}" if is_version(self.torch) else self.torch
 
     @property
     def digest(self) -> str:
@@ -285,42 +281,30 @@ def default_name(cuda: str, python: str = DEFAULT_PYTHON) -> str:
 
 
 def _conda(table: Table) -> Conda | None:
-    data = table.value("conda", dict, None)
-    if data is None:
+    if not table.has("conda"):
         return None
-    conda = Table(data, "conda.", table.where("")[:-2], _KEYS["conda."])
-    if "environment" in data:
+    conda = table.table("conda", _CONDA_KEYS)
+    if conda.has("environment"):
         # `workspace.read_env` has put the file's content in its place.
-        raise RequestError(f"{conda.where('environment')}: can only be set in a request file")
-    channels = tuple(channel for _, channel in conda.texts("channels"))
-    packages = tuple(sorted({spec for _, spec in conda.texts("packages")}))
+        raise conda.bad("environment", "can only be set in a request file")
+    channels = tuple(conda.texts("channels", default=()))
+    packages = conda.sorted("packages")
     if "defaults" in channels:
-        raise RequestError(
-            f"{conda.where('channels')}: 'defaults' is not a channel but the name of several of Anaconda's",
-            hint="name conda-forge in its place, or each of Anaconda's channels by its address",
+        raise conda.bad(
+            "channels",
+            "'defaults' is not a channel but the name of several of Anaconda's",
+            "name conda-forge in its place, or each of Anaconda's channels by its address",
         )
     for key, values, form, kind in (
         ("channels", channels, _CONDA_CHANNEL, "a channel's name, or its address without a password"),
         ("packages", packages, _CONDA_SPEC, 'a match spec like "numpy >=1.26"'),
     ):
         if not values:
-            raise RequestError(f"{conda.where(key)}: missing; name at least one")
+            raise conda.bad(key, "missing; name at least one")
         wrong = [value for value in values if not form.fullmatch(value)]
         if wrong:
-            raise RequestError(f"{conda.where(key)}: {wrong[0]!r} is not valid: expected {kind}")
+            raise conda.bad(key, f"{wrong[0]!r} is not valid: expected {kind}")
     return Conda(channels=channels, packages=packages)
-
-
-def _date(table: Table) -> date | None:
-    value: date | None = table.value("as-of", date, None)
-    return value
-
-
-def _profile(table: Table) -> Profile:
-    value: Profile = table.text(
-        "profile", "strict", lambda v: v in get_args(Profile), '"strict" or "portable"'
-    )
-    return value
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -336,38 +320,21 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 def _torch_version(table: Table) -> str | None:
-    """Return the key torch in its one spelling. Raises `RequestError`."""
-    text: str | None = table.text(
-        "torch", None, _is_version_or_range, 'a version like "2.4.1", or a range like ">=2.4,<2.6"'
-    )
+    """Return the key torch in its one spelling."""
+    form = 'a version like "2.4.1", or a range like ">=2.4,<2.6"'
+    text = table.text("torch", _is_version_or_range, form, None)
     if text is None:
         return None
-    return str(Version(text)) if _is_version(text) else str(SpecifierSet(text))
+    return str(Version(text)) if is_version(text) else str(SpecifierSet(text))
 
 
-def _torch_index(table: Table) -> TorchIndex | None:
-    """Return the key index. Raises `RequestError`."""
-    value: TorchIndex | None = table.text(
-        "index",
-        None,
-        lambda v: v in get_args(TorchIndex),
-        '"pytorch"; other indexes are set in uv or pip',
-    )
-    return value
+def _platform(text: str) -> str:
+    if text not in PLATFORMS:
+        raise ValueError(f"{text!r} is not one of {', '.join(PLATFORMS)}")
+    return text
 
 
-def _platforms(table: Table) -> tuple[str, ...]:
-    """Return the key platforms, sorted. Raises `RequestError`."""
-    found = table.texts("platforms")
-    for position, name in found:
-        if name not in PLATFORMS:
-            raise RequestError(
-                f"{table.where('platforms', position)}: {name!r} is not one of {', '.join(PLATFORMS)}"
-            )
-    return tuple(sorted({name for _, name in found}))
-
-
-def _is_version(text: str) -> bool:
+def is_version(text: str) -> bool:
     """Whether it is one version, and no range."""
     try:
         Version(text)
@@ -377,7 +344,7 @@ def _is_version(text: str) -> bool:
 
 
 def _is_version_or_range(text: str) -> bool:
-    if _is_version(text):
+    if is_version(text):
         return True
     try:
         return len(SpecifierSet(text)) > 0 and "===" not in text
@@ -385,62 +352,28 @@ def _is_version_or_range(text: str) -> bool:
         return False
 
 
-def _requirement(where: str, text: str) -> str:
-    """Return a requirement in its one spelling. Raises `RequestError`."""
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement as error:
-        raise RequestError(
-            f"{where}: {text!r} is not a PEP 508 requirement: {str(error).splitlines()[0]}"
-        ) from None
-    if not str(
-        requirement
-    ).isprintable():  # a marker may have an escaped line break, which uv would read as one
-        raise RequestError(f"{where}: {requirement.name}: has a line break or another control character")
-    if requirement.name.lower() == "torch":
-        raise RequestError(
-            f"{where}: torch has a key of its own",
-            hint='write torch = "2.4.1", or give --torch 2.4.1',
-        )
-    if requirement.url is not None:
+def _requirement(text: str) -> str:
+    """Return a requirement in its one spelling."""
+    found = requirement(text)
+    if found.name.lower() == "torch":
+        raise TableError("torch has a key of its own", 'write torch = "2.4.1", or give --torch 2.4.1')
+    if found.url is not None:
         try:
-            direct = Direct.parse(requirement.url)
+            found.url = str(Direct.parse(found.url))
         except ValueError as error:
-            raise RequestError(f"{where}: {requirement.name}: {error}") from None
-        requirement.url = str(direct)
-    return str(requirement)
+            raise ValueError(f"{found.name}: {error}") from None
+    return str(found)
 
 
-def _rules(table: Table, key: str) -> tuple[str, ...]:
-    """Return the requirements of a key, in their one spelling. Raises `RequestError`."""
-    found = {
-        text if key == "overrides" and text == "torch" else _requirement(table.where(key, position), text)
-        for position, text in table.texts(key)
-    }
-    return tuple(sorted(found))
+def _package(text: str) -> str:
+    """Return the normalised name of a Python package."""
+    try:
+        return canonicalize_name(text, validate=True)
+    except InvalidName:
+        raise ValueError(f"{text!r} is not a valid name of a package") from None
 
 
-def _packages(table: Table, key: str) -> tuple[str, ...]:
-    """Return the normalised names of Python packages, sorted. Raises `RequestError`."""
-    found: set[str] = set()
-    for position, text in table.texts(key):
-        try:
-            found.add(canonicalize_name(text, validate=True))
-        except InvalidName:
-            place = table.where(key, position)
-            raise RequestError(f"{place}: {text!r} is not a valid name of a package") from None
-    return tuple(sorted(found))
-
-
-def _text(where: str, text: str) -> str:
-    """Return one line of text as it is. Raises `RequestError`."""
+def _line(text: str) -> str:
     if not text.isprintable() or not text:
-        raise RequestError(f"{where}: expected one line of text")
-    return text
-
-
-def _debian_name(where: str, text: str) -> str:
-    """Return the name as it is. Raises `RequestError`."""
-    if not _DEBIAN_NAME.fullmatch(text):
-        raise RequestError(f"{where}: {text!r} is not a valid name of a Debian package")
+        raise ValueError("expected one line of text")
     return text

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..errors import RequestError
-from .toml_reader import Table
+from .table import Table
 
 DOCKER_HUB = "docker.io"
 """The registry that a name without a host means, as with Docker."""
@@ -64,12 +63,10 @@ class Reference:
 
 
 def base_image(base: Table) -> str | None:
-    """Return ``image`` of a request's table ``base``. Raises `RequestError`."""
-    image: str | None = base.text(
-        "image", None, Reference.parse, 'an image like "registry.example.org/team/base:1"'
-    )
+    """Return ``image`` of a request's table ``base``. Raises `TableError`."""
+    image = base.text("image", Reference.parse, 'an image like "registry.example.org/team/base:1"', None)
     if image is not None and base.has("debian"):
-        raise RequestError(f"{base.where('debian')}: cannot be combined with base.image")
+        raise base.bad("debian", "cannot be combined with base.image")
     if image is None and base.has("allow-cuda"):
-        raise RequestError(f"{base.where('allow-cuda')}: needs base.image, which is not set")
+        raise base.bad("allow-cuda", "needs base.image, which is not set")
     return image

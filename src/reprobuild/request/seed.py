@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ..errors import RequestError
-from .toml_reader import Table
+from .table import Table
 
 
 def seed_by_rank(table: Table) -> bool:
-    """Return the key's value. Raises `RequestError` where there is no seed."""
-    found: bool = table.value("seed-by-rank", bool, False)  # noqa: FBT003 -- as the other keys
+    """Return the key's value. Raises `TableError` where there is no seed."""
+    found: bool = table.flag("seed-by-rank")
     if found and not table.has("seed"):
-        raise RequestError(
-            f"{table.where('seed-by-rank')}: needs a seed to make each rank's from",
-            hint="set determinism.seed too",
+        raise table.bad(
+            "seed-by-rank",
+            "needs a seed to make each rank's from",
+            "set determinism.seed too",
         )
     return found

@@ -26,7 +26,7 @@ from .torch import cuda_of_version, is_cuda_package
 from .wheel_metadata import requirements
 
 if TYPE_CHECKING:
-    from ..lock.model import PythonPackage
+    from ..lock.packages import PythonPackage
 
 _FIRST_NUMPY_2 = datetime(2024, 3, 12, tzinfo=UTC)
 """NumPy 2.0.0b1 was published: no earlier wheel is compiled against NumPy 2.

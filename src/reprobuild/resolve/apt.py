@@ -14,7 +14,7 @@ from debian.deb822 import Deb822
 
 from ..errors import ResolveError
 from ..host.process import Completed, ProcessTimeout, require, run
-from ..lock.model import DebianPackage
+from ..lock.packages import DebianPackage
 from ..net.debian_mirrors import MAIN, OVERRIDES, Mirror, apt_config
 from ..net.debian_snapshot import VARIABLE as SNAPSHOT
 from ..net.session import scrub, without_credentials

@@ -13,12 +13,13 @@ from ..fetch.base_layers import base_env_of, base_layers_of, fetch_layers, regis
 from ..fetch.store import Store
 from ..host.host import Host
 from ..in_image.selftest.names import FORBIDDEN
-from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer, parse_layer
+from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer
 from ..lock.model import MACHINES, Lock
 from ..oci.documents import parse_json, sha256
 from ..oci.file_tree import read_layers
 from ..request.model import Request
 from ..request.reference import Reference
+from ..request.table import Table, refused_as
 from .base_image_files import STATUS, Content, wanted
 
 _UNDATED = datetime(1990, 1, 1, tzinfo=UTC)
@@ -49,7 +50,8 @@ def resolve_base(
     try:
         found = _read(reference, request, f"linux/{architecture}", host)
         # What a registry says is held to the form that a lock has.
-        BaseImage.from_dict(found.to_dict(), request.base_image)
+        with refused_as(RequestError, request.base_image):
+            BaseImage.read(Table(found.to_dict(), "base"))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise RegistryError(
             f"{request.base_image}: the registry sent no manifest: {type(error).__name__} {error}",
@@ -158,10 +160,11 @@ def _layers(manifest: Mapping[str, Any], config: Mapping[str, Any], name: str) -
             raise ResolveError(f"{name} has a layer of a kind that is not supported: {layer['mediaType']}")
     # Held to the form that a lock has before any of it is fetched.
     found = [asdict(layer) for layer in base_layers_of(manifest, config)]
-    return tuple(
-        parse_layer({key.replace("_", "-"): value for key, value in each.items()}, f"{name}: layer {n}")
-        for n, each in enumerate(found, 1)
-    )
+    with refused_as(RequestError, name):
+        return tuple(
+            BaseLayer.read(Table({k.replace("_", "-"): value for k, value in each.items()}, f"layer {n}"))
+            for n, each in enumerate(found, 1)
+        )
 
 
 def _json(data: bytes, name: str) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 
 from ..errors import ResolveError
 from ..lock.conda_lock import PLATFORMS
-from ..lock.model import CondaPackage, Lock, PythonPackage
+from ..lock.model import Lock
+from ..lock.packages import CondaPackage, PythonPackage
 from ..request.model import Conda, Request
 from .target import TargetPython
 from .torch import cuda_of_version

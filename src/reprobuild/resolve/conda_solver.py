@@ -20,7 +20,7 @@ from .. import assets
 from ..errors import HostError, ResolveError
 from ..host import process
 from ..host.limits import guarded, of_steps
-from ..lock.model import CondaPackage
+from ..lock.packages import CondaPackage
 from ..net.session import scrub, without_credentials
 from ..request.dates import end_of
 from ..request.yaml_reader import load_yaml

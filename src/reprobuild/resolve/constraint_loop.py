@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 
 from ..errors import ResolveError
 from ..host.machine import architecture
-from ..lock.model import PythonPackage
+from ..lock.packages import PythonPackage
 from ..request.model import Request
 from .abi_rules import broken_rules, refuse_gpu_builds
 from .advice import alternative_python, alternative_torch, relax_pins, typo_hints

@@ -21,7 +21,7 @@ from ..in_image.selftest.linkage import CUDA_MAJOR, DT_NEEDED, dynamic_entries
 from .wheel_metadata import UNREADABLE, ranged_file
 
 if TYPE_CHECKING:
-    from ..lock.model import PythonPackage
+    from ..lock.packages import PythonPackage
 
 LARGEST_WHEEL = 64 << 20
 """Bytes of a wheel that is looked into; those that extend PyTorch have 2 to 10 MB."""

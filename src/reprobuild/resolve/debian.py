@@ -17,7 +17,7 @@ from pathlib import Path
 from ..errors import ResolveError
 from ..host.console import Console
 from ..lock.merged_usr import CONVERTS, IS_MERGED
-from ..lock.model import DebianPackage
+from ..lock.packages import DebianPackage
 from ..net.debian_mirrors import MAIN, OVERRIDES, SECURITY, mirrors
 from ..net.debian_snapshot import VARIABLE, dated_mirrors
 from .apt import Apt, legible

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from ..errors import ResolveError
 from ..host.host import Host
 from ..lock.base_image import BaseImage
-from ..lock.model import DebianPackage, Lock
+from ..lock.model import Lock
+from ..lock.packages import DebianPackage
 from ..request.model import Request
 from .base_image import dpkg_status
 from .debian import DebianRequest, resolve_debian

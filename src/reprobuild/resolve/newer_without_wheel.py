@@ -32,7 +32,7 @@ from .uv_refusal import RefusedError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ..lock.model import PythonPackage
+    from ..lock.packages import PythonPackage
 
 
 @dataclass(frozen=True, slots=True)

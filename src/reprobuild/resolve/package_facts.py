@@ -26,7 +26,8 @@ from ..errors import BuildError
 from ..fetch.store import DAMAGED, Store
 from ..layers.wheel_zip import opened
 from ..lock.bill import Facts
-from ..lock.model import DebianPackage, Lock, PythonPackage
+from ..lock.model import Lock
+from ..lock.packages import DebianPackage, PythonPackage
 from .target import TargetPython, holds
 
 _MOST = 16 << 20

@@ -17,7 +17,8 @@ from ..errors import ResolveError
 from ..host.host import Host
 from ..host.machine import architecture
 from ..host.workers import workers
-from ..lock.model import BuildFiles, CondaPackage, DebianPackage, Lock, PythonPackage
+from ..lock.model import Lock
+from ..lock.packages import BuildFiles, CondaPackage, DebianPackage, PythonPackage
 from ..lock.standalone_python import StandalonePython
 from ..net.index_settings import find_links
 from ..net.session import session as new_session

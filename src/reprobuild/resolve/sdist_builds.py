@@ -16,14 +16,16 @@ from datetime import date
 from typing import TypeVar
 
 from packaging.metadata import parse_email
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from ..errors import BuildError, ResolveError
 from ..fetch.store import Store
-from ..lock.model import BuildFiles, Lock, PythonPackage, SourceArchive, Wheel
+from ..lock.model import Lock
+from ..lock.packages import BuildFiles, PythonPackage, SourceArchive, Wheel
+from ..request.build import requirement_of_index
 from ..request.direct import Direct
 from ..sources.direct_source import locate
 from ..sources.failures import OLD_SETUPTOOLS, wants_old_setuptools
@@ -436,12 +438,9 @@ def _filename(name: str, version: str) -> str:
 def _checked(text: str) -> str:
     """Return a requirement of a build, which a stranger has written. Raises `ResolveError`."""
     try:
-        requirement = Requirement(text)
-    except InvalidRequirement:
-        raise ResolveError(f"{text!r} is not a PEP 508 requirement") from None
-    if requirement.url is not None:
-        raise ResolveError(f"{text!r} names a URL; only packages of an index can be locked")
-    return str(requirement)
+        return requirement_of_index(text)
+    except ValueError as error:
+        raise ResolveError(str(error)) from None
 
 
 def _last(said: str) -> str:

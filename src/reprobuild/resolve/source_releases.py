@@ -20,7 +20,7 @@ from packaging.version import Version
 
 from ..errors import ResolveError
 from ..host.home import open_regular
-from ..lock.model import SourceArchive
+from ..lock.packages import SourceArchive
 from ..net.session import without_credentials
 from . import index_page
 from .resolution import Resolution

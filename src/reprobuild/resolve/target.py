@@ -12,7 +12,7 @@ from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentN
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import BuildTag, InvalidWheelFilename, parse_wheel_filename
 
-from ..lock.model import DebianPackage
+from ..lock.packages import DebianPackage
 
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}

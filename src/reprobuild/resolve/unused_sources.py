@@ -16,7 +16,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from ..fetch.store import Store
-from ..lock.model import SourceArchive
+from ..lock.packages import SourceArchive
 from ..request.toml_reader import load_toml
 from ..sources.archive import told
 from .resolution import Resolution

@@ -21,7 +21,8 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from ..errors import ResolveError
 from ..host.process import Completed, ProcessTimeout, run
-from ..lock.model import Lock, PythonPackage, Wheel
+from ..lock.model import Lock
+from ..lock.packages import PythonPackage, Wheel
 from ..net.index_settings import PLAIN, check_find_links, check_no_backend, uv_program
 from ..net.session import scrub, uv_environment, without_credentials
 from ..request.direct import Direct

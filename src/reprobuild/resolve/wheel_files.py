@@ -23,7 +23,8 @@ from packaging.utils import canonicalize_name
 
 from ..errors import ResolveError
 from ..host.host import Host
-from ..lock.model import Lock, PythonPackage
+from ..lock.model import Lock
+from ..lock.packages import PythonPackage
 from ..net.session import session as new_session
 from ..request.model import Request
 from .target import TargetPython, holds

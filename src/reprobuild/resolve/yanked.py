@@ -10,7 +10,7 @@ from functools import partial
 import requests
 
 from ..errors import ResolveError
-from ..lock.model import PythonPackage
+from ..lock.packages import PythonPackage
 from .index_page import files
 
 _AT_ONCE = 8

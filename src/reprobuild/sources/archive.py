@@ -15,10 +15,11 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from ..errors import BuildError, RequestError
+from ..errors import BuildError
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Readable, Reader
-from ..request.toml_reader import Table, load_toml
+from ..request.table import Table, refused_as
+from ..request.toml_reader import load_toml
 
 MOST_BYTES = 8 << 30
 """Of all members of an archive, unpacked; large ones, with whole libraries in them, have 0.5 GB."""
@@ -89,17 +90,15 @@ def build_system(file: Path, filename: str, *, subdirectory: str = "") -> BuildS
         table = load_toml(text.decode("utf-8")).get("build-system")
         if table is None:
             return BuildSystem()
-        own = Table(table, "build-system.", where, tuple(table))
-        requires = tuple(each for _, each in own.texts("requires"))
-        return BuildSystem(
-            requires=requires,
-            backend=own.value("build-backend", str, DEFAULT_BACKEND),
-            backend_path=tuple(each for _, each in own.texts("backend-path")),
-        )
-    except (ValueError, AttributeError, TypeError) as error:
+    except ValueError as error:
         raise BuildError(f"{where}: not valid TOML: {error}") from None
-    except RequestError as error:
-        raise BuildError(error.message) from None
+    with refused_as(BuildError, where):
+        own = Table(table, "build-system")
+        return BuildSystem(
+            requires=tuple(own.texts("requires", default=())),
+            backend=own.value("build-backend", str, DEFAULT_BACKEND),
+            backend_path=tuple(own.texts("backend-path", default=())),
+        )
 
 
 def _read(

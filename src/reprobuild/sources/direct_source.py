@@ -19,7 +19,8 @@ from ..errors import FetchError, LockError, RequestError, ResolveError
 from ..fetch.store import Store
 from ..host.home import storage_errors
 from ..host.host import Host
-from ..lock.model import Lock, PythonPackage, SourceArchive
+from ..lock.model import Lock
+from ..lock.packages import PythonPackage, SourceArchive
 from ..net.session import scrub, session, without_credentials
 from ..request.direct import Direct
 from ..workspace import FOLDER, OUTSIDE

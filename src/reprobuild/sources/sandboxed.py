@@ -23,7 +23,7 @@ from ..errors import BuildError, HostError
 from ..fetch.store import Store
 from ..host import process, sandbox, untrusted_files
 from ..host.home import storage_errors
-from ..lock.model import PythonPackage
+from ..lock.packages import PythonPackage
 from .archive import BuildSystem, told
 from .failures import UNEXPLAINED, Setting, advice, last_lines
 from .normalize_wheel import normalise

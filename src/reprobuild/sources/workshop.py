@@ -26,7 +26,8 @@ from ..layers import unpacked_layers
 from ..layers.builder import system_folders
 from ..layers.plan import SYSTEM, plan
 from ..layers.wheel_zip import opened
-from ..lock.model import BuildFiles, Lock, PythonPackage, SourceArchive, Wheel
+from ..lock.model import Lock
+from ..lock.packages import BuildFiles, PythonPackage, SourceArchive, Wheel
 from ..net.local_files import folders
 from . import sandboxed
 from .archive import BuildSystem, build_system, told

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...errors import ResolveError
-from ...lock.model import PythonPackage
+from ...lock.packages import PythonPackage
 from ..resolution import Resolution
 from ..torch import TorchScan
 from ..uv_refusal import Refusal, RefusedError
