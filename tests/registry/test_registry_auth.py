@@ -4,7 +4,8 @@ import pytest
 import requests
 from requests.auth import HTTPBasicAuth
 
-from reprobuild.registry.auth import OnlyAt
+from reprobuild.errors import RegistryError
+from reprobuild.registry.auth import OnlyAt, ask_token
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,12 @@ def test_a_password_goes_to_the_registry_alone(url: str, sent: bool) -> None:
         "GET", url, auth=OnlyAt("https://r.example.org:5000", HTTPBasicAuth("u", "p"))
     ).prepare()
     assert ("Authorization" in request.headers) is sent
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost:8443", "127.0.0.1", "[::1]", "169.254.169.254", "[fe80::1]", "0.0.0.0"]
+)
+def test_a_registry_elsewhere_names_no_token_server_on_this_machine(host: str) -> None:
+    fields = {"realm": f"https://{host}/token", "service": "x"}
+    with pytest.raises(RegistryError, match="to this machine or its own link"):
+        ask_token(requests.Session(), fields, "s", None, "https://r.example.org/v2/")

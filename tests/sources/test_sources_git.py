@@ -111,10 +111,15 @@ def test_a_submodule_is_part_of_the_tree(server: GitServer, work: Path) -> None:
     assert "libs/inner/inner.py" in names(entries)
 
 
-def test_a_submodule_of_this_machine_is_refused(server: GitServer, work: Path) -> None:
+@pytest.mark.parametrize("address", ["", "https://[", "https://\u2100x/", "git@-oProxyCommand=x:y"])
+def test_a_submodule_of_this_machine_or_of_no_address_is_refused(
+    address: str, server: GitServer, work: Path
+) -> None:
     repository(server.root / "inner", {"inner.py": "1"})
     repository(server.root / "a", FILES)
     git(server.root / "a", "submodule", "add", "-q", str(server.root / "inner"), "libs/inner")
+    if address:
+        git(server.root / "a", "config", "-f", ".gitmodules", "submodule.libs/inner.url", address)
     outer = commit(server.root / "a", {})
     with pytest.raises(FetchError, match="which is no https, http or ssh address"):
         read_commit(f"{server.url}/a/.git", outer, "main", work)

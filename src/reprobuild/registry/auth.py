@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -160,11 +161,26 @@ def _check_realm(realm: str, root: str) -> None:
         raise RegistryError(
             f"{urlsplit(root).netloc} asks for a token, but names no server that gives one: {realm!r}"
         )
+    if _is_here(parts.hostname) and not is_loopback(urlsplit(root).hostname):
+        raise RegistryError(
+            f"{urlsplit(root).netloc} asks to send its login to this machine or its own link:"
+            f" {parts.scheme}://{parts.netloc}",
+            hint="the registry's setting for its token server (realm) must be an address that others reach",
+        )
     if parts.scheme == "http" and not plain:
         raise RegistryError(
             f"{urlsplit(root).netloc} asks to send its login to {parts.scheme}://{parts.netloc}, without TLS",
             hint="the registry's setting for its token server (realm) must be an https address",
         )
+
+
+def _is_here(host: str) -> bool:
+    """Return whether an address is this machine's, or link-local as that of a cloud's metadata (RFC 3927)."""
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return is_loopback(host)
+    return address.is_loopback or address.is_link_local or address.is_unspecified
 
 
 class StumbledError(Exception):

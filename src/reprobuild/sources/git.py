@@ -247,8 +247,12 @@ def _module_address(text: str, parent: str) -> str:
     scp = re.fullmatch(r"(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9.-]+):(?!//)([^-].*)", text)
     if scp is not None:
         text = f"ssh://{scp[1] or 'git'}@{scp[2]}/{scp[3]}"
-    parts = urlsplit(text)
-    if parts.scheme not in _SCHEMES or not parts.hostname or not text.isprintable():
+    try:
+        parts = urlsplit(text)
+        is_address = parts.scheme in _SCHEMES and bool(parts.hostname) and text.isprintable()
+    except ValueError:
+        is_address = False
+    if not is_address:
         raise FetchError(
             f"{without_credentials(parent)}: a submodule comes from {text!r}, which is no https, http "
             "or ssh address"
