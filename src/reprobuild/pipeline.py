@@ -22,7 +22,7 @@ from .fetch.scheduler import fetch, fetching
 from .fetch.store import Store
 from .host import namespaces, process
 from .host.console import size_text
-from .host.control_groups import own_memory_limit
+from .host.control_groups import own_limit
 from .host.home import Home, atomic_write, make_folders, storage_errors
 from .host.host import Host
 from .layers.builder import debian_records, write_conda_tar, write_debian_tar, write_python_tar
@@ -302,7 +302,7 @@ def check_host(lock: Lock) -> None:
     if lock.base is None:
         process.require("mmdebstrap", "to install the Debian packages of the image")
     namespaces.check(all_ids=bool(lock.debian))
-    memory = own_memory_limit()
+    memory = own_limit("memory")
     if memory is not None and memory < LEAST_MEMORY:
         raise HostError(
             f"this process may take {size_text(memory)} of memory; an image takes about 1 GB",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -131,6 +132,22 @@ def test_a_bug_is_status_1_and_asks_for_a_report(
     assert err.endswith(
         "reprobuild: this is a bug in reprobuild\n  hint: please report it with the lines above\n"
     )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("can't start new thread"), MemoryError(), OSError(errno.EMFILE, os.strerror(errno.EMFILE))],
+)
+def test_what_the_machine_lacks_is_no_bug(
+    call: Call, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(images, "ImageStore", fail)
+    said = call("images")
+    assert said.status == 7
+    assert re.match(r"reprobuild: reprobuild cannot go on: .*\n  hint: (allow|end) ", said.err)
 
 
 def test_interrupted_in_python(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,3 +93,23 @@ def test_a_limit_that_cannot_be_set_is_an_error(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(tempfile, "mkdtemp", refused)
     with control_groups.made({"memory": 1 << 30}) as groups:
         assert not groups.bounded
+
+
+def test_of_processes_the_tightest_group_is_named() -> None:
+    """The kernel counts a refused process in the group that wanted it, also where one above refused."""
+    if not any("pids" in place.controllers for place in places()):
+        pytest.skip("no control groups can be made here")
+    code = """
+from reprobuild.host import control_groups, limits
+from reprobuild.host.process import LimitReached, run
+with control_groups.made({"pids": 20}) as groups:
+    (groups.folders[0] / "run" / "cgroup.procs").write_text("0")
+    with limits.guarded(limits.Limits(processes=1000)) as guard:
+        try:
+            run(["sh", "-c", "for n in $(seq 30); do sleep 9 & done; wait"], guard=guard)
+        except LimitReached as reached:
+            print(reached.reason)
+    (groups.folders[0].parent / "cgroup.procs").write_text("0")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "its control group allows only 20 processes and threads (pids.max)\n", done.stderr

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import click
 
 from .. import __version__
-from ..errors import ReprobuildError
+from ..errors import HostError, ReprobuildError
 from ..host.console import Console, PrintableStream, printable
 
 if TYPE_CHECKING:
@@ -237,9 +237,14 @@ def run_command_line() -> int:  # noqa: PLR0911 -- one for each way to end
     except _NobodyReadsError:
         _drop_output(sys.stdout)
         return 141
-    except Exception:  # noqa: BLE001 -- the last resort: a bug, which its finder can report
+    except Exception as error:  # noqa: BLE001 -- the last resort: a bug, which its finder can report
         import traceback
 
+        from ..host.os_reasons import shortage
+
+        if (short := shortage(error)) is not None:
+            _print_json(HostError.__name__, *short, HostError.exit_code)
+            return _say(*short, code=HostError.exit_code)
         from ..net.scrubbing import scrub
 
         sys.stderr.write(printable(scrub(traceback.format_exc())))

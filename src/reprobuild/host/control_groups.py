@@ -144,6 +144,17 @@ def places(
     mounts: Path = Path("/proc/self/mountinfo"), own: Path = Path("/proc/self/cgroup")
 ) -> Iterator[GroupFolder]:
     """Return where this process can make groups that bound memory or processes, each controller once."""
+    for group, top in _own_groups(mounts, own):
+        if group.version == 2:
+            yield from _unified(group.folder, top)
+        elif os.access(group.folder, os.W_OK):
+            yield group
+
+
+def _own_groups(
+    mounts: Path = Path("/proc/self/mountinfo"), own: Path = Path("/proc/self/cgroup")
+) -> Iterator[tuple[GroupFolder, Path]]:
+    """Return the groups of this process that bound memory or processes, each with the top of its mount."""
     try:
         lines = own.read_text("utf-8").splitlines()
         mounted = [line.split() for line in mounts.read_text("utf-8").splitlines()]
@@ -159,12 +170,12 @@ def places(
         if kind == "cgroup":
             for controller in _CONTROLLERS:
                 found = _below(top, root, groups.get(controller)) if controller in options else None
-                if found is not None and os.access(found, os.W_OK):
-                    yield GroupFolder(found, (controller,), 1)
+                if found is not None:
+                    yield GroupFolder(found, (controller,), 1), top
         elif kind == "cgroup2":
             found = _below(top, root, groups.get(""))
             if found is not None:
-                yield from _unified(found, top)
+                yield GroupFolder(found, _CONTROLLERS, 2), top
 
 
 def _unified(own: Path, top: Path) -> Iterator[GroupFolder]:
@@ -190,13 +201,17 @@ def _below(top: Path, root: str, own: str | None) -> Path | None:
     return found if found.is_dir() else None
 
 
-def own_memory_limit() -> int | None:
-    """Return the bytes that the control group of this process may take; None where it says nothing."""
+def own_limit(controller: Controller) -> int | None:
+    """Return the bytes or tasks that the control groups of this process allow; None where they say nothing.
+
+    Those above its own count too, where they can be seen.
+    """
     found = []
-    for place in places():
-        for name in ("memory.limit_in_bytes", "memory.max"):
+    for group, _ in _own_groups():
+        name = _LIMITS[controller, group.version][0]
+        for folder in (group.folder, *group.folder.parents) if controller in group.controllers else ():
             with suppress(OSError, ValueError):
-                found.append(int((place.folder / name).read_text("ascii")))
+                found.append(int((folder / name).read_text("ascii")))
     return min(found, default=None)
 
 

@@ -69,6 +69,10 @@ class Guard:
             case "memory":
                 return f"it took more than {_text(memory or 0)} of memory ({MEMORY})"
             case "pids":
+                # The kernel counts a refused process in the group that wanted it, whichever group refused.
+                allowed = control_groups.own_limit("pids")
+                if processes is not None and allowed is not None and allowed < processes:
+                    return f"its control group allows only {allowed} processes and threads (pids.max)"
                 return f"it started more than {processes} processes and threads ({PROCESSES})"
             case None:
                 return None
@@ -136,7 +140,7 @@ def _default_memory(machine: int | None) -> int:
     own = None
     if machine is None:
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        own = control_groups.own_memory_limit()
+        own = control_groups.own_limit("memory")
     return min(MOST_MEMORY, min(machine, own or machine) * 3 // 4)
 
 

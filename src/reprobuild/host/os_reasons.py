@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 
 SCARCE = {
     errno.EMFILE: "allow more open files: `ulimit -n 4096`",
     errno.ENFILE: "end some programs: the whole machine has too many files open",
     errno.ENOMEM: "end some programs, or run it on a machine with more memory",
-    errno.EAGAIN: "allow more processes: `ulimit -u` says how many this user may have",
+    errno.EAGAIN: "allow more processes: `ulimit -u` limits a user, pids.max a control group",
 }
 """What to do where the kernel has no more of something, which is the fault of no file and no program."""
+
+
+def shortage(error: BaseException) -> tuple[str, str] | None:
+    """Return what the kernel or a limit lacks by an error that nothing else handles, and a remedy."""
+    number = error.errno if isinstance(error, OSError) else None
+    if isinstance(error, MemoryError):
+        number = errno.ENOMEM
+    elif isinstance(error, RuntimeError) and str(error) == "can't start new thread":  # it has no number
+        number = errno.EAGAIN
+    remedy = SCARCE.get(number or 0)
+    return (f"reprobuild cannot go on: {os.strerror(number)}", remedy) if number and remedy else None
 
 
 def killed_by(returncode: int) -> str:

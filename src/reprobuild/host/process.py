@@ -93,7 +93,7 @@ class LimitReached(HostError):  # noqa: N818 -- as above
     def __init__(self, argv: Sequence[str], reason: str) -> None:
         super().__init__(
             f"{Path(argv[0]).name} was stopped: {reason}",
-            hint="set that variable higher if you trust the program and the machine has the capacity",
+            hint="raise that limit if you trust the program and the machine has the capacity",
         )
         self.reason = reason
 
@@ -103,7 +103,7 @@ def named_when_stopped(error: type[ReprobuildError], what: str, *, slow: str) ->
     """Raise ``error`` in place of `ProcessTimeout` and `LimitReached`.
 
     ``what`` says what was not done, as "the packages were not installed"; ``slow`` is the hint for the time
-    limit, that of the others names the variable.
+    limit, that of the others says to raise it.
     """
     try:
         yield
