@@ -46,6 +46,12 @@ def test_a_trace_knows_times_and_drawn_names_as_a_run_without_one_does(tmp_path:
     assert between(*runs)[1] == []
 
 
+def test_a_pool_of_threads_works_as_without_the_recorder(tmp_path: Path) -> None:
+    settings = {"REPROBUILD_TWICE_EVERY": "1"}
+    ran = recorded(sys.executable, [PROGRAM, "pool"])(tmp_path, settings, 20)
+    assert (ran.status, ran.stdout, ran.stderr) == (0, b"[1, 2]\n", b"")
+
+
 def test_a_call_of_the_systems_generator_counts_once_however_often_it_draws(tmp_path: Path) -> None:
     trace = {"REPROBUILD_TWICE_TRACE": "sources", "REPROBUILD_TWICE_EVERY": "1"}
     recorded(sys.executable, [PROGRAM, "system"])(tmp_path, trace, None)

@@ -26,3 +26,8 @@ elif sys.argv[1] == "counts":  # how often it was run before: in the file of tha
         if how == "status":
             sys.exit(3)
         print("otherwise", file=sys.stderr if how == "stderr" else sys.stdout)
+elif sys.argv[1] == "pool":
+    from multiprocessing.pool import ThreadPool
+
+    with ThreadPool(2) as pool:
+        print(pool.map(abs, [-1, 2]))

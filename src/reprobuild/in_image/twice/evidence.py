@@ -154,13 +154,15 @@ def _pool(module: Any) -> None:
     @functools.wraps(inner)
     def worker(*arguments: Any, **keywords: Any) -> Any:
         import signal  # noqa: PLC0415 -- only here
+        import threading  # noqa: PLC0415 -- it is there already
 
         def ended(number: int, _: Any) -> None:
             write()
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        alone = threading.current_thread() is threading.main_thread()  # those of a ThreadPool are not
+        if alone and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, ended)
         return inner(*arguments, **keywords)
 
