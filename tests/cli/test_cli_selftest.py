@@ -198,7 +198,7 @@ def test_arguments_that_make_no_sense(argv: list[str], message: str, call: Call,
         ("", "wrote no report"),
         ("rubbish", "not JSON"),
         (json.dumps(a_report(image="latest")), "'latest' is not a digest"),
-        (json.dumps(costs()), "'cost' is none of battery, full, prove"),
+        (json.dumps(costs()), "'cost' is not a valid mode"),
     ],
 )
 def test_a_file_that_is_no_report_is_named(text: str, message: str, call: Call, folder: Path) -> None:

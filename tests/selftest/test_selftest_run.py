@@ -190,7 +190,7 @@ def test_a_report_keeps_all_that_it_was_read_from() -> None:
         (a_report(a_check(status="not-run")), "no check was run"),
         (
             a_report() | {"checks": ["x"]},
-            "report.checks[0]: not a table",
+            "report.checks[0]: expected a table",
         ),
         (a_report(a_check(status="fine")), "report.checks[0].status: 'fine'"),
         (a_report(a_check(), a_check(device="tpu")), "report.checks[1].device: 'tpu'"),
@@ -200,7 +200,7 @@ def test_a_report_keeps_all_that_it_was_read_from() -> None:
         (a_report(a_check(scope="all")), "report.checks[0].scope: 'all'"),
         (a_report(a_check(values={"output": {"type": "float32"}})), "report.checks[0].values.output.data"),
         (a_report(a_check(detail=[{"what": "output"}])), "report.checks[0].detail[0].expected: missing"),
-        (a_report() | {"program": "f00"}, "report.program: 'f00' is not a sha256"),
+        (a_report() | {"program": "f00"}, "report.program: 'f00' is not a SHA-256"),
         (a_report(FAILED) | {"verdict": "passed"}, "the verdict 'passed'"),
         (a_report() | {"verdict": "maybe"}, "the verdict 'maybe'"),
         (a_report(FAILED) | {"verdict": "maybe"}, "the verdict 'maybe'"),

@@ -7,16 +7,21 @@ name on the way out, with `refused_as`. Pure.
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
+from types import NoneType
 from typing import Any, TypeVar
 
 from ..errors import ReprobuildError
 
 T = TypeVar("T")
 D = TypeVar("D")
+
+Types = Mapping[str, type | tuple[type, ...]]
+"""The keys of a table, and the types that the value of each may have."""
+
+NUMBER = (int, float)
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -29,6 +34,8 @@ _KINDS = {
     list: 'a list like ["a", "b"]',
     dict: "a table",
     date: "a date without quotes, like 2024-09-15",
+    float: "a number",
+    NoneType: "nothing",
 }
 
 
@@ -86,10 +93,27 @@ class Table:
             return default
         if key not in self.data:
             raise self.bad(key, "missing")
-        value: T = self.data[key]
-        if type(value) is not kind:
-            raise self.bad(key, f"expected {_KINDS[kind]}, got {shown(value)}")
-        return value
+        self.hold(key, kind)
+        found: T = self.data[key]
+        return found
+
+    def hold(self, key: str, *kinds: type) -> None:
+        """Refuse a value of another type, and a number that is none or without end."""
+        value = self.data[key]
+        if type(value) not in kinds:
+            words = " or ".join(_KINDS[kind] for kind in kinds)
+            raise self.bad(key, f"expected {words}, got {shown(value)}")
+        if isinstance(value, int | float) and not abs(value) < 1 << 63:  # nor is NaN
+            raise self.bad(key, f"{shown(value)} is out of range")
+
+    def fields(self, types: Types) -> Mapping[str, Any]:
+        """Return a table that has just these keys, each of its type."""
+        self.only(types)
+        for key, kinds in types.items():
+            if key not in self.data:
+                raise self.bad(key, "missing")
+            self.hold(key, *(kinds if isinstance(kinds, tuple) else (kinds,)))
+        return self.data
 
     def text(self, key: str, fits: Callable[[str], object], form: str, default: D = _REQUIRED) -> str | D:
         """Return text that fits; ``form`` says in words what that is."""
@@ -167,4 +191,5 @@ class Table:
 
 def shown(value: object) -> str:
     """Return how a message quotes a value, within bounds."""
-    return textwrap.shorten(repr(value), 160, placeholder="…") if len(repr(value)) > 160 else repr(value)
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -8,7 +8,8 @@ from types import NoneType
 from typing import Any
 
 from ..errors import SelfTestError
-from .report import GPU_TYPES, NUMBER, SCHEMA, Types, check_facts, fields, load, program_of
+from ..request.table import NUMBER, Table, TableError, Types, refused_as
+from .report import GPU_TYPES, SCHEMA, check_facts, load
 
 _REPORT: Types = {
     "schema": int,
@@ -64,20 +65,23 @@ class CostReport:
     @classmethod
     def parse(cls, data: bytes, *, digest: str) -> CostReport:
         """Read the JSON of the program. Raises `SelfTestError` that names the place in it."""
-        report = fields(load(data), "report", _REPORT)
-        if report["mode"] != "cost":
-            raise SelfTestError(f"self-test report.mode: {report['mode']!r} is not cost")
-        gpu = fields(report["gpu"], "report.gpu", GPU_TYPES)
-        check_facts(report)
-        costs = tuple(
-            Cost(**fields(item, f"report.costs[{i}]", _COST)) for i, item in enumerate(report["costs"])
-        )
-        for index, cost in enumerate(costs):
+        with refused_as(SelfTestError, ""):
+            return cls._of(load(data), digest)
+
+    @classmethod
+    def _of(cls, table: Table, digest: str) -> CostReport:
+        report = table.fields(_REPORT)
+        table.choice("mode", ("cost",))
+        gpu = table.table("gpu").fields(GPU_TYPES)
+        check_facts(table)
+        tables = table.tables("costs")
+        costs = tuple(Cost(**each.fields(_COST)) for each in tables)
+        for each, cost in zip(tables, costs, strict=True):
             if (cost.ratio is None) is not bool(cost.reason):
-                raise SelfTestError(f"self-test report.costs[{index}]: a ratio or a reason, not both or none")
+                raise TableError(f"{each.place}: a ratio or a reason, not both or none")
         return cls(
             digest=digest,
-            program=program_of(report),
+            program=table.sha256("program"),
             versions=report["versions"],
             scope=report["scope"],
             gpu_tested=gpu["tested"],

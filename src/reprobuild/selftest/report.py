@@ -7,22 +7,17 @@ report that cannot be read in full is a `SelfTestError`.
 from __future__ import annotations
 
 import json
-import math
-import re
-import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import NoneType
 from typing import Any, Literal, get_args
 
 from ..errors import SelfTestError
+from ..request.table import NUMBER, Table, Types, refused_as, shown
 
 SCHEMA = 3
 LARGEST = 64 << 20
 """Bytes of a report; one with all values has two million."""
-
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 Status = Literal["passed", "failed", "inconclusive", "not-run"]
 Mode = Literal["battery", "full", "prove", "part"]
@@ -97,32 +92,31 @@ class SelfTestReport:
     @classmethod
     def parse(cls, data: bytes, *, digest: str) -> SelfTestReport:
         """Read the JSON of the program. Raises `SelfTestError` that names the place in it."""
-        return cls._of(load(data), digest)
+        with refused_as(SelfTestError, ""):
+            return cls._of(load(data), digest)
 
     @classmethod
     def parse_kept(cls, data: bytes) -> SelfTestReport:
         """Read what `to_dict` wrote, or the program itself, whose report names no image."""
-        table = load(data)
-        digest = table.pop("image", "")
-        if not isinstance(digest, str) or (digest and not _DIGEST.fullmatch(digest)):
-            raise SelfTestError(f"self-test report.image: {digest!r} is not a digest")
-        return cls._of(table, digest)
+        with refused_as(SelfTestError, ""):
+            table = load(data)
+            digest = "" if table.data.get("image", "") == "" else table.digest("image")
+            rest = {key: value for key, value in table.data.items() if key != "image"}
+            return cls._of(Table(rest, table.place), digest)
 
     @classmethod
-    def _of(cls, table: Mapping[str, Any], digest: str) -> SelfTestReport:
-        if table.get("mode", "battery") not in get_args(Mode):
-            raise SelfTestError(
-                f"self-test report.mode: {table['mode']!r} is none of {', '.join(get_args(Mode))}"
-            )
-        report = fields(table, "report", _REPORT)
-        gpu = fields(report["gpu"], "report.gpu", GPU_TYPES)
-        check_facts(report)
-        checks = tuple(_check(item, f"report.checks[{i}]") for i, item in enumerate(report["checks"]))
+    def _of(cls, table: Table, digest: str) -> SelfTestReport:
+        if table.has("mode"):  # first: a report of another kind has other keys
+            table.choice("mode", get_args(Mode))
+        report = table.fields(_REPORT)
+        gpu = table.table("gpu").fields(GPU_TYPES)
+        check_facts(table)
+        checks = tuple(map(_check, table.tables("checks")))
         if not any(check.status in ("passed", "failed") for check in checks):
             raise SelfTestError("self-test report: no check was run")
         parsed = cls(
             digest=digest,
-            program=program_of(report),
+            program=table.sha256("program"),
             mode=report["mode"],
             versions=report["versions"],
             scope=report["scope"],
@@ -134,7 +128,7 @@ class SelfTestReport:
         )
         if report["verdict"] != parsed.verdict:
             raise SelfTestError(
-                f"self-test report: the verdict {report['verdict']!r} is not that of its checks"
+                f"self-test report: the verdict {shown(report['verdict'])} is not that of its checks"
             )
         return parsed
 
@@ -184,7 +178,7 @@ class SelfTestReport:
         return tuple(check for check in self.checks if check.status == status)
 
 
-def load(data: bytes) -> dict[str, Any]:
+def load(data: bytes) -> Table:
     """Read JSON of our schema. Raises `SelfTestError`."""
     if not data.strip():
         raise SelfTestError("the self-test wrote no report")
@@ -203,13 +197,11 @@ def load(data: bytes) -> dict[str, Any]:
             f"self-test report: schema is {table.get('schema')!r}, not {SCHEMA}",
             hint="another version of reprobuild wrote it; build the image again, or use that version",
         )
-    return table
+    return Table(table, "self-test report")
 
 
-Types = Mapping[str, type | tuple[type, ...]]
-
-NUMBER = (int, float)
 GPU_TYPES: Types = {"tested": bool, "reason": str}
+_PLAIN = (str, *NUMBER, bool, NoneType)
 _VALUES: Types = {"type": str, "data": str}
 _DIFFERENCE: Types = {"what": str, "expected": str, "got": str}
 _REPORT: Types = {
@@ -244,82 +236,37 @@ _CHECK: Types = {
 }
 
 
-def fields(value: object, where: str, types: Types) -> dict[str, Any]:
-    """Return a table that has just these keys, each of its type; else raise `SelfTestError`."""
-    if not isinstance(value, dict):
-        raise SelfTestError(f"self-test {where}: not a table")
-    for key in sorted(value.keys() ^ types.keys()):
-        raise SelfTestError(f"self-test {where}.{key}: {'unknown key' if key in value else 'missing'}")
-    for key, kind in types.items():
-        if not isinstance(value[key], kind) or (isinstance(value[key], bool) and kind is not bool):
-            raise SelfTestError(f"self-test {where}.{key}: {_shown(value[key])} is of the wrong type")
-        if isinstance(value[key], int | float):
-            _check_number(value[key], f"{where}.{key}")
-    return value
-
-
-def check_facts(report: Mapping[str, Any]) -> None:
+def check_facts(report: Table) -> None:
     """Hold ``versions``, and ``cpu`` and ``gpu`` of ``scope``, to tables of plain values or nothing.
 
-    Which keys they have depends on the program that made the report. Raises `SelfTestError`.
+    Which keys they have depends on the program that made the report. Raises `TableError`.
     """
-    tables = {"versions": report["versions"]}
-    for key, value in report["scope"].items():
-        if key not in ("cpu", "gpu"):
-            raise SelfTestError(f"self-test report.scope.{key}: unknown key")
-        tables |= {} if value is None else {f"scope.{key}": value}
-    for where, table in tables.items():
-        if not isinstance(table, dict):
-            raise SelfTestError(f"self-test report.{where}: {_shown(table)} is of the wrong type")
-        for key, value in table.items():
-            if not isinstance(value, str | int | float | NoneType):
-                raise SelfTestError(f"self-test report.{where}.{key}: {_shown(value)} is of the wrong type")
-            if isinstance(value, int | float):
-                _check_number(value, f"report.{where}.{key}")
+    scope = report.table("scope", ("cpu", "gpu"))
+    for table in (
+        report.table("versions"),
+        *(scope.table(key) for key in scope.data if scope.data[key] is not None),
+    ):
+        for key in table.data:
+            table.hold(key, *_PLAIN)
 
 
-def _check_number(value: float, where: str) -> None:
-    if abs(value) >= 1 << 63 or math.isnan(value):
-        raise SelfTestError(f"self-test {where}: {_shown(value)} is out of range")
-
-
-def _texts(values: list[Any], where: str) -> tuple[str, ...]:
-    for value in values:
-        if not isinstance(value, str):
-            raise SelfTestError(f"self-test {where}: {_shown(value)} is of the wrong type")
-    return tuple(values)
-
-
-def _shown(value: object) -> str:
-    return textwrap.shorten(repr(value), 80)
-
-
-def program_of(report: Mapping[str, Any]) -> str:
-    """Return the hash of the program that made a report. Raises `SelfTestError` where it is none."""
-    found = str(report["program"])
-    if not _SHA256.fullmatch(found):
-        raise SelfTestError(f"self-test report.program: {found!r} is not a sha256")
-    return found
-
-
-def _check(value: object, where: str) -> CheckResult:
-    found = fields(value, where, _CHECK)
-    choices = ("status", get_args(Status)), ("device", ("cpu", "cuda")), ("scope", get_args(Scope))
-    for key, known in choices:
-        if found[key] not in known:
-            raise SelfTestError(f"self-test {where}.{key}: {found[key]!r} is none of {', '.join(known)}")
-    hashes = [*found["results"].values(), *([found["fingerprint"]] if found["results"] else [])]
-    for text in hashes:
-        if not isinstance(text, str) or not _SHA256.fullmatch(text):
-            raise SelfTestError(f"self-test {where}: {text!r} is not a SHA-256")
-    for name, values in found["values"].items():
-        fields(values, f"{where}.values.{name}", _VALUES)
-    detail = [fields(item, f"{where}.detail[{i}]", _DIFFERENCE) for i, item in enumerate(found["detail"])]
+def _check(table: Table) -> CheckResult:
+    found = table.fields(_CHECK)
+    for key, known in (("status", get_args(Status)), ("device", ("cpu", "cuda")), ("scope", get_args(Scope))):
+        table.choice(key, known)
+    results = table.table("results")
+    for name in results.data:
+        results.sha256(name)
+    if results.data:
+        table.sha256("fingerprint")
+    values = table.table("values")
+    for name in values.data:
+        values.table(name).fields(_VALUES)
     return CheckResult(
         **{
             **found,
-            "compares": _texts(found["compares"], f"{where}.compares"),
-            "notes": _texts(found["notes"], f"{where}.notes"),
-            "detail": tuple(Mismatch(**item) for item in detail),
+            "compares": tuple(table.texts("compares")),
+            "notes": tuple(table.texts("notes")),
+            "detail": tuple(Mismatch(**item.fields(_DIFFERENCE)) for item in table.tables("detail")),
         }
     )
