@@ -227,8 +227,18 @@ def test_uv_that_hangs(family: Index, monkeypatch: pytest.MonkeyPatch) -> None:
         raise process.ProcessTimeout(argv, 900)
 
     monkeypatch.setattr("reprobuild.resolve.uv_command.run", hang)
-    with pytest.raises(ResolveError, match="uv did not end within 900 s"):
+    with pytest.raises(ResolveError, match="the packages were not resolved within 900 s"):
         resolve("numpy")
+
+
+def test_uv_is_held_to_the_memory_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of 6 MB that unpacks to 6 GB took 12 GB; here uv alone takes more than the limit, and waits."""
+    monkeypatch.setenv("REPROBUILD_MEMORY", "4M")
+    with serve() as server:
+        server.add("/numpy/", b"<html>", content_type="text/html", stall_at=1)
+        monkeypatch.setenv("UV_DEFAULT_INDEX", server.url)
+        with pytest.raises(ResolveError, match=r"not resolved: it took more than 4 MiB of memory"):
+            resolve("numpy")
 
 
 def test_a_file_of_one_name_with_other_bytes_on_another_index_is_refused(

@@ -15,8 +15,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
+from ..host.limits import guarded, of_steps
 from ..host.machine import architecture
-from ..host.process import ProcessTimeout, run
+from ..host.process import named_when_stopped, run
 from ..net.index_settings import PLAIN, uv_program
 from ..net.session import scrub
 from ..request.model import DEFAULT_PYTHON, PYTHONS
@@ -183,10 +184,12 @@ def read_uv_lock(
     command += [word for extra in extras for word in ("--extra", extra)]
     command += [word for group in groups for word in ("--group", group)]
     env = {**os.environ, **PLAIN, "UV_OFFLINE": "1", "UV_PYTHON_DOWNLOADS": "never"}
-    try:
-        done = run(command, env=env, check=False, timeout=60)
-    except ProcessTimeout as error:
-        raise RequestError(f"{file}: uv cannot read it: {error.message}", hint=error.hint) from None
+    slow = "export it yourself: uv export --format pylock.toml"
+    with (
+        guarded(of_steps()) as guard,
+        named_when_stopped(RequestError, f"{file}: uv did not read it", slow=slow),
+    ):
+        done = run(command, env=env, check=False, timeout=60, guard=guard)
     if done.returncode != 0:
         raise RequestError(
             f"{file}: uv cannot read it: {scrub(done.stderr.decode('utf-8', 'replace').strip())}"

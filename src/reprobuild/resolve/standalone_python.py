@@ -22,7 +22,8 @@ from ..errors import ResolveError
 from ..fetch.store import Store
 from ..host.home import open_regular, storage_errors
 from ..host.host import Host
-from ..host.process import Completed, ProcessTimeout, run
+from ..host.limits import guarded, of_steps
+from ..host.process import Completed, named_when_stopped, run
 from ..lock.model import Lock
 from ..lock.standalone_python import StandalonePython
 from ..net.index_settings import PLAIN, PYTHON_MIRROR, uv_environment, uv_program
@@ -139,10 +140,9 @@ def _uv(arguments: Sequence[str], *, cache: Path | None = None, mirrored: bool =
     env |= PLAIN | uv_environment()
     if cache is not None:
         env["UV_PYTHON_CACHE_DIR"] = str(cache)
-    try:
-        return run([uv_program(), "python", *arguments], env=env, timeout=_TIMEOUT, check=False)
-    except ProcessTimeout as error:
-        raise ResolveError(str(error), hint=f"try again, or name a mirror in {PYTHON_MIRROR}") from None
+    slow = f"try again, or name a mirror in {PYTHON_MIRROR}"
+    with guarded(of_steps()) as guard, named_when_stopped(ResolveError, "Python was not found", slow=slow):
+        return run([uv_program(), "python", *arguments], env=env, timeout=_TIMEOUT, check=False, guard=guard)
 
 
 def _unreadable(done: Completed) -> ResolveError:

@@ -20,7 +20,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from ..errors import ResolveError
-from ..host.process import Completed, ProcessTimeout, run
+from ..host.limits import guarded, of_steps
+from ..host.process import Completed, named_when_stopped, run
 from ..lock.model import Lock
 from ..lock.packages import PythonPackage, Wheel
 from ..net.index_settings import PLAIN, check_find_links, check_no_backend, uv_program
@@ -184,7 +185,12 @@ def _compile(
     folders = [str(path) for name in (_STANDINS, SOURCES) if (path := output.parent / name).exists()]
     if folders:
         env["UV_FIND_LINKS"] = ",".join(filter(None, [*folders, env.get("UV_FIND_LINKS")]))
-    try:
+    slow = "the index may be slow: try again"
+    with (
+        guarded(of_steps()) as guard,
+        named_when_stopped(ResolveError, "the packages were not resolved", slow=slow),
+    ):
+        # What an index serves is a stranger's, and uv holds each page whole.
         return run(
             command,
             env=env,
@@ -192,9 +198,8 @@ def _compile(
             stdin=text.encode(),
             timeout=_TIMEOUT,
             check=False,
+            guard=guard,
         )
-    except ProcessTimeout as error:
-        raise ResolveError(f"{error}; the index may be slow", hint="try again") from None
 
 
 def _for_uv(text: str) -> str:
