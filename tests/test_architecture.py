@@ -22,6 +22,7 @@ FLOORS = (
     ("pipeline",),
     ("preflight",),
     ("verify",),
+    ("bundle",),
     ("imports",),
     ("engines",),
     ("resolve",),

@@ -37,6 +37,23 @@ def in_image_package(name: str) -> dict[str, bytes]:
     }
 
 
+SHIPPED = ("torch-cpu", "torch-cu121", "torch-cu130")
+"""The requests that ship. In a checkout a user's own are beside them, and pyproject.toml names the same."""
+
+
+def package_files() -> dict[str, bytes]:
+    """Return every file that a wheel of this installation has below ``reprobuild/``, by path."""
+    package = Path(__file__).parent
+    found = {
+        path.relative_to(package).as_posix(): path.read_bytes()
+        for path in package.rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    for entry in _folder("templates").iterdir():
+        found[f"templates/{entry.name}"] = entry.read_bytes()
+    return found | {f"envs/{name}.toml": (request(name) or "").encode() for name in SHIPPED}
+
+
 def program(name: str) -> Path:
     """Return the file of ``programs/`` that is to be run by itself."""
     return Path(__file__).with_name("programs") / name

@@ -27,6 +27,7 @@ class _NobodyReadsError(Exception):
 
 
 COMMANDS = {
+    "bundle": "Write everything that images are built from into one archive.",
     "check": "Check an image, or one built on it, against the lock in it.",
     "clean": "Free the space of what no image needs.",
     "compare": "Compare two images file by file.",

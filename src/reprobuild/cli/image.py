@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
+from ..bundle.read import locks_named, read_head, take
 from ..engines.select import Choice, choose, maker
 from ..host.console import size_text
+from ..host.home import kind_of
 from ..host.host import Host
+from ..lock.model import Lock
 from ..oci.store import Image, image_name
 from ..pipeline import SharedLayers, make_image
 from ..registry.client import Target
 from ..render.labels import LABEL
 from ..selftest.run import Gpu
 from ..selftest.summary import summary
-from ..workspace import read_layers
+from ..workspace import lock_for, read_layers
 from . import complete
 from .evidence_options import sign_options, signer_of
-from .options import chosen_lock, request_flags
+from .options import chosen_lock, one_platform, request_flags
 from .output import STACK, as_json, emit, gpu, image_facts, table
 
 
@@ -45,6 +49,13 @@ from .output import STACK, as_json, emit, gpu, image_facts, table
     metavar="REGISTRY/NAME",
     help="Download the layers recorded in envs/layers.json from here instead of building them.",
 )
+@click.option(
+    "--bundle",
+    "bundle_",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Take everything from this bundle, a lock in it included; use no network.",
+)
 @click.option("--builder", metavar="NAME", help="Builder of docker buildx; implies --independent.")
 @sign_options
 @gpu
@@ -60,6 +71,7 @@ def image(
     engine: Choice,
     independent: bool,
     layers_from: str | None,
+    bundle_: Path | None,
     builder: str | None,
     sign_key: Path | None,
     sign_command: str | None,
@@ -79,14 +91,17 @@ def image(
     reprobuild image --cuda 12.1 --engine docker
     reprobuild image --cuda 12.1 --engine podman --independent
     reprobuild image --cuda 12.1 --layers-from registry.example/team/torch
+    reprobuild image --bundle team.bundle.tar frames
     """
     name = None if tag is None else image_name(tag)
     independent = independent or builder is not None
     if independent and layers_from is not None:
         raise click.UsageError("--layers-from: an independent build makes its layers from the Dockerfile")
+    if bundle_ is not None and layers_from is not None:
+        raise click.UsageError("--bundle has everything that is needed: leave --layers-from out")
     signer = signer_of(sign_key, sign_command, sign_public)  # a wrong passphrase is found before the work
     source_of_layers = None if layers_from is None else Target.parse_repository(layers_from)
-    found = chosen_lock(source, flags, host)
+    found = chosen_lock(source, flags, host) if bundle_ is None else _bundled(bundle_, source, flags, host)
     shared = None if source_of_layers is None else SharedLayers(source_of_layers, read_layers())
     record = None if shared is None else shared.record
     chosen = maker(choose(engine, host, builder), host, independent=independent, record=record)
@@ -107,6 +122,24 @@ def image(
         how = "from the Dockerfile, by itself" if independent else "by the embedded engine, and handed over"
         rows += [("engine", chosen.kind), ("built", how)]
     table("", [*rows, *summary(made.report, power=host.console.verbose)])
+
+
+def _bundled(file: Path, source: str | None, flags: Mapping[str, Any], host: Host) -> Lock:
+    """Return the lock that the user names, with all its files from a bundle in the store.
+
+    ``source`` is a lock of the bundle, or a lock or request here, by its path.
+    """
+    if given := [key for key, value in flags.items() if value and key != "platform"]:
+        raise click.UsageError(f"--bundle has locks in it: leave --{given[0].replace('_', '-')} out")
+    head = read_head(file)
+    if source is not None and kind_of(source) == "file":
+        found = chosen_lock(source, flags, host)
+    else:
+        locks = locks_named(head, source)
+        found = lock_for(locks, one_platform(flags.get("platform") or ()), str(file))
+    with host.home.lock("build", host.console):
+        take(head, [found], host)
+    return found
 
 
 def _stack(found: Image) -> list[tuple[str, str]]:

@@ -34,6 +34,15 @@ def prefix(*, all_ids: bool = False) -> list[str]:
     return [unshare, *_user(all_ids=all_ids), *own]
 
 
+def without_network() -> list[str]:
+    """Return the prefix of a command that reaches no network, not even one on loopback.
+
+    An ordinary user is root in there, with the ids of `prefix`. Raises `HostError` without unshare.
+    """
+    unshare = process.require("unshare", "to run a program without a network")
+    return [unshare, *_user(all_ids=True), "--net", "--fork", "--kill-child"]
+
+
 def check(*, all_ids: bool = False) -> None:
     """Raise `HostError` when this user cannot make the namespaces of `prefix`."""
     all_ids = all_ids and os.geteuid() != 0

@@ -160,15 +160,20 @@ def pool(folder: Path, lock: Lock, store: Store) -> None:
         folder.mkdir()
         folder.chmod(0o755)
         with workers(len(os.sched_getaffinity(0))) as threads:
-            stanzas = list(threads.map(partial(_lay, store=store, folder=folder), lock.debian))
+            stanzas = list(threads.map(partial(archive_entry, store=store, folder=folder), lock.debian))
         index = folder / "Packages"
         index.write_text("\n".join(stanzas), encoding="utf-8")
         index.chmod(0o644)
 
 
-def _lay(package: DebianPackage, store: Store, folder: Path) -> str:
-    """Write a package into a folder, inflated if it can be; return its entry in the archive's index."""
-    file, target = store.path(package.sha256), folder / package.filename
+def archive_entry(package: DebianPackage, *, store: Store, folder: Path | None = None) -> str:
+    """Return the entry of a package in the index of a flat archive.
+
+    With ``folder`` the package is written there, inflated if it can be, and the entry is of that file. Raises
+    `BuildError` for bytes that are not the lock's, or no package.
+    """
+    file = store.path(package.sha256)
+    described = file if folder is None else folder / package.filename
     try:
         with file.open("rb") as opened:
             # Here, since apt compares with what is written below.
@@ -177,8 +182,8 @@ def _lay(package: DebianPackage, store: Store, folder: Path) -> str:
             opened.seek(0)
             with DebFile(fileobj=opened) as deb:
                 control = deb.debcontrol()
-                if not _inflated(deb, target):
-                    shutil.copyfile(file, target)
+                if folder is not None and not _inflated(deb, described):
+                    shutil.copyfile(file, described)
     except (ArError, DebError, tarfile.TarError, lzma.LZMAError, EOFError, ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the disk's, not one of python-debian's own
@@ -186,11 +191,12 @@ def _lay(package: DebianPackage, store: Store, folder: Path) -> str:
             f"{package.filename}, which the lock names, is not a Debian package: {error}",
             hint="lock its request anew: `reprobuild lock --upgrade`",
         ) from None
-    target.chmod(0o644)
-    with target.open("rb") as written:
+    if folder is not None:
+        described.chmod(0o644)
+    with described.open("rb") as written:
         control["SHA256"] = hashlib.file_digest(written, "sha256").hexdigest()
     control["Filename"] = f"./{package.filename}"
-    control["Size"] = str(target.stat().st_size)
+    control["Size"] = str(described.stat().st_size)
     text = control.dump()
     assert text is not None
     return text

@@ -92,8 +92,11 @@ class Reader:
     Iterating gives each `Entry`; `content` gives that of the latest. All raise `LayerRefused`.
     """
 
-    def __init__(self, stream: Readable, seen: Callable[[bytes], object] = lambda _: None) -> None:
-        self._stream, self._seen = stream, seen
+    def __init__(
+        self, stream: Readable, seen: Callable[[bytes], object] = lambda _: None, *, most: int = MOST_BYTES
+    ) -> None:
+        """``most``: bytes of the whole tar."""
+        self._stream, self._seen, self._most = stream, seen, most
         self._buffer, self._position, self._total = b"", 0, 0
         self._left, self._padding = 0, 0
 
@@ -194,8 +197,8 @@ class Reader:
         if max(uid, gid) > MOST_ID:
             raise LayerRefused(f"{shown} has an owner that Linux does not know, {uid}:{gid}")
         if kind == "file":
-            if size > MOST_BYTES - self._total:
-                raise LayerRefused(f"{shown} makes it longer than {MOST_BYTES >> 30} GiB")
+            if size > self._most - self._total:
+                raise LayerRefused(f"{shown} makes it longer than {self._most >> 30} GiB")
             self._left, self._padding = size, -size % _BLOCK
         if kind in ("link", "hardlink") and (not target or len(target) > MOST_PATH or "\0" in target):
             raise LayerRefused(f"{shown} links to something that is not a path")
@@ -241,7 +244,7 @@ class Reader:
         except (zstandard.ZstdError, gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise LayerRefused(f"it cannot be decompressed: {error}") from None
         self._total += len(data)
-        if self._total > MOST_BYTES:
-            raise LayerRefused(f"it is longer than {MOST_BYTES >> 30} GiB")
+        if self._total > self._most:
+            raise LayerRefused(f"it is longer than {self._most >> 30} GiB")
         self._seen(data)
         return data

@@ -1,0 +1,1 @@
+"""All inputs of some locks, and reprobuild with what it needs to run, in one archive."""

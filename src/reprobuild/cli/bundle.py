@@ -1,0 +1,98 @@
+"""The command ``bundle``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..bundle.read import read_head
+from ..bundle.rehearse import Built, rehearse
+from ..bundle.write import lock_names, write_bundle
+from ..errors import DifferenceError
+from ..host.console import size_text
+from ..host.host import Host
+from ..oci.store import ImageStore
+from ..pipeline import warn_of_other_files
+from ..render.labels import LABEL
+from . import complete
+from .options import locks_of
+from .output import as_json, emit, table
+
+
+@click.command()
+@click.argument("locks", nargs=-1, metavar="[LOCK|ENV]...", shell_complete=complete.locks)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="File to write."
+)
+@click.option(
+    "--check",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Build the images of this bundle in an empty home, without a network.",
+)
+@as_json
+@click.pass_obj
+def bundle(
+    host: Host, /, locks: tuple[str, ...], *, output: Path | None, check: Path | None, json_: bool
+) -> None:
+    """Write everything that images are built from into one archive.
+
+    That is each file that the locks name, reprobuild itself, and what it needs to run. `image --bundle FILE`
+    builds from it without a network, and its README says how to install reprobuild from it. The same locks
+    and the same reprobuild give the same file, as long as Debian offers the same crun and mmdebstrap.
+
+    \b
+    reprobuild bundle envs/frames.toml envs/torch-cpu.toml -o team.bundle.tar
+    reprobuild bundle --check team.bundle.tar
+    reprobuild image --bundle team.bundle.tar frames
+    """
+    if (check is None) == (output is None) or bool(locks) != (output is not None):
+        raise click.UsageError("give locks and -o FILE to write a bundle, or --check FILE")
+    if check is not None:
+        _check(check, host, json_=json_)
+        return
+    assert output is not None
+    named = lock_names(locks, [locks_of(text) for text in locks])
+    for platforms in named.values():
+        warn_of_other_files(platforms[0], host)
+    written = write_bundle(named, output, host)
+    if json_:
+        emit(
+            {
+                "file": str(output),
+                "sha256": written.sha256,
+                "size": written.size,
+                "members": len(written.manifest.members),
+                "locks": {name: [lock.digest for lock in each] for name, each in named.items()},
+            }
+        )
+        return
+    rows = [(name, lock.digest) for name, each in named.items() for lock in each]
+    size = f"{size_text(written.size)} in {len(written.manifest.members)} members"
+    table("", [("bundle", str(output)), ("sha256", written.sha256), ("size", size), *rows])
+
+
+def _check(file: Path, host: Host, *, json_: bool) -> None:
+    here = {image.labels.get(LABEL + "lock"): image.digest for image in ImageStore(host).images()}
+    rows: list[tuple[str, str]] = []
+    found: list[dict[str, str | None]] = []
+    for built in rehearse(read_head(file), host):
+        expected = here.get(built.lock)
+        _compare(built, expected, file)
+        rows.append((built.name, f"{built.digest}{', as here' if expected else ''}"))
+        found.append(
+            {"name": built.name, "lock": built.lock, "digest": built.digest, "digest_here": expected}
+        )
+    if json_:
+        emit({"file": str(file), "images": found})
+    else:
+        table("", [("bundle", f"{file} suffices"), *rows])
+
+
+def _compare(built: Built, expected: str | None, file: Path) -> None:
+    if expected not in (None, built.digest):
+        raise DifferenceError(
+            f"{built.name} from {file} is {built.digest}, and the image of that lock here is {expected}",
+            hint="another release of reprobuild made one of them: `reprobuild compare` shows the files",
+        )
