@@ -93,10 +93,10 @@ class Reader:
     """
 
     def __init__(
-        self, stream: Readable, seen: Callable[[bytes], object] = lambda _: None, *, most: int = MOST_BYTES
+        self, stream: Readable, seen: Callable[[bytes], object] = lambda _: None, *, most: int | None = None
     ) -> None:
-        """``most``: bytes of the whole tar."""
-        self._stream, self._seen, self._most = stream, seen, most
+        """``most``: bytes of the whole tar, by default those of the largest layer."""
+        self._stream, self._seen, self._most = stream, seen, MOST_BYTES if most is None else most
         self._buffer, self._position, self._total = b"", 0, 0
         self._left, self._padding = 0, 0
 
