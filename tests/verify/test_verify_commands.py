@@ -20,6 +20,8 @@ LOCKED = [
     Record("opt/venv/bin/python3", "link", 0o777, "/usr/bin/python3.11"),
     Record("usr/bin/python3.11", "file", 0o755, "p"),
     Record("usr/bin/bash", "file", 0o755, "b"),
+    Record("usr/bin/perl", "file", 0o755, "l"),
+    Record("opt/venv/bin/torchrun", "file", 0o755, "t"),
 ]
 
 
@@ -87,6 +89,8 @@ def test_a_variable_that_a_team_may_set(name: str) -> None:
         ["python3", "-X", "utf8", "-S", "train.py"],
         ["python3", "-I", "train.py"],  # which draws a hash seed of its own
         ["jupyter", "lab"],
+        ["perl", "-e", "$ENV{OMP_NUM_THREADS} = 7; exec @ARGV"],
+        ["/usr/bin/perl", "/opt/mine.pl"],
     ],
 )
 def test_an_entry_point_that_runs_before_python(program: list[str]) -> None:
@@ -99,6 +103,8 @@ def test_an_entry_point_that_runs_before_python(program: list[str]) -> None:
         ["python3", "/app/train.py"],
         ["/opt/venv/bin/python3", "-u", "-m", "train", "-S"],
         ["python3", "-c", "x", "-S"],
+        ["torchrun", "--nproc-per-node", "2", "train.py"],
+        ["bash"],
         [],
     ],
 )
@@ -111,13 +117,19 @@ def test_an_entry_point_that_is_the_locked_python(program: list[str]) -> None:
     [
         ("OnBuild", ["RUN x"], "OnBuild"),
         ("Shell", ["/bin/x", "-c"], "Shell"),
+        ("Shell", ["env", "OMP_NUM_THREADS=7", "bash", "-c"], "Shell"),
+        ("Shell", ["bash", "--rcfile", "/opt/mine", "-c"], "Shell"),
+        ("Shell", ["bash", "-O", "x", "-c"], "Shell"),
+        ("Shell", [], None),
+        ("Shell", ["bash", "-o", "pipefail", "-ec"], None),
+        ("Shell", ["/usr/bin/bash", "--login", "-c"], None),
         ("Volumes", {"/opt/venv/lib": {}}, "Volumes /opt/venv/lib"),
         ("Volumes", {"/": {}}, "Volumes /"),
     ],
 )
-def test_a_setting_that_rules_what_starts_from_the_image(name: str, value: Any, path: str) -> None:
+def test_a_setting_that_rules_what_starts_from_the_image(name: str, value: Any, path: str | None) -> None:
     config: dict[str, Any] = {name: value}
-    assert found(**config) == [(path, "setting")]
+    assert found(**config) == ([(path, "setting")] if path else [])
 
 
 def test_a_setting_that_reaches_no_program_is_told_beside() -> None:

@@ -86,7 +86,7 @@ def commands(context: Context) -> Iterator[Difference]:
     config = context.tree.config
     if value := config.get("OnBuild"):
         yield Difference("OnBuild", "setting", "", json.dumps(value))
-    if (shell := config.get("Shell")) and _program(str(shell[0]), context) not in context.named:
+    if (shell := config.get("Shell")) and not _is_plain_shell([str(word) for word in shell], context):
         yield Difference("Shell", "setting", "", json.dumps(shell))
     for volume in sorted(config.get("Volumes") or {}):
         place = resolve(volume, context.tree.files)
@@ -184,9 +184,19 @@ def _entry_point(context: Context) -> Iterator[Difference]:
         )
         is_plain = not options and place == f"{PREFIX}/bin"
     else:
-        is_plain = name not in _SHELLS or not arguments  # nobody can tell what a script of a shell's does
+        # Nobody can tell what a script of a shell's or of perl's does before a user's program.
+        is_plain = not arguments or (_program(program, context) or "").startswith(f"{PREFIX}/bin/")
     if not is_plain or _program(program, context) not in context.named:
         yield Difference("Entrypoint", "runs at start", "", json.dumps(given))
+
+
+def _is_plain_shell(shell: list[str], context: Context) -> bool:
+    """Return whether commands of a Dockerfile are run by a locked shell that reads nothing before them."""
+    program, *options = shell
+    name = program.rpartition("/")[2]
+    is_locked = name in _SHELLS - {"env"} and _program(program, context) in context.named
+    words = r"((--login|-l) )?(-[eux]*o pipefail )?-[euxil]*c"
+    return is_locked and re.fullmatch(words, " ".join(options)) is not None
 
 
 def _program(name: str, context: Context) -> str | None:
