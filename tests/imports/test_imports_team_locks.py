@@ -97,6 +97,41 @@ def test_an_older_poetry_lock_is_followed_from_its_project(write: Write) -> None
     assert read_import(file).requires_python == "<4,>=3.11"
 
 
+def test_an_older_poetry_lock_is_followed_into_the_extras_of_its_packages(write: Write) -> None:
+    """google-api-core[grpc]: grpcio was left to the index, which had a newer one."""
+    write("pyproject.toml", PROJECT + '[project]\nname = "ours"\ndependencies = ["api[rpc,none]", "tool"]\n')
+    lock = """
+[[package]]
+name = "api"
+version = "2"
+[package.dependencies]
+grpcio = {version = ">=1", optional = true, markers = "python_version >= '3' and extra == 'rpc'"}
+old-grpcio = {version = ">=1", optional = true, markers = "python_version < '3' and extra == 'rpc'"}
+wire = {version = ">=1", optional = true, extras = ["fast"]}
+other = {version = ">=1", optional = true, markers = "extra == 'more'"}
+[package.extras]
+rpc = ["grpcio (>=1,<2.0dev)", "old.grpcio (>=1)", "wire[fast] (>=1)"]
+more = ["other"]
+[[package]]
+name = "tool"
+version = "1"
+[package.dependencies]
+wire = ">=1"
+[[package]]
+name = "wire"
+version = "3"
+[package.dependencies]
+speed = {version = "*", optional = true}
+[package.extras]
+fast = ["speed"]
+"""
+    for name in ("grpcio", "old-grpcio", "other", "speed"):
+        lock += f'[[package]]\nname = "{name}"\nversion = "1.69"\n'
+    found = packages(write("poetry.lock", lock + OLD))
+    assert {"api==2", "grpcio==1.69", "wire==3", "speed==1.69", "tool==1"} <= set(found)
+    assert not {"other==1.69", "old-grpcio==1.69"} & set(found)
+
+
 def test_an_older_poetry_lock_without_its_project(write: Write) -> None:
     with pytest.raises(RequestError, match=r"no pyproject\.toml is beside it"):
         read_import(write("poetry.lock", OLD))
@@ -192,6 +227,34 @@ def test_a_pdm_lock(write: Write) -> None:
     assert packages(file) == ["numpy==1.26.4", "plots[all]==2"]
     assert f"repo @ git+https://h.example/repo.git@{'c' * 40}" in packages(file, groups=["dev"])
     assert read_import(file).hashes == {"numpy": frozenset({"a" * 64})}
+
+
+@pytest.mark.parametrize(
+    ("targets", "project", "python"),
+    [
+        ('requires_python = ">=3.12"', "", "3.13"),
+        ('platform = "windows"\n[[metadata.targets]]\nrequires_python = "==3.10.*"', "", "3.10"),
+        ("", ">=3.12", "3.13"),
+        ('requires_python = ">=3.9"', ">=3.9,<3.11", "3.10"),
+    ],
+)
+def test_the_pythons_of_a_pdm_lock_are_those_of_its_targets_and_its_project(
+    write: Write, targets: str, project: str, python: str
+) -> None:
+    if project:
+        write(
+            "pyproject.toml",
+            f'[project]\nname = "x"\ndependencies = ["numpy"]\nrequires-python = "{project}"\n',
+        )
+    head = f"[[metadata.targets]]\n{targets}" if targets else ""
+    text = f'[[package]]\nname = "numpy"\nversion = "2"\ngroups = ["default"]\n[metadata]\n{head}\n'
+    assert request_table(read_import(write("pdm.lock", text)), {"cuda": "cpu"})["python"] == python
+
+
+def test_a_pdm_lock_for_other_systems(write: Write) -> None:
+    targets = '[[metadata.targets]]\nplatform = "windows"\n[[metadata.targets]]\nplatform = "macos_arm64"\n'
+    with pytest.raises(RequestError, match="is for windows, macos_arm64, not for CPython on Linux"):
+        read_import(write("pdm.lock", f"{targets}[metadata]\n"))
 
 
 PIPFILE: dict[str, Any] = {

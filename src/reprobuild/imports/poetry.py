@@ -255,7 +255,8 @@ def _one(part: str, place: str) -> str:
     form = re.fullmatch(r"(\^|~(?!=))\s*(.+)", part)
     try:
         if form is not None:
-            return f">={form[2]},<{_limit(form[1], Version(form[2]))}"
+            # PEP 440 compares no local versions; the index that has them is named beside it.
+            return f">={form[2].partition('+')[0]},<{_limit(form[1], Version(form[2]))}"
         if (single := re.fullmatch(r"=\s*([0-9].*)", part)) is not None:
             part = single[1]
         if re.match(r"[0-9]", part):

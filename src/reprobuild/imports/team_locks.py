@@ -9,8 +9,9 @@ https://pipenv.pypa.io/en/latest/pipfile.html.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ class _Node:
     """Group → under which marker; "" for all groups."""
     needs: tuple[Requirement, ...]
     optional: bool
+    extra_needs: Mapping[str, tuple[Requirement, ...]] = field(default_factory=dict)
+    """Extra → what it requires beside; of Poetry."""
     extras: frozenset[str] = frozenset()
     """Of PDM, whose locks list a package with extras beside it without."""
     index: str = ""
@@ -70,6 +73,9 @@ def read_team_lock(
     allowed = metadata.get("python-versions" if is_poetry else "requires_python", "")
     requires = _python(str(allowed), f"{file}: metadata", is_poetry=is_poetry)
     project, roots, known = _project(file, extras, groups, hosts)
+    if not is_poetry:
+        both = {requires, project.requires_python, _target(metadata, file)}
+        requires = ",".join(sorted(both - {""}))
     found = replace(
         project, origin=str(file), python=minor_of(requires), requires_python=requires, requirements=()
     )
@@ -103,6 +109,31 @@ def read_team_lock(
     )
 
 
+def _target(metadata: Mapping[str, Any], file: Path) -> str:
+    """Return the Pythons that a pdm.lock is for on Linux, where it has one range of them.
+
+    https://pdm-project.org/latest/usage/lock-targets/
+    """
+    place = f"{file}: metadata.targets"
+    targets = metadata.get("targets", [])
+    if not isinstance(targets, list) or not all(isinstance(each, dict) for each in targets):
+        raise RequestError(f"{place}: expected a list of tables")
+    here = [
+        each
+        for each in targets
+        if re.match(r"(many)?linux", str(each.get("platform", "linux")))
+        and str(each.get("implementation", "cpython")) == "cpython"
+    ]
+    if targets and not here:
+        names = ", ".join(str(each.get("platform", each.get("implementation"))) for each in targets)
+        raise RequestError(
+            f"{place}: the file is for {names}, not for CPython on Linux",
+            hint="add a target: pdm lock --append --platform=linux",
+        )
+    ranges = {_python(str(each.get("requires_python", "")), place, is_poetry=False) for each in here}
+    return ranges.pop() if len(ranges) == 1 else ""
+
+
 def _node(table: Mapping[str, Any], place: str, folder: Path, listed: object, *, is_poetry: bool) -> _Node:
     name, version = table.get("name"), table.get("version")
     if not isinstance(name, str) or not isinstance(version, str | None):
@@ -129,6 +160,7 @@ def _node(table: Mapping[str, Any], place: str, folder: Path, listed: object, *,
         groups=None if groups is None else frozenset(canonicalize_name(group) for group in groups),
         markers=_markers(table.get("markers" if is_poetry else "marker"), place),
         needs=tuple(_needs(table.get("dependencies", {}), place)),
+        extra_needs=_extra_needs(table, place) if is_poetry else {},
         optional=table.get("optional") is True,
         extras=frozenset(canonicalize_name(extra) for extra in extras),
         index=str(source.get("url", "")) if is_poetry and source.get("type") == "legacy" else "",
@@ -169,7 +201,19 @@ def _markers(value: object, place: str) -> Mapping[str, str]:
     raise RequestError(f"{place}: expected a marker in quotes, or one for each group")
 
 
-def _needs(value: object, place: str) -> Iterator[Requirement]:
+def _extra_needs(table: Mapping[str, Any], place: str) -> dict[str, tuple[Requirement, ...]]:
+    """Return what each extra of a package requires, of those dependencies that are optional."""
+    optional = tuple(_needs(table.get("dependencies", {}), place, optional=True))
+    extras = _object(table.get("extras", {}), f"{place}.extras")
+    found: dict[str, tuple[Requirement, ...]] = {}
+    for extra in extras:
+        texts = _texts(extras, extra, f"{place}.extras")
+        names = {canonicalize_name(match[0]) for text in texts if (match := re.match(r"[\w.-]+", text))}
+        found[canonicalize_name(extra)] = tuple(r for r in optional if canonicalize_name(r.name) in names)
+    return found
+
+
+def _needs(value: object, place: str, *, optional: bool = False) -> Iterator[Requirement]:
     """Give what a package requires: a table of Poetry's, or a list of PDM's."""
     if isinstance(value, list):
         for text in value:
@@ -183,8 +227,8 @@ def _needs(value: object, place: str) -> Iterator[Requirement]:
     for name, each in value.items():
         for entry in each if isinstance(each, list) else [each]:
             table = entry if isinstance(entry, dict) else {}
-            if table.get("optional") is True:
-                continue  # of an extra; who wants it names it
+            if (table.get("optional") is True) is not optional:
+                continue  # of an extra, whose table says which
             extras = ",".join(_texts(table, "extras", place))
             marker = f" ; {table['markers']}" if isinstance(table.get("markers"), str) else ""
             try:
@@ -227,11 +271,11 @@ def _reached(
     by_name: dict[str, list[_Node]] = {}
     for node in nodes:
         by_name.setdefault(canonicalize_name(node.requirement.name), []).append(node)
-    todo = list(roots)
-    seen: set[int] = set()
+    todo: list[tuple[Requirement, Sequence[str]]] = [(root, ()) for root in roots]
+    seen: set[tuple[int, str]] = set()
     while todo:
-        asked = todo.pop(0)
-        if asked.marker is not None and not _holds(str(asked.marker), target, (), place):
+        asked, of_extras = todo.pop(0)
+        if asked.marker is not None and not _holds(str(asked.marker), target, of_extras, place):
             continue
         name = canonicalize_name(asked.name)
         if name not in by_name:
@@ -243,11 +287,16 @@ def _reached(
             marker = node.markers.get("")
             if marker is not None and not _holds(marker, target, (), place):
                 continue
-            if node.extras and not node.extras <= {canonicalize_name(e) for e in asked.extras}:
+            named = {canonicalize_name(extra) for extra in asked.extras}
+            if node.extras and not node.extras <= named:
                 continue
-            if id(node) not in seen:
-                seen.add(id(node))
-                todo += node.needs
+            for extra in sorted(named & node.extra_needs.keys()):
+                if (id(node), extra) not in seen:
+                    seen.add((id(node), extra))
+                    todo += [(need, sorted({*asked.extras, extra})) for need in node.extra_needs[extra]]
+            if (id(node), "") not in seen:
+                seen.add((id(node), ""))
+                todo += [(need, ()) for need in node.needs]
                 yield node
 
 
