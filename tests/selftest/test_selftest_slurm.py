@@ -13,6 +13,8 @@ import pytest
 
 from reprobuild.errors import HostError
 from reprobuild.host.console import Console
+from reprobuild.host.process import Completed
+from reprobuild.selftest import slurm as slurm_module
 from reprobuild.selftest.fleet import fleet
 from reprobuild.selftest.slurm import Cluster, Gathered, drain, run_on_nodes
 from support import slurm
@@ -130,3 +132,38 @@ def test_a_node_that_never_answers_and_one_that_dies(cluster: slurm.Cluster, tmp
     assert {machine.name.partition(" ")[0] for machine in found.machines} == {"n1"}
     assert [each.node for each in found.silent] == ["n2", "n3"]
     assert all("no report of its run 'alone'" in each.reason for each in found.silent)
+
+
+@pytest.mark.parametrize(
+    ("sinfo", "sbatch", "message"),
+    [
+        ("sinfo: error: x", "7", "sinfo said 'sinfo: error: x'"),
+        ("n1|p*", "7", "sinfo said 'n1|p*'"),
+        ("n1|p*|idle|x", "7", "which is not a node"),
+        ("-rf;$(mine)|p*|idle", "7", "which is not a node"),
+        ("n1|p*|idle", "\N{SUPERSCRIPT TWO}", "which is not a job ID"),
+        ("n1|p*|idle", "--all", "which is not a job ID"),
+    ],
+)
+def test_words_of_slurm_that_are_no_answer(
+    sinfo: str, sbatch: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {"sinfo": sinfo, "sbatch": sbatch}
+    monkeypatch.setattr(slurm_module, "_asked", lambda program, *_, **__: said.get(program, ""))
+    with pytest.raises(HostError) as caught:
+        run(tmp_path, ["true"])
+    assert message in str(caught.value)
+
+
+def test_what_lies_in_the_folder_of_reports_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret").write_text("user:hunter2\n")
+    (tmp_path / "0.node").symlink_to("secret")
+    said = {"sinfo": "n1|p*|idle", "sbatch": "7", "squeue": "9|RUNNING|x\n\N{SUPERSCRIPT TWO}|RUNNING|x"}
+    monkeypatch.setattr(slurm_module, "_asked", lambda program, *_, **__: said.get(program, ""))
+    monkeypatch.setattr(
+        slurm_module, "_tried", lambda program, *_: Completed(0, said.get(program, "").encode(), b"")
+    )
+    (silent,) = run_on_nodes(["true"], tmp_path, CONSOLE, Cluster(minutes=1)).silent
+    assert silent.reason == "Slurm ran its task on something that is not a node"

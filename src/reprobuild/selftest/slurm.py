@@ -28,6 +28,9 @@ _READY = ("idle", "mixed", "allocated", "completing", "reserved", "planned")
 _FLAGS = "~#!%$@^-+"
 """What sinfo(1) puts behind a state that is ready all the same."""
 
+_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
 _PURPOSE = "for --slurm, on a machine that may submit jobs"
 _MOST_SECONDS = 120
 """For a scheduler's answer."""
@@ -141,9 +144,12 @@ def _asked(program: str, *arguments: str, stdin: bytes | None = None) -> str:
 def _nodes(partition: str) -> tuple[list[str], tuple[Silent, ...]]:
     """Return the nodes of a partition that take jobs, and the others."""
     of = [f"--partition={partition}"] if partition else []
-    lines = [
-        line.split("|") for line in _asked("sinfo", "--noheader", "--Node", "--format=%N|%P|%T", *of).split()
-    ]
+    said = _asked("sinfo", "--noheader", "--Node", "--format=%N|%P|%T", *of)
+    lines = [line.strip().split("|") for line in said.splitlines() if line.strip()]
+    if odd := next((line for line in lines if len(line) != 3 or not _NODE.fullmatch(line[0])), None):
+        raise HostError(
+            f"Slurm refused: sinfo said {'|'.join(odd)[:200]!r}, which is not a node and its state"
+        )
     if not partition:
         lines = [line for line in lines if line[1].endswith("*")]
     states = {name: state for name, _, state in lines}
@@ -170,8 +176,8 @@ def _submitted(command: Sequence[str], folder: Path, cluster: Cluster, nodes: Se
     ]
     said = _asked("sbatch", *options, stdin=script.encode()).strip()
     job = said.partition(";")[0]  # behind it the name of a cluster
-    if not job.isdigit():
-        raise HostError(f"Slurm refused: sbatch said {said[:200]!r}, which is no number of a job")
+    if not _NUMBER.fullmatch(job):
+        raise HostError(f"Slurm refused: sbatch said {said[:200]!r}, which is not a job ID")
     try:
         # An array is submitted as a whole; where each task runs is said of each, before any is let go.
         for number, node in enumerate(nodes):
@@ -189,10 +195,13 @@ def _await(job: str, nodes: Sequence[str], minutes: int, console: Console) -> Ma
         asked = _tried("squeue", "--noheader", "--array", f"--jobs={job}", "--format=%K|%T|%r")
         lines = [line.split("|") for line in asked.stdout.decode("utf-8", "replace").splitlines()]
         there = {
-            int(line[0]): f"{line[1]}, {line[2]}" for line in lines if len(line) == 3 and line[0].isdigit()
+            int(line[0]): f"{line[1]}, {line[2]}"
+            for line in lines
+            if len(line) == 3 and _NUMBER.fullmatch(line[0])
         }
         # A scheduler that does not answer for a moment says nothing of its jobs.
         if asked.returncode == 0 or b"Invalid job id" in asked.stderr:
+            there = {number: state for number, state in there.items() if number < len(nodes)}
             for number in sorted(running.keys() - there.keys()):
                 console.step(f"{nodes[number]} has ended")
             running = there
@@ -220,7 +229,9 @@ def _read(folder: Path, number: int, node: str, state: str) -> tuple[list[Machin
     """Return a node's reports, and why some are missing."""
     ran_on = _text(folder / f"{number}.node").strip()
     if ran_on and ran_on != node:
-        return [], Silent(node, f"Slurm ran its task on {ran_on}")
+        # In a folder that others can write to it may be a link to something that is nobody's to see.
+        other = ran_on if _NODE.fullmatch(ran_on) else "something that is not a node"
+        return [], Silent(node, f"Slurm ran its task on {other}")
     machines, missing = [], ""
     for run, title in enumerate(RUNS):
         path = folder / f"{number}-{run}.json"
