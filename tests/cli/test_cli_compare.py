@@ -6,27 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from reprobuild.cli import cli
 from reprobuild.errors import DifferenceError, ImageError
-from support.images import PACK, Entry, docker_archive, layer, layout
+from support.two_archives import run
 
-
-@pytest.fixture
-def pair(tmp_path: Path) -> tuple[str, str]:
-    """Two archives that differ in a file's content and mode, a new file, and a variable."""
-    one = layer("etc/", Entry(path="etc/a", content=b"one\n"))
-    other = layer("etc/", Entry(path="etc/a", content=b"two\n", mode=0o600), "new")
-    first = docker_archive(tmp_path / "1.tar", [one], {"Env": ["A=1"]})
-    second = layout(
-        tmp_path / "2", {"x:1": ([PACK["zstd"](layer(Entry(path="etc/a"))), other], {"Env": ["A=2"]})}
-    )
-    return str(first), str(second)
-
-
-def run(*argv: str) -> Result:
-    return CliRunner().invoke(cli, argv)
+pytest_plugins = ["support.two_archives"]
 
 
 def test_equal_images(pair: tuple[str, str]) -> None:
@@ -71,12 +55,6 @@ def test_diffoscope_is_shown_both_files(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert "one\ntwo\n" in run("compare", *pair).stdout
-
-
-def test_an_image_that_is_not_ours(pair: tuple[str, str]) -> None:
-    done = run("check", pair[0])
-    assert isinstance(done.exception, ImageError)
-    assert "not an image made by reprobuild" in done.exception.message
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,6 @@ import io
 import json
 import subprocess
 import tarfile
-from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,75 +14,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from reprobuild import pipeline
-from reprobuild.engines.embedded import OciEngine
-from reprobuild.fetch.arrivals import Arrivals
 from reprobuild.host.home import Home
-from reprobuild.registry import client as registry_module
-from reprobuild.registry.client import Registry
 from reprobuild.render.own_files import own_files
-from reprobuild.request.model import DEBIAN_PYTHONS
-from support.building import PYTHON, lock_for, without_debian
 from support.evidence import write_key
-from support.registry import serve_registry
-from support.reports import FAILED, Script, a_check, a_report, printing
-from support.wheels import put, simple_wheel
+from support.reports import FAILED, a_check
 
 if TYPE_CHECKING:
     from support.commands import Call
 
-pytest_plugins = ["support.commands"]
-
-PROGRAM = {"program": own_files().sha256["selftest.py"]}
-
-
-@pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Build for real but for Debian; call it with the report that the self-test in the container prints."""
-    without_debian(monkeypatch)
-    monkeypatch.setattr(registry_module, "CERTIFICATES", (tmp_path / "none",))
-    monkeypatch.setattr(Registry.__init__, "__kwdefaults__", {"wait": 0.01})
-    monkeypatch.setattr(pipeline, "check_host", lambda _lock: None)
-    monkeypatch.setattr(pipeline, "fetching", lambda *_: nullcontext(Arrivals()))
-    monkeypatch.setattr(OciEngine, "check", lambda _, gpu: None)
-
-    def report(*checks: dict[str, Any]) -> None:
-        table = a_report(*checks, **PROGRAM)
-        code = printing(table, status=int(table["verdict"] == "failed"))
-        monkeypatch.setattr(OciEngine, "runner", lambda _, digest: Script(code, digest=digest))
-
-    report(a_check())
-    return report
-
-
-@pytest.fixture
-def lock(folder: Path) -> Path:
-    home = Home.from_environment()
-    found = lock_for(home, [put(home, name, simple_wheel(name)) for name in ("torch", "numpy", "frames")])
-    path = folder / "pylock.toy.toml"
-    debian = [replace(each, name=each.name.replace("python3.11", f"python{PYTHON}")) for each in found.debian]
-    suite = DEBIAN_PYTHONS.get(PYTHON, "sid")  # whose Python this is, so that it is not a standalone one
-    request = replace(found.request, suite=suite)
-    path.write_text(replace(found, request=request, own_files=own_files(), debian=debian).dump())
-    return path
-
-
-@pytest.fixture
-def image(runs: Any, lock: Path, call: Call) -> str:
-    """The digest of an image that has passed."""
-    said = call("image", str(lock), "--tag", "team/toy:1", "--json")
-    assert said.status == 0, said.err
-    return str(json.loads(said.out)["digest"])
-
-
-@pytest.fixture
-def key(tmp_path: Path) -> Path:
-    return write_key(tmp_path / "keys", "team")
-
-
-@pytest.fixture
-def registry(tmp_path: Path) -> Iterator[str]:
-    with serve_registry(tmp_path / "registry") as host:
-        yield host
+pytest_plugins = ["support.commands", "support.evident"]
 
 
 def test_an_image_has_evidence_from_the_start_unsigned(image: str, call: Call, key: Path) -> None:
@@ -98,42 +36,6 @@ def test_an_image_has_evidence_from_the_start_unsigned(image: str, call: Call, k
     said = call("verify", "team/toy:1", "--key", str(key.with_suffix(".pub")))
     assert (said.status, said.out.count("has no signature")) == (17, 3)
     assert "there is no sbom that counts" in said.err
-
-
-def test_signed_evidence_goes_to_a_registry_and_is_verified_there_with_the_public_key(
-    image: str, call: Call, key: Path, registry: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    place, public = f"{registry}/team/toy:1", str(key.with_suffix(".pub"))
-    assert call("push", "team/toy:1", place, "--sign-key", str(key)).status == 0
-    monkeypatch.setenv("REPROBUILD_HOME", str(tmp_path / "another"))
-    for name in (place, f"{registry}/team/toy@{image}"):
-        said = call("verify", name, "--key", public, "--json")
-        assert said.status == 0, said.err
-        assert json.loads(said.out)["digest"] == image
-        assert {*map(len, json.loads(said.out)["signed_by"].values())} == {1}
-    other = write_key(tmp_path, "other").with_suffix(".pub")
-    assert call("verify", place, "--key", str(other)).status == 17
-
-
-def test_the_image_is_known_by_its_configuration_when_its_layers_are_compressed_in_another_way(
-    image: str, call: Call, key: Path, registry: str
-) -> None:
-    place = f"{registry}/team/toy:gzip"
-    said = call("push", "team/toy:1", place, "--compression", "gzip", "--sign-key", str(key))
-    assert said.status == 0, said.err
-    said = call("verify", place, "--key", str(key.with_suffix(".pub")), "--json")
-    assert said.status == 0, said.err
-    assert json.loads(said.out)["digest"] != image
-
-
-def test_a_push_without_a_key_keeps_what_was_signed(
-    runs: Any, lock: Path, call: Call, key: Path, registry: str
-) -> None:
-    assert call("image", str(lock), "--tag", "team/toy:1", "--sign-key", str(key)).status == 0
-    assert call("selftest", "team/toy:1").status == 0
-    assert call("push", "team/toy:1", f"{registry}/team/toy:1").status == 0
-    said = call("verify", f"{registry}/team/toy:1", "--key", str(key.with_suffix(".pub")))
-    assert said.status == 0, said.err
 
 
 def test_an_image_that_failed_since_is_not_passed_off(
@@ -231,42 +133,6 @@ def test_a_retest_compares_with_what_was_reported(image: str, call: Call, runs: 
     assert "gives other results than were reported" in said.err
     runs(FAILED)
     assert "failed its self-test here" in call("verify", "team/toy:1", "--level", "retest").err
-
-
-@pytest.mark.parametrize(
-    ("command", "status", "said"),
-    [
-        ("image LOCK --sign-key none.pem", 17, "none.pem: No such file"),
-        ("image LOCK --sign-command true", 2, "--sign-command and --sign-public need each other"),
-        ("image LOCK --sign-key locked.pem", 17, "is encrypted, and nobody can be asked"),
-        ("verify team/toy:1", 10, "no image"),
-        ("verify none.example/x:1@sha256:00", 10, "is not a digest like sha256:"),
-        ("verify toy.tar --policy none.toml", 17, "none.toml: No such file"),
-        ("verify team/toy:1 --sign-key locked.pem", 17, "is encrypted"),
-        ("verify team/toy:1 --evidence none", 17, "none: No such file"),
-    ],
-)
-def test_bad_input_is_named(
-    command: str, status: int, said: str, lock: Path, call: Call, folder: Path
-) -> None:
-    write_key(folder, "locked", passphrase="open sesame")
-    found = call(*command.replace("LOCK", str(lock)).split())
-    assert (found.status, found.out) == (status, ""), found.err
-    assert said in found.err
-
-
-def test_a_passphrase_comes_from_a_variable_or_a_file(
-    runs: Any, lock: Path, call: Call, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    locked = write_key(folder, "locked", "p256", passphrase="open sesame")
-    monkeypatch.setenv("REPROBUILD_SIGN_PASSPHRASE", "wrong")
-    said = call("image", str(lock), "--sign-key", str(locked))
-    assert (said.status, "the passphrase is wrong" in said.err) == (17, True)
-    monkeypatch.delenv("REPROBUILD_SIGN_PASSPHRASE")
-    (folder / "secret").write_text("open sesame\n")
-    monkeypatch.setenv("REPROBUILD_SIGN_PASSPHRASE_FILE", str(folder / "secret"))
-    assert call("image", str(lock), "--tag", "team/toy:1", "--sign-key", str(locked)).status == 0
-    assert call("verify", "team/toy:1", "--key", str(locked.with_suffix(".pub"))).status == 0
 
 
 def retagged(layout: Path, path: str) -> str:

@@ -2,17 +2,10 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import re
 import signal
-import socket
 import stat
-import subprocess
-import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,54 +14,18 @@ import trustme
 
 from reprobuild.errors import BuildError, FetchError, StorageError
 from reprobuild.fetch import scheduler as fetch_module
-from reprobuild.fetch.download import CHUNK, Patience, Stopped
+from reprobuild.fetch.download import CHUNK, Stopped
 from reprobuild.fetch.scheduler import FROM_LARGEST, FROM_SMALLEST, MOST_FAILURES, fetch
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.lock.model import Lock
-from reprobuild.net import transport
 from support.disk import tiny_disk
+from support.fetched import BIG, SMALL, fails, fetching, wait_for
 from support.fetching import QUICK, Meter, check, lock_of, sha256
 from support.server import Server, ca_file, serve
 
-BIG = random.Random(1).randbytes(3 * CHUNK + 12_345)
-SMALL = b"a small wheel"
-
-
-@pytest.fixture(autouse=True)
-def _own_trust(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (
-        "REQUESTS_CA_BUNDLE",
-        "CURL_CA_BUNDLE",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-        "NO_PROXY",
-        "no_proxy",
-    ):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serve() as running:
-        yield running
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(Home(tmp_path / "home"))
-
-
-@pytest.fixture(scope="module")
-def ca() -> trustme.CA:
-    return trustme.CA()
-
-
-def fails(lock: Lock, store: Store, patience: Patience = QUICK) -> FetchError:
-    with pytest.raises(FetchError) as caught:
-        fetch(lock, store, Meter(), patience=patience)
-    return caught.value
+pytest_plugins = ["support.fetched"]
 
 
 # What goes well
@@ -120,17 +77,6 @@ def test_many_files_by_all_threads(server: Server, store: Store) -> None:
 def test_a_file_locked_twice_is_fetched_once(server: Server, store: Store) -> None:
     fetch(lock_of({server.add("/a.whl", SMALL): SMALL, server.add("/b.whl", SMALL): SMALL}), store, Meter())
     assert len(server.log) == 1
-
-
-def test_a_redirect_is_followed(server: Server, store: Store) -> None:
-    target = server.add("/files/a.whl", SMALL)
-    fetch(lock_of({server.add("/a.whl", location=target): SMALL}), store, Meter())
-    check(store, SMALL)
-
-
-def test_a_body_without_a_length(server: Server, store: Store) -> None:
-    fetch(lock_of({server.add("/a.whl", BIG, length=False): BIG}), store, Meter())
-    check(store, BIG)
 
 
 @pytest.fixture
@@ -193,140 +139,10 @@ def test_a_size_that_is_not_the_file_s(server: Server, store: Store, size: int) 
     check(store)
 
 
-def test_a_server_that_drips_is_given_up(
-    server: Server, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transport, "WINDOW", 0.05)
-    monkeypatch.setattr(transport, "SLOWEST", 1 << 30)
-    error = fails(
-        lock_of({server.add("/a.whl", BIG, rate=4_000_000): BIG}), store, Patience(attempts=2, pause=0.001)
-    )
-    assert "bytes a second" in error.message
-
-
 # Connections and servers that break
 
 
-def test_a_truncated_download_goes_on_where_it_stopped(server: Server, store: Store) -> None:
-    meter = Meter()
-    lock = lock_of({server.add("/a.whl", BIG, cut_at=2 * CHUNK + 5): BIG})
-    fetch(lock, store, meter, patience=QUICK)
-    check(store, BIG)
-    first, second = server.hits("/a.whl")
-    assert first.range is None
-    assert second.range is not None
-    assert second.status == 206
-    assert len(BIG) == meter.done
-
-
-def test_a_download_that_a_proxy_has_cut_goes_on(server: Server, store: Store) -> None:
-    lock = lock_of({server.add("/a.whl", BIG, cut_at=2 * CHUNK + 5, claims_cut=True): BIG})
-    fetch(lock, store, Meter(), patience=QUICK)
-    check(store, BIG)
-    assert [hit.status for hit in server.log] == [200, 206]
-
-
-def test_without_range_support_it_starts_again(server: Server, store: Store) -> None:
-    meter = Meter()
-    lock = lock_of({server.add("/a.whl", BIG, cut_at=2 * CHUNK + 5, ranges=False): BIG})
-    fetch(lock, store, meter, patience=QUICK)
-    check(store, BIG)
-    assert [hit.status for hit in server.log] == [200, 200]
-    assert len(BIG) == meter.done
-
-
-def test_a_server_that_answers_with_another_range_is_not_believed(server: Server, store: Store) -> None:
-    lock = lock_of({server.add("/a.whl", BIG, cut_at=2 * CHUNK + 5, wrong_range=True): BIG})
-    fetch(lock, store, Meter(), patience=QUICK)
-    check(store, BIG)
-
-
-def test_a_server_that_always_breaks_off_is_given_up_and_its_part_kept(server: Server, store: Store) -> None:
-    lock = lock_of({server.add("/a.whl", BIG, cut_at=10, cuts=99): BIG})
-    error = fails(lock, store)
-    assert "a.whl: 127.0.0.1" in error.message
-    assert "goes on where it stopped" in error.hint
-    assert QUICK.attempts == len(server.log)
-
-
-def test_a_server_that_breaks_off_and_starts_anew_is_given_up(server: Server, store: Store) -> None:
-    fails(lock_of({server.add("/a.whl", BIG, cut_at=2 * CHUNK + 5, cuts=99, ranges=False): BIG}), store)
-    assert QUICK.attempts + 1 >= len(server.log)
-
-
-def test_a_server_that_gives_a_bit_more_each_time_is_borne_with(server: Server, store: Store) -> None:
-    lock = lock_of({server.add("/a.whl", BIG, cut_at=CHUNK, cuts=99): BIG})
-    fetch(lock, store, Meter(), patience=Patience(attempts=2, pause=0.001))
-    check(store, BIG)
-
-
-def test_a_body_of_unknown_length_that_ends_early_is_tried_again(server: Server, store: Store) -> None:
-    lock = lock_of({server.add("/a.whl", BIG, length=False, cut_at=CHUNK + 5): BIG})
-    fetch(lock, store, Meter(), patience=QUICK)
-    check(store, BIG)
-
-
-@pytest.mark.parametrize("status", [500, 502, 503, 429])
-def test_a_passing_failure_is_waited_out(server: Server, store: Store, status: int) -> None:
-    lock = lock_of({server.add("/a.whl", SMALL, first=(status, status)): SMALL})
-    fetch(lock, store, Meter(), patience=QUICK)
-    check(store, SMALL)
-    assert [status, status, 200] == [hit.status for hit in server.log]
-
-
-def test_a_lasting_failure_is_given_up(server: Server, store: Store) -> None:
-    error = fails(lock_of({server.add("/a.whl", status=503): SMALL}), store)
-    assert "answers 503 Service Unavailable" in error.message
-    assert QUICK.attempts == len(server.log)
-    check(store)
-
-
-def test_retry_after_is_kept_to(server: Server, store: Store) -> None:
-    lock = lock_of({server.add("/a.whl", SMALL, first=(429,), retry_after="9999"): SMALL})
-    began = time.monotonic()
-    fetch(lock, store, Meter(), patience=Patience(pause=0.001, longest_pause=0.3))
-    assert time.monotonic() - began >= 0.3
-
-
-def test_a_silent_server_is_given_up(server: Server, store: Store) -> None:
-    lock = lock_of({server.add("/a.whl", BIG, stall_at=10): BIG})
-    error = fails(lock, store, Patience(attempts=2, pause=0.001, silence=0.1))
-    assert "no answer within the time limit" in error.message
-
-
-def test_no_server_at_all(store: Store) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/a.whl"
-    assert "Connection refused" in fails(lock_of({url: SMALL}), store).message
-
-
-def test_a_host_without_an_address(store: Store) -> None:
-    assert "wheels.invalid: " in fails(lock_of({"https://wheels.invalid/a.whl": SMALL}), store).message
-
-
-def test_a_redirect_without_end(server: Server, store: Store) -> None:
-    url = server.add("/a.whl", location="/a.whl")
-    assert "redirects" in fails(lock_of({url: SMALL}), store).message
-    assert len(server.log) < 50
-
-
 # Files that are not there, or not those locked
-
-
-def test_a_wheel_that_is_gone_fails_at_once(server: Server, store: Store) -> None:
-    error = fails(lock_of({server.url + "/a.whl": SMALL}), store)
-    assert f"a.whl: {server.url[7:]} answers 404 Not Found" == error.message
-    assert "reprobuild lock --upgrade p0" in error.hint
-    assert len(server.log) == 1
-
-
-def test_a_debian_package_that_is_gone(server: Server, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REPROBUILD_DEBIAN_MIRROR", server.url)
-    error = fails(lock_of({}, {"libc6": b"a deb"}), store)
-    assert "libc6_1_amd64.deb: 127.0.0.1" in error.message
-    assert "current versions only" in error.hint
-    assert "lock --upgrade" in error.hint
 
 
 @pytest.mark.parametrize(
@@ -353,49 +169,6 @@ def test_with_all_mirrors_failing_each_is_named_once(
     assert sha256(b"tampered") in error.message
 
 
-def test_a_tampered_file_leaves_nothing(server: Server, store: Store) -> None:
-    changed = BIG[:-1] + b"x"
-    error = fails(lock_of({server.add("/a.whl", changed): BIG}), store)
-    for part in (f"a.whl: {server.url[7:]} ", sha256(BIG), sha256(changed)):
-        assert part in error.message
-    assert "must not be used" in error.hint
-    assert len(server.log) == 1
-    check(store)
-
-
-def test_behind_a_redirect_both_hosts_are_named(server: Server, store: Store) -> None:
-    with serve() as other:
-        target = other.add("/files/a.whl?token=signed-secret", b"tampered")
-        other.add("/files/a.whl", b"tampered")
-        error = fails(lock_of({server.add("/a.whl", location=target): SMALL}), store)
-        assert server.url[7:] in error.message
-        assert other.url[7:] in error.message
-        assert "secret" not in error.message
-
-
-def test_a_file_larger_than_locked_is_broken_off(server: Server, store: Store) -> None:
-    error = fails(lock_of({server.add("/a.whl", BIG): BIG[:CHUNK]}), store)
-    assert f"more than the {CHUNK} bytes locked" in error.message
-    check(store)
-
-
-def test_a_file_smaller_than_locked(server: Server, store: Store) -> None:
-    """It may also have been cut on the way, so it is tried again."""
-    error = fails(lock_of({server.add("/a.whl", SMALL): BIG}), store)
-    assert f"{len(SMALL)} of {len(BIG)} bytes" in error.message
-    assert "or it is another file than the one locked" in error.message
-    assert len(server.log) > 1
-
-
-@pytest.mark.parametrize("length", [True, False])
-def test_a_page_in_place_of_a_file(server: Server, store: Store, length: bool) -> None:
-    page = b"<html>please log in</html>"
-    url = server.add("/a.whl", page, content_type="text/html; charset=utf-8", length=length)
-    error = fails(lock_of({url: BIG}), store)
-    assert f"{sha256(page)} ({len(page)} bytes, a web page)" in error.message
-    check(store)
-
-
 def test_failures_are_collected_and_the_rest_is_fetched(server: Server, store: Store) -> None:
     bad = {f"{server.url}/bad{i}.whl": b"bad %d" % i for i in range(3)}
     error = fails(lock_of({server.add("/good.whl", BIG): BIG} | bad), store)
@@ -412,95 +185,6 @@ def test_with_many_failures_the_rest_is_not_tried(server: Server, store: Store) 
 
 
 # What an earlier run left
-
-
-def leave(store: Store, body: bytes, part: bytes) -> None:
-    with store.partial(sha256(body)) as partial:
-        assert partial is not None
-        partial.file.write(part)
-
-
-@pytest.mark.parametrize("ranges", [True, False])
-@pytest.mark.parametrize("part", [b"garbage" * 9, BIG[:-5] + b"12345", BIG + b"more"])
-def test_a_bad_part_is_replaced(server: Server, store: Store, part: bytes, ranges: bool) -> None:
-    leave(store, BIG, part)
-    meter = Meter()
-    fetch(lock_of({server.add("/a.whl", BIG, ranges=ranges): BIG}), store, meter, patience=QUICK)
-    check(store, BIG)
-    assert len(BIG) == meter.done
-
-
-def test_a_part_with_all_its_bytes_needs_no_server(store: Store) -> None:
-    leave(store, BIG, BIG)
-    fetch(lock_of({"http://wheels.invalid/a.whl": BIG}), store, Meter())
-    check(store, BIG)
-
-
-def test_a_tampered_file_is_found_after_a_good_part(server: Server, store: Store) -> None:
-    leave(store, BIG, BIG[:CHUNK])
-    fails(lock_of({server.add("/a.whl", BIG[:-1] + b"x"): BIG}), store)
-    assert [hit.range for hit in server.log] == ["bytes=1048576-", None]
-    check(store)
-
-
-PROGRAM = """
-import sys
-from pathlib import Path
-from reprobuild.host.console import Console
-from reprobuild.fetch.scheduler import fetch
-from reprobuild.host.home import Home
-from reprobuild.lock.model import *
-from reprobuild.request.model import Request
-from reprobuild.fetch.store import Store
-packages = []
-for line in sys.stdin:
-    url, digest, size = line.split()
-    wheel = Wheel(filename=url.rpartition("/")[2], url=url, sha256=digest, size=int(size))
-    packages.append(PythonPackage(name=digest, version="1", wheel=wheel))
-request = Request(name="cpu", cuda="cpu")
-lock = Lock(request=request, platform="linux/amd64", epoch=0, python=packages, debian=[], variables={})
-fetch(lock, Store(Home(Path(sys.argv[1]))), Console())
-"""
-
-
-@contextmanager
-def fetching(store: Store, wheels: Mapping[str, bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """Fetch in a process of its own; it is killed at the end if it still runs."""
-    lines = "".join(f"{url} {sha256(body)} {len(body)}\n" for url, body in wheels.items())
-    with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(store.root.parent)], stdin=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdin is not None
-        process.stdin.write(lines.encode())
-        process.stdin.close()
-        process.stdin = None
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    for _ in range(12_000):
-        if condition():
-            return
-        time.sleep(0.005)
-    pytest.fail("it did not come to that within a minute")
-
-
-def test_a_killed_run_is_gone_on_with(server: Server, store: Store) -> None:
-    url = server.add("/a.whl", BIG, stall_at=2 * CHUNK + 5 * (1 << 16))
-    with fetching(store, {url: BIG}) as process:
-        wait_for(lambda: store.partial_size(sha256(BIG)) >= 2 * CHUNK)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert store.sizes() == {}
-    server.pages["/a.whl"].stall_at = None
-    meter = Meter()
-    fetch(lock_of({url: BIG}), store, meter)
-    check(store, BIG)
-    assert [None, f"bytes={2 * CHUNK}-"] == [hit.range for hit in server.log]
-    assert len(BIG) == meter.done
 
 
 def test_ctrl_c_leaves_no_file_with_a_final_name(server: Server, store: Store) -> None:
@@ -623,24 +307,6 @@ def test_a_proxy_is_used(server: Server, store: Store, monkeypatch: pytest.Monke
     assert server.log[0].host == "wheels.example"
 
 
-@pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_proxy_that_refuses(
-    server: Server,
-    store: Store,
-    monkeypatch: pytest.MonkeyPatch,
-    scheme: str,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    monkeypatch.setenv(f"{scheme}_proxy", server.url.replace("//", "//someone:wrong-secret@"))
-    server.proxy_login = "someone:proxy-secret"
-    error = fails(lock_of({f"{scheme}://wheels.example/a.whl": SMALL}), store)
-    assert "wheels.example" in error.message
-    assert "407" in error.message
-    assert "proxy" in error.hint
-    assert "secret" not in error.message + error.hint + caplog.text
-
-
 @pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"])
 def test_a_ca_of_ones_own(
     ca: trustme.CA, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
@@ -649,14 +315,6 @@ def test_a_ca_of_ones_own(
     with serve(certificate=ca.issue_cert("127.0.0.1")) as server:
         fetch(lock_of({server.add("/a.whl", BIG, cut_at=CHUNK): BIG}), store, Meter(), patience=QUICK)
     check(store, BIG)
-
-
-def test_a_certificate_that_is_not_trusted_fails_at_once(ca: trustme.CA, store: Store) -> None:
-    with serve(certificate=ca.issue_cert("127.0.0.1")) as server:
-        error = fails(lock_of({server.add("/a.whl", SMALL): SMALL}), store, Patience(pause=60))
-    assert "its certificate is not trusted" in error.message
-    assert "REQUESTS_CA_BUNDLE" in error.hint
-    assert server.log == []
 
 
 def test_the_index_password_is_used_and_never_seen(
@@ -669,25 +327,6 @@ def test_the_index_password_is_used_and_never_seen(
     check(store, SMALL)
     assert "a.whl" in caplog.text
     assert "secret" not in caplog.text
-
-
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_wrong_password_fails_at_once_and_is_never_seen(
-    server: Server,
-    store: Store,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    status: int,
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    monkeypatch.setenv("PIP_INDEX_URL", server.url.replace("//", "//someone:wrong-secret@") + "/simple")
-    login = "someone:index-secret" if status == 401 else "someone:wrong-secret"
-    error = fails(lock_of({server.add("/a.whl", SMALL, login=login, status=status): SMALL}), store)
-    assert f"answers {status} " in error.message
-    assert "netrc" in error.hint
-    assert "PIP_INDEX_URL" in error.hint
-    assert "secret" not in error.message + error.hint + caplog.text + repr(error.__context__)
-    assert len(server.log) == 1
 
 
 def test_the_password_of_a_debian_mirror_is_never_seen(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprobuild.errors import HostError
-from reprobuild.net.index_settings import check_find_links, find_links, indexes
+from reprobuild.net.index_settings import find_links, indexes
 from reprobuild.net.scrubbing import scrub
 
 
@@ -25,12 +25,3 @@ def test_a_page_of_wheels_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HostError, match="cannot be read: Invalid IPv6 URL"):
         find_links()
     assert scrub("a b") == "a b"
-
-
-@pytest.mark.parametrize("name", ["UV_FIND_LINKS", "PIP_FIND_LINKS"])
-def test_a_folder_of_wheels_that_is_not_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for other in ("UV_FIND_LINKS", "PIP_FIND_LINKS", "UV_DEFAULT_INDEX", "UV_INDEX_URL"):
-        monkeypatch.delenv(other, raising=False)
-    monkeypatch.setenv(name, "/nowhere/wheels")
-    with pytest.raises(HostError, match=f"^{name} names /nowhere/wheels, which does not exist"):
-        check_find_links()

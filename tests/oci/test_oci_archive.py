@@ -21,40 +21,17 @@ import pytest
 from conftest import needs
 from reprobuild.errors import ImageError, StorageError
 from reprobuild.host import process
-from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.oci.archive import export, write_docker
+from reprobuild.oci.archive import write_docker
 from reprobuild.oci.documents import ImageDocuments
-from reprobuild.oci.file_tree import read_tree
 from reprobuild.oci.recompress import Compression, packed
 from reprobuild.oci.store import ImageStore
-from reprobuild.oci.stream import archive_members
+from support.archived import CONSOLE, NAME, write
 from support.disk import make_unreadable, remove_folder, tiny_disk
 from support.small_root import small_image
 
-CONSOLE = Console(quiet=True)
-NAME = "team/small:1"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> ImageStore:
-    return ImageStore(Host(Home(tmp_path / "home"), CONSOLE))
-
-
-@pytest.fixture
-def digest(tmp_path: Path) -> str:
-    return small_image(Home(tmp_path / "home"))
-
-
-def write(
-    store: ImageStore, digest: str, file: Path, name: str = NAME, compression: Compression = "zstd"
-) -> Path:
-    home = Home(store.folder.parent)
-    found = export(store, store.find(digest), name, file, compression=compression)
-    assert (found == digest) == (compression == "zstd")
-    assert [*home.folder("tmp").iterdir()] == []
-    return file
+pytest_plugins = ["support.archived"]
 
 
 def test_the_archive_is_an_oci_layout_with_all_blobs(store: ImageStore, digest: str, tmp_path: Path) -> None:
@@ -89,25 +66,6 @@ def test_an_older_file_is_replaced_as_a_whole(store: ImageStore, digest: str, tm
     write(store, digest, file)
     assert tarfile.is_tarfile(file)
     assert {path.name for path in tmp_path.iterdir()} == {"a.tar", "home"}
-
-
-def test_layers_in_gzip(store: ImageStore, digest: str, tmp_path: Path) -> None:
-    """The same files and the same configuration, for readers without zstd."""
-    file = write(store, digest, tmp_path / "a.tar", compression="gzip")
-    with tarfile.open(file, "r:") as tar:
-        members = {m.name: tar.extractfile(m).read() for m in tar if m.isfile()}  # type: ignore[union-attr]
-    [entry] = json.loads(members["index.json"])["manifests"]
-    manifest = json.loads(members[f"blobs/sha256/{entry['digest'][7:]}"])
-    assert manifest["config"] == store.manifest(digest)["config"]
-    assert manifest["annotations"] == store.manifest(digest)["annotations"]
-    for described in manifest["layers"]:
-        data = members[f"blobs/sha256/{described['digest'][7:]}"]
-        assert described["mediaType"] == "application/vnd.oci.image.layer.v1.tar+gzip"
-        assert (described["size"], data[:2], data[4:8]) == (len(data), b"\x1f\x8b", bytes(4))
-    with file.open("rb") as archive:
-        found = read_tree(archive_members(archive), "it")
-    assert found.digest == store.tree(digest, "it", lambda *_: False).digest
-    assert write(store, digest, tmp_path / "b.tar", compression="gzip").read_bytes() == file.read_bytes()
 
 
 def test_an_older_docker_gets_layers_in_gzip_as_all_others(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,48 +14,17 @@ import trustme
 
 from reprobuild.errors import RegistryError
 from reprobuild.net import transport
-from reprobuild.registry import client as client_module
-from reprobuild.registry.client import Registry, Target
-from support.scripted import Answer, Asked, Scripted, serve_answers
+from support.ill_registry import BUSY, CONFIG, DIGEST, answering, registry
+from support.scripted import Answer, Asked, serve_answers
 
-CONFIG = b'{"architecture":"amd64","os":"linux"}'
-DIGEST = "sha256:" + hashlib.sha256(CONFIG).hexdigest()
+pytest_plugins = ["support.ill_registry"]
+
 LOGIN = "Basic " + base64.b64encode("team:pässwörd".encode()).decode()
 BLOB = f"/v2/team/x/blobs/{DIGEST}"
-BUSY = Answer(503, b"<html>try later</html>")
-
-
-@pytest.fixture(autouse=True)
-def logins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    file = tmp_path / "auth.json"
-    monkeypatch.setenv("REGISTRY_AUTH_FILE", str(file))
-    monkeypatch.setattr(client_module, "CERTIFICATES", (tmp_path / "docker", tmp_path / "containers"))
-    return file
 
 
 def keep_login(file: Path, host: str, entry: dict[str, str] | None = None) -> None:
     file.write_text(json.dumps({"auths": {host: entry or {"auth": LOGIN.removeprefix("Basic ")}}}))
-
-
-def registry(served: Scripted, actions: str = "pull") -> Registry:
-    return Registry(Target(served.host, "team/x", "1"), actions, wait=0.001)
-
-
-@contextmanager
-def answering(pages: Mapping[str, Answer | list[Answer]]) -> Iterator[Scripted]:
-    """Serve a registry of these pages, by ``METHOD path``; a list is used up to its last answer."""
-
-    def answer(asked: Asked) -> Answer:
-        line = f"{asked.method} {asked.path.partition('?')[0]}"
-        if asked.path == "/v2/":
-            return pages.get("root", Answer())  # type: ignore[return-value]
-        found = pages.get(line, Answer(404))
-        if isinstance(found, list):
-            return found.pop(0) if len(found) > 1 else found[0]
-        return found
-
-    with serve_answers(answer) as served:
-        yield served
 
 
 class TestWhereLoginsGo:
@@ -257,80 +224,6 @@ class TestTokens:
         }
         with answering(pages) as served, pytest.raises(RegistryError, match="connection failed"):
             registry(served)
-
-
-UPLOADS = "POST /v2/team/x/blobs/uploads/"
-
-
-class TestPushing:
-    @pytest.fixture
-    def blob(self, tmp_path: Path) -> Path:
-        path = tmp_path / "blob"
-        path.write_bytes(CONFIG)
-        return path
-
-    @pytest.mark.parametrize(
-        "headers", [{}, {"Location": "http://[bad"}, {"Location": "file:///tmp/x"}, {"Location": "ftp://h/"}]
-    )
-    def test_an_upload_without_a_valid_place(self, blob: Path, headers: dict[str, str]) -> None:
-        refused = pytest.raises(RegistryError, match=r"does not say where an upload goes|without TLS")
-        with answering({UPLOADS: Answer(202, headers=headers)}) as served, refused:
-            registry(served, "pull,push").send_blob(DIGEST, blob, lambda _: None)
-
-    def test_an_upload_that_is_redirected(self, blob: Path) -> None:
-        pages: dict[str, Answer | list[Answer]] = {
-            UPLOADS: Answer(202, headers={"Location": "/up?s=1"}),
-            "PUT /up": Answer(307, headers={"Location": "/there?s=2"}),
-            "PUT /there": Answer(201),
-        }
-        moved: list[int] = []
-        with answering(pages) as served:
-            registry(served, "pull,push").send_blob(DIGEST, blob, moved.append)
-        sent = [(asked.path, asked.body) for asked in served.log if asked.method == "PUT"]
-        assert sent == [(f"/up?s=1&digest={DIGEST}", CONFIG), ("/there?s=2", CONFIG)]
-        assert moved == [len(CONFIG), -len(CONFIG), len(CONFIG)]
-
-    def test_an_upload_that_is_redirected_for_ever(self, blob: Path) -> None:
-        pages: dict[str, Answer | list[Answer]] = {
-            UPLOADS: Answer(202, headers={"Location": "/up"}),
-            "PUT /up": Answer(307, headers={"Location": "/up"}),
-        }
-        with answering(pages) as served, pytest.raises(RegistryError, match="in a circle"):
-            registry(served, "pull,push").send_blob(DIGEST, blob, lambda _: None)
-
-    def test_progress_of_a_broken_upload_is_taken_back(self, blob: Path) -> None:
-        pages: dict[str, Answer | list[Answer]] = {
-            UPLOADS: Answer(202, headers={"Location": "/up"}),
-            "PUT /up": [BUSY, Answer(drop=True), Answer(201)],
-        }
-        moved: list[int] = []
-        with answering(pages) as served:
-            registry(served, "pull,push").send_blob(DIGEST, blob, moved.append)
-        assert sum(moved) == len(CONFIG)
-        assert moved.count(-len(CONFIG)) == 2
-
-    def test_a_token_that_ends_before_an_upload_is_renewed(self, blob: Path) -> None:
-        tokens = itertools.count(1)
-
-        def answer(asked: Asked) -> Answer:
-            if asked.path.startswith("/token"):
-                return Answer.json({"token": f"t{next(tokens)}"})
-            if asked.login is None or (asked.method == "PUT" and asked.login == "Bearer t1"):
-                return Answer(401, headers=challenge)
-            return Answer(201) if asked.method == "PUT" else Answer(202, headers={"Location": "/up"})
-
-        with serve_answers(answer) as served:
-            challenge = {"WWW-Authenticate": f'Bearer realm="http://{served.host}/token"'}
-            registry(served, "pull,push").send_blob(DIGEST, blob, lambda _: None)
-        assert [asked.login for asked in served.log if asked.method == "PUT"] == ["Bearer t1", "Bearer t2"]
-
-    def test_a_registry_that_does_not_say_the_digest_of_a_tag(self) -> None:
-        pages: dict[str, Answer | list[Answer]] = {
-            "HEAD /v2/team/x/manifests/1": Answer(200),
-            "GET /v2/team/x/manifests/1": Answer(200, CONFIG),
-        }
-        with answering(pages) as served:
-            assert registry(served).manifest_digest() == DIGEST
 
 
 def test_the_script_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,14 +7,11 @@ from hypothesis import given
 
 from reprobuild.errors import RequestError
 from reprobuild.in_image.selftest.names import FORBIDDEN
-from reprobuild.request import environment
 from reprobuild.request.image_layout import OWN_FOLDER, SITE_PREFIX
-from reprobuild.request.kernels import Kernels
 from reprobuild.request.model import Request
 from reprobuild.request.profiles import LIBRARY_THREADS, surroundings, variables
+from support.profiled import STRICT
 from support.strategies import requests
-
-STRICT = Request(name="a", cuda="12.1")
 
 
 def test_strict() -> None:
@@ -71,21 +68,6 @@ def test_memory_is_filled_where_the_request_asks_for_it() -> None:
     assert variables(replace(STRICT, fill=True))["REPROBUILD_FILL"] == "1"
 
 
-def test_the_request_s_own_variables_are_set_and_none_of_ours_is_among_them() -> None:
-    asked = replace(STRICT, environment=(("HF_HOME", "/data"),))
-    assert variables(asked)["HF_HOME"] == "/data"
-    every = replace(STRICT, profile="portable", seed=1, fill=True, kernels=Kernels(locked=True))
-    every = replace(every, seed_by_rank=True)
-    ours = variables(every, "2.0").keys() | surroundings().keys() | surroundings(conda=True).keys()
-    assert {*environment.OWN, *LIBRARY_THREADS} == ours
-    assert not {*environment.OWN} & {*LIBRARY_THREADS}
-
-
-def test_a_seed_is_set_also_when_it_is_zero() -> None:
-    assert "REPROBUILD_SEED" not in variables(STRICT)
-    assert variables(replace(STRICT, seed=0))["REPROBUILD_SEED"] == "0"
-
-
 def test_threads_reach_every_library() -> None:
     four = variables(replace(STRICT, threads=4))
     assert {name for name, value in four.items() if value == "4"} == {
@@ -103,17 +85,6 @@ def test_a_request_may_choose_the_threads_of_a_library_and_not_those_of_openmp()
     assert variables(environment_of("RAYON_NUM_THREADS"))["RAYON_NUM_THREADS"] == "8"
     with pytest.raises(RequestError, match="reprobuild sets OMP_NUM_THREADS itself"):
         environment_of("OMP_NUM_THREADS")
-
-
-def test_a_seed_by_rank_needs_a_seed() -> None:
-    def asked(**determinism: object) -> Request:
-        return Request.from_dict({"name": "a", "cuda": "12.1", "determinism": determinism}, "a.toml")
-
-    found = asked(**{"seed": 7, "seed-by-rank": True})
-    assert variables(found)["REPROBUILD_SEED_BY_RANK"] == "1"
-    assert Request.from_dict(found.to_dict(), "a.toml") == found
-    with pytest.raises(RequestError, match=r"determinism\.seed-by-rank: needs a seed"):
-        asked(**{"seed-by-rank": True})
 
 
 @given(requests)

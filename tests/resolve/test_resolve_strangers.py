@@ -2,103 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
-import json
-import threading
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 
 from reprobuild.errors import ReprobuildError
-from reprobuild.net.session import session
 from reprobuild.oci.documents import sha256
 from reprobuild.registry.client import Registry
 from reprobuild.resolve.base_image import resolve_base
-from reprobuild.resolve.index_page import linked_files
 from support.bases import files as base_files
 from support.fuzz import LONG, for_long, quickly
 from support.hosts import quiet_host
 from support.resolving import request
+from support.strange_answers import _DEEP, Answer, Stranger, altered, written
 
-Answer = tuple[int, Mapping[str, str], bytes]
-
-_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
-    | st.sampled_from(["linux", "sha256:" + "0" * 64, "../../etc/passwd", "a" * 500, 10**400, -1, "\ud800"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
-    max_leaves=6,
-)  # fmt: skip
-_DEEP = b"[" * 1_500
-
-
-class Stranger:
-    """A server on loopback that gives scripted answers by path, else 404."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, Answer] = {}
-        stranger = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, *_: object) -> None:
-                """Keep it off the tests' output."""
-
-            def do_HEAD(self) -> None:
-                self.do_GET()
-
-            def do_GET(self) -> None:
-                status, headers, body = stranger.answers.get(self.path, (404, {}, b""))
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                if self.command == "GET":
-                    with suppress(ConnectionError):
-                        self.wfile.write(body)
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.host = f"127.0.0.1:{self.server.server_port}"
-
-
-@pytest.fixture(scope="module")
-def stranger() -> Iterator[Stranger]:
-    made = Stranger()
-    thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-    thread.join()
-
-
-@st.composite
-def altered(draw: st.DrawFn, document: Any) -> Any:
-    """A document in which a value somewhere is another, is missing, or has company."""
-    found = copy.deepcopy(document)
-    for _ in range(draw(st.integers(0, 2))):
-        here = found
-        while isinstance(here, dict | list) and here:
-            key = draw(st.sampled_from(sorted(here) if isinstance(here, dict) else list(range(len(here)))))
-            below = here[key]
-            if isinstance(below, dict | list) and below and draw(st.booleans()):
-                here = below
-                continue
-            if draw(st.booleans()):
-                here[key] = draw(_VALUES)
-            else:
-                del here[key]
-            break
-    return found
-
-
-def written(value: Any) -> bytes:
-    return json.dumps(value).encode("utf-8", "surrogatepass")
+pytest_plugins = ["support.strange_answers"]
 
 
 _LAYER = gzip.compress(base_files(), mtime=0)
@@ -187,55 +107,3 @@ def test_what_a_registry_answers(stranger: Stranger, answers: dict[str, Answer])
 @for_long(LONG // 8, answers=registries())
 def test_what_a_registry_answers_at_length(stranger: Stranger, answers: dict[str, Answer]) -> None:
     _lock_a_base(stranger, answers)
-
-
-_PAGE = {
-    "meta": {"api-version": "1.1"},
-    "name": "torch",
-    "versions": ["2.4.1"],
-    "files": [
-        {
-            "filename": "torch-2.4.1-cp311-cp311-linux_x86_64.whl",
-            "url": "torch.whl",
-            "hashes": {"sha256": "0" * 64},
-            "size": 5,
-            "upload-time": "2024-01-01T00:00:00Z",
-            "yanked": False,
-            "requires-python": ">=3.8",
-        }
-    ],
-}
-_HTML = st.lists(
-    st.sampled_from([
-        '<a href="torch-2.4.1-py3-none-any.whl#sha256=x">torch-2.4.1-py3-none-any.whl</a>', '<a href="http://[">x</a>',
-        "<base href='http://['>", '<meta name="pypi:repository-version" content="9.9">', "<a>", "<!--",
-        '<a href="torch-1-py3-none-any.whl" data-upload-time="x" data-requires-python="&&">t</a>',
-        "<div>" * 1000, "\x00", "<![CDATA[", '<a href="javascript:x">torch-1.tar.gz</a>',
-    ]),
-    max_size=6,
-).map(lambda parts: "".join(parts).encode())  # fmt: skip
-pages = st.one_of(
-    st.tuples(
-        st.just("application/vnd.pypi.simple.v1+json"),
-        altered(_PAGE).map(written) | st.just(_DEEP) | st.just(b"[]") | st.just(b"9" * 5000),
-    ),
-    st.tuples(
-        st.sampled_from(["text/html", "text/html; charset=x", "", "a/b"]), _HTML | st.binary(max_size=40)
-    ),
-)
-
-
-def _read_an_index(stranger: Stranger, page: tuple[str, bytes]) -> None:
-    stranger.answers = {"/simple/torch/": (200, {"Content-Type": page[0]}, page[1])}
-    with suppress(ReprobuildError), session(retries=0) as http:
-        linked_files(f"http://{stranger.host}/simple/torch/", "torch", http)
-
-
-@quickly(15, page=pages)
-def test_what_an_index_answers(stranger: Stranger, page: tuple[str, bytes]) -> None:
-    _read_an_index(stranger, page)
-
-
-@for_long(LONG // 8, page=pages)
-def test_what_an_index_answers_at_length(stranger: Stranger, page: tuple[str, bytes]) -> None:
-    _read_an_index(stranger, page)

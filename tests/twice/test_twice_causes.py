@@ -2,51 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from reprobuild.twice import known
-from reprobuild.twice.causes import Cause, find_cause
+from reprobuild.twice.causes import find_cause
 from reprobuild.twice.compare import Parting
-from reprobuild.twice.records import Operation, ProgramLine, Source, Stream
-
-PARTING = Parting(kind="value", stream="", moment=0, label="step 0 (SGD)", part="loss")
-
-
-def at(line: int, text: str = "") -> ProgramLine:
-    return ProgramLine("/code/train.py", line, "train", text)
-
-
-def op(line: int, out: str, *inputs: tuple[str, int], name: str = "mul.Tensor", **more: Any) -> Operation:
-    """Return an operation at a line: the digests of its output and inputs, and what made these."""
-    made = Operation(
-        name=name, inputs=inputs, outputs=(out,), place=at(line), plain="", kept=(-1,),
-        shapes=("float32[4] cpu",), module="", backward=False, deterministic=True, thread="", empty=False,
-        moment=0, sources=99,
-    )  # fmt: skip
-    return replace(made, **more)
-
-
-def stream(
-    *operations: Operation, rank: str = "", worker: str = "", sources: Sequence[Source] = ()
-) -> Stream:
-    return Stream(
-        rank=rank, worker=worker, process="MainProcess", argv=("train.py",), values=Path("none"),
-        operations=list(operations), sources=list(sources),
-    )  # fmt: skip
-
-
-def cause(one: Stream | list[Stream], other: Stream | list[Stream], parting: Parting = PARTING) -> Cause:
-    sides = [each if isinstance(each, list) else [each] for each in (one, other)]
-    found = find_cause(sides[0], sides[1], parting)
-    assert found is not None
-    return found
-
-
-def backward(out: str, *inputs: tuple[str, int]) -> Operation:
-    return op(9, out, *inputs, name="mul_backward.default", backward=True)
+from reprobuild.twice.records import Source, Stream
+from support.streams import PARTING, at, backward, cause, op, stream
 
 
 def test_the_first_with_equal_inputs_and_another_output_is_it_and_no_later_one() -> None:
@@ -267,68 +229,6 @@ def test_a_batch_in_another_order_has_the_remedy_of_an_order() -> None:
     assert cause(run("0"), run("1")).remedy == known.OUTSIDE
 
 
-def test_seeds_in_another_order_are_led_back_to_what_orders_them() -> None:
-    tasks = ("the order in which tasks end", at(8))
-
-    def run(seeds: str) -> Stream:
-        calls = [Source("seed", "torch.Generator.manual_seed", seed, seed, at(2)) for seed in seeds]
-        drawn = op(3, f"a{seeds}", (f"{seeds}{seeds}", -2), name="randn.generator", sources=len(seeds))
-        return replace(stream(drawn, backward(f"b{seeds}", (f"a{seeds}", 0)), sources=calls), hints=[tasks])
-
-    found = cause(run("12"), run("21"))
-    assert (found.kind, [each.place.line for each in found.candidates]) == ("random", [8, 2])
-    assert found.remedy == known.FLOW
-    assert found.told.endswith("torch.Generator.manual_seed was called with the same values in another order")
-    assert [each.place.line for each in cause(run("12"), run("13")).candidates] == [2]
-
-
-def test_what_an_operation_of_the_programs_own_takes_from_outside_while_it_runs_is_told() -> None:
-    def run(x: str, name: str) -> Stream:
-        calls = [Source("clock", "time.time", f"{x}{line}", x, at(line)) for line in (1, 4, 9)]
-        return stream(
-            op(2, "aa", sources=1),
-            op(3, f"b{x}", ("aa", 0), name=name, sources=2),
-            backward(f"c{x}", (f"b{x}", 1)),
-            sources=calls,
-        )
-
-    own = cause(run("0", "mine::dither.default"), run("1", "mine::dither.default"))
-    assert (own.kind, [each.place.line for each in own.candidates]) == ("operation", [4])
-    assert own.remedy == known.SOURCES["clock"]
-    torchs = cause(run("0", "index_put.default"), run("1", "index_put.default"))
-    assert (torchs.candidates, torchs.remedy) == ((), known.of_operation("index_put.default"))
-
-
-def test_what_a_process_reads_of_others_is_no_cause_before_what_these_do() -> None:
-    def run(x: str) -> list[Stream]:
-        main = stream(op(1, f"a{x}", (f"{x}{x}", -1)))
-        child = stream(
-            op(0, "e0"), op(5, f"b{x}", (f"{x}{x}", -1)), backward(f"c{x}", (f"b{x}", 1)), rank="1"
-        )
-        return [main, child]
-
-    parting = replace(PARTING, stream=run("0")[1].label)
-    assert cause(run("0"), run("1"), parting).place.line == 5
-    drawn = [stream(op(1, f"a{x}", (f"{x}{x}", -2))) for x in "01"]
-    assert cause([drawn[0], run("0")[1]], [drawn[1], run("1")[1]], parting).place.line == 1
-
-
-def test_listed_names_that_were_drawn_are_led_back_to_the_draw() -> None:
-    def run(x: str, name: str) -> Stream:
-        calls = [
-            Source("name", "tempfile.NamedTemporaryFile", x, f"'/d/tmp{x * 8}'", at(4)),
-            Source("listing", "os.listdir", x, f"['{name}{x * 8}']", at(7)),
-        ]
-        read = op(7, f"a{x}", (f"{x}{x}", -1), sources=2)
-        return stream(read, backward(f"b{x}", (f"a{x}", 0)), sources=calls)
-
-    def lines(name: str) -> list[int]:
-        return [each.place.line for each in cause(run("0", name), run("1", name)).candidates]
-
-    assert lines("tmp") == [4, 7]
-    assert lines("part") == [7, 4]
-
-
 def test_what_was_written_before_a_thread_began_does_not_race() -> None:
     def run(x: str) -> Stream:
         return stream(
@@ -345,33 +245,6 @@ def test_what_was_written_before_a_thread_began_does_not_race() -> None:
         )
 
     assert cause(joined("0"), joined("1")).kind == "outside"
-
-
-def test_a_clock_elsewhere_is_a_candidate_without_why_and_remedy() -> None:
-    def run(x: str, kind: str) -> Stream:
-        taken = op(3, f"a{x}", (f"{x}{x}", -1), name="lift_fresh.default", sources=1)
-        call = Source(kind, "call", x, x, at(2))
-        return stream(taken, backward(f"b{x}", (f"a{x}", 0)), sources=[call])
-
-    clock = cause(run("0", "clock"), run("1", "clock"))
-    assert (clock.proven, [each.place.line for each in clock.candidates]) == (False, [2])
-    assert cause(run("0", "draw"), run("1", "draw")).proven
-
-
-def test_a_seed_of_a_rank_comes_before_what_only_moves_its_values() -> None:
-    def run(x: str, *seeds: Source) -> Stream:
-        received = op(1, "", ("aa", -1), name="broadcast_.default", empty=True)
-        return stream(
-            received, op(2, f"b{x}", (f"a{x}", 0)), backward(f"c{x}", (f"b{x}", 1)), sources=[*seeds]
-        )
-
-    assert cause(run("0"), run("1")).remedy == known.MOVED
-    drawn = [
-        (Source("entropy", "os.urandom", x, x, at(7)), Source("seed", "torch.manual_seed", x, x, at(8)))
-        for x in ("0", "1")
-    ]
-    found = cause(run("0", *drawn[0]), run("1", *drawn[1]))
-    assert (found.kind, [each.place.line for each in found.candidates]) == ("source", [7, 8])
 
 
 def test_a_file_that_already_differed_leads_to_the_line_that_wrote_it() -> None:
@@ -398,16 +271,3 @@ def test_the_time_in_an_archive_that_was_read_again_is_the_cause() -> None:
 
     found = cause(run("0"), run("1"))
     assert (found.candidates[0].place.line, found.remedy) == (4, known.SOURCES["stamp"])
-
-
-def test_a_generator_that_nobody_seeds_does_not_come_from_a_clock_before_it() -> None:
-    def run(x: str) -> Stream:
-        calls = [
-            Source("clock", "time.time", x, f"17{x}", at(2)),
-            Source("draw", "numpy.random.default_rng", x, f"('none given', b'{x}')", at(3)),
-            Source("clock", "time.time", x, f"18{x}", at(4)),
-        ]
-        return stream(op(1, "aa"), sources=calls)
-
-    found = cause(run("0"), run("1"))
-    assert (found.place.line, found.remedy) == (3, known.SOURCES["draw"])

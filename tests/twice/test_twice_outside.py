@@ -1,0 +1,111 @@
+"""Values from outside of the computation: clocks, names, other processes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reprobuild.twice import known
+from reprobuild.twice.records import Source, Stream
+from support.streams import PARTING, at, backward, cause, op, stream
+
+
+def test_seeds_in_another_order_are_led_back_to_what_orders_them() -> None:
+    tasks = ("the order in which tasks end", at(8))
+
+    def run(seeds: str) -> Stream:
+        calls = [Source("seed", "torch.Generator.manual_seed", seed, seed, at(2)) for seed in seeds]
+        drawn = op(3, f"a{seeds}", (f"{seeds}{seeds}", -2), name="randn.generator", sources=len(seeds))
+        return replace(stream(drawn, backward(f"b{seeds}", (f"a{seeds}", 0)), sources=calls), hints=[tasks])
+
+    found = cause(run("12"), run("21"))
+    assert (found.kind, [each.place.line for each in found.candidates]) == ("random", [8, 2])
+    assert found.remedy == known.FLOW
+    assert found.told.endswith("torch.Generator.manual_seed was called with the same values in another order")
+    assert [each.place.line for each in cause(run("12"), run("13")).candidates] == [2]
+
+
+def test_what_an_operation_of_the_programs_own_takes_from_outside_while_it_runs_is_told() -> None:
+    def run(x: str, name: str) -> Stream:
+        calls = [Source("clock", "time.time", f"{x}{line}", x, at(line)) for line in (1, 4, 9)]
+        return stream(
+            op(2, "aa", sources=1),
+            op(3, f"b{x}", ("aa", 0), name=name, sources=2),
+            backward(f"c{x}", (f"b{x}", 1)),
+            sources=calls,
+        )
+
+    own = cause(run("0", "mine::dither.default"), run("1", "mine::dither.default"))
+    assert (own.kind, [each.place.line for each in own.candidates]) == ("operation", [4])
+    assert own.remedy == known.SOURCES["clock"]
+    torchs = cause(run("0", "index_put.default"), run("1", "index_put.default"))
+    assert (torchs.candidates, torchs.remedy) == ((), known.of_operation("index_put.default"))
+
+
+def test_what_a_process_reads_of_others_is_no_cause_before_what_these_do() -> None:
+    def run(x: str) -> list[Stream]:
+        main = stream(op(1, f"a{x}", (f"{x}{x}", -1)))
+        child = stream(
+            op(0, "e0"), op(5, f"b{x}", (f"{x}{x}", -1)), backward(f"c{x}", (f"b{x}", 1)), rank="1"
+        )
+        return [main, child]
+
+    parting = replace(PARTING, stream=run("0")[1].label)
+    assert cause(run("0"), run("1"), parting).place.line == 5
+    drawn = [stream(op(1, f"a{x}", (f"{x}{x}", -2))) for x in "01"]
+    assert cause([drawn[0], run("0")[1]], [drawn[1], run("1")[1]], parting).place.line == 1
+
+
+def test_listed_names_that_were_drawn_are_led_back_to_the_draw() -> None:
+    def run(x: str, name: str) -> Stream:
+        calls = [
+            Source("name", "tempfile.NamedTemporaryFile", x, f"'/d/tmp{x * 8}'", at(4)),
+            Source("listing", "os.listdir", x, f"['{name}{x * 8}']", at(7)),
+        ]
+        read = op(7, f"a{x}", (f"{x}{x}", -1), sources=2)
+        return stream(read, backward(f"b{x}", (f"a{x}", 0)), sources=calls)
+
+    def lines(name: str) -> list[int]:
+        return [each.place.line for each in cause(run("0", name), run("1", name)).candidates]
+
+    assert lines("tmp") == [4, 7]
+    assert lines("part") == [7, 4]
+
+
+def test_a_clock_elsewhere_is_a_candidate_without_why_and_remedy() -> None:
+    def run(x: str, kind: str) -> Stream:
+        taken = op(3, f"a{x}", (f"{x}{x}", -1), name="lift_fresh.default", sources=1)
+        call = Source(kind, "call", x, x, at(2))
+        return stream(taken, backward(f"b{x}", (f"a{x}", 0)), sources=[call])
+
+    clock = cause(run("0", "clock"), run("1", "clock"))
+    assert (clock.proven, [each.place.line for each in clock.candidates]) == (False, [2])
+    assert cause(run("0", "draw"), run("1", "draw")).proven
+
+
+def test_a_seed_of_a_rank_comes_before_what_only_moves_its_values() -> None:
+    def run(x: str, *seeds: Source) -> Stream:
+        received = op(1, "", ("aa", -1), name="broadcast_.default", empty=True)
+        return stream(
+            received, op(2, f"b{x}", (f"a{x}", 0)), backward(f"c{x}", (f"b{x}", 1)), sources=[*seeds]
+        )
+
+    assert cause(run("0"), run("1")).remedy == known.MOVED
+    drawn = [
+        (Source("entropy", "os.urandom", x, x, at(7)), Source("seed", "torch.manual_seed", x, x, at(8)))
+        for x in ("0", "1")
+    ]
+    found = cause(run("0", *drawn[0]), run("1", *drawn[1]))
+    assert (found.kind, [each.place.line for each in found.candidates]) == ("source", [7, 8])
+
+
+def test_a_generator_that_nobody_seeds_does_not_come_from_a_clock_before_it() -> None:
+    def run(x: str) -> Stream:
+        calls = [
+            Source("clock", "time.time", x, f"17{x}", at(2)),
+            Source("draw", "numpy.random.default_rng", x, f"('none given', b'{x}')", at(3)),
+            Source("clock", "time.time", x, f"18{x}", at(4)),
+        ]
+        return stream(op(1, "aa"), sources=calls)
+
+    found = cause(run("0"), run("1"))
+    assert (found.place.line, found.remedy) == (3, known.SOURCES["draw"])
