@@ -1,0 +1,39 @@
+"""Documents about the images of a home."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reprobuild.evidence.kept import MOST, as_lines, keep, keep_vote, kept
+from reprobuild.host.home import Home
+
+IMAGE = "sha256:" + "a" * 64
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home")
+
+
+def test_the_latest_of_a_kind_is_kept_and_votes_stand_beside_each_other(home: Home) -> None:
+    keep(home, IMAGE, {"test-result": b'{"a": 1}'})
+    keep(home, IMAGE, {"test-result": b'{"a": 2}'})
+    votes = {keep_vote(home, IMAGE, document).name for document in (b'{"v": 1}', b'{"v": 2}', b'{"v": 1}')}
+    found = kept(home, IMAGE)
+    assert found.keys() == {"test-result.json", *votes}
+    assert len(votes) == 2
+    assert found["test-result.json"] == b'{"a": 2}'
+    assert kept(home, "sha256:" + "b" * 64) == {}
+
+
+def test_no_more_than_a_bound_is_read(home: Home) -> None:
+    for number in range(MOST + 3):
+        keep_vote(home, IMAGE, json.dumps({"v": number}).encode())
+    assert len(kept(home, IMAGE)) == MOST
+
+
+def test_one_document_a_line() -> None:
+    assert as_lines({"b": b'{\n "b": 1\n}\n', "a": b"{}"}) == b'{}\n{  "b": 1 }\n'
