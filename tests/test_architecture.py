@@ -68,6 +68,42 @@ PURE = {
 PROGRAMS = sorted((PACKAGE / "programs").glob("[!_]*.py"))
 """Started by process.py or in a sandbox as programs of their own; they import nothing of ours."""
 
+_CHECKS = "in_image/test_selftest_program.py"  # runs all of them under torch; sabotage.py breaks each
+_RECORDER = "twice/test_twice_programs.py"  # runs programs under the whole recorder
+TESTED_AS_A_WHOLE = {
+    "cli/build_options.py": "cli/test_cli_lock.py",
+    "cli/measure_drift.py": "twice/test_twice_drift.py",
+    "cli/twice.py": "real/test_real_twice.py",
+    "engines/docker_twice.py": "engines/test_engines_contract.py",
+    "engines/podman_twice.py": "engines/test_engines_contract.py",
+    "engines/twice_mounts.py": "engines/test_engines_contract.py",
+    "evidence/of_image.py": "cli/test_cli_verify.py",
+    "in_image/selftest/data.py": _CHECKS,
+    "in_image/selftest/documented.py": _CHECKS,
+    "in_image/selftest/exact.py": _CHECKS,
+    "in_image/selftest/flags.py": _CHECKS,
+    "in_image/selftest/gradients.py": _CHECKS,
+    "in_image/selftest/installed.py": _CHECKS,
+    "in_image/selftest/kernels.py": _CHECKS,
+    "in_image/selftest/operations.py": _CHECKS,
+    "in_image/selftest/seeds.py": _CHECKS,
+    "in_image/twice/digests.py": _RECORDER,
+    "in_image/twice/evidence.py": _RECORDER,
+    "in_image/twice/sources.py": _RECORDER,
+    "in_image/twice/steps.py": _RECORDER,
+    "in_image/twice/trace.py": _RECORDER,
+    "in_image/twice/watching.py": _RECORDER,
+    "in_image/twice/writing.py": _RECORDER,
+    "lock/standalone_python.py": "resolve/test_resolve_standalone_python.py",
+    "programs/build_wheel.py": "sources/test_sources_sandboxed.py",
+    "programs/solve_conda.py": "resolve/test_resolve_conda_solver.py",
+    "programs/user_namespace.py": "host/test_host_sandbox.py",
+    "resolve/cuda_linkage.py": "resolve/test_resolve_abi_rules.py",
+    "verify/context.py": "verify/test_verify_commands.py",
+    "verify/evidenced.py": "cli/test_cli_verify.py",
+}
+"""Modules that run only as a part of something larger, and the tests of that."""
+
 STARTS = re.compile(r"os\.(system|popen|fork|forkpty|exec\w+|spawn\w+|posix_spawnp?)")
 SPEAKS = re.compile(r"print|exit|quit|sys\.exit|os\._exit|SystemExit|sys\.stdout\.(buffer\.)?write\w*|input")
 
@@ -216,6 +252,38 @@ def committed() -> Iterator[Path]:
             parts = path.relative_to(TOP).parts
             if path.is_file() and not any(p == "__pycache__" or p.startswith(".mypy") for p in parts):
                 yield path
+
+
+_BRANCHES = (
+    ast.If,
+    ast.IfExp,
+    ast.For,
+    ast.While,
+    ast.Try,
+    ast.With,
+    ast.BoolOp,
+    ast.Match,
+    ast.comprehension,
+)
+
+
+def has_logic(path: Path) -> bool:
+    """Whether a module is more than values, types and calls: its functions have four branches or more."""
+    functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    return sum(isinstance(node, _BRANCHES) for each in functions for node in ast.walk(each)) >= 4
+
+
+def test_the_tests_of_a_module_are_found_by_its_name() -> None:
+    tests = TOP / "tests"
+    own = {}
+    for path in [*MODULES, *IN_IMAGE]:
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        parts = parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts
+        folder = tests / parts[0] if path.parent != PACKAGE else tests
+        own[str(path.relative_to(PACKAGE))] = folder / f"test_{'_'.join(parts)}.py"
+    without = {name for name, test in own.items() if has_logic(PACKAGE / name) and not test.is_file()}
+    assert without == set(TESTED_AS_A_WHOLE)
+    assert all((tests / test).is_file() for test in TESTED_AS_A_WHOLE.values())
 
 
 def test_no_registry_and_no_path_of_a_machine_is_named() -> None:

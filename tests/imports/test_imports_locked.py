@@ -225,38 +225,6 @@ def test_a_wheel_of_another_machine_by_its_address(family: Index, call: Call) ->
 # --- Pins that cannot be kept ---
 
 
-def test_pins_that_do_not_fit_are_named_with_what_does(family: Index, call: Call) -> None:
-    family.add("vision", "0.15", requires=["torch==2.0.1"])
-    family.add("vision", "0.19", requires=["torch==2.4.1"])
-    Path("requirements.txt").write_text("vision==0.15\nfilelock==1.0\n")
-    said = call("lock", "--from", "requirements.txt", "--cuda", "12.1")
-    assert said.status == 5
-    assert "vision==0.15 cannot be kept with the others; vision 0.19 fits" in said.err
-    assert "--loosen vision" in said.err
-    said = call("lock", "--from", "requirements.txt", "--cuda", "12.1", "--loosen", "vision")
-    assert said.status == 0, said.err
-    assert (pins("work")["vision"], pins("work")["filelock"]) == ("0.19", "1.0")
-    assert 'loosened = [\n    "vision==0.15",\n]' in Path("envs/work.toml").read_text()
-
-
-def test_pins_that_contradict_one_another_are_told_from_those_that_torch_contradicts(
-    family: Index, call: Call
-) -> None:
-    family.add("models", "4.31", requires=["tokens<0.14"])
-    family.add("models", "4.35", requires=["tokens>=0.14"])
-    for version in ("0.13", "0.14"):
-        family.add("tokens", version)
-    family.add("vision", "0.15", requires=["torch==2.0.1"])
-    Path("requirements.txt").write_text("models==4.31\ntokens==0.14\n")
-    said = call("lock", "--from", "requirements.txt", "--cuda", "12.1")
-    assert said.status == 5
-    assert "contradicts itself, with any PyTorch" in said.err
-    assert "cannot be kept with the others" in said.err
-    assert "correct the versions or names" not in said.err
-    Path("requirements.txt").write_text("vision==0.15\n")
-    assert "contradicts itself" not in call("lock", "--from", "requirements.txt", "--cuda", "12.1").err
-
-
 def test_a_torch_that_is_not_for_the_cuda_names_the_one_that_is(family: Index, call: Call) -> None:
     Path("requirements.txt").write_text("torch==2.0.1\n")
     said = call("lock", "--from", "requirements.txt", "--cuda", "12.1")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,32 +11,15 @@ from hypothesis import strategies as st
 from conftest import needs
 from reprobuild.errors import ImageError
 from reprobuild.host import process
-from reprobuild.host.console import Console
 from reprobuild.host.home import Home
-from reprobuild.host.host import Host
 from reprobuild.oci.documents import documents
 from reprobuild.oci.store import ImageStore, image_name, lowest_below
 from reprobuild.render.image_config import image_config
 from support.locks import LOCK
 from support.small_root import layer_of, small_image
+from support.small_store import add
 
-CONSOLE = Console(quiet=True)
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
-
-
-@pytest.fixture
-def store(home: Home) -> ImageStore:
-    return ImageStore(Host(home, CONSOLE))
-
-
-def add(store: ImageStore, epoch: int) -> str:
-    """Add an image without layers that another epoch makes another one."""
-    lock = replace(LOCK, epoch=epoch)
-    return store.add(documents(lock, image_config(lock), []))
+pytest_plugins = ["support.small_store"]
 
 
 # --- names ---
@@ -151,26 +131,6 @@ def test_an_image_is_found_by_name_digest_and_its_start(store: ImageStore) -> No
     assert store.find(other).names == ()
 
 
-def test_the_start_of_two_digests_is_no_image(store: ImageStore) -> None:
-    twins = ["sha256:" + "1234567" + digit * 57 for digit in "01"]
-    (store.folder / "index.json").write_text(json.dumps({"manifests": [{"digest": each} for each in twins]}))
-    with pytest.raises(ImageError, match="1234567 is the start of 2 digests") as caught:
-        store.find("1234567")
-    assert caught.value.hint == "give more digits"
-    with pytest.raises(ImageError, match=f"{twins[0]}: it is missing"):
-        store.find("12345670")
-
-
-def test_an_image_is_found_without_reading_the_others(store: ImageStore) -> None:
-    digest, other = add(store, 1), add(store, 2)
-    store.name(digest, "team/a:1")
-    store.blob(other).unlink()
-    for reference in ("team/a:1", digest, digest[7:14]):
-        assert store.find(reference).digest == digest
-    with pytest.raises(ImageError, match="no image 'team/b:1'"):
-        store.find("team/b:1")
-
-
 def test_a_name_that_looks_like_a_digest_is_a_name(store: ImageStore) -> None:
     digest = add(store, 1)
     store.name(digest, "deadbeef:latest")
@@ -202,99 +162,7 @@ def test_candidates_are_dropped_together(store: ImageStore) -> None:
     assert store.drop_unnamed() == []
 
 
-def test_two_writers_lose_nothing(home: Home) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        digests = list(pool.map(lambda epoch: add(ImageStore(Host(home, CONSOLE)), epoch), range(24)))
-        for number, _ in enumerate(
-            pool.map(lambda d: ImageStore(Host(home, CONSOLE)).name(d, f"a:{d[7:]}"), digests)
-        ):
-            assert number < 24
-    assert {image.digest: image.names for image in ImageStore(Host(home, CONSOLE)).images()} == {
-        digest: (f"a:{digest[7:]}",) for digest in digests
-    }
-
-
-def test_the_index_does_not_tell_in_which_order_it_was_made(tmp_path: Path) -> None:
-    found = set()
-    for number, order in enumerate(([1, 2, 3], [3, 1, 2])):
-        store = ImageStore(Host(Home(tmp_path / str(number)), CONSOLE))
-        for epoch in order:
-            store.name(add(store, epoch), f"a:{epoch}")
-        found.add((store.folder / "index.json").read_bytes())
-    assert len(found) == 1
-
-
 # --- damage ---
-
-
-@pytest.mark.parametrize(
-    "index",
-    [
-        b"",
-        b"rubbish",
-        b"[]",
-        b"{}",
-        b"null",
-        b'{"manifests": 5}',
-        b'{"manifests": [5]}',
-        b'{"manifests": [{}]}',
-        b'{"manifests": [{"digest": 5}]}',
-        b'{"manifests": [{"digest": "../../x"}]}',
-        b'{"manifests": [{"digest": "sha256:0"}]}',
-        b"[" * 100_000,
-        b"\xff",
-    ],
-)
-def test_a_damaged_index_is_read_from_its_copy_and_written_anew(
-    store: ImageStore, index: bytes, capsys: pytest.CaptureFixture[str]
-) -> None:
-    digest = add(store, 1)
-    store.name(digest, "a:1")
-    good = (store.folder / "index.json").read_bytes()
-    (store.folder / "index.json").write_bytes(index)
-    assert store.find("a:1").digest == digest
-    assert "index.json is damaged" in capsys.readouterr().err
-    store.drop_unnamed()
-    assert (store.folder / "index.json").read_bytes() == good
-
-
-def test_a_changed_letter_of_a_name_does_not_count(store: ImageStore) -> None:
-    digest = add(store, 1)
-    store.name(digest, "team/torch:1")
-    index = store.folder / "index.json"
-    index.write_text(index.read_text().replace("team/torch:1", "team/porch:1"))
-    assert [image.names for image in store.images()] == [("team/torch:1",)]
-
-
-def test_a_damaged_copy_of_the_index_is_no_matter(store: ImageStore) -> None:
-    digest = add(store, 1)
-    store.name(digest, "a:1")
-    for harm in (b"", b"rubbish"):
-        (store.folder / "index.sealed").write_bytes(harm)
-        assert store.find("a:1").digest == digest
-    (store.folder / "index.sealed").unlink()  # of an earlier version
-    assert store.find("a:1").digest == digest
-
-
-def test_images_that_lost_their_names_stay_until_they_are_named_or_removed(store: ImageStore) -> None:
-    one, two = add(store, 1), add(store, 2)
-    for digest in (one, two):
-        store.name(digest, f"a:{digest[7:]}")
-    for name in ("index.json", "index.sealed"):
-        (store.folder / name).write_bytes(b"rubbish")
-    assert store.drop_unnamed() == []
-    assert [(image.digest, image.names, image.recovered) for image in store.images()] == [
-        (digest, (), True) for digest in sorted((one, two))
-    ]
-    assert len(store.used_blobs()) == 4
-    with pytest.raises(ImageError, match="no image"):
-        store.find("")
-    store.name(one, "b:1")
-    assert [(y.digest, y.recovered) for y in store.images()] == [(one, False), (two, True)]
-    store.remove(two)
-    assert [image.names for image in store.images()] == [("b:1",)]
-    store.reset()
-    assert store.images() == []
 
 
 def test_a_damaged_image_is_no_obstacle_to_the_others(store: ImageStore) -> None:

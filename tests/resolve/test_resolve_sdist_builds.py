@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 from contextlib import closing
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import needs
 from reprobuild.errors import BuildError, ResolveError
 from reprobuild.fetch.store import Store
-from reprobuild.host.home import Home
 from reprobuild.net.session import session
 from reprobuild.resolve.constraint_loop import fitting
 from reprobuild.resolve.sdist_builds import SourcePackages
@@ -22,25 +19,12 @@ from reprobuild.sources import workshop
 from support.building_resolve import TARGET, Resolve
 from support.index import File, Index
 from support.index import wheel as index_wheel
-from support.python_root import PYTHON, python_root
+from support.python_root import PYTHON
 from support.resolving import request, resolution
-from support.sdists import PYPROJECT, sdist, serve, serve_pip
+from support.sdists import PYPROJECT, sdist, serve
 from support.wheels import wheel_bytes
 
-pytest_plugins = ["support.family"]
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    needs("crun")
-    return python_root(tmp_path_factory.mktemp("root"))
-
-
-@pytest.fixture
-def resolve(tmp_path: Path, root: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> Resolve:
-    monkeypatch.setattr(workshop, "system_folders", lambda *_: [root])
-    serve_pip(index)
-    return Resolve(Home(tmp_path / "home"))
+pytest_plugins = ["support.family", "support.built_sources"]
 
 
 def test_the_newest_release_is_built_and_what_it_requires_comes_too(resolve: Resolve, index: Index) -> None:
@@ -59,29 +43,12 @@ def test_the_newest_release_is_built_and_what_it_requires_comes_too(resolve: Res
 
 
 @pytest.mark.slow
-def test_a_newer_release_from_source_comes_before_an_older_wheel(resolve: Resolve, index: Index) -> None:
-    index.add("tool", "1.0.dev5")
-    serve(index, "tool", "2.0", sdist("tool", "2.0"))
-    assert (resolve("tool"), resolve.notes) == ({"tool": "2.0"}, [])
-    assert resolve("tool==1.0.dev5") == {"tool": "1.0.dev5"}
-
-
-@pytest.mark.slow
 def test_what_another_package_requires_is_built_too(resolve: Resolve, index: Index) -> None:
     index.add("hydra", "1.0")
     index.add("hydra", "1.3", requires=["antlr==4.9.*"])
     for version in ("4.9.3", "4.13"):
         serve(index, "antlr", version, sdist("antlr", version))
     assert (resolve("hydra"), resolve.notes) == ({"hydra": "1.3", "antlr": "4.9.3"}, [])
-
-
-@pytest.mark.slow
-def test_a_release_with_wheels_for_other_pythons_is_built(resolve: Resolve, index: Index) -> None:
-    index.add("top", "1.0", requires=["tool"])
-    index.add("tool", "1.0", tag="cp27-cp27m-manylinux1_x86_64")
-    serve(index, "tool", "1.0", sdist("tool", "1.0"))
-    assert resolve("top") == {"top": "1.0", "tool": "1.0"}
-    assert {p.name for p in resolve.python if p.source is not None} == {"tool"}
 
 
 @pytest.mark.slow
@@ -229,13 +196,6 @@ def test_metadata_without_name_and_version_are_refused(
         resolve("tool")
 
 
-@pytest.mark.slow
-def test_a_wheel_whose_name_has_no_version_is_passed_over(resolve: Resolve, index: Index) -> None:
-    file = serve(index, "tool", "1.0", sdist("tool", "1.0"))
-    index.files.append(replace(file, name="tool-of2004-py3-none-any.whl", body=b"no wheel"))
-    assert resolve("tool") == {"tool": "1.0"}
-
-
 def test_a_requirement_that_is_a_url_is_refused(resolve: Resolve, index: Index) -> None:
     body = sdist(
         "tool", "1.0", {"pyproject.toml": '[build-system]\nrequires = ["a @ https://x.example/a.whl"]'}
@@ -269,25 +229,6 @@ def test_nothing_is_built_for_another_c_library_than_the_image_s(
             assert fitting([wanted], about, sources=sources) is None
 
 
-@pytest.mark.slow
-def test_as_of_counts_for_source_archives(resolve: Resolve, index: Index) -> None:
-    serve(index, "tool", "1.0", sdist("tool", "1.0"))
-    serve(index, "tool", "2.0", sdist("tool", "2.0")).uploaded = "2025-01-01T00:00:00Z"
-    assert resolve("tool", as_of=date(2024, 12, 1)) == {"tool": "1.0"}
-
-
-@pytest.mark.slow
-def test_an_archive_in_a_folder_of_find_links_is_built(
-    resolve: Resolve, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    body = sdist("tool", "1.0")
-    (tmp_path / "tool-1.0.tar.gz").write_bytes(body)
-    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
-    assert resolve("tool") == {"tool": "1.0"}
-    assert resolve.python[0].source is not None
-    assert resolve.python[0].source.sha256 == hashlib.sha256(body).hexdigest()
-
-
 def test_a_wheel_built_elsewhere_is_taken_from_find_links(
     resolve: Resolve, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,16 +244,6 @@ def test_a_wheel_built_elsewhere_is_taken_from_find_links(
         (flash,) = resolve.python
         assert (flash.source, flash.wheel.filename) == (None, name)
         assert flash.wheel.sha256 == hashlib.sha256(body).hexdigest()
-
-
-@pytest.mark.slow
-def test_an_index_of_plain_pages_gives_no_sizes(resolve: Resolve, index: Index) -> None:
-    index.json = False
-    body = sdist("tool", "1.0")
-    serve(index, "tool", "1.0", body)
-    assert resolve("tool") == {"tool": "1.0"}
-    assert resolve.python[0].source is not None
-    assert resolve.python[0].source.size == len(body)
 
 
 @pytest.mark.parametrize(
