@@ -159,3 +159,38 @@ def retagged(layout: Path, path: str) -> str:
     index["manifests"][0] |= put_blob(json.dumps(manifest).encode())
     (layout / "index.json").write_text(json.dumps(index))
     return str(index["manifests"][0]["digest"])
+
+
+def test_run_and_doctor_ask_for_what_a_policy_wants(
+    runs: Any, lock: Path, call: Call, key: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    started: list[str] = []
+
+    def run(_: OciEngine, image: str, *_rest: object) -> int:
+        started.append(image)
+        return 0
+
+    monkeypatch.setattr(OciEngine, "run", run)
+    assert call("image", str(lock), "--tag", "team/toy:1").status == 0
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'keys = ["{key.with_suffix(".pub")}"]\n')
+    said = call("run", "--require", str(policy), "team/toy:1", "--", "true")
+    assert (said.status, started) == (17, [])
+    assert "sbom.json: has no signature, so it does not count" in said.err
+    said = call("doctor", "team/toy:1", "--require", str(policy), "--json")
+    assert said.status == 7
+    (bad,) = [each for each in json.loads(said.out) if each["name"] == "evidence"]
+    assert (bad["good"], "has no signature" in bad["text"]) == (False, True)
+    made = json.loads(call("image", str(lock), "--tag", "team/toy:1", "--sign-key", str(key), "--json").out)
+    assert call("run", "--require", str(policy), "team/toy:1", "--", "true").status == 0
+    assert started == [made["digest"]]
+    (good,) = [
+        each
+        for each in json.loads(call("doctor", "team/toy:1", "--require", str(policy), "--json").out)
+        if each["name"] == "evidence"
+    ]
+    assert good["good"]
+    policy.write_text("keyz = 1\n")
+    assert call("run", "--require", str(policy), "team/toy:1").status == 17
+    assert call("doctor", "team/toy:1", "--require", str(policy)).status == 17
+    assert call("doctor", str(lock), "--require", str(policy)).status == 2

@@ -10,7 +10,8 @@ from typing import get_args
 import click
 
 from ..engines.protocols import EngineName
-from ..errors import HostError, ImageError, RequestError
+from ..errors import EvidenceError, HostError, ImageError, RequestError
+from ..evidence.policy import read_policy
 from ..host.console import size_text
 from ..host.host import Host
 from ..preflight.doctor import Finding, examine, examine_for
@@ -28,9 +29,16 @@ _WORDS = {True: "good", False: "BAD", None: "-"}
 
 @click.command()
 @click.argument("what", required=False, metavar="[LOCK|ENV|IMAGE]", shell_complete=complete.anything)
+@click.option(
+    "--require",
+    "policy",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With an image: also check whether its evidence meets this policy (TOML).",
+)
 @as_json
 @click.pass_obj
-def doctor(host: Host, what: str | None, *, json_: bool) -> None:
+def doctor(host: Host, what: str | None, *, policy: Path | None, json_: bool) -> None:
     """Check whether this machine can build and run images.
 
     With a lock, or its request, also whether disk, driver and GPUs will do for that image. With an image,
@@ -41,7 +49,11 @@ def doctor(host: Host, what: str | None, *, json_: bool) -> None:
     reprobuild doctor envs/torch-cu121.toml
     reprobuild doctor registry.example/team/torch:2.4.1
     """
+    if policy is not None and (what is None or is_lock(Path(what)) or is_env(what)):
+        raise click.UsageError("--require asks for the evidence on an image: name one")
     found = examine(None, host) if what is None else _found(what, host)
+    if policy is not None and what is not None:
+        found = (*found, _evidence(what, policy, host))
     if json_:
         emit([asdict(each) for each in found])
     else:
@@ -76,6 +88,18 @@ def _found(what: str, host: Host) -> tuple[Finding, ...]:
             hint="name an image that reprobuild made, or one that starts FROM such an image",
         )
     return examine_for(needs_of_labels(image.labels, what), host)
+
+
+def _evidence(image: str, policy: Path, host: Host) -> Finding:
+    """Return whether the evidence on an image meets a policy."""
+    from ..verify.required import require  # noqa: PLC0415 -- keys take a tenth of a second to load
+
+    read_policy(policy)  # one that cannot be read says nothing of the image
+    try:
+        require(image, policy, host)
+    except EvidenceError as error:
+        return Finding("evidence", good=False, text=error.message, hint=error.hint)
+    return Finding("evidence", good=True, text=f"meets {policy}")
 
 
 def _in_registry(what: str) -> bool:

@@ -48,6 +48,13 @@ class _Run(click.Command):
 )
 @click.option("-t", "--tty", is_flag=True, help="Fail unless standard input and output are a terminal.")
 @click.option(
+    "--require",
+    "policy",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Run only if the evidence on the image meets this policy (TOML).",
+)
+@click.option(
     "--record-kernels",
     "record",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -64,6 +71,7 @@ def run(
     *,
     interactive: bool,  # noqa: ARG001 -- as it is always
     tty: bool,
+    policy: Path | None,
     record: Path | None,
     rm: bool,  # noqa: ARG001 -- as it is always
     **options: Any,
@@ -81,6 +89,11 @@ def run(
     if tty and not (os.isatty(0) and os.isatty(1)):
         raise click.UsageError("-t: standard input and output are not a terminal; omit -t")
     given = settings(host.console, **options)
+    if policy is not None:
+        from ..verify.required import require  # noqa: PLC0415 -- keys take a tenth of a second to load
+
+        # By its digest from here on: the name could be given to another image meanwhile.
+        image = require(f"oci:{image}", policy, host).subject.manifest
     if record is not None:
         return _recorded(host, image, command, given, record)
     status = OciEngine(host).run(image, command, given)

@@ -24,6 +24,7 @@ from ..selftest.agreement import compare as compare_reports
 from ..selftest.run import Gpu
 from ..verify.compare import Difference, compare
 from ..verify.evidenced import Evidenced, find_evidenced
+from ..verify.required import refuse
 from . import complete
 from .evidence_options import attachments, sign_options, signer_of
 from .output import as_json, emit, gpu, table
@@ -132,11 +133,7 @@ def verify(
             click.echo(f"does not count: {line}")
         for each in differences[:_SHOWN]:
             click.echo(str(each))
-    if judged.refused:
-        raise EvidenceError(
-            f"the evidence on {image} does not suffice: " + "; ".join(judged.refused),
-            hint="`reprobuild push --sign-key FILE` attaches signed evidence" if not found.documents else "",
-        )
+    refuse(image, found, judged)
     if differences:
         raise DifferenceError(
             f"{image} differs from what its lock gives here in {len(differences)} places",

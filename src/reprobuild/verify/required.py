@@ -1,0 +1,31 @@
+"""What a team's policy asks of an image before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..errors import EvidenceError
+from ..evidence.judgement import Judgement, judge
+from ..evidence.policy import read_policy
+from ..host.host import Host
+from .evidenced import Evidenced, find_evidenced
+
+
+def require(image: str, policy: Path, host: Host) -> Evidenced:
+    """Return an image that meets a policy. Raises `EvidenceError` with the reasons why one does not."""
+    wanted = read_policy(policy)
+    found = find_evidenced(image, (), host)
+    judged = judge(found.documents, found.subject, wanted, datetime.now(UTC), found.lock)
+    refuse(image, found, judged, [f"{line}, so it does not count" for line in judged.ignored])
+    return found
+
+
+def refuse(image: str, found: Evidenced, judged: Judgement, notes: Sequence[str] = ()) -> None:
+    """Raise `EvidenceError` unless the evidence on an image suffices."""
+    if judged.refused:
+        raise EvidenceError(
+            f"the evidence on {image} does not suffice: {'; '.join([*judged.refused, *notes])}",
+            hint="" if found.documents else "`reprobuild push --sign-key FILE` attaches signed evidence",
+        )
