@@ -59,7 +59,7 @@ def test_run_hands_on_what_it_is_told_and_the_status(
         network=False,
         gpu=None,
         workdir="/work",
-        user="0:0",
+        user=None,
         limits=Limits(memory=8 << 30, processes=500),
     )
 

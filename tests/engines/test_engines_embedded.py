@@ -8,19 +8,21 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import needs
-from reprobuild.engines.embedded import OciEngine
+from reprobuild.engines.embedded import OciEngine, OciRunner
 from reprobuild.engines.protocols import RunOptions
 from reprobuild.errors import HostError, ImageError
 from reprobuild.host import process, sandbox
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.request.image_user import ImageUser
 from support.locks import LOCK
 from support.small_root import small_image
 
@@ -246,6 +248,24 @@ def test_another_user(home: Home, digest: str, engine: OciEngine, capfd: pytest.
     assert run(engine, digest, "bash", "-c", "id -u; id -g; echo x > /tmp/a", user="1000:1001") == 0
     assert capfd.readouterr().out == "1000\n1001\n"
     assert run(engine, digest, "bash", "-c", "echo x > /etc/who", user="1000:1001") == 1
+
+
+def test_the_image_s_own_user(home: Home, engine: OciEngine, capfd: pytest.CaptureFixture[str]) -> None:
+    if os.geteuid() != 0:
+        needs("newuidmap")
+    lock = replace(LOCK, request=replace(LOCK.request, user=ImageUser("app", 1000)))
+    passwd = b"root:x:0:0::/root:/bin/sh\napp:*:1000:1000::/home/app:/bin/bash\n"
+    digest = small_image(home, lock, **{"etc/passwd": passwd, "home/app/file": b""})
+    script = 'id -u; id -g; pwd; echo "$HOME"'
+    own = ["1000", "1000", "/home/app", "/home/app"]
+    assert run(engine, digest, "bash", "-c", script) == 0
+    assert capfd.readouterr().out.split() == own
+    tested = OciRunner(Host(home, CONSOLE), engine.images, digest).run(
+        ["bash", "-c", script], timeout=60, gpu=False
+    )
+    assert tested.stdout.decode().split() == own
+    assert run(engine, digest, "id", "-u", user="0:0") == 0
+    assert capfd.readouterr().out == "0\n"
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from reprobuild.render import dockerfile as render_module
 from reprobuild.render.dockerfile import DebianRoot, render, render_self_contained
 from reprobuild.render.image_config import image_config
 from reprobuild.render.own_files import image_files
+from reprobuild.request.image_user import ImageUser
 from support.locks import LOCK, SMALL
 from support.strategies import locks
 
@@ -365,3 +366,18 @@ def test_what_has_priority_is_installed_once_more_after_the_others() -> None:
         re.DOTALL,
     )
     assert rendered.files["reprobuild/priority.txt"].splitlines()[1].startswith(f"{name}==".encode())
+
+
+def test_a_user_is_in_the_dockerfile_and_in_the_configuration() -> None:
+    lock = replace(LOCK, request=replace(LOCK.request, user=ImageUser("app", 1000)))
+    text = render(lock).files["Dockerfile"].decode()
+    assert "\nUSER 1000:1000\n" in text
+    assert "COPY --from=build --chown=1000:1000 /build/user/home/ /home/app/\n" in text
+    assert 'echo "app:*:1000:1000::/home/app:/bin/bash" | cat /etc/passwd - > /build/user/etc/passwd' in text
+    assert image_config(lock).workdir == "/home/app"
+
+
+@pytest.mark.parametrize("name", [each for each in UNFIT_WORDS if each] + HOSTILE)
+def test_a_user_s_name_cannot_break_out_of_its_line(name: str) -> None:
+    with pytest.raises(RenderError):
+        render(replace(LOCK, request=replace(LOCK.request, user=ImageUser(name, 1000))))

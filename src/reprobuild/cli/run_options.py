@@ -36,7 +36,7 @@ _OPTIONS = (
         "-u",
         "--user",
         metavar="USER[:GROUP]",
-        help="User and group in the image, as numbers or as its names. [default: root]",
+        help="User and group in the image, as numbers or as its names. [default: the image's, else root]",
     ),
     click.option("-m", "--memory", metavar="SIZE", help="Memory limit, like 8G. [default: none]"),
     click.option(
@@ -75,7 +75,7 @@ def settings(
     gpu: Gpu,
 ) -> RunOptions:
     """Convert the options to `RunOptions`. Raises UsageError and `HostError`."""
-    who = "0:0" if user is None else _user(user, console)
+    who = None if user is None else _user(user, console)
     certificates = None if no_network else _certificates()
     access = gpu_access() if gpu != "off" else "switched off"
     if gpu == "require" and isinstance(access, str):

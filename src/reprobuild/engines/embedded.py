@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from .. import assets
 from ..fetch.arrivals import Arrivals
@@ -87,7 +88,7 @@ class OciEngine:
         with self._unpacked(image) as layers, self._host.home.scratch("run") as scratch:
             task = self._task(image, argv, options, scratch)
             task = replace(task, terminal=os.isatty(0) and os.isatty(1))
-            task = _as_user(task, options.user, layers)
+            task = _as_user(task, options.user or self._config(image.digest).get("User"), layers)
             command = sandbox.prepare(scratch, layers, _with_init(task, layers), limits=limits)
             with guarded(limits, by_the_kernel=True) as guard:
                 # On a terminal the runtime must stay in the foreground; there, Ctrl-C goes through it.
@@ -112,7 +113,7 @@ class OciEngine:
                 recorder = recorder_binds(folder, layers)
                 env = {**options.env, **settings, "REPROBUILD_TWICE": IN_CONTAINER}
                 task = self._task(image, argv, replace(options, env=env, binds=[*own, *recorder]), folder)
-                task = _as_user(task, options.user, layers)
+                task = _as_user(task, options.user or self._config(image.digest).get("User"), layers)
                 command = sandbox.prepare(folder, layers, _with_init(task, layers), limits=limits)
                 status: int | None
                 with guarded(limits, by_the_kernel=True) as guard:
@@ -129,7 +130,7 @@ class OciEngine:
         return run
 
     def _task(self, image: Image, argv: Sequence[str], options: RunOptions, folder: Path) -> sandbox.Task:
-        config = self.images.config(image.digest)["config"]
+        config = self._config(image.digest)
         resolver = Path("/etc/resolv.conf")
         task = sandbox.Task(
             argv=list(argv) or config["Cmd"],
@@ -148,6 +149,10 @@ class OciEngine:
             network="host" if options.network else "none",
         )
         return task if options.gpu is None else _with_gpu(task, options.gpu)
+
+    def _config(self, digest: str) -> Mapping[str, Any]:
+        config: Mapping[str, Any] = self.images.config(digest)["config"]
+        return config
 
     @contextmanager
     def _unpacked(self, image: Image) -> Iterator[list[Path]]:
@@ -189,6 +194,7 @@ class OciRunner:
             unpacked(self._host, self._images, self.digest) as layers,
             self._host.home.scratch("selftest") as scratch,
         ):
+            task = _as_user(task, config.get("User"), layers)
             return sandbox.run(scratch, layers, task, timeout=timeout)
 
     def gpu_missing(self) -> str | None:
@@ -231,8 +237,8 @@ def _environment(config: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return dict(line.split("=", 1) for line in config["Env"])
 
 
-def _as_user(task: sandbox.Task, user: str, layers: Sequence[Path]) -> sandbox.Task:
-    who = user_of(user, layers)
+def _as_user(task: sandbox.Task, user: str | None, layers: Sequence[Path]) -> sandbox.Task:
+    who = user_of(user or "0:0", layers)
     # The runtimes themselves disagree about a user that the image does not have.
     env = {"HOME": who.home, **task.env}
     return replace(task, user=who.ids, all_ids=who.ids != (0, 0), env=env)

@@ -36,7 +36,8 @@ def recorded(podman: str, image: Image, argv: Sequence[str], how: RunOptions) ->
     files = [bind for bind in how.binds if bind.writable and not bind.source.is_dir()]
     command = twice_mounts.with_init(argv, site)
     options = [
-        *("--pull=never", "--log-driver=none", f"--label={LABEL}twice=1", f"--user={how.user}"),
+        *("--pull=never", "--log-driver=none", f"--label={LABEL}twice=1"),
+        *([f"--user={how.user}"] if how.user is not None else ()),
         f"--add-host={twice_mounts.HOSTNAME}:127.0.0.1",  # launchers look it up
         *(f"--hostname={twice_mounts.HOSTNAME}", f"--network={'host' if how.network else 'none'}"),
         *("--cap-drop=all", *(f"--cap-add={name}" for name in twice_mounts.CAPABILITIES)),

@@ -42,8 +42,9 @@ class RunOptions:
     gpu: GpuAccess | None = None
     workdir: str | None = None
     """In place of the image's own."""
-    user: str = "0:0"
-    """UID[:GID] or the names that the image has for them; HOME is that user's, where nothing sets it."""
+    user: str | None = None
+    """UID[:GID] or the names that the image has for them, in place of the image's own; HOME is that user's,
+    where nothing sets it."""
     limits: Limits | None = None
     """By default the machine's memory, and in the embedded engine as many processes as `default_processes`
     says; in others their own default."""

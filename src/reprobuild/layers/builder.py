@@ -18,6 +18,7 @@ from ..oci.tar_writer import LayerWriter, Record, parents, write_tar
 from ..render.own_files import image_files
 from .allowed_paths import refuse_own_names
 from .cache import Cached, LayerCache
+from .image_user import write_user
 from .layer_writing import Drafts
 from .plan import plan, plan_digest
 from .schedule import Schedule
@@ -125,6 +126,8 @@ def _own_layer(lock: Lock, below: Sequence[BuiltLayer], drafts: Drafts) -> Built
             writer.folder(folder)
         for path, (content, mode) in sorted(own.items()):
             writer.file(path, mode, len(content), [content])
+        if lock.request.user is not None:
+            write_user(lock.request.user, [layer.cached for layer in below], drafts.cache, writer)
         records = [record for layer in below for record in layer.cached.records] + writer.records
         manifest = file_manifest(records)
         writer.file(MANIFEST, 0o644, len(manifest), [manifest])

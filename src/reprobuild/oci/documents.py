@@ -60,6 +60,7 @@ def documents(lock: Lock, config: ImageConfig, layers: Sequence[tuple[str, Layer
                 "Env": [f"{key}={value}" for key, value in config.env.items()],
                 "Labels": dict(config.labels),
                 "WorkingDir": config.workdir,
+                **({"User": config.user} if config.user else {}),
             },
             "created": created,
             "history": [{"created": created, "created_by": f"reprobuild: {title}"} for title, _ in layers],

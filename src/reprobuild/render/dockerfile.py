@@ -197,6 +197,7 @@ def _dockerfile(lock: Lock, *, remote: Mapping[str, object] | None) -> bytes:
         installed=installed,
         manifest_folders=MANIFEST_FOLDERS,
         config=_config(lock),
+        user=lock.request.user,
         remote=remote,
     )
 

@@ -27,15 +27,19 @@ class ImageConfig:
     labels: Mapping[str, str]
     cmd: tuple[str, ...]
     workdir: str
+    user: str
+    """``USER:GROUP`` as numbers; empty: root."""
 
 
 def image_config(lock: Lock) -> ImageConfig:
     """Return the configuration of the image of a lock; the same lock gives the same."""
+    user = lock.request.user
     return ImageConfig(
         env=_env(lock),
         labels=_labels(lock),
         cmd=("python3",),
-        workdir="/",
+        workdir="/" if user is None else user.home,
+        user="" if user is None else user.ids,
     )
 
 

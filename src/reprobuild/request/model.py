@@ -19,6 +19,7 @@ from ..errors import RequestError
 from .build import Build, build, debian_name, requirement
 from .direct import Direct
 from .environment import environment
+from .image_user import ImageUser, image_user
 from .kernels import Kernels, kernels, kinds
 from .reference import base_image
 from .seed import seed_by_rank
@@ -47,7 +48,7 @@ _SUITE = re.compile(r"[a-z]+")
 _KEYS = (
     *("name", "python", "platforms", "cuda", "torch", "index", "packages", "constraints", "overrides"),
     *("allow-bad-record", "file-priority", "only-wheels", "loosened", "apt", "as-of", "conda", "base"),
-    *("build", "determinism", "environment"),
+    *("build", "user", "determinism", "environment"),
 )
 _CONDA_KEYS = ("environment", "channels", "packages")
 _BASE_KEYS = ("debian", "image", "allow-cuda")
@@ -123,6 +124,8 @@ class Request:
     """Whether torch fills new memory with NaN: a program that reads what it has not written repeats too."""
     kernels: Kernels = field(default_factory=Kernels)
     """What torch.compile and Triton choose by timing."""
+    user: ImageUser | None = None
+    """Whom the image's programs run as, beside the users of its system; None: root."""
     environment: tuple[tuple[str, str], ...] = ()
     """Variables of the image beside those that reprobuild sets, sorted by name."""
 
@@ -194,6 +197,7 @@ class Request:
             threads=determinism.integer("threads", 1, 1024, 1),
             fill=determinism.flag("fill"),
             kernels=kernels(determinism),
+            user=image_user(get),
             environment=environment(get),
         )
 
@@ -231,6 +235,8 @@ class Request:
         table |= {"base": base, "determinism": determinism}
         if made := self.build.to_dict():
             table["build"] = made
+        if self.user is not None:
+            table["user"] = str(self.user)
         return table | ({"environment": dict(self.environment)} if self.environment else {})
 
     def precedence(self, package: str) -> tuple[bool, str]:
