@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from reprobuild import pipeline
+from reprobuild.engines.embedded import OciEngine
 from reprobuild.host.home import Home
 from reprobuild.render.own_files import own_files
 from support.evidence import write_key
