@@ -159,7 +159,7 @@ def _before(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], U
 
 
 def lock_of(env: Env, host: Host, platform: str | None = None) -> Lock:
-    """Return the lock of a request for a platform; make it if there is none.
+    """Return the lock of a request for a platform; create it if it is missing.
 
     Raises `LockError` if it belongs to another request.
     """

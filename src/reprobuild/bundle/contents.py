@@ -1,4 +1,4 @@
-"""What a bundle consists of: the list of its members, and the order in which they stand in the tar.
+"""The contents of a bundle: the list of its members, and their order in the tar.
 
 README, manifest.json, install.sh and the locks come first, so that they can be read without the rest; then
 what installs reprobuild, and the files of the locks by hash.
@@ -72,7 +72,7 @@ class Manifest:
 
     @classmethod
     def parse(cls, data: bytes, where: str) -> Manifest:
-        """Read the text. Raises `FetchError` for another format, and for what is no manifest."""
+        """Read the text. Raises `FetchError` for another format, or if it is not a manifest."""
         try:
             table = json.loads(data)
             found, version = table["format"], str(table["reprobuild"])
@@ -99,7 +99,7 @@ def damaged(where: str, name: str, why: str) -> FetchError:
 
 
 def in_order(members: Iterable[Member]) -> tuple[Member, ...]:
-    """Sort members as they stand in the tar, each path once."""
+    """Sort members by their order in the tar, each path once."""
     by_path = {member.path: member for member in members}
     return tuple(sorted(by_path.values(), key=_rank))
 

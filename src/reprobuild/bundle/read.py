@@ -39,7 +39,7 @@ class Head:
 
 
 def read_head(file: Path) -> Head:
-    """Read the manifest and the locks. Raises `FetchError` for what is no bundle, or a damaged one."""
+    """Read the manifest and the locks. Raises `FetchError` if it is not a bundle, or damaged."""
     with _opened(file) as stream:
         members = _Stream(stream, file)
         texts = {
@@ -179,7 +179,7 @@ def _text(data: bytes, path: str, file: Path) -> str:
 
 
 class _Stream:
-    """The members of a bundle in their order, each held against the manifest."""
+    """Yield the members of a bundle in order, each verified against the manifest."""
 
     def __init__(self, stream: IO[bytes], file: Path) -> None:
         self._where = str(file)

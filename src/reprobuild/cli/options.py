@@ -299,7 +299,7 @@ def _as_flag(message: str) -> str:
 
 
 def chosen_lock(source: str | None, flags: Mapping[str, Any], host: Host) -> Lock:
-    """Return the lock that the user names by a lock, a request or flags; it is made if there is none.
+    """Return the lock that a lock file, a request or flags name; create it if it is missing.
 
     With a lock or a request, ``--platform`` alone selects one of its platforms.
     """

@@ -107,7 +107,7 @@ def push(
 def _evidence(
     host: Host, store: ImageStore, image: Image, signer: Signer | CommandSigner | None
 ) -> Mapping[str, bytes]:
-    """Return the documents about an image, made where there are none, or to be signed."""
+    """Return the documents about an image; create those that are missing or need a signature."""
     refuse_candidate(image)
     lock, config = _lock(store, image), str(store.manifest(image.digest)["config"]["digest"])
     try:

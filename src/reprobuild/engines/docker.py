@@ -94,7 +94,7 @@ class DockerEngine:
         return self.keeps_manifests
 
     def check(self, *, gpu: bool) -> None:
-        """Raise `HostError` if a builder was named and buildx is missing, or if ``gpu`` and there is none."""
+        """Raise `HostError` if a builder was named without buildx, or ``gpu`` is set without a GPU."""
         if gpu:
             require_gpu(self.runner("").gpu_missing())
         if self._builder is not None and not has_buildx():

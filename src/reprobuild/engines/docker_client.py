@@ -23,7 +23,7 @@ from . import failures
 _SOCKET = "unix:///var/run/docker.sock"
 _LOCAL = ("unix://", "http+unix://")
 _BUILDKIT = 40
-"""Of the API of Docker 19.03, since which BuildKit is no experiment: the number behind the point."""
+"""Minor version of Docker 19.03's API, the first with a stable BuildKit."""
 GONE = (
     requests.exceptions.ConnectionError,
     requests.exceptions.ChunkedEncodingError,

@@ -50,7 +50,7 @@ class OciEngine:
         self.images = ImageStore(host)
 
     def check(self, *, gpu: bool) -> None:
-        """Raise `HostError` if there is no runtime, or if ``gpu`` and there is none."""
+        """Raise `HostError` if no container runtime is found, or ``gpu`` is set without a GPU."""
         if gpu:
             require_gpu(gpu_missing())
         sandbox.runtime()

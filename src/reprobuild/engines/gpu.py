@@ -119,7 +119,7 @@ class _CdiDevice:
 
 
 def _cdi_devices(folders: Sequence[Path]) -> dict[str, _CdiDevice]:
-    """Return the devices of all files by name, each file's device ``all`` for those that it stands for.
+    """Return the devices of all files by name; the device ``all`` of a file means all of that file.
 
     A later folder outranks an earlier one; two files of one folder must not define the same device (SPEC.md
     of CDI, and its packages).

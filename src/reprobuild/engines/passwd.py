@@ -75,7 +75,7 @@ def _unknown(kind: str, name: str, rows: Sequence[Sequence[str]]) -> HostError:
 
 
 def _rows(name: str, layers: Sequence[Path]) -> list[list[str]]:
-    """Return the well-formed lines of a file in /etc, split at the colons; none if there is no such file."""
+    """Return the well-formed lines of a file in /etc, split at the colons; empty if the file is missing."""
     least = {"passwd": 4, "group": 3}[name]
     text = _content(name, layers).decode("utf-8", "replace")
     rows = [line.split(":") for line in text.splitlines()]

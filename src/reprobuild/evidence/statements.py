@@ -31,7 +31,7 @@ PREDICATES: Mapping[Kind, str] = {
     "test-result": "https://in-toto.io/attestation/test-result/v0.1",
     "rebuild": "https://slsa.dev/verification_summary/v1",
 }
-"""The predicate of each kind; a rebuild is told by a verification summary of SLSA."""
+"""Predicate type of each kind; a rebuild is a SLSA verification summary."""
 
 BUILD_TYPE = "https://reprobuild.dev/build/lock/v1"
 """How the external parameters of our provenance are to be read: docs/evidence.md."""
@@ -78,7 +78,7 @@ class Statement:
 
     @property
     def report(self) -> SelfTestReport:
-        """The report in a test result. Raises `EvidenceError` where it is none, or is about another image."""
+        """Return the report in a test result. Raises `EvidenceError` if invalid or about another image."""
         table = _table(self.predicate.get("reprobuild"), "predicate.reprobuild")
         try:
             report = SelfTestReport.parse_kept(json.dumps(table.get("report")).encode())

@@ -1,1 +1,1 @@
-"""Lock to store: what is locked is downloaded, held against its hash and kept under it."""
+"""Download the files of a lock, verify their hashes, and store them by hash."""

@@ -1,4 +1,4 @@
-"""Which files of a lock are in the store, told while they are fetched: work on one need not wait for all."""
+"""Progress of a fetch by file, so that work on one file need not wait for all of them."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _hold(base: BaseImage, platform: str, store: Store) -> None:
 
 
 def documents_of(base: BaseImage) -> tuple[str, ...]:
-    """Return the sha256 of each document that a base image is held against, where it is in the store."""
+    """Return the SHA-256 of each stored document that a base image is verified against."""
     found = (base.index, base.config, *base.manifests.values())
     return tuple(digest.removeprefix("sha256:") for digest in found if digest)
 

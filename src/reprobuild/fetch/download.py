@@ -151,7 +151,7 @@ class Download:
             raise
 
     def _take_up(self) -> None:
-        """Hash what an earlier run left, and stand behind it."""
+        """Hash the partial file of an earlier run, and seek to its end."""
         if self._partial.size() > self._artifact.size:
             self._partial.discard()
         with storage_errors(self._partial.path):

@@ -40,7 +40,7 @@ class Again(Exception):  # noqa: N818 -- tells to try again; ``error`` is the er
 
 
 def refusal_of(response: requests.Response, gone: str) -> Again | FetchError:
-    """Say what an answer that brings no file means. ``gone``: what to do where there is no such file."""
+    """Return the error for a response without a file. ``gone``: the hint if the file does not exist."""
     code = response.status_code
     # The reason phrase is the server's own text: of any length, and it may repeat the request.
     phrase = f" {HTTPStatus(code).phrase}" if code in set(HTTPStatus) else ""

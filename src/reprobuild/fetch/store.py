@@ -30,7 +30,7 @@ class Store:
     """The artifacts of a `Home`. Several processes may use it at once."""
 
     def __init__(self, home: Home, console: Console | None = None) -> None:
-        """``console`` is told of what is damaged."""
+        """Damaged files are reported to ``console``."""
         self._home, self._console = home, console or Console()
         self.root = home.root / "store"
 
@@ -112,7 +112,7 @@ class Store:
                     path.unlink(missing_ok=True)
 
     def partial_size(self, sha256: str) -> int:
-        """Return the bytes of an unfinished download; 0 where there is none."""
+        """Return the size of an unfinished download in bytes; 0 without one."""
         try:
             return (self.root / "partial" / self.path(sha256).name).stat().st_size
         except FileNotFoundError:

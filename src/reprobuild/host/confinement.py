@@ -79,7 +79,7 @@ def device_rules(nodes: Sequence[Path]) -> list[dict[str, Any]]:
 
 @cache
 def user_namespace() -> Mapping[str, Sequence[Mapping[str, int]]]:
-    """Return the id mappings of a user namespace for root's sandboxes; empty where there can be none.
+    """Return the ID mappings of a user namespace for root's sandboxes; empty if not possible.
 
     Every id stays what it is, so the files of an image keep their owners, and the program's root has no
     right over anything that is not inside. Linux refuses it, or /proc and /sys in it, in many a container.

@@ -33,7 +33,7 @@ ERASED = "\r\x1b[K"
 """What empties the line of a terminal."""
 
 _OFTEN = 30.0
-"""Ticks until a step that goes on is said again where there is no terminal; then it is twice as many."""
+"""Ticks until a running step is repeated without a terminal; doubles each time."""
 
 
 def printable(text: str) -> str:

@@ -46,7 +46,7 @@ PACKAGES = {
     "umount": "mount",
     "unshare": "util-linux",
 }
-"""The Debian package that brings a program, where the names differ."""
+"""Debian package of a program, where the names differ."""
 
 
 OUTPUT_LIMIT = 256 << 20

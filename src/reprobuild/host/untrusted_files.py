@@ -57,7 +57,7 @@ def size_below(root: Path) -> int:
 
 
 def folder(root: Path, path: str) -> Path | None:
-    """Return a folder below another, by its relative path; None where there is none.
+    """Return a folder below another by its relative path; None if it does not exist.
 
     A link on the way to it, or at its end, is none.
     """

@@ -58,7 +58,7 @@ def _boot() -> str:
 
 
 def sealed(name: str, content: bytes) -> bytes:
-    """Return what to write for `unsealed` to give back: the content behind a hash of it and of its name."""
+    """Prefix content with a hash of it and of its name, which `unsealed` verifies."""
     return f"{_seal(name, content)}\n".encode() + content
 
 

@@ -24,12 +24,12 @@ def end_with(event: threading.Event) -> None:
 
 
 def ending() -> threading.Event | None:
-    """Return the event that ends this thread's work; None: there is none."""
+    """Return the event that cancels this thread's work; None without one."""
     return _ENDED_BY.get()
 
 
 def check_wanted() -> None:
-    """Raise `WorkEndedError` if this thread's work is no longer wanted; call it once in a while."""
+    """Raise `WorkEndedError` if this thread's work was cancelled; call it regularly."""
     if (event := ending()) is not None and event.is_set():
         raise WorkEndedError
 

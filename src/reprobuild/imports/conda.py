@@ -22,7 +22,7 @@ _OTHERS = ("defaults", "pytorch", "nvidia", "anaconda", "main", "conda")
 
 
 def read_conda(file: Path, hosts: Collection[str] = (), loosen: Collection[str] = ()) -> Imported:
-    """Read either file, told by its content. ``loosen`` names channels whose packages conda-forge shall give.
+    """Read either file, detected by its content. ``loosen``: channels to replace by conda-forge.
 
     Raises `RequestError`.
     """

@@ -139,7 +139,7 @@ def _minors(files: Content, prefix: str) -> set[str]:
 
 
 def _settings(files: Content, path: str) -> Mapping[str, str] | None:
-    """Return what a ``pyvenv.cfg`` says; None where there is none."""
+    """Return the content of a ``pyvenv.cfg``; None without one."""
     real = files.real(path)
     if real is None or real not in files.kept:
         return None

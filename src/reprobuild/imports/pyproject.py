@@ -62,7 +62,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     hosts: Collection[str],
     python: str | None,
 ) -> Imported:
-    """Read a table in the form of a pyproject.toml that stands in ``file``. Raises `RequestError`."""
+    """Read a table in the form of a pyproject.toml, found in ``file``. Raises `RequestError`."""
     project = _table(data, "project", str(file))
     tool = _table(data, "tool", str(file))
     poetry = _table(tool, "poetry", f"{file}: tool")

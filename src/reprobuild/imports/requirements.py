@@ -74,7 +74,7 @@ def imported_lines(
     name: str = "",
     included: bool = False,
 ) -> Imported:
-    """Read lines of a requirements file that stand in ``file``; without any, the file itself.
+    """Read lines in the form of a requirements file, found in ``file``; by default the whole file.
 
     Raises `RequestError`.
     """

@@ -255,7 +255,7 @@ _SPAN = re.compile(r"P?T?(\d+)\s*(d|day|w|week|h|hour)s?(\s+ago)?", re.IGNORECAS
 
 
 def _exclude_newer(value: object, place: str) -> tuple[date | None, tuple[str, ...]]:
-    """Return the last whole day that ``exclude-newer`` allows, and a line where it cannot be told."""
+    """Return the last whole day that ``exclude-newer`` allows, and a warning if it is unknown."""
     if value is None or value is False:
         return None, ()
     if isinstance(value, datetime):

@@ -1,4 +1,4 @@
-"""Finished layers by key: what a layer is, and its paths. The blobs lie in the image store.
+"""Cache of finished layers by key: descriptors and paths. The blobs are in the image store.
 
 ``layers/KEY.json`` is written last, so a layer is there as a whole or not at all. ``layers/PLAN.plan`` has
 the keys of all layers of a plan: with it, nobody needs the wheels to know them. Both are sealed with a hash,
@@ -49,7 +49,7 @@ class LayerCache:
     """The finished layers of a `Home`: those made here, and after them those of a record."""
 
     def __init__(self, home: Home, record: LayerRecord | None = None, console: Console | None = None) -> None:
-        """``console`` is told of what is damaged."""
+        """Damaged files are reported to ``console``."""
         self._console = console or Console()
         self._folder = home.folder("layers")
         self._blobs = Blobs(home)

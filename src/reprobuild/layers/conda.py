@@ -112,7 +112,7 @@ def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Linked:
 
 
 def _linked(folder: Path, lock: Lock, console: Console) -> Linked:
-    """Return what the linker has left in its folder, held against the lock."""
+    """Return the linker's output, verified against the lock."""
     with untrusted_files.opened(folder, "said.json") as file:
         said = json.loads(file.read(conda_archive.MOST_DOCUMENT))
     if "error" in said:

@@ -43,7 +43,7 @@ class Contents:
     paths: dict[str, Kind] = field(default_factory=dict)
     """Those of ``paths.json``, as the archive has them."""
     noarch: bool = False
-    """Whether ``site-packages`` and ``python-scripts`` in it stand for where Python has its own."""
+    """Whether ``site-packages`` and ``python-scripts`` in it are placeholders for Python's own folders."""
 
 
 def hold(archive: Path, package: CondaPackage) -> Contents:

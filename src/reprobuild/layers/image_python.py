@@ -22,7 +22,7 @@ _LARGEST = 1 << 26
 
 
 def run_interpreter(lock: Lock, below: Sequence[Path], workshop: Path, *, environment: bool) -> Path:
-    """Compile what lies in ``workshop/stage``, an archive a package, and make the environment if asked to.
+    """Compile the packages in ``workshop/stage``, one archive each; optionally create the environment.
 
     ``below`` are the unpacked layers that bring it, lowest first. Where conda brings it, the environment is
     there already. Returns the folder in which the environment lies, as ``opt/venv``.

@@ -1,4 +1,4 @@
-"""What each locked wheel puts where in the image, once those that name the same path have been told apart."""
+"""The files that each locked wheel puts into the image, with conflicts of paths resolved."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .wheel_zip import opened
 
 
 class PackageFiles:
-    """What each package puts where, once those that name the same path have been told apart."""
+    """The files of each package, with conflicts of paths resolved."""
 
     def __init__(self, lock: Lock, store: Store) -> None:
         self._lock, self._store = lock, store
@@ -86,7 +86,7 @@ class PackageFiles:
 
 
 def unpacked(files: Files) -> int:
-    """Return the bytes of some files that a wheel brings."""
+    """Return the total size of some files of a wheel."""
     return sum(what.info.file_size for what in files.values() if isinstance(what, Member))
 
 

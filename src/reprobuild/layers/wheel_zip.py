@@ -36,7 +36,7 @@ BAD_ARCHIVE = (
 
 @contextmanager
 def opened(file: Path, name: str) -> Iterator[zipfile.ZipFile]:
-    """Open the wheel of a package. Raises `BuildError` when it is no zip archive, or a damaged one."""
+    """Open the wheel of a package. Raises `BuildError` if it is not a valid zip archive."""
     try:
         with file.open("rb") as plain, zipfile.ZipFile(plain) as archive:
             hold_layout(plain, archive)

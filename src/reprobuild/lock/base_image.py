@@ -80,7 +80,7 @@ class BaseImage:
     glibc: str
     """``2.36``"""
     python: str
-    """The absolute path of its interpreter for the request; empty where Debian's packages bring one."""
+    """Absolute path of its interpreter for the request; empty if Debian's packages install one."""
     python_version: str
     """``3.11.2``; empty as `python`."""
     cuda: Sequence[str]

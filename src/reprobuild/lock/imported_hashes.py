@@ -1,4 +1,4 @@
-"""Hashes that an imported file names, held against a lock."""
+"""Verify a lock against the hashes of an imported file."""
 
 from __future__ import annotations
 

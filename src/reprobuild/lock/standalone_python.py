@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from ..request.table import Table
 
 PREFIX = "/opt/python"
-"""Where it lies in an image."""
+"""Its folder in an image."""
 
 _VERSION = re.compile(r"3\.[0-9]{1,3}\.[0-9]{1,3}")
 _MOST_BYTES = 1 << 30

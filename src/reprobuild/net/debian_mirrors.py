@@ -42,7 +42,7 @@ class Mirror:
     """One mirror of one archive. Only ``main`` is used of it, whatever else the user has enabled."""
 
     url: str
-    """The root under which ``pool/`` and ``dists/`` lie, without a slash at the end; may hold credentials."""
+    """The URL that contains ``pool/`` and ``dists/``, without a trailing slash; may contain credentials."""
     suites: tuple[str, ...]
     """``("bookworm", "bookworm-updates")`` or ``("bookworm-security",)``."""
     signed_by: str = ""

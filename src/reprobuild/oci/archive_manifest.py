@@ -1,4 +1,4 @@
-"""What an image archive says that it holds, each word of it held against the bytes. Pure.
+"""The manifest of an image archive, verified against its bytes. Pure.
 
 An archive may describe its image twice, as Docker's ``manifest.json`` and as OCI's ``index.json``, and tools
 differ in which of the two they read: here both must describe the same images, or none is taken. Every blob
@@ -60,7 +60,7 @@ class Described:
     config_digest: str
     layers: tuple[str, ...]
     manifest_digest: str = ""
-    """Of an OCI manifest; empty where there is none."""
+    """Digest of an OCI manifest; empty without one."""
 
 
 class Archive:
@@ -175,7 +175,7 @@ def _blob(descriptor: Mapping[str, Any]) -> str:
 
 
 PLATFORM = "platform"
-"""The key of a section for the image's platform, which stands beside the section in a configuration."""
+"""Key of the image's platform, which the configuration has beside the section."""
 
 
 def with_platform(section: Any, document: Mapping[str, Any], *keys: str) -> Any:

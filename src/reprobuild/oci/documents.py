@@ -21,7 +21,7 @@ CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
 EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
 EMPTY = b"{}"
-"""The configuration of a manifest that is no image (image-spec, "Guidance for an Empty Descriptor")."""
+"""Configuration of a manifest that is not an image (image-spec, "Guidance for an Empty Descriptor")."""
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -148,7 +148,7 @@ def parse_json(data: bytes) -> Any:
 
 
 def descriptors(index: bytes) -> list[Mapping[str, Any]]:
-    """Return the entries of an image index that may be a stranger's. ValueError for what is none."""
+    """Return the entries of an untrusted image index. Raises ValueError if it is not one."""
     table = parse_json(index)
     found = table.get("manifests") if isinstance(table, dict) else None
     is_valid = isinstance(found, list) and all(

@@ -14,7 +14,7 @@ from .tar_reader import Readable
 
 
 def file_of_layers(blobs: Iterable[Path], path: str) -> bytes | None:
-    """Return the content of a file by its path without a leading slash; None where there is no such file.
+    """Return the content of a file by its path without a leading slash; None if it does not exist.
 
     Each blob is named by its hash, and the uppermost is the first. Raises `LayerRefused` for one that has
     other bytes, or is no layer, and `OSError`.

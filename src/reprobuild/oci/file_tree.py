@@ -57,7 +57,7 @@ class ImageTree:
     files: Mapping[str, Record]
     config: Mapping[str, Any]
     kept: Mapping[str, bytes] = field(default_factory=dict)
-    """The content of those files that the reader was told to keep, by path."""
+    """Content of the files that the reader keeps, by path."""
     replaced: bool = False
     """Whether these are the files of a container, in which the paths of `REPLACED` are not the image's own,
     and of extended attributes only file capabilities are there."""
@@ -111,7 +111,7 @@ def read_tree(
     *,
     keep: Keep = nothing,
 ) -> ImageTree:
-    """Return the tree of the one image of an archive, or of that with a name, all held against its digests.
+    """Return the tree of an archive's only image, or of the named one, verified against its digests.
 
     ``keep`` says by its path whether a file's content is wanted too; such files have a few megabytes.
     Raises `ImageError` that names ``where`` when there is none, or none that can be read.
@@ -182,7 +182,7 @@ def read_root(
 
 
 def read_overlay(folders: Sequence[Path], config: Any, *, keep: Keep = nothing) -> ImageTree:
-    """Return the tree of layers that lie on this disk as overlayfs keeps them, the lowest first.
+    """Return the tree of unpacked overlayfs layers on this disk, the lowest first.
 
     ``config`` is what the engine says of how programs are run. Raises `LayerRefused`, ValueError, TypeError
     and OSError for what cannot be read in this way, and perhaps can in another.
@@ -227,7 +227,7 @@ class _Hashed(RawIOBase):
 
 
 def layer_of(file: BufferedReader) -> IO[bytes] | None:
-    """Return the tar of a file that is a layer, inflated; None for a file that is none, such as a JSON."""
+    """Return the decompressed tar of a layer; None for any other file, such as JSON."""
     start = file.peek(512)[:512]
     if start.startswith(b"\x28\xb5\x2f\xfd"):
         inflate = zstandard.ZstdDecompressor()

@@ -107,7 +107,7 @@ def _check_place(path: str, files: Mapping[str, Record]) -> None:
 
 
 def _write_plain(record: Record, write: Write) -> None:
-    """Write what is no regular file."""
+    """Write an entry that is not a regular file."""
     match record.kind:
         case "dir":
             write(_header(record, tarfile.DIRTYPE))

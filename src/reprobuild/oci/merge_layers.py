@@ -47,7 +47,7 @@ class LayerFiles:
 
     entries: dict[str, Record] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
-    """Second names of files, with the first, which is none of this layer's own and may lie below."""
+    """Hard links to files that this layer does not contain, with their targets."""
     strays: list[tuple[str, str]] = field(default_factory=list)
     """All second names whose first was none of this layer's own when they came."""
     gone: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ class LayerFiles:
             self.entries[path] = replace(found, path=path)
 
     def check_links(self) -> None:
-        """Raise `LayerRefused` for a second name whose first is none of this layer's own."""
+        """Raise `LayerRefused` for a hard link to a file of another layer."""
         for path, first in self.strays:
             raise LayerRefused(f"{path!r} is a hard link to {first!r}, which is not a file of this layer")
 

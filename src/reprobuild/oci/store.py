@@ -56,7 +56,7 @@ class DamagedImage:
 
 
 def lowest_below(layers: Sequence[str], others: Mapping[str, Sequence[str]]) -> str | None:
-    """Return which of some images, by their layers, lies under one: of several that with the fewest."""
+    """Return the image whose layers are the base of another; of several, the one with the fewest layers."""
     under = [
         (len(below), name)
         for name, below in others.items()

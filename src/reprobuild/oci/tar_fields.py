@@ -98,7 +98,7 @@ def text(field: bytes, *, whole: bool = False) -> str:
 
 
 def long_name(data: bytes) -> str:
-    """Return a name that stands before its header in GNU's form. Raises `LayerRefused` for an empty one,
+    """Return a long name in GNU's form, from before its header. Raises `LayerRefused` for an empty one,
     in whose place Go (archive/tar) keeps the header's.
     """
     if not (found := text(data)):

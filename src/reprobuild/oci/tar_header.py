@@ -1,4 +1,4 @@
-"""What stands before one entry of a tar: a ustar header, and before it a PAX record where that has no room.
+"""Headers of one tar entry: a ustar header, with a PAX record where its fields are too short.
 
 The same bytes as tarfile's PAX_FORMAT, which a test holds. Made here since every digest is made of them, so
 they may not move with Python's version; and in a third of tarfile's time, as a stack has 20,000 entries.

@@ -79,9 +79,9 @@ class Entry:
     size: int
     """Bytes of a file's content, else 0."""
     target: str
-    """Of a link as it stands there, of a hard link as a path like `path`, else empty."""
+    """Target of a link, verbatim; of a hard link as a path like `path`; else empty."""
     device: str
-    """Numbers of the node, as ``1:3``; ``0:0`` for what is none."""
+    """Device numbers, such as ``1:3``; ``0:0`` if it is not a device."""
     attributes: str
     """Extended attributes; see `tar_fields.attributes`."""
 

@@ -52,7 +52,7 @@ class Needs:
 
 
 def is_known(capability: str) -> bool:
-    """Whether nvidia-smi has told a compute capability; of some GPUs it says ``[N/A]``."""
+    """Whether nvidia-smi knows the compute capability; for some GPUs it prints ``[N/A]``."""
     return re.fullmatch(r"[0-9]+\.[0-9]+", capability) is not None
 
 

@@ -140,7 +140,7 @@ class Registry:
         self._again(attempt)
 
     def manifest_digest(self) -> str | None:
-        """Return the digest of the image that has the tag; None when there is none."""
+        """Return the digest of the image with the tag; None if the tag does not exist."""
         tag = self._target.tag
         found = self._call("HEAD", f"manifests/{tag}", known=(200, 404), headers={"Accept": _ACCEPT})
         if found.status_code == 404:
@@ -181,7 +181,7 @@ class Registry:
         return str(sent.headers.get("OCI-Subject", ""))
 
     def find_manifest(self, reference: str) -> bytes | None:
-        """Return a manifest as `read_manifest` does; None where there is none."""
+        """Return a manifest as `read_manifest` does; None if it does not exist."""
         found = self._call(
             "HEAD", f"manifests/{reference}", known=(200, 404), headers={"Accept": _ACCEPT_LISTS}
         )
@@ -220,7 +220,7 @@ class Registry:
         return f"{self._target.host}/{self._target.repository}"
 
     def _read(self, path: str, wanted: str, **how: Any) -> bytes:
-        """Return a document that is read whole, held against its digest."""
+        """Read a whole document, and verify its digest."""
 
         def attempt() -> bytes:
             found = self._once("GET", path, known=(200, 404), **how)

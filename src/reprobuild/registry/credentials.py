@@ -30,7 +30,7 @@ class Login:
 
 
 def login_for(host: str, repository: str, environ: Mapping[str, str] = os.environ) -> Login | None:
-    """Return the login of a registry, as ``host:port``, for a repository in it; None when there is none.
+    """Return the login of a registry, as ``host:port``, for a repository in it; None without one.
 
     Podman's files may have logins for single repositories; the longest name that fits counts. Raises
     `RegistryError` when a file cannot be read or a helper fails.

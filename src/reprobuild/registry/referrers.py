@@ -32,7 +32,7 @@ MOST = 64
 
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-"""What the bytes are held against; by a tag or another kind of digest a registry could give anything."""
+"""The only form of digest that is accepted; any other could not be verified."""
 
 
 @dataclass(frozen=True, slots=True)

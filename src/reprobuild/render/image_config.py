@@ -56,7 +56,7 @@ def _env(lock: Lock) -> Mapping[str, str]:
 
 
 def default_image_name(lock: Lock) -> str:
-    """Return ``reprobuild/torch:2.4.1-cu121-py311`` for what ``--cuda 12.1`` stands for.
+    """Return the usual name of a lock's image, such as ``reprobuild/torch:2.4.1-cu121-py311``.
 
     Any other request has its own name there: two stacks must not take the name from each other.
     """

@@ -32,7 +32,7 @@ ROOT_FILE = "debian_root.py"
 """The file of ``in_image/`` that a self-contained Dockerfile runs in the Debian root that it has made."""
 
 MANIFEST_FOLDERS = (SITE_PREFIX, "/usr")
-"""The folders whose files the manifest names; what lies elsewhere, a container's start may change."""
+"""Folders whose files the manifest lists; a container's start may change files elsewhere."""
 
 MODE = 0o644
 """Of every file here: all are read, none is executed."""

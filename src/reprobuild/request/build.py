@@ -21,7 +21,7 @@ KEYS = ("apt", "cuda", "env", "requires", "torch")
 """Of the table of one package."""
 
 GPUS = "TORCH_CUDA_ARCH_LIST"
-"""The variable by which extensions of PyTorch are told the GPUs that they are built for."""
+"""Variable that selects the GPUs for which extensions of PyTorch are built."""
 
 FIRST_CUDA = 13
 """The first major version whose wheels have nvcc; those of CUDA 12 have only parts of it."""
@@ -67,7 +67,7 @@ class Build:
     """Sorted by name."""
 
     def of(self, name: str) -> PackageBuild:
-        """Return what is said of a package, by its normalised name."""
+        """Return the settings of a package by its normalized name."""
         return next((each for each in self.packages if each.name == name), PackageBuild(name=name))
 
     @property
@@ -166,7 +166,7 @@ def requirement(text: str) -> Requirement:
 
 
 def debian_name(text: str) -> str:
-    """Return the name of a Debian package as it is. Raises ValueError for what is none."""
+    """Return the name of a Debian package unchanged. Raises ValueError if it is not valid."""
     if not _DEBIAN_NAME.fullmatch(text):
         raise ValueError(f"{text!r} is not a valid name of a Debian package")
     return text

@@ -47,7 +47,7 @@ LIBRARY_THREADS = (
     # https://github.com/tensorflow/tensorflow/blob/v2.16.1/tensorflow/core/common_runtime/process_util.cc
     "TF_NUM_INTRAOP_THREADS",
 )
-"""Variables of libraries that count the machine's cores for themselves, whatever OpenMP is told.
+"""Variables of libraries that choose their number of threads independently of OpenMP.
 
 A request may set each to another number in its ``environment``: not every library's numbers depend on it.
 """
@@ -122,7 +122,7 @@ def names(request: Request) -> frozenset[str]:
 
 
 def surroundings(*, conda: bool = False) -> Mapping[str, str]:
-    """Return the variables of every image that are no setting of determinism, sorted by name.
+    """Return the variables of every image that do not affect determinism, sorted by name.
 
     ``conda``: the environment is a prefix of conda's and no virtual environment.
     """

@@ -27,13 +27,13 @@ class Reference:
     """With the port, where it has one."""
     repository: str
     tag: str
-    """``latest`` where nothing else is said."""
+    """``latest`` by default."""
     digest: str | None
     """``sha256:…``; counts for more than the tag."""
 
     @classmethod
     def parse(cls, text: str) -> Reference | None:
-        """Read a reference; None where it is none."""
+        """Parse a reference; None if it is not valid."""
         found = _FORM.fullmatch(text)
         if found is None or len(text) > 255 + 72:
             return None

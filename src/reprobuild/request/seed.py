@@ -6,7 +6,7 @@ from .table import Table
 
 
 def seed_by_rank(table: Table) -> bool:
-    """Return the key's value. Raises `TableError` where there is no seed."""
+    """Return the key's value. Raises `TableError` without a seed."""
     found: bool = table.flag("seed-by-rank")
     if found and not table.has("seed"):
         raise table.bad(

@@ -1,4 +1,4 @@
-"""The requests that ship with reprobuild: what ``--cuda X.Y`` stands for, in whichever folder. Pure.
+"""The requests that ship with reprobuild, which ``--cuda X.Y`` selects in any folder. Pure.
 
 They are the files of ``envs/`` in reprobuild's own repository.
 """
@@ -21,7 +21,7 @@ def shipped_table(cuda: str, python: str) -> Mapping[str, Any]:
 
 
 def is_usual(request: Request) -> bool:
-    """Whether a request is what ``--cuda`` and ``--python`` stand for, perhaps with another version of torch.
+    """Whether a request equals the one that ``--cuda`` and ``--python`` select, but for torch's version.
 
     An image of any other request must not take the usual name.
     """

@@ -57,7 +57,7 @@ def refused_as(error: type[ReprobuildError], where: str, hint: str = "") -> Iter
 
 
 class Table:
-    """A table and its place in the file. Making one refuses what is no table, and keys that are not known."""
+    """A table and its place in the file. Refuses values that are not tables, and unknown keys."""
 
     __slots__ = ("data", "place")
 
@@ -88,7 +88,7 @@ class Table:
         return key in self.data
 
     def value(self, key: str, kind: type[T], default: D = _REQUIRED) -> T | D:
-        """Return a value of a kind; where there is none, the default, if there is one."""
+        """Return a value of a type, or the default if the key is missing."""
         if key not in self.data and default is not _REQUIRED:
             return default
         if key not in self.data:
@@ -98,7 +98,7 @@ class Table:
         return found
 
     def hold(self, key: str, *kinds: type) -> None:
-        """Refuse a value of another type, and a number that is none or without end."""
+        """Refuse a value of another type, NaN and infinity."""
         value = self.data[key]
         if type(value) not in kinds:
             words = " or ".join(_KINDS[kind] for kind in kinds)

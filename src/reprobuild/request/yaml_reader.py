@@ -13,7 +13,7 @@ MOST_LINE = 1 << 16
 """Characters of a line: PyYAML takes the square of the length of a number like ``1:1:1``."""
 
 MOST_VALUES = 1_000_000
-"""Values once each alias is written out: nine of nine aliases each stand for 387 million."""
+"""Number of values with aliases expanded: nine levels of nine aliases make 387 million."""
 
 
 class _Loader(yaml.SafeLoader):

@@ -53,7 +53,7 @@ class Apt:
         self._layout()
 
     def update(self) -> None:
-        """Download and verify the indexes, then drop each mirror that is no archive of Debian's."""
+        """Download and verify the indexes, then drop mirrors that are not Debian archives."""
         result = self._run([self._get, "update"])
         if result.returncode != 0:
             raise self._unread(legible(result))

@@ -21,7 +21,7 @@ CUDA = re.compile(r"cuda-version|cuda-cudart|cudatoolkit|pytorch-cuda|libcudart"
 
 
 def torch_from_conda(packages: Sequence[CondaPackage]) -> bool:
-    """Whether conda brings torch, asked for or because another package wants it; else it is a wheel."""
+    """Whether conda installs torch, requested or as a dependency; otherwise it is a wheel."""
     return any(package.name == "pytorch" for package in packages)
 
 
@@ -105,7 +105,7 @@ def name_of(spec: str) -> str:
 
 
 def _check(request: Request, conda: Conda, packages: Sequence[CondaPackage]) -> None:
-    """Hold the outcome against the request, whatever the solver was told."""
+    """Verify the solution against the request, independently of the solver's input."""
     if not any(p.name == "python" and p.version.startswith(f"{request.python}.") for p in packages):
         raise ResolveError(f"conda: the channels gave no Python {request.python}")
     builds = {p.name: p for p in packages if p.name in ("pytorch", "libtorch")}

@@ -251,7 +251,7 @@ def only_wheels(request: Request, target: TargetPython) -> tuple[str, str]:
 
 
 def _add(new: Mapping[str, str], rules: dict[str, str]) -> None:
-    """Add rules with their reasons. Raises `ResolveError` where there is no end of them."""
+    """Add rules with their reasons. Raises `ResolveError` if there are too many."""
     rules |= new
     if len(rules) >= _MOST_ATTEMPTS:
         rule, reason = list(rules.items())[-1]

@@ -34,7 +34,7 @@ CUDA = re.compile(r"lib(cudart|cublas|cublasLt|nvrtc|cudnn|cufft|nvjpeg|nccl|tor
 
 
 def cuda_libraries(package: PythonPackage, session: requests.Session) -> list[str]:
-    """Return the libraries of CUDA that a wheel needs and does not bring, sorted.
+    """Return the CUDA libraries that a wheel needs but does not contain, sorted.
 
     Empty also where it cannot be told: the wheel is large, or its index answers no range requests.
     """

@@ -35,7 +35,7 @@ class DebianRequest:
     architecture: str
     """Debian's name; apt needs none of its programs to resolve for it."""
     python: str
-    """A minor version; empty: the base needs no Python, since conda brings it."""
+    """A minor version; empty if conda installs Python."""
     apt: tuple[str, ...]
     as_of: date | None = None
     """Nothing that came into the archive later."""
@@ -98,7 +98,7 @@ def resolve_debian(
 def _without_perl(
     packages: tuple[DebianPackage, ...], targets: Sequence[str], apt: Apt
 ) -> tuple[DebianPackage, ...]:
-    """Return the packages with usr-is-merged, where it will do, for usrmerge, which brings Perl's modules."""
+    """Replace usrmerge, which depends on Perl's modules, by usr-is-merged where possible."""
     if not any(package.name == CONVERTS for package in packages):
         return packages
     result = apt.plan([*targets, IS_MERGED])

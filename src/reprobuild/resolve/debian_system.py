@@ -84,7 +84,7 @@ class System:
         return self._glibc_of_base(packages) or glibc_of(packages)
 
     def likely_glibc(self, others: Iterable[Lock | None]) -> tuple[int, int]:
-        """Return the version that it most likely has, before apt has told: by the base or other locks."""
+        """Estimate the version before apt's answer, from the base image or other locks."""
         found = self._glibc_of_base(())
         for lock in others:
             if found is None and lock is not None and lock.base is None and lock.suite == self.request.suite:

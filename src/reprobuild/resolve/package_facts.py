@@ -152,7 +152,7 @@ def _deb(package: DebianPackage, file: Path) -> _Deb:
 
 
 def _read_documents(name: str, data: tarfile.TarFile, found: _Deb) -> None:
-    """Read the file ``copyright``, or the link that stands for its folder (Debian policy, 12.3 and 12.5)."""
+    """Read the file ``copyright``, or the link in place of its folder (Debian policy, 12.3 and 12.5)."""
     folder = f"usr/share/doc/{name}"
     for member in data:
         path = member.name.removeprefix("./")

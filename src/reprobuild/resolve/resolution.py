@@ -28,7 +28,7 @@ class Resolution:
     upgrade: frozenset[str] | None = None
     """The packages whose versions in ``existing`` need not stay; None: all."""
     provided: Mapping[str, str] = field(default_factory=dict)
-    """What conda brings: name → version."""
+    """Versions of conda's packages by name."""
     hashes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Package → the SHA-256 of the wheels that an imported file names."""
     notes: list[str] = field(default_factory=list)

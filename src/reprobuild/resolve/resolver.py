@@ -211,11 +211,11 @@ class _Image:
     host: Host
 
     def packages(self) -> tuple[DebianPackage, ...]:
-        """Return its Debian packages, once apt has told. Raises its `ResolveError`, `HostError`."""
+        """Wait for apt, and return the Debian packages. Raises its `ResolveError` or `HostError`."""
         return self.apt.result()
 
     def fits(self, target: TargetPython) -> bool:
-        """Whether its C library is that of a target, once apt has told."""
+        """Wait for apt, and return whether the C library is that of a target."""
         return self.system.glibc(self.packages()) == target.glibc
 
     def lock(self, target: TargetPython) -> Lock:
@@ -303,7 +303,7 @@ def _packages(resolution: Resolution, like: Sequence[Lock], scan: TorchScan, ima
 
 
 def _gpu_targets(torch: Version | None, resolution: Resolution, scan: TorchScan) -> tuple[str, ...]:
-    """Return the GPUs that a torch has code for; none for the CPU, and where conda brings it."""
+    """Return the GPUs that a torch has code for; empty for the CPU and for conda's torch."""
     existing = resolution.existing
     if torch is None:
         return ()
@@ -367,7 +367,7 @@ def _check_cuda(request: Request, python: Collection[PythonPackage]) -> None:
 
 
 def _check_index(python: Collection[PythonPackage]) -> None:
-    """Hold torch against find-links, of which uv takes the best beside whatever index it is told of."""
+    """Check torch against find-links, which uv prefers over any index."""
     torch = next(package for package in python if package.name == "torch")
     with new_session() as http:
         for link in find_links():

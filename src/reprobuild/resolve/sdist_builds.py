@@ -1,4 +1,4 @@
-"""Packages without a wheel, in a resolve: offered to uv as stand-ins, built when it chooses one.
+"""Packages without a wheel: offered to uv as stand-ins, and built when uv chooses one.
 
 uv itself builds nothing. For each release that has only a source archive it gets an empty wheel that requires
 nothing, and chooses among all releases by everybody's requirements. The stand-in of what it has chosen then
@@ -43,7 +43,7 @@ from .uv_command import SOURCES, file_size, resolve_python
 from .uv_standins import standin
 
 _BUILD_TAG = "0source"
-"""In the name of a stand-in, so that it is told from any wheel."""
+"""Part of a stand-in's file name that distinguishes it from any wheel."""
 
 _MOST_ROUNDS = 100
 """Releases that are asked what they require, in one resolve."""
@@ -118,7 +118,7 @@ class SourcePackages:
         return new
 
     def placed(self, requirements: Sequence[str], found: Sequence[PythonPackage]) -> list[str]:
-        """Return requirements with stand-ins in the place of sources by their address, which are built.
+        """Build sources given by address, and return the requirements with stand-ins for them.
 
         ``found`` is what the others give, of which builds may need torch. Raises `BuildError`, `FetchError`.
         """
@@ -156,11 +156,11 @@ class SourcePackages:
         }
 
     def stands_for(self, found: Sequence[PythonPackage]) -> bool:
-        """Whether stand-ins are among what uv has chosen."""
+        """Whether uv has chosen any stand-ins."""
         return any(p.wheel.filename == _filename(p.name, p.version) for p in found)
 
     def settled(self, found: Sequence[PythonPackage]) -> tuple[PythonPackage, ...] | None:
-        """Return what uv has chosen, with the built wheels in the place of their stand-ins.
+        """Return uv's choice, with built wheels in place of stand-ins.
 
         None where something was built that uv has to know of first. Raises `BuildError`.
         """

@@ -113,7 +113,7 @@ class TargetPython:
 
 
 def glibc_here() -> tuple[int, int]:
-    """Return the version of this machine's C library; where it is no glibc, that of the oldest wheels."""
+    """Return the version of this machine's glibc; without glibc, the oldest that wheels support."""
     try:
         form = re.fullmatch(r"glibc ([0-9]+)\.([0-9]+).*", os.confstr("CS_GNU_LIBC_VERSION") or "")
     except (ValueError, OSError):

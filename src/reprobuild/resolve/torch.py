@@ -86,7 +86,7 @@ class TorchScan:
         return cuda_named(self._requirements[name], target.markers)
 
     def cuda_of_version(self, version: str, target: TargetPython) -> str | None:
-        """Return the CUDA of a release; None where there is none such, or it names none."""
+        """Return the CUDA version of a release; None if the release is missing or names none."""
         release = next(iter(self.releases(target, f"=={version}")), None)
         return None if release is None else self.cuda_of(release, target)
 
@@ -131,7 +131,7 @@ class TorchScan:
         raise self._none(cuda, wanted, seen, target)
 
     def _newest(self, cuda: str, target: TargetPython) -> Version | None:
-        """Return the newest torch for a CUDA; None where there is none."""
+        """Return the newest torch for a CUDA version; None without one."""
         try:
             return self.choose(cuda, "", None, target)
         except ResolveError:

@@ -49,10 +49,10 @@ _DROPPED = re.compile(
 )
 
 _STANDINS = "conda"
-"""The folder with the stand-ins for what conda brings."""
+"""Folder of the stand-ins for conda's packages."""
 
 SOURCES = "sources"
-"""The folder with the stand-ins for packages that are built from source."""
+"""Folder of the stand-ins for packages built from source."""
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 
@@ -159,7 +159,7 @@ def _check_same_bytes(found: Collection[PythonPackage], existing: Lock, upgrade:
 
 
 def _given(folder: Path, provided: Mapping[str, str]) -> list[str]:
-    """Return the arguments by which uv takes what conda brings as it is."""
+    """Return the uv arguments that pin conda's packages."""
     standins = folder / _STANDINS
     standins.mkdir()
     versions = write_standins(standins, provided)

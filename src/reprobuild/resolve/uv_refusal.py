@@ -197,7 +197,7 @@ _JOINT = re.compile(
     r"|depends on itself at an incompatible version"
     r"|the (?:requested|current) Python version \([^)]*\)|does not satisfy)(?![\w-])"
 )
-"""What stands between packages and says nothing that counts here."""
+"""Text between package names that is ignored."""
 
 _NO_WHEEL = re.compile(
     r"ha(?:s|ve) no (?:usable wheels|wheels with valid tags|(?:\S+-)?compatible wheels"
@@ -223,7 +223,7 @@ _WORDS = (_PYTHON, _NO_WHEEL, _NOT_FOUND, _OTHER, _JOINT)
 
 
 class _UnknownWordsError(Exception):
-    """Words that are none of those above."""
+    """Words that the other patterns do not match."""
 
 
 def _read(causes: Sequence[str], hints: Sequence[str]) -> Refusal:

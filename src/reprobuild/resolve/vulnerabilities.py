@@ -53,7 +53,7 @@ class Advisories:
     sha256: str
     entries: int
     newest: str
-    """The day on which an entry was last modified; empty: there are none."""
+    """The day of the last change to any entry; empty without entries."""
     found: tuple[Vulnerability, ...]
 
 

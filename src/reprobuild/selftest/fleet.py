@@ -42,7 +42,7 @@ class Cell:
     bits: str
     """Within a row, the same letter for the same bits; empty without a result."""
     reason: str
-    """Why there is no result; else empty."""
+    """Reason for a missing result; otherwise empty."""
     ulp: int | None
     """The largest distance from the first machine with a result, in units in the last place."""
 

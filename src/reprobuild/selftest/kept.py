@@ -57,7 +57,7 @@ def kept(digest: str, folder: Path, where: str | None) -> SelfTestReport | None:
 
 
 def last_report(digest: str, folder: Path) -> tuple[SelfTestReport, datetime] | None:
-    """Return the last report of an image's battery, and when it was made; None if there is none.
+    """Return the last battery report of an image and its time; None without one.
 
     Raises `SelfTestError` for one that is damaged: a pass that is not the one that was sealed, or another
     image's.

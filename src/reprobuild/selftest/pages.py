@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999")
-"""Of machines, in their order; told apart also by those who see colours differently (Okabe and Ito)."""
+"""Colors of machines, in order; distinguishable with color blindness (Okabe and Ito)."""
 
 LEFT, LINE, WIDTH, RIGHT = 200, 22, 620, 70
 """Of both plots, in pixels: room for names, height of a line, width of the plot, room beside it."""
@@ -54,7 +54,7 @@ def fleet_page(fleet: Fleet) -> bytes:
 
 
 def _place(ulp: int, last: int) -> float:
-    """Return where on a logarithmic axis a distance stands; 0 is at its start."""
+    """Return the position of a distance on a logarithmic axis that starts at 0."""
     return round(WIDTH * math.log2(ulp + 1) / last, 1)
 
 

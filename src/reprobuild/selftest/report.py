@@ -56,7 +56,7 @@ class CheckResult:
     scope: Scope
     """Where the results hold: on ``any`` machine with these versions, or on one ``kind`` of machine."""
     fingerprint: str | None
-    """The sha256 over all results; None where there is none."""
+    """SHA-256 of all results; None without results."""
     calls: int
     """How often the operation was called, in both processes; 0 where nothing is compared."""
     rate: float | None

@@ -81,7 +81,7 @@ def told(file: Path, filename: str, *, subdirectory: str = "") -> Told:
 
 
 def build_system(file: Path, filename: str, *, subdirectory: str = "") -> BuildSystem:
-    """Return how an archive wants to be built. Raises `BuildError` as `told`, and for a broken table."""
+    """Return the build settings of an archive. Raises `BuildError` for a broken table, or as `told`."""
     text = told(file, filename, subdirectory=subdirectory).pyproject
     if text is None:
         return BuildSystem()

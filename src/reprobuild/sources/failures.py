@@ -56,7 +56,7 @@ _FULL = re.compile(r"No space left on device")
 
 _NO_FOLDER = re.compile(r"package directory '([^'\n]+)' does not exist")
 _NO_PACKAGES = sys.stdlib_module_names | {"distutils", "imp", "asyncore", "asynchat", "smtpd"}
-"""What Python or setuptools has, or had: no package of an index brings it."""
+"""Modules of Python or setuptools, past or present, which no package of an index provides."""
 
 OLD_SETUPTOOLS = "setuptools<81"
 """The releases that have ``pkg_resources``, without a warning that they will not."""

@@ -112,7 +112,7 @@ class _Budget:
         return [require("prlimit", "to fetch with git"), f"--fsize={MOST_FETCHED}", "--", *argv]
 
     def reached(self, process_id: int) -> str | None:  # noqa: ARG002 -- the folder tells
-        """Say that what lies in the folder is too much, or that the time is over."""
+        """Raise an error if the folder is too large or the time limit has passed."""
         if size_below(self.folder) >= MOST_FETCHED:
             return f"it has more than {MOST_FETCHED:,} bytes"
         if time.monotonic() > self._end:

@@ -22,7 +22,7 @@ from ..layers.wheel_zip import chunks, opened
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _SIGNATURES = ("RECORD.jws", "RECORD.p7s")
-"""Of a RECORD that is no longer there."""
+"""Signatures of a RECORD that was replaced."""
 
 
 def normalise(raw: Path, name: str, target: Path) -> None:

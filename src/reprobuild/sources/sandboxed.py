@@ -313,7 +313,7 @@ _KEPT = 1 << 20
 
 
 def seconds(env: Mapping[str, str] = os.environ) -> float:
-    """Return how long one build may take. Raises `HostError` for a variable that is no number."""
+    """Return the time limit of one build. Raises `HostError` if the variable is not a number."""
     text = env.get(SECONDS, "").strip()
     if not text:
         return MOST_SECONDS

@@ -25,7 +25,7 @@ class Script:
 
 
 def read_script(text: bytes | None) -> Script:
-    """Return what a setup.py needs; nothing of one that is missing or is no Python."""
+    """Return what a setup.py needs; nothing if it is missing or not valid Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

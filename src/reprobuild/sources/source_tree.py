@@ -120,5 +120,5 @@ def _decoded(content: bytes, name: str, of: str) -> str:
 
 
 def has(tree: Tree, store: Store) -> Path | None:
-    """Return where an archive lies, if the store has it."""
+    """Return the path of an archive in the store, if it is there."""
     return store.path(tree.sha256) if store.has(tree.sha256, tree.size) else None

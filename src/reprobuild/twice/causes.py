@@ -60,7 +60,7 @@ class Cause:
     deterministic: bool
     remedy: Remedy
     candidates: tuple[Candidate, ...]
-    """Values from outside that differed before; one that stands on the same line comes first."""
+    """External values that differed earlier; those on the same line come first."""
     told: str
     proven: bool = True
     """Whether the first of these is linked to what differs; else each is only something that differed."""

@@ -34,7 +34,7 @@ General = Callable[[str], str]
 
 
 def tensors(path: Path, general: General) -> Mapping[str, str]:
-    """Return name → digest of the tensors in a file; empty where it is no checkpoint that can be read."""
+    """Return the digests of the tensors in a file by name; empty if it is not a readable checkpoint."""
     if path.suffix not in KINDS:
         return {}
     try:
@@ -242,7 +242,7 @@ def _made(name: str, argument: Any, taken: list[Any]) -> Any:
 
 
 def _called(taken: list[Any]) -> Any:
-    """Return what stands for an object: a tensor is its storage, an ordered dictionary a dictionary."""
+    """Return the plain form of an object: a storage for a tensor, a dictionary for an ordered one."""
     arguments = [each for value in taken[1:] for each in (value if isinstance(value, list) else [value])]
     storage = next((each for each in arguments if isinstance(each, _Storage)), None)
     if storage is not None:

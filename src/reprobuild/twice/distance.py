@@ -1,4 +1,4 @@
-"""How far two values lie apart, in units in the last place (ULP). Pure."""
+"""Distance of two values in units in the last place (ULP). Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 _WIDTHS = {"float64": ("q", 8), "float32": ("i", 4), "float16": ("h", 2), "bfloat16": ("h", 2)}
 ENDLESS = 2**64
-"""The distance from a number to what is none."""
+"""Distance between a number and a value that is not one."""
 
 
 def ulp(one: float, other: float) -> int:

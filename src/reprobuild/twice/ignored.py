@@ -38,7 +38,7 @@ class Ignored:
         return False
 
     def lines(self, data: bytes) -> list[str]:
-        """Return the lines of a program's text that count; it may be no text at all."""
+        """Return the relevant lines of a program's output, which may be binary."""
         found = []
         for line in data.decode("utf-8", "backslashreplace").split("\n"):
             pattern = next((each for each in self._expressions if each.search(line)), None)

@@ -1,4 +1,4 @@
-"""Dates and times of day in a text, and whether they lie within a run. Pure."""
+"""Dates and times of day in a text, and whether they are within a run. Pure."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def nearest(candidates: Sequence[Candidate], place: ProgramLine | None, kind: st
 
 
 def names_listed(ranked: Sequence[Candidate], candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the draw of the temporary names that the likeliest one lists: to sort them is no remedy."""
+    """Return the random temporary names that the likeliest candidate lists; sorting does not fix those."""
     listing = ranked[0] if ranked and ranked[0].kind == "listing" else None
     if listing is None or not all(_TEMPORARY.search(value) for value in listing.values):
         return []
@@ -162,7 +162,7 @@ def names_listed(ranked: Sequence[Candidate], candidates: Sequence[Candidate]) -
 
 
 def taken_before(candidates: Sequence[Candidate], stream: Stream, operation: Operation) -> list[Candidate]:
-    """Return the candidates that may have been there for an operation: what came after it is none."""
+    """Return the candidates from before an operation."""
     here = id(stream)
     return [each for each in candidates if each.stream != here or each.at < operation.sources]
 

@@ -23,7 +23,7 @@ class PageProcess:
     rows: list[tuple[TimelineRow, str]]
     """Each with its distance as text."""
     generators: list[str]
-    """Parts that are told elsewhere: a generator that nobody seeds is in another state in each run."""
+    """Parts reported elsewhere: an unseeded generator differs in each run."""
     left_out: int
     points: list[tuple[float, float, str]]
     """Of the distances, in pixels, with what each is."""

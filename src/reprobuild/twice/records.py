@@ -84,7 +84,7 @@ class Operation:
     inputs: tuple[tuple[str, int], ...]
     """The digest of each, and the number of the operation that made it; -1: none, -2: a random generator."""
     plain: str
-    """The digest of the arguments that are no tensors."""
+    """Digest of the arguments other than tensors."""
     outputs: tuple[str, ...]
     kept: tuple[int, ...]
     """Where the values of each output are in the file of values; -1: not kept."""

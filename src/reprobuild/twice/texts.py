@@ -127,7 +127,7 @@ def _digits(text: str) -> int:
 
 
 def _range(text: str) -> tuple[float, float]:
-    """Return from where to where a number lies that was written like this."""
+    """Return the interval of numbers that print like this."""
     mantissa, _, exponent = text.replace(",", "").lower().partition("e")
     half = 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
     value = float(text.replace(",", ""))
@@ -157,7 +157,7 @@ class Texts:
     def compare(
         self, one: Sequence[str], other: Sequence[str], where: str, *, many: bool
     ) -> tuple[int | None, list[TextDifference]]:
-        """Return the first line, from 0, with a result that differs, and what differs and is none.
+        """Return the first line, from 0, with a differing result, and the differences that do not count.
 
         With ``many`` processes, which print when they come to it, the order of lines does not count.
         """

@@ -90,7 +90,7 @@ def written_files(
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Give what is no folder, a folder's own before that of those in it. No link is followed.
+    """Yield everything but folders, those of a folder before its subfolders. Follows no links.
 
     `os.walk` calls itself for each level before Python 3.12, and a program can leave thousands.
     """

@@ -95,7 +95,7 @@ def commands(context: Context) -> Iterator[Difference]:
 
 
 def _has_locked(place: str, context: Context) -> bool:
-    """Return whether a volume at that place would lie over a locked file, or below a locked folder."""
+    """Return whether a volume at that path would hide a locked file, or be below a locked folder."""
     below = (
         PREFIX,
         "opt/reprobuild",
@@ -119,7 +119,7 @@ _LIBRARY_FOLDERS = (
 
 
 def beside(context: Context) -> Mapping[str, str]:
-    """Return the settings that the lock does not have and that are no difference, for whoever reads on."""
+    """Return additional settings that are listed but are not differences."""
     config = context.tree.config
     found = {name: json.dumps(value, sort_keys=True) for name in _BESIDE if (value := config.get(name))}
     locked = context.locked_env
@@ -171,7 +171,7 @@ def _shadowed(context: Context) -> Iterator[Difference]:
 
 
 def _entry_point(context: Context) -> Iterator[Difference]:
-    """An entry point that is no program of the lock's, or Python with options that change how it starts."""
+    """Find an entry point that is not a locked program, or Python with options that change its start."""
     given = context.tree.config.get("Entrypoint") or []
     if not given:
         return

@@ -38,7 +38,7 @@ SUFFIX = ".evidence.jsonl"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidenced:
-    """An image and what is said about it."""
+    """An image and the documents about it."""
 
     name: str
     subject: Subject

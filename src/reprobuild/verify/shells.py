@@ -82,7 +82,7 @@ _CONDITION = re.compile(
 """What may precede a command and runs nothing itself."""
 
 _RUNS = frozenset(("ENV", "HOME", "IFS", "LD_LIBRARY_PATH", "PROMPT_COMMAND", "PYTHONPATH", "SHELL"))
-"""What a file may not set, whatever a variable of the image may: nobody looks at what lies there."""
+"""Variables that a startup file may not set, even if the image may."""
 
 _WORDS_OF_SHELLS = frozenset(
     (
@@ -251,7 +251,7 @@ def _expanded(line: str, values: Mapping[str, str]) -> str:
 
 
 def _behind_known(data: bytes, context: Context) -> bytes:
-    """Return what stands behind the text that Debian, or a locked file, has at a file's start."""
+    """Return the rest of a file after the beginning that Debian or a locked file has."""
     known = dict(_DEBIAN)
     for path in _SHIPPED:
         if path in context.named and path in context.tree.kept:

@@ -30,7 +30,7 @@ _PLUGINS = (*("torch.backends", "torch_dynamo_backends", "torchrun.", "triton.ba
 """Groups of entry points that locked packages load by themselves."""
 
 _BACKENDS = ("networkx.backend", "networkx.plugin")
-"""The same of networkx, which is locked with torch and brings such entry points itself."""
+"""The same for networkx, a dependency of torch that has such entry points itself."""
 
 _PLUGINS_OF = {
     "fsspec": ("fsspec.specs",),
@@ -302,7 +302,7 @@ def _upwards(path: str) -> Iterator[str]:
 
 
 def _module(path: str) -> tuple[str, str] | None:
-    """Return the folder and name of the module that a file is; None for a file that is none."""
+    """Return the folder and name of a file's module; None if it is not a module."""
     folder, _, name = path.rpartition("/")
     stem, *endings = name.split(".")
     if not stem or not endings or endings[-1] not in ("py", "pyc", "so"):

@@ -1,4 +1,4 @@
-"""An image → what the C library, OpenSSL and NCCL are told to load or do by files of the system. Pure.
+"""System files that configure the C library, OpenSSL and NCCL. Pure.
 
 The manifest does not name what is below ``/etc``, which a container's start and an ordinary `apt-get install`
 change. So these are judged by what they say: nsswitch.conf(5), OpenSSL's config(5), NCCL's "Environment

@@ -40,7 +40,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Advice:
-    """What can be done about a case. Without lines there is none."""
+    """Advice on a case; without lines, there is no advice."""
 
     lines: tuple[str, ...] = ()
     requirements: Sequence[str] | None = None

@@ -54,7 +54,7 @@ def advise(case: Case) -> Advice:
 
 
 def _group(text: str) -> str:
-    """Return what a pin stands and falls with: its own name, but one for all of CUDA's libraries."""
+    """Return the group of a pin: its own name, or one name for all CUDA libraries."""
     name = canonicalize_name(Requirement(text).name)
     return "nvidia-*" if name.startswith("nvidia-") else name
 
