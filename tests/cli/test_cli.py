@@ -135,19 +135,29 @@ def test_a_bug_is_status_1_and_asks_for_a_report(
 
 
 @pytest.mark.parametrize(
-    "error",
-    [RuntimeError("can't start new thread"), MemoryError(), OSError(errno.EMFILE, os.strerror(errno.EMFILE))],
+    ("error", "status", "text"),
+    [
+        (RuntimeError("can't start new thread"), 7, "reprobuild cannot go on: Resource temporarily"),
+        (MemoryError(), 7, "reprobuild cannot go on: Cannot allocate memory"),
+        (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), 7, "reprobuild cannot go on: Too many open files"),
+        (OSError(errno.EUCLEAN, os.strerror(errno.EUCLEAN), "/a/b"), 11, "/a/b: Structure needs cleaning"),
+        (
+            OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN), b"/a/b"),
+            11,
+            "/a/b: Transport endpoint is not",
+        ),
+    ],
 )
 def test_what_the_machine_lacks_is_no_bug(
-    call: Call, monkeypatch: pytest.MonkeyPatch, error: Exception
+    call: Call, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int, text: str
 ) -> None:
     def fail(*_: object) -> None:
         raise error
 
     monkeypatch.setattr(images, "ImageStore", fail)
     said = call("images")
-    assert said.status == 7
-    assert re.match(r"reprobuild: reprobuild cannot go on: .*\n  hint: (allow|end) ", said.err)
+    assert said.status == status
+    assert re.match(rf"reprobuild: {re.escape(text)}.*\n  hint: (allow|end|check) ", said.err)
 
 
 def test_interrupted_in_python(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

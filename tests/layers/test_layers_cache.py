@@ -14,6 +14,7 @@ from reprobuild.host.verified import sealed
 from reprobuild.layers.cache import Cached, LayerCache
 from reprobuild.oci.blobs import Blobs
 from reprobuild.oci.tar_writer import LayerWriter
+from support.disk import make_unreadable
 
 KEY = "k" * 64
 
@@ -128,6 +129,15 @@ def test_one_changed_digit_of_a_record_does_not_count(home: Home) -> None:
     path.write_text(path.read_text().replace(content, changed))
     assert LayerCache(home).get(KEY) is None
     assert put(home) == cached == LayerCache(home).get(KEY)
+
+
+def test_a_record_that_the_disk_has_lost_does_not_count(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is made again, and cleaned away: one bad sector is no end of a home."""
+    cached = put(home)
+    make_unreadable(home.root / "layers" / f"{KEY}.json", monkeypatch)
+    assert LayerCache(home).get(KEY) is None
+    LayerCache(home).forget_all_but([cached.layer.digest])
+    assert not [*(home.root / "layers").iterdir()]
 
 
 def test_the_record_of_another_layer_does_not_count(home: Home) -> None:

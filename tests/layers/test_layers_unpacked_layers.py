@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -20,7 +21,7 @@ from reprobuild.host.host import Host
 from reprobuild.layers import unpacked_layers
 from reprobuild.layers.cache import LayerCache
 from reprobuild.oci.tar_writer import MTIME, Layer
-from support.disk import tiny_disk
+from support.disk import make_unreadable, tiny_disk
 from support.images import PACK, Entry, layer
 from support.small_root import files_of, layer_of
 
@@ -138,6 +139,27 @@ def test_a_damaged_folder_is_named_and_unpacked_again(
     assert [path.name for path in file.parent.iterdir()] == ["big"]
     before = folder.stat().st_ino
     assert unpack(home, layer).stat().st_ino == before
+
+
+def test_what_a_disk_has_lost_is_unpacked_again_and_not_called_changed(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer = layer_of(home, FILES)
+    folder = unpack(home, layer)
+    make_unreadable(folder.with_name(f"{folder.name}.size"), monkeypatch)
+    assert unpack(home, layer) == folder
+    said = capsys.readouterr().err
+    assert f"{folder}: files of this unpacked layer are not known: {folder.name}.size: Input/output" in said
+
+    def lost(path: Path) -> object:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    with monkeypatch.context() as context:
+        context.setattr(os, "scandir", lost)
+        context.setattr(Path, "iterdir", lost)
+        assert unpacked_layers._fault(folder) == "cannot be read: Input/output error"
+        with pytest.raises(StorageError, match=f"{home.root}/tmp: Input/output error"):
+            home.sweep()
 
 
 def test_a_damaged_folder_in_use_is_not_taken_away(home: Home) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.errors import ImageError
+from reprobuild.errors import ImageError, StorageError
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.oci.store import ImageStore
+from support.disk import make_unreadable
 from support.small_store import CONSOLE, add
 
 pytest_plugins = ["support.small_store"]
@@ -127,3 +128,26 @@ def test_images_that_lost_their_names_stay_until_they_are_named_or_removed(store
     assert [image.names for image in store.images()] == [("b:1",)]
     store.reset()
     assert store.images() == []
+
+
+@pytest.mark.parametrize("name", ["index.json", "index.sealed"])
+def test_of_an_index_and_its_copy_the_disk_may_lose_one(
+    store: ImageStore, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    digest = add(store, 1)
+    store.name(digest, "a:1")
+    make_unreadable(store.folder / name, monkeypatch)
+    assert store.find("a:1").digest == digest
+    store.name(digest, "b:1")
+    assert store.find("b:1").digest == digest
+    assert not (store.folder / name).is_symlink()
+
+
+def test_an_index_that_the_disk_does_not_give_may_come_back(
+    store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.name(add(store, 1), "a:1")
+    for name in ("index.json", "index.sealed"):
+        make_unreadable(store.folder / name, monkeypatch)
+    with pytest.raises(StorageError, match=r"index\.json: Input/output error"):
+        store.images()

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import needs
-from reprobuild.errors import ImageError
+from reprobuild.errors import ImageError, StorageError
 from reprobuild.host import process
 from reprobuild.host.home import Home
 from reprobuild.oci.documents import documents
 from reprobuild.oci.store import ImageStore, image_name, lowest_below
 from reprobuild.render.image_config import image_config
+from support.disk import make_unreadable
 from support.locks import LOCK
 from support.small_root import layer_of, small_image
 from support.small_store import add
@@ -184,6 +185,22 @@ def test_a_damaged_image_is_no_obstacle_to_the_others(store: ImageStore) -> None
     for digest in bad[1:]:
         store.remove(f"a:{digest[7:]}")
     assert store.damaged_images() == []
+
+
+def test_an_unreadable_image_is_no_obstacle_and_keeps_its_blobs(
+    store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad = add(store, 1), add(store, 2)
+    store.name(good, "a:1")
+    store.name(bad, "a:2")
+    make_unreadable(store.blob(bad), monkeypatch)
+    assert [image.digest for image in store.images()] == [good]
+    assert [(each.names, each.unreadable) for each in store.damaged_images()] == [(("a:2",), True)]
+    with pytest.raises(StorageError, match="Input/output error") as refused:
+        store.drop_blobs()
+    assert f"`reprobuild remove {bad[7:19]}`" in refused.value.hint
+    store.remove(bad[7:19])
+    assert store.drop_blobs() > 0
 
 
 @pytest.mark.parametrize("what", ["manifest", "config"])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 import click
 
 from .. import __version__
-from ..errors import HostError, ReprobuildError
+from ..errors import ReprobuildError
 from ..host.console import Console, PrintableStream, printable
 
 if TYPE_CHECKING:
@@ -241,11 +241,11 @@ def run_command_line() -> int:  # noqa: PLR0911 -- one for each way to end
     except Exception as error:  # noqa: BLE001 -- the last resort: a bug, which its finder can report
         import traceback
 
-        from ..host.os_reasons import shortage
+        from ..host.home import machine_error
 
-        if (short := shortage(error)) is not None:
-            _print_json(HostError.__name__, *short, HostError.exit_code)
-            return _say(*short, code=HostError.exit_code)
+        if (known := machine_error(error)) is not None:
+            _print_json(type(known).__name__, known.message, known.hint, known.exit_code)
+            return _say(known.message, known.hint, code=known.exit_code)
         from ..net.scrubbing import scrub
 
         sys.stderr.write(printable(scrub(traceback.format_exc())))

@@ -61,7 +61,8 @@ def images(host: Host, *, json_: bool) -> None:
         ],
     )
     for each in bad:
-        host.console.warn(f"{each.reason}; `reprobuild image` makes it again, `clean` and `remove` drop it")
+        drop = "`remove` drops it" if each.unreadable else "`clean` and `remove` drop it"
+        host.console.warn(f"{each.reason}; `reprobuild image` makes it again, {drop}")
     if total := sum(sizes.values()):
         host.console.step(
             f"layers unpacked for running take {size_text(total)}, shared by images; at most "

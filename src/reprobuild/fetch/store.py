@@ -126,15 +126,18 @@ class Store:
     def sizes(self) -> Mapping[str, int]:
         """Return the bytes of each artifact, by sha256."""
         found = {}
-        for path in sorted(self.root.glob("sha256/??/*")):
-            if _SHA256.fullmatch(path.name):
-                found[path.name] = path.lstat().st_size
+        with storage_errors(self.root):
+            for path in sorted(self.root.glob("sha256/??/*")):
+                if _SHA256.fullmatch(path.name):
+                    found[path.name] = path.lstat().st_size
         return found
 
     def remove_partials(self) -> int:
         """Remove the unfinished downloads on which no process works; return their bytes."""
         freed = 0
-        for path in sorted(self.root.glob("partial/*")):
+        with storage_errors(self.root):
+            partials = sorted(self.root.glob("partial/*"))
+        for path in partials:
             file = try_claim(path)
             if file is not None:
                 with file, storage_errors(self.root):

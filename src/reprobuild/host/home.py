@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import IO, Literal
 from urllib.parse import quote
 
-from ..errors import HostError, StorageError
+from ..errors import HostError, ReprobuildError, StorageError
 from .console import Console, size_text
 from .ext4_spread import spread_below
-from .os_reasons import SCARCE
+from .os_reasons import SCARCE, UNREADABLE, shortage
 from .removal import remove_tree
 
 Folder = Literal["store", "layers", "oci", "roots", "reports", "pushed", "built", "tmp", "evidence", "locks"]
@@ -32,8 +32,12 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _ELSE = (
     *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
-    *(errno.EIO, errno.EFBIG, errno.ESTALE),
+    *(errno.EFBIG, errno.ESTALE, errno.EREMOTEIO, errno.ETIMEDOUT, errno.ENODEV, errno.ENXIO),
+    *(errno.ENOTCONN, errno.ENOKEY, errno.EINVAL, errno.EXDEV),
+    *UNREADABLE,
 )
+_BUGS = (errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EXDEV)
+"""What a mistake of reprobuild's own gives too, so `machine_error` leaves it."""
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 """What flock(2) answers on a file system without locks, as Lustre mounted without ``flock``."""
 _PRIVATE = 0o700
@@ -124,7 +128,9 @@ class Home:
         """Remove what killed processes left below ``tmp``, nothing of a live one; return how many entries."""
         removed = 0
         parent = self.folder("tmp")
-        for entry in sorted(parent.iterdir()):
+        with storage_errors(parent):
+            entries = sorted(parent.iterdir())
+        for entry in entries:
             with storage_errors(parent):
                 claimed = _claim_folder(entry)
             if claimed is None:
@@ -211,7 +217,8 @@ def storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else ""
+        reason = error.strerror or ""
+        named = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else path
         if error.errno in _FULL:
             hint = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place"
             room = _room_text(path)
@@ -221,22 +228,37 @@ def storage_errors(path: Path) -> Iterator[None]:
             raise StorageError(f"{path}: {reason} ({room})", hint=hint) from error
         if error.errno in _DENIED:
             raise StorageError(
-                f"{error.filename or path}: {reason}",
+                f"{named}: {reason}",
                 hint=f"make {path} writable, or use another folder (REPROBUILD_HOME names reprobuild's)",
             ) from error
         if error.errno in _NO_LOCKS:
             raise StorageError(
-                f"{error.filename or path}: {reason}: the file system has no locks (flock)",
+                f"{named}: {reason}: the file system has no locks (flock)",
                 hint="mount it with locks (Lustre: the option flock), or set REPROBUILD_HOME to a local disk",
             ) from error
         if (remedy := SCARCE.get(error.errno or 0)) is not None:
-            raise HostError(f"{error.filename or path}: {reason}", hint=remedy) from error
+            raise HostError(f"{named}: {reason}", hint=remedy) from error
         if error.errno in _ELSE:
             raise StorageError(
-                f"{error.filename or path}: {reason}",
+                f"{named}: {reason}",
                 hint=f"check {path}, or use another folder (REPROBUILD_HOME names reprobuild's)",
             ) from error
         raise
+
+
+def machine_error(error: Exception) -> ReprobuildError | None:
+    """Return the error for what nothing else handles, and is the fault of this machine; None for a bug."""
+    if (short := shortage(error)) is not None:
+        return HostError(short[0], hint=short[1])
+    if isinstance(error, OSError) and error.filename is not None and error.errno not in _BUGS:
+        try:
+            with storage_errors(Path(os.fsdecode(error.filename))):
+                raise error
+        except ReprobuildError as known:
+            return known
+        except OSError:
+            return None
+    return None
 
 
 def kind_of(path: str | Path) -> Literal["file", "folder", "other"] | None:

@@ -14,6 +14,9 @@ SCARCE = {
 }
 """What to do where the kernel has no more of something, which is the fault of no file and no program."""
 
+UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
+"""What a disk or a file system answers that has lost the bytes of a file."""
+
 
 def shortage(error: BaseException) -> tuple[str, str] | None:
     """Return what the kernel or a limit lacks by an error that nothing else handles, and a remedy."""

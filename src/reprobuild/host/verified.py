@@ -9,12 +9,15 @@ that could itself be damaged, and a file that was copied is hashed again.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+from .os_reasons import UNREADABLE
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _WEEK = 7 * 24 * 3600
@@ -68,13 +71,17 @@ def unsealed(name: str, data: bytes) -> bytes | None:
     return content if head == _seal(name, content).encode() else None
 
 
-def read_sealed(path: Path) -> bytes:
-    """Return the content that is sealed with the name of its file; nothing where it is missing or damaged.
+def read_sealed(path: Path, name: str | None = None) -> bytes:
+    """Return the content that is sealed with a name, or that of its file; nothing where it is damaged.
 
-    Raises `OSError` where it cannot be read.
+    So is what is missing, or what a disk has lost: it is made again, in a new file. Raises `OSError` for
+    other faults.
     """
-    with suppress(FileNotFoundError):
-        return unsealed(path.name, path.read_bytes()) or b""
+    try:
+        return unsealed(name or path.name, path.read_bytes()) or b""
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, *UNREADABLE):
+            raise
     return b""
 
 

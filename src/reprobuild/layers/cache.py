@@ -25,7 +25,7 @@ from pathlib import Path
 
 from ..host.console import Console
 from ..host.home import Home, atomic_write, storage_errors
-from ..host.verified import sealed, unsealed
+from ..host.verified import read_sealed, sealed
 from ..lock.layer_record import LayerRecord, RecordedLayer
 from ..oci.blobs import Blobs
 from ..oci.tar_writer import Layer, Record
@@ -99,10 +99,7 @@ class LayerCache:
         """Return what a sealed file has; nothing for one that is missing or damaged."""
         path = self._folder / f"{name}.{suffix}"
         with storage_errors(path):
-            try:
-                return unsealed(name, path.read_bytes()) or b""
-            except FileNotFoundError:
-                return b""
+            return read_sealed(path, name)
 
     def put(self, key: str, blob: Path, cached: Cached) -> Cached:
         """Take over a finished blob from a temporary file on the same disk."""

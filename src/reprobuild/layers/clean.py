@@ -42,6 +42,8 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
         unpacked = unpacked_layers.remove_unused(host.home, wanted)
         if not everything:
             for bad in images.damaged_images():
+                if bad.unreadable:
+                    continue  # that may pass; what it needs is not known, so no blob goes
                 host.console.warn(f"{', '.join(bad.names) or 'a candidate'} is removed: {bad.reason}")
                 images.remove(bad.digest)
             images.drop_unnamed()

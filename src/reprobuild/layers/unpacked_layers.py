@@ -37,10 +37,10 @@ def unpack(host: Host, blob: Path, diff_id: str, advance: Callable[[int], None])
     """
     name = diff_id.removeprefix("sha256:")
     final = host.home.folder("roots") / name
-    if _is_whole(final):
+    if _fault(final) is None:
         return final
     with host.home.lock(f"root-{name[:16]}", host.console), host.home.scratch("root") as scratch:
-        if _is_whole(final):
+        if _fault(final) is None:
             return final
         _drop_damaged(host, final)
         root = scratch / "root"
@@ -62,7 +62,7 @@ def take_over(host: Host, root: Path, diff_id: str, size: int) -> None:
     name = diff_id.removeprefix("sha256:")
     final = host.home.folder("roots") / name
     with host.home.lock(f"root-{name[:16]}", host.console), storage_errors(root):
-        if not _is_whole(final):
+        if _fault(final) is not None:
             _drop_damaged(host, final)
             _keep(root, final, size)
 
@@ -114,7 +114,9 @@ def unpacked_sizes(home: Home) -> dict[str, int]:
 
 
 def _folders(home: Home) -> list[Path]:
-    return [path for path in sorted(home.folder("roots").iterdir()) if path.is_dir()]
+    roots = home.folder("roots")
+    with storage_errors(roots):
+        return [path for path in sorted(roots.iterdir()) if path.is_dir()]
 
 
 def _remove(home: Home, folder: Path) -> int:
@@ -149,24 +151,32 @@ def _keep(root: Path, final: Path, size: int) -> None:
     atomic_write(_size_file(final), f"{size} {_state(final)}".encode(), sync=False)
 
 
-def _is_whole(folder: Path) -> bool:
-    """Whether a layer's folder has the files that it had when it was unpacked, by their sizes and times."""
+def _fault(folder: Path) -> str | None:
+    """Say what is wrong with a layer's files, by their sizes and times; None: they are as unpacked."""
+    note = _size_file(folder)
     try:
-        noted = _size_file(folder).read_text("ascii").split()[1]
-    except (OSError, ValueError, IndexError):
-        return False
-    return noted == _state(folder)
+        noted = note.read_text("ascii").split()[1]
+    except FileNotFoundError:
+        return "were not unpacked to the end"
+    except OSError as error:
+        return f"are not known: {note.name}: {os.strerror(error.errno or 0)}"
+    except (ValueError, IndexError):
+        return f"are not known: {note.name} is damaged"
+    try:
+        return None if noted == _state(folder) else "were changed or lost"
+    except OSError as error:
+        return f"cannot be read: {os.strerror(error.errno or 0)}"
 
 
 def _drop_damaged(host: Host, folder: Path) -> None:
     """Remove a folder that is there and not whole. Raises `ImageError` while it is in use."""
-    if not folder.is_dir():
+    if not folder.is_dir() or (fault := _fault(folder)) is None:
         return
-    host.console.warn(f"{folder}: files of this unpacked layer were changed or lost: it is unpacked again")
+    host.console.warn(f"{folder}: files of this unpacked layer {fault}: it is unpacked again")
     _remove(host.home, folder)
     if folder.is_dir():
         raise ImageError(
-            f"{folder}: files of this unpacked layer were changed or lost, and a run uses it",
+            f"{folder}: files of this unpacked layer {fault}, and a run uses it",
             hint="end the run that uses it, then run the command again",
         )
 
@@ -206,7 +216,9 @@ def _last_use(folder: Path) -> tuple[float, str]:
 def _known_size(folder: Path) -> int:
     with suppress(OSError, ValueError, IndexError):
         return int(_size_file(folder).read_text("ascii").split()[0])
-    return size_below(folder)  # what is noted of it is damaged
+    with suppress(OSError):
+        return size_below(folder)  # what is noted of it is damaged
+    return 0
 
 
 def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:

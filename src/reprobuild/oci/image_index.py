@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..errors import StorageError
 from ..host.console import Console
 from ..host.home import atomic_write, open_regular, storage_errors
 from ..host.verified import sealed, unsealed
@@ -41,13 +42,16 @@ class ImageIndex:
 
     def entries(self) -> list[dict[str, Any]]:
         """Return what the index says of each image and name. Raises `StorageError`."""
-        plain, copy = _read(self._file), _read(self._copy)
+        faults: list[StorageError] = []
+        plain, copy = _read(self._file, faults), _read(self._copy, faults)
         kept = unsealed("index", copy) if copy is not None else None
         entries = _entries(plain)
         if kept is not None:
             if entries is None:
                 self._console.warn(f"{self._file} is damaged or missing: its copy {self._copy.name} is used")
             return _entries(kept) or []
+        if faults and entries is None:
+            raise faults[0]  # its names may come back with the disk
         if entries is not None:
             return entries  # of an earlier version, or the copy is damaged
         if plain is None and copy is None:
@@ -64,7 +68,7 @@ class ImageIndex:
             atomic_write(self._folder / "oci-layout", LAYOUT)
         content = index_document(entries)
         for path, data in ((self._copy, sealed("index", content)), (self._file, content)):
-            if _read(path) != data:
+            if _read(path, []) != data:
                 atomic_write(path, data, sync=False)
 
     def reset(self) -> None:
@@ -87,13 +91,18 @@ class ImageIndex:
         return found
 
 
-def _read(path: Path) -> bytes | None:
-    with storage_errors(path):
-        try:
-            with open_regular(path) as file:
-                return file.read()
-        except FileNotFoundError:
+def _read(path: Path, faults: list[StorageError] | None = None) -> bytes | None:
+    """Return the content of a file, None for a missing one. ``faults`` gets a fault of the disk, if given."""
+    try:
+        with storage_errors(path), open_regular(path) as file:
+            return file.read()
+    except StorageError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
             return None
+        if faults is None:
+            raise
+        faults.append(error)
+        return None
 
 
 def _is_manifest(data: bytes) -> bool:

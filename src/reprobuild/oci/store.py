@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import ImageError
+from ..errors import ImageError, StorageError
 from ..host.home import atomic_write, storage_errors
 from ..host.host import Host
 from .archive_manifest import NAME
@@ -48,11 +48,13 @@ class Image:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DamagedImage:
-    """An image of the store whose manifest or configuration is damaged or missing."""
+    """An image of the store whose manifest or configuration is damaged, missing or unreadable."""
 
     digest: str
     names: tuple[str, ...]
     reason: str
+    unreadable: bool = False
+    """Whether the disk does not give it, which may pass."""
 
 
 def lowest_below(layers: Sequence[str], others: Mapping[str, Sequence[str]]) -> str | None:
@@ -201,9 +203,18 @@ class ImageStore:
         self._index.reset()
 
     def used_blobs(self) -> set[str]:
-        """Return the digests of all blobs that an image needs, of those that are not damaged."""
+        """Return the digests of all blobs that an image needs, of those that are not damaged.
+
+        Raises `StorageError` for an image that cannot be read: what it needs is not known.
+        """
         used: set[str] = set()
-        for image in self.images():
+        images, bad = self._examined()
+        for each in bad:
+            if each.unreadable:
+                raise StorageError(
+                    each.reason, hint=f"`reprobuild remove {each.digest[7:19]}` drops the image"
+                )
+        for image in images:
             manifest = self.manifest(image.digest)
             used |= {image.digest, manifest["config"]["digest"], *(y["digest"] for y in manifest["layers"])}
         return used
@@ -220,6 +231,9 @@ class ImageStore:
                 self.config(digest)
             except ImageError as error:
                 bad.append(DamagedImage(digest=digest, names=tuple(sorted(names)), reason=error.message))
+            except StorageError as error:
+                own = tuple(sorted(names))
+                bad.append(DamagedImage(digest=digest, names=own, reason=error.message, unreadable=True))
             else:
                 images.append(image)
         return images, bad

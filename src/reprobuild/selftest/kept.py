@@ -63,7 +63,7 @@ def last_report(digest: str, folder: Path) -> tuple[SelfTestReport, datetime] | 
     image's.
     """
     path = _file(folder, digest, "battery")
-    with storage_errors(folder):
+    with storage_errors(path):
         if not path.exists():
             return None
         made = datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
