@@ -98,6 +98,8 @@ def test_a_user_without_a_home_directory(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "REPROBUILD_HOME" in caught.value.hint
     with pytest.raises(HostError):
         Home.from_environment({"REPROBUILD_HOME": "~nobody-here/x"})
+    with pytest.raises(HostError, match="is not UTF-8"):
+        Home.from_environment({"REPROBUILD_HOME": os.fsdecode(b"/x/\xff")})
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777])

@@ -60,19 +60,24 @@ class Home:
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Home:
         """``REPROBUILD_HOME``, else ``XDG_DATA_HOME/reprobuild``, else ``~/.local/share/reprobuild``.
 
-        Raises `HostError` where the user has no home directory.
+        Raises `HostError` where the user has no home directory, or its path is not UTF-8.
         """
         own, data = environ.get("REPROBUILD_HOME"), environ.get("XDG_DATA_HOME", "")
         try:
-            if own:
-                return cls(Path(own).expanduser().absolute())
             # The XDG specification says to ignore a relative path.
-            base = Path(data) if data.startswith("/") else Path("~/.local/share").expanduser()
+            base = Path(data) if data.startswith("/") else Path("~/.local/share")
+            root = Path(own).expanduser().absolute() if own else base.expanduser() / "reprobuild"
+            str(root).encode()
         except RuntimeError as error:
             raise HostError(
                 f"no home directory: {error}", hint="set REPROBUILD_HOME to an absolute path, or set HOME"
             ) from None
-        return cls(base / "reprobuild")
+        except UnicodeEncodeError:  # the configuration of a container is JSON, which has no other bytes
+            raise HostError(
+                f"{root}: the path of reprobuild's home is not UTF-8",
+                hint="set REPROBUILD_HOME to another folder",
+            ) from None
+        return cls(root)
 
     def folder(self, name: Folder) -> Path:
         """Return the path of a part of the home, made when it is not there yet. Raises `StorageError`."""
