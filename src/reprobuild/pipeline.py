@@ -126,6 +126,8 @@ def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], 
     # Once: who has read it and locks again has decided.
     if (hint := compiler_hint(locks[0])) and not any(map(compiler_hint, before)):
         host.console.step(hint)
+    if beyond := env.beyond(locks):
+        host.console.step(beyond)
     if not before and (gap := age_gap(locks[0])):
         host.console.warn(gap)
     return locks, before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,8 @@ class Env:
     cuda_is_open: bool = False
     """Whether nobody has asked for the request's CUDA: another will do where this one does not fit."""
 
+    pinned_by: str = ""
+    """The lock of another tool that was taken over, which pins all that it needs itself; else empty."""
     places: Mapping[str, str] = field(default_factory=dict)
     """Normalised name → where a file that was taken over asks for the package."""
 
@@ -53,6 +55,15 @@ class Env:
         words = {canonicalize_name(word) for word in _WORDS.findall(message)}
         found = [f"{name} is asked for in {place}" for name, place in self.places.items() if name in words]
         return found[:_MOST_PLACES]
+
+    def beyond(self, locks: Iterable[Lock]) -> str:
+        """Return a line on the packages of a lock that another tool's does not have; empty where none is."""
+        pinned: set[str] = {canonicalize_name(Requirement(text).name) for text in self.request.packages}
+        pinned |= {"torch"} if self.request.torch is not None else set()
+        names = sorted({p.name for lock in locks for p in lock.python} - pinned)
+        if not self.pinned_by or not names:
+            return ""
+        return f"not in {self.pinned_by}, so of the newest version that fits: {', '.join(names)}"
 
     @property
     def lock_file(self) -> Path:

@@ -78,6 +78,22 @@ def test_what_compiles_at_run_time_is_told_once(ready: Index, call: Call) -> Non
     assert call("-q", "lock", "--upgrade").err == ""
 
 
+def test_what_a_lock_of_another_tool_does_not_have_is_named(ready: Index, call: Call) -> None:
+    """One that was made on Windows lacks what its packages need on Linux alone."""
+    ready.add("frames", "1", requires=["watch; sys_platform == 'linux'"])
+    ready.add("watch", "2")
+    Path("Pipfile.lock").write_text(
+        '{"default": {"frames": {"version": "==1"}, "numpy": {"version": "==1.26.4"}}}'
+    )
+    said = call("lock", "--from", "Pipfile.lock", "--cuda", "12.1")
+    assert said.status == 0, said.err
+    line = next(line for line in said.err.splitlines() if "not in Pipfile.lock" in line)
+    assert line.startswith("· not in Pipfile.lock, so of the newest version that fits: ")
+    names = line.rpartition(": ")[2].split(", ")
+    assert {"watch", "torch", "pip"} <= set(names)
+    assert not {"frames", "numpy"} & set(names)
+
+
 def test_quiet_prints_the_file_and_its_state_alone(ready: Index, call: Call) -> None:
     said = call("-q", "lock", "--cuda", "12.1")
     assert (said.status, said.out, said.err) == (0, f"{LOCK}: new\n", "")

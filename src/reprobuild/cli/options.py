@@ -18,7 +18,14 @@ from ..errors import RequestError
 from ..host.host import Host
 from ..imports.image import is_kept, read_image
 from ..imports.own_cuda import cuda_of_torch
-from ..imports.reader import Imported, pythons_of, read_import, request_name, request_table
+from ..imports.reader import (
+    Imported,
+    pins_everything,
+    pythons_of,
+    read_import,
+    request_name,
+    request_table,
+)
 from ..lock.model import Lock
 from ..pipeline import lock_of
 from ..request.model import DEFAULT_PYTHON, PLATFORMS, Profile, Request, default_name
@@ -158,9 +165,11 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
         )
         _allow(imported, host)
         _tell(imported, _as_of(given), host)
+        whole = pins_everything(Path(given["from"]))
     else:
         tree = tree_of(given["from_image"], host, keep=is_kept)
         imported = read_image(tree, given["from_image"])
+        whole = False
     chosen: list[str] = []
 
     def cuda_of(torch: SpecifierSet, python: str) -> str | None:
@@ -192,6 +201,7 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
         pythons=pythons_of(imported),
         cuda_is_open=bool(chosen),
         places=imported.places,
+        pinned_by=imported.origin if whole else "",
     )
 
 

@@ -79,6 +79,13 @@ def _import(  # noqa: PLR0917 -- those of `read_import`
     return without_pins(found, names) if names else found
 
 
+def pins_everything(file: Path) -> bool:
+    """Whether a file is a lock of another tool, which has all that a package in it requires."""
+    return file.name in ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock") or bool(
+        _PYLOCK.fullmatch(file.name)
+    )
+
+
 _PYTHON_VERSION = re.compile(r"(?:cpython[-@]?)?(3\.\d{1,2})(?:\.\d+)?")
 
 
