@@ -36,6 +36,7 @@ FLOORS = (
     ("net",),
     ("render",),
     ("lock",),
+    ("receipt",),
     ("twice",),
     ("selftest",),
     ("request",),

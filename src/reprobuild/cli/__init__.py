@@ -43,6 +43,7 @@ COMMANDS = {
     "push": "Push an image of the embedded store to a registry.",
     "remove": "Remove names of images.",
     "render": "Write the Dockerfile of a lock, and everything that it copies.",
+    "replay": "Run again what a receipt says, and name what is not as it was.",
     "run": "Run a command in an image; without one, Python.",
     "selftest": "Run the self-test of an image, or compare its reports.",
     "twice": "Run a program twice and say whether it repeats.",
@@ -69,8 +70,8 @@ class _Loading(dict[str, click.Command]):
         return [(name, self[name]) for name in COMMANDS]
 
 
-_OWN_ARGUMENTS = ("run", "twice")
-"""Commands whose arguments are partly another program's, and whose ``-v`` binds a folder."""
+_OWN_ARGUMENTS = ("replay", "run", "twice")
+"""Commands whose ``-v`` binds a folder; the arguments of most are partly another program's."""
 
 _ANYWHERE = ("-q", "--quiet", "-v", "--verbose")
 _NO_CLOCK = ("completion", "run")

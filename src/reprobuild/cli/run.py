@@ -21,7 +21,7 @@ from ..in_image.kernels import is_of_record, record_of
 from ..request.kernels import MOST, canonical
 from . import complete
 from .docker_habits import RUN_HINTS
-from .run_options import in_image, own_command, settings
+from .run_options import in_image, own_command, receipt, settings
 
 
 class _Run(click.Command):
@@ -39,6 +39,7 @@ class _Run(click.Command):
 @click.command(cls=_Run, context_settings={"allow_interspersed_args": False})
 @click.argument("image", shell_complete=complete.images)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
+@receipt
 @in_image
 @click.option(
     "-i",
@@ -69,6 +70,7 @@ def run(
     image: str,
     command: tuple[str, ...],
     *,
+    receipt: Path | None,
     interactive: bool,  # noqa: ARG001 -- as it is always
     tty: bool,
     policy: Path | None,
@@ -89,6 +91,10 @@ def run(
     if tty and not (os.isatty(0) and os.isatty(1)):
         raise click.UsageError("-t: standard input and output are not a terminal; omit -t")
     given = settings(host.console, **options)
+    if record is not None and receipt is not None:
+        raise click.UsageError(
+            "--receipt excludes --record-kernels: choices of kernels that are not locked repeat nothing"
+        )
     if policy is not None:
         from ..verify.required import require  # noqa: PLC0415 -- keys take a tenth of a second to load
 
@@ -96,7 +102,12 @@ def run(
         image = require(f"oci:{image}", policy, host).subject.manifest
     if record is not None:
         return _recorded(host, image, command, given, record)
-    status = OciEngine(host).run(image, command, given)
+    if receipt is None:
+        status = OciEngine(host).run(image, command, given)
+    else:
+        from .receipts import run_with_receipt  # noqa: PLC0415 -- a plain `run` need not wait for it
+
+        status = run_with_receipt(host, image, command, given, receipt)
     return status if status >= 0 else 128 - status
 
 

@@ -83,9 +83,9 @@ def settings(
     return RunOptions(
         env={
             **(dict.fromkeys(_CERTIFICATES, certificates.destination) if certificates else {}),
-            **{name: value for text in env for name, value in _variable(text).items()},
+            **variables(env),
         },
-        binds=[*([certificates] if certificates else []), *(_bind(text) for text in volume)],
+        binds=[*([certificates] if certificates else []), *folders(volume)],
         network=not no_network,
         gpu=None if isinstance(access, str) else access,
         workdir=workdir,
@@ -95,6 +95,14 @@ def settings(
             processes=None if pids_limit is None else number(pids_limit, "--pids-limit"),
         ),
     )
+
+
+receipt = click.option(
+    "--receipt",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write what the run was made of and what came of it, for `reprobuild replay`.",
+)
 
 
 def own_command(command: tuple[str, ...], name: str) -> tuple[str, ...]:
@@ -127,6 +135,16 @@ def _certificates() -> Bind | None:
     if not bundle.is_file():
         return None
     return Bind(source=bundle.resolve(), destination="/run/reprobuild/ca-certificates.crt")
+
+
+def variables(env: tuple[str, ...]) -> dict[str, str]:
+    """Return the variables of ``-e``. Raises UsageError."""
+    return {name: value for text in env for name, value in _variable(text).items()}
+
+
+def folders(volume: tuple[str, ...]) -> list[Bind]:
+    """Return the folders of ``-v``. Raises UsageError."""
+    return [_bind(text) for text in volume]
 
 
 def _variable(text: str) -> dict[str, str]:

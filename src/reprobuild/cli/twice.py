@@ -11,19 +11,18 @@ from typing import Any
 import click
 
 from ..errors import RepeatError
-from ..host.home import atomic_write
 from ..host.host import Host
 from ..twice.baseline import Baseline, read_baseline, write_baseline
 from ..twice.baseline import against as compare_with
 from ..twice.ignored import Ignored
-from ..twice.page import twice_page
 from ..twice.resume import compare_resumed, resume_command
 from ..twice.runs import HowToRun, RecordedRun, compare_runs, one_run
 from ..verify.find import find_image
 from . import complete
 from .output import as_json
-from .run_options import in_image, own_command, settings
-from .twice_output import show, show_agreed, show_resumed, show_verdict
+from .receipts import asked_for, begin_receipt
+from .run_options import in_image, own_command, receipt, settings
+from .twice_output import show, show_agreed, show_resumed, show_verdict, write_page
 
 MOST_TIMES = 20
 
@@ -110,6 +109,7 @@ def _expressions(_: click.Context, __: click.Parameter, value: tuple[str, ...]) 
     metavar="GLOB",
     help="Do not compare files whose path or name matches GLOB.",
 )
+@receipt
 @click.option("--strict", is_flag=True, help="Also fail if only times, random names or the like differ.")
 @in_image
 @as_json
@@ -134,6 +134,7 @@ def twice(
     ignore_line: tuple[str, ...],
     ignore_file: tuple[str, ...],
     strict: bool,
+    receipt: Path | None,
     json_: bool,
     **options: Any,
 ) -> None:
@@ -152,24 +153,23 @@ def twice(
     command = own_command(command, "twice")
     if not command:
         raise click.UsageError("no command: pass one after the image, like -- python3 train.py")
-    if sum(map(bool, (record, against, resume, interrupt_at))) > 1:
-        raise click.UsageError("--record, --against, --resume and --interrupt-at exclude one another")
-    if output and (against or resume or interrupt_at):
-        raise click.UsageError(
-            "-o is the page of two runs; it excludes --against, --resume and --interrupt-at"
-        )
-    if cost and (together or against or resume or interrupt_at):
-        raise click.UsageError(
-            "--cost is of runs one after the other; it excludes --together, --against, --resume and"
-            " --interrupt-at"
-        )
+    _check_together(
+        record=record,
+        against=against,
+        resume=resume or interrupt_at,
+        output=output,
+        receipt=receipt,
+        cost=cost,
+        together=together,
+    )
     baseline = _baseline(against) if against else None
     ignored = Ignored(ignore_line, ignore_file).together(baseline.ignored if baseline else Ignored())
     how = HowToRun(
         times=times, together=together, every=every, seconds=time_limit, trace=not no_trace, cost=cost,
-        ignored=ignored,
+        ignored=ignored, receipt=receipt is not None,
     )  # fmt: skip
     kept, chosen = find_image(image, host), settings(host.console, **options)
+    issue = begin_receipt("twice", image, kept, command, chosen) if receipt else None
 
     def recorded(argv: tuple[str, ...]) -> RecordedRun:
         return kept.engine.recorded(kept.image.digest, argv, chosen)
@@ -194,8 +194,10 @@ def twice(
     known = partial(show_verdict, json_=json_)
     found = compare_runs(recorded(command), how, scratch, host.console.step, known)
     if output:
-        atomic_write(output, twice_page(found))
+        write_page(output, found, asked_for("twice", image, kept, command, chosen))
     show(found, output, json_=json_, strict=strict)
+    if receipt and issue:
+        issue(receipt, found, host.console)
     if record:
         write_baseline(record, found.runs[0], ignored)
         host.console.step(f"recorded in {record}")
@@ -207,3 +209,21 @@ def _baseline(path: Path) -> Baseline:
         return read_baseline(path)
     except RepeatError as error:
         raise click.UsageError(f"--against: {error.message}; {error.hint}") from None
+
+
+def _check_together(**given: Any) -> None:
+    """Raise UsageError for options that exclude one another."""
+    if sum(map(bool, (given["record"], given["against"], given["resume"]))) > 1:
+        raise click.UsageError("--record, --against, --resume and --interrupt-at exclude one another")
+    other = given["against"] or given["resume"]
+    if given["receipt"] and other:
+        raise click.UsageError("--receipt excludes --against, --resume and --interrupt-at")
+    if given["output"] and other:
+        raise click.UsageError(
+            "-o is the page of two runs; it excludes --against, --resume and --interrupt-at"
+        )
+    if given["cost"] and (given["together"] or other):
+        raise click.UsageError(
+            "--cost is of runs one after the other; it excludes --together, --against, --resume and"
+            " --interrupt-at"
+        )

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import shlex
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
 
 from ..errors import RepeatError
+from ..host.home import atomic_write
+from ..receipt.files import open_in
+from ..receipt.make import Asked
 from ..twice.baseline import Agreed
+from ..twice.page import AboutRun, lines_around, twice_page
 from ..twice.report import rows, to_dict, ulp_text, verdict, verdict_line, where
 from ..twice.resume import Resumed
 from ..twice.runs import Comparison, ProgramRun, status_text
 from .output import emit, table
 
 MOST_ROWS = 12
+MOST_SOURCE = 4 << 20
+"""Bytes of a source whose lines are shown on the page."""
+
+
+def write_page(path: Path, found: Comparison, asked: Asked) -> None:
+    """Write the report as a page, with the source around the cause where that is in a bound folder."""
+    about = AboutRun(
+        rows=[
+            ("command", shlex.join(asked.command)),
+            ("image", f"{asked.image} ({asked.digest})"),
+            *([("lock", asked.lock)] if asked.lock else []),
+            *([("folders", ", ".join(bind.destination for bind in asked.binds))] if asked.binds else []),
+            *([("variables", ", ".join(sorted(asked.variables)))] if asked.variables else []),
+        ]
+    )
+    if found.cause is not None and found.cause.place.file:
+        place = found.cause.place
+        try:
+            with open_in(place.file, asked.binds) as file:
+                source = file.read(MOST_SOURCE).decode(errors="replace")
+        except OSError:  # in the image, or gone
+            source = ""
+        about = replace(about, place=str(place), lines=lines_around(source, place.line))
+    atomic_write(path, twice_page(found, about))
 
 
 def show_verdict(found: Comparison, *, json_: bool) -> None:

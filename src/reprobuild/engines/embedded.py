@@ -77,15 +77,21 @@ class OciEngine:
         """Return what runs programs in an image for the self-test."""
         return OciRunner(self._host, self.images, digest)
 
-    def run(self, reference: str, argv: Sequence[str], options: RunOptions) -> int:
+    def run(
+        self, reference: str, argv: Sequence[str], options: RunOptions, records: Path | None = None
+    ) -> int:
         """Run a command in the foreground, or the image's own when ``argv`` is empty; return its exit status.
 
         It gets the signals that this process gets, and the terminal, if standard input and output are one; a
         negative status is a signal's. What it writes outside ``options.binds`` is lost afterwards.
+        ``records``: an empty folder for what the recorder of ``twice`` keeps, which it then gets too.
         """
         image = self.images.find(reference)
         limits = _at_most(options.limits)
         with self._unpacked(image) as layers, self._host.home.scratch("run") as scratch:
+            if records is not None:
+                env = {**options.env, "REPROBUILD_TWICE": IN_CONTAINER}
+                options = replace(options, env=env, binds=[*options.binds, *recorder_binds(records, layers)])
             task = self._task(image, argv, options, scratch)
             task = replace(task, terminal=os.isatty(0) and os.isatty(1))
             task = _as_user(task, options.user or self._config(image.digest).get("User"), layers)

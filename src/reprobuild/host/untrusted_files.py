@@ -11,8 +11,8 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import IO
 
 from ..errors import BuildError
 
@@ -69,7 +69,7 @@ def folder(root: Path, path: str) -> Path | None:
     return found
 
 
-def opened(root: Path, path: str) -> IO[bytes]:
+def opened(root: Path, path: str) -> BufferedReader:
     """Open a regular file below a folder, by its relative path; no link is followed on the way to it.
 
     Raises `BuildError` for anything else, `FileNotFoundError` where there is nothing.

@@ -18,6 +18,8 @@ from .compare import DATA, EndDifference, Parting
 from .drift import Drift, drift
 from .evidence import Evidence, read_evidence
 from .ignored import Ignored
+from .opened import SETTING as OPENED
+from .opened import read_opened
 from .records import Stream, read_records
 from .texts import TextDifference, Texts
 from .written import WrittenFile, written_files
@@ -67,6 +69,8 @@ class ProgramRun:
     last: str
     """The last lines that it wrote on standard error, as they are."""
     evidence: Evidence = field(default_factory=Evidence)
+    opened: tuple[str, ...] = ()
+    """The files that it opened for reading, where that was asked for."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,6 +85,8 @@ class HowToRun:
     cost: bool = False
     """Whether to run once more without the recorder, to see what it costs."""
     ignored: Ignored = field(default_factory=Ignored)
+    receipt: bool = False
+    """Whether to keep what a receipt says: which files are read, and the SHA-256 of those written."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,7 +130,7 @@ def compare_runs(
     ``known`` is called as soon as the verdict is known, which the search for the cause does not change.
     Raises `RepeatError` where records cannot be read, and what ``run`` raises.
     """
-    settings = _settings(how)
+    settings = recorder_settings(how)
     if how.together:
         say(f"{how.times} runs at once")
         with ThreadPoolExecutor(how.times) as pool:
@@ -207,7 +213,7 @@ def status_text(status: int | None) -> str:
 
 def one_run(run: RecordedRun, how: HowToRun, scratch: Scratch) -> ProgramRun:
     """Run once and read what came of it. Raises as `compare_runs`."""
-    return _one(run, _settings(how), how, scratch)
+    return _one(run, recorder_settings(how), how, scratch)
 
 
 def measure_drift(runs: tuple[RecordedRun, RecordedRun], how: HowToRun, scratch: Scratch, say: Say) -> Drift:
@@ -216,7 +222,7 @@ def measure_drift(runs: tuple[RecordedRun, RecordedRun], how: HowToRun, scratch:
     What differs between the first two has not moved: it does not repeat. Raises as `compare_runs`, and
     `RepeatError` where a run does nothing that could be compared.
     """
-    settings = {**_settings(how), "REPROBUILD_TWICE_TRACE": f"0-{EARLY}"}
+    settings = {**recorder_settings(how), "REPROBUILD_TWICE_TRACE": f"0-{EARLY}"}
     with ExitStack() as stack:
         found: list[Sequence[Stream]] = []
         for name, run in (("old", runs[0]), ("old", runs[0]), ("new", runs[1])):
@@ -231,8 +237,10 @@ def measure_drift(runs: tuple[RecordedRun, RecordedRun], how: HowToRun, scratch:
         return drift(found[0], found[2], without=drift(found[0], found[1]).moved)
 
 
-def _settings(how: HowToRun) -> dict[str, str]:
-    return {"REPROBUILD_TWICE_EVERY": "1" if how.every == "step" else how.every}
+def recorder_settings(how: HowToRun) -> dict[str, str]:
+    """Return what the recorder of a run is told, as variables."""
+    opened = {OPENED: "1"} if how.receipt else {}
+    return {"REPROBUILD_TWICE_EVERY": "1" if how.every == "step" else how.every, **opened}
 
 
 def _one(run: RecordedRun, settings: Mapping[str, str], how: HowToRun, scratch: Scratch) -> ProgramRun:
@@ -243,11 +251,19 @@ def _one(run: RecordedRun, settings: Mapping[str, str], how: HowToRun, scratch: 
 def _read(run: RecordedRun, settings: Mapping[str, str], how: HowToRun, folder: Path) -> ProgramRun:
     began, start = time.time(), time.monotonic()
     ran = run(folder, settings, how.seconds)
-    seconds = time.monotonic() - start
+    return read_run(ran, how, folder, (began, time.monotonic() - start))
+
+
+def read_run(ran: RanProgram, how: HowToRun, folder: Path, clock: tuple[float, float]) -> ProgramRun:
+    """Read what a run kept below its folder; ``clock``: when it began, and how many seconds it took.
+
+    Raises `RepeatError`.
+    """
+    began, seconds = clock
     evidence = read_evidence(folder / RECORDS, began, began + seconds)
     files: list[WrittenFile] = []
     for place, destination in ran.written:
-        found, whole = written_files(place, destination, evidence, how.ignored)
+        found, whole = written_files(place, destination, evidence, how.ignored, sums=how.receipt)
         if not whole:
             raise RepeatError(
                 f"the program wrote more than {len(found)} files into {destination}: too many to compare",
@@ -261,6 +277,7 @@ def _read(run: RecordedRun, settings: Mapping[str, str], how: HowToRun, folder: 
         files=files,
         streams=read_records(folder / RECORDS),
         evidence=evidence,
+        opened=read_opened(folder / RECORDS) if how.receipt else (),
         seconds=seconds,
         last=process.tail(ran.stderr, 8)[-2000:],
     )
@@ -276,7 +293,7 @@ def _trace(
     for attempt in range(1, ATTEMPTS + 1):
         window = f"{first}-{at}" if at >= 0 else "sources"
         say(f"the runs part: looking for the first operation, attempt {attempt} of {ATTEMPTS}")
-        settings = {**_settings(how), "REPROBUILD_TWICE_TRACE": window}
+        settings = {**recorder_settings(how), "REPROBUILD_TWICE_TRACE": window}
         with ExitStack() as stack:
             runs = [_read(run, settings, how, stack.enter_context(scratch())) for _ in range(2)]
             again, ends, _ = between(runs[0], runs[1])

@@ -47,6 +47,8 @@ class WrittenFile:
     lines: tuple[str, ...] | None
     """Of a text, without those that are ignored."""
     tensors: Mapping[str, str]
+    sha256: str = ""
+    """Of its bytes, as ``sha256sum`` has it; empty: not asked for, or no regular file."""
 
     def meaning(self, evidence: Evidence) -> str:
         """Return a digest of what counts: a text without times, a checkpoint's tensors, else the bytes."""
@@ -63,11 +65,12 @@ def is_left_out(path: str) -> bool:
 
 
 def written_files(
-    folder: Path, destination: str, evidence: Evidence, ignored: Ignored
+    folder: Path, destination: str, evidence: Evidence, ignored: Ignored, *, sums: bool = False
 ) -> tuple[list[WrittenFile], bool]:
     """Return the files below a folder that was written over another, and whether these are all.
 
-    A link is not followed. A device with the numbers 0, 0 is overlayfs's mark for a file that was removed.
+    ``sums``: with the SHA-256 of each. A link is not followed. A device with the numbers 0, 0 is overlayfs's
+    mark for a file that was removed.
     """
     found: list[WrittenFile] = []
     for path in _below(folder):
@@ -78,7 +81,7 @@ def written_files(
             return found, False
         status = path.lstat()
         if stat.S_ISREG(status.st_mode):
-            found.append(_regular(path, inside, evidence, ignored))
+            found.append(written_file(path, inside, evidence, ignored, sums=sums))
         else:
             is_link = stat.S_ISLNK(status.st_mode)
             is_removed = stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
@@ -102,11 +105,16 @@ def _below(folder: Path) -> Iterator[Path]:
         todo += [Path(each.path) for each in reversed(found) if each.is_dir(follow_symlinks=False)]
 
 
-def _regular(path: Path, inside: str, evidence: Evidence, ignored: Ignored) -> WrittenFile:
+def written_file(
+    path: Path, inside: str, evidence: Evidence, ignored: Ignored, *, sums: bool = False
+) -> WrittenFile:
+    """Return a regular file of this machine's as what the program wrote at ``inside``."""
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(MOST_TEXT)
         digest = sparse_digest(file.fileno(), 0, size)
+        file.seek(0)
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest() if sums else ""
     text = size <= MOST_TEXT and b"\0" not in head
     return WrittenFile(
         path=general(inside, evidence),
@@ -114,4 +122,5 @@ def _regular(path: Path, inside: str, evidence: Evidence, ignored: Ignored) -> W
         digest=digest,
         lines=tuple(ignored.lines(head)) if text else None,
         tensors=tensors(path, lambda text: general(text, evidence)),
+        sha256=sha256,
     )

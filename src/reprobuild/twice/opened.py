@@ -1,0 +1,45 @@
+"""Reads which files the processes of a run opened for reading. A stranger's bytes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..errors import BuildError, RepeatError
+from ..host.untrusted_files import opened
+
+SETTING = "REPROBUILD_TWICE_OPENED"
+"""The variable that asks the recorder for them."""
+MOST_BYTES = 32 << 20
+"""Of all files of a run together."""
+MOST_FILES = 4096
+_CACHE = "/__pycache__/"
+
+
+def read_opened(folder: Path) -> tuple[str, ...]:
+    """Return the paths in the container, sorted; a module's source in the place of its bytecode.
+
+    Raises `RepeatError`.
+    """
+    found: set[str] = set()
+    left = MOST_BYTES
+    for path in sorted(folder.glob("*.opened"))[:MOST_FILES]:
+        try:
+            with opened(folder, path.name) as file:  # a link could lead out of the folder
+                data = file.read(left + 1)
+        except (OSError, BuildError) as error:
+            raise RepeatError(f"the records of a run cannot be read: {path.name}: {error}") from None
+        left -= len(data)
+        if left < 0:
+            raise RepeatError(
+                f"the records of a run cannot be read: more than {MOST_BYTES >> 20} MiB of paths"
+            )
+        lines = data.split(b"\n")[:-1]
+        found |= {_source(os.fsdecode(line)) for line in lines if line.startswith(b"/") and b"\0" not in line}
+    return tuple(sorted(found))
+
+
+def _source(path: str) -> str:
+    """Return the path of the source that a file of bytecode was compiled from."""
+    folder, cache, name = path.rpartition(_CACHE)
+    return f"{folder}/{name.partition('.')[0]}.py" if cache and name.endswith(".pyc") else path
