@@ -33,7 +33,7 @@ class Asked:
     lock: str
     command: tuple[str, ...]
     workdir: str | None
-    user: str
+    user: str | None
     network: bool
     gpu: bool
     binds: Sequence[Bind]

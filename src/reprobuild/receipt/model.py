@@ -104,7 +104,8 @@ class Receipt:
     lock: str
     command: tuple[str, ...]
     workdir: str | None
-    user: str
+    user: str | None
+    """None: the image's own."""
     network: bool
     gpu: bool
     folders: tuple[Folder, ...]
@@ -261,7 +262,7 @@ def _receipt(table: Table) -> Receipt:
         lock=image.text("lock", lambda text: not text or DIGEST.fullmatch(text), "a digest"),
         command=command,
         workdir=_or_null(table, "workdir", lambda: table.text("workdir", _is_place, "a path in the image")),
-        user=table.text("user", _USER.fullmatch, "USER[:GROUP]"),
+        user=_or_null(table, "user", lambda: table.text("user", _USER.fullmatch, "USER[:GROUP]")),
         network=table.value("network", bool),
         gpu=table.value("gpu", bool),
         folders=folders,

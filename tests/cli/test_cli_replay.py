@@ -1,0 +1,71 @@
+"""``replay``: what is refused before anything runs. The rest is in tests/real/test_real_receipt.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from reprobuild.errors import ImageError, RepeatError
+from support.receipts import table
+
+if TYPE_CHECKING:
+    from support.commands import Call  # pytest itself imports the plugin
+
+
+pytest_plugins = ["support.commands", "support.small_images"]
+
+
+@pytest.fixture
+def paper(small_digest: str, tmp_path: Path) -> Path:
+    """A receipt of a run in the small image; it read nothing, and nothing was in git."""
+    image = {"name": "a:1", "digest": small_digest, "engine": "oci", "lock": ""}
+    file = tmp_path / "paper.json"
+    write(file, image=image, code=None, inputs=[], beside=[], variables={"SEED": "7", "HF_TOKEN": None})
+    return file
+
+
+def write(file: Path, **changed: Any) -> None:
+    file.write_text(json.dumps((json.loads(file.read_text()) if file.exists() else table()) | changed))
+
+
+def lock_of(call: Call, paper: Path) -> None:
+    """Put the lock of the image into the receipt, as the answer tells it."""
+    told = call("replay", str(paper), "--check", "-e", "HF_TOKEN=x").out.splitlines()[0]
+    image = json.loads(paper.read_text())["image"]
+    write(paper, image={**image, "lock": told.rpartition("here from ")[2].replace("none", "")})
+
+
+def test_nothing_runs_that_the_user_has_not_agreed_to(call: Call, paper: Path) -> None:
+    lock_of(call, paper)
+    checked = call("replay", str(paper), "--check", "-e", "HF_TOKEN=x")
+    assert checked.out == "as it was: image, variables, code and data; nothing was run\n"
+    assert checked.status == 0
+    refused = call("replay", str(paper), "-e", "HF_TOKEN=x")
+    assert refused.status == RepeatError.exit_code
+    assert "replay runs a command that a file names, and was not told to" in refused.err
+    assert "command   python3 train.py" in refused.err
+    assert "HF_TOKEN=x" not in refused.err
+
+
+def test_what_is_not_as_it_was_is_the_first_line_and_in_json(call: Call, paper: Path) -> None:
+    lock_of(call, paper)
+    missing = call("replay", str(paper))
+    assert missing.out.startswith("variable: HF_TOKEN is not set, a secret whose value is not in the receipt")
+    found = json.loads(call("replay", str(paper), "--json", "-e", "HF_TOKEN=x", "-e", "A=1").out)
+    assert found["changes"] == [{"what": "variable", "told": "A is set, and was not"}]
+    assert not found["ran"]
+
+
+def test_a_receipt_that_cannot_be_followed_is_named(call: Call, paper: Path) -> None:
+    write(paper, image={**json.loads(paper.read_text())["image"], "digest": "sha256:" + "9" * 64})
+    absent = call("replay", str(paper))
+    assert absent.status == ImageError.exit_code
+    assert "the image of the receipt is not here" in absent.err
+    assert "has no folder at /x" in call("replay", str(paper), "-v", ".:/x").err
+    paper.write_text("{}")
+    wrong = call("replay", str(paper))
+    assert wrong.status == 2
+    assert f"{paper}: not a receipt" in wrong.err
