@@ -38,6 +38,7 @@ COMMANDS = {
     "export": "Write an image to a file.",
     "image": "Make an image: lock, fetch, build, self-test, name.",
     "images": "List the images.",
+    "inspect": "Show what is in an image, what was tested, and who says so.",
     "load": "Copy an image of the embedded store into Docker or Podman.",
     "lock": "Write the lock of a request.",
     "push": "Push an image of the embedded store to a registry.",
