@@ -49,6 +49,7 @@ COMMANDS = {
     "selftest": "Run the self-test of an image, or compare its reports.",
     "twice": "Run a program twice and say whether it repeats.",
     "verify": "Verify the evidence on an image: who signed it, and what it says.",
+    "versions": "List the CUDA versions that your index has PyTorch for, each with the newest PyTorch.",
 }
 """Each command, which has a module of its name, and the first sentence of its help."""
 

@@ -100,6 +100,17 @@ class TorchScan:
         every = self._cudas(self.releases(target, wanted), target)
         return [release.version for release, found in every if found != cuda]
 
+    def newest_of_each(self, target: TargetPython) -> dict[str | None, Version]:
+        """Return the newest release for each CUDA; None stands for those that name none, as builds for CPUs.
+
+        Reads the metadata of all releases. Raises `ResolveError` where an index cannot be read.
+        """
+        newest: dict[str | None, Version] = {}
+        with closing(self._cudas(self.releases(target), target)) as every:
+            for release, cuda in every:
+                newest.setdefault(cuda, release.version)
+        return newest
+
     def choose(self, cuda: str, wanted: str, prefer: str | None, target: TargetPython) -> Version:
         """Return the newest torch for a CUDA that fits a specifier, or ``prefer`` where it still fits.
 
