@@ -95,6 +95,21 @@ def test_no_daemon_at_all(bench: Bench, tmp_path: Path) -> None:
     assert "no Docker daemon answers" in err
 
 
+def test_a_new_docker_command_without_buildx_is_refused_before_anything_is_built(
+    bench: Bench, tmp_path: Path
+) -> None:
+    command = tmp_path / "bin/docker"
+    command.parent.mkdir()
+    command.write_text('#!/bin/sh\n[ "$1" = version ] && exec echo 28.2.2 1.41\nexit 1\n')
+    command.chmod(0o755)
+    with old_docker(tmp_path / "site") as site:
+        env = {**site.env, "PATH": f"{command.parent}:{site.env['PATH']}"}
+        argv = ("image", bench.lock, "--engine", "docker", "--independent")
+        _, err = bench.run(*argv, status=HostError.exit_code, env=env)
+    assert "has no buildx" in err
+    assert "apt-get install -y docker-buildx" in err
+
+
 @pytest.mark.parametrize("options", [(), ("--independent",)], ids=["handed over", "independent"])
 def test_an_engine_without_space(bench: Bench, digest: str, tmp_path: Path, options: tuple[str, ...]) -> None:
     (tmp_path / "site").mkdir()

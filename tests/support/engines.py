@@ -112,7 +112,9 @@ def old_docker(folder: Path) -> Iterator[Site]:
         command = ["dockerd", "--bridge=none", "--iptables=false", "-H", socket]
         command += ["--pidfile", f"{short}/pid", "--exec-root", f"{short}/exec"]
         command += ["--data-root", f"{folder}/data"]
-        env = {"DOCKER_HOST": socket, "DOCKER_CONFIG": str(folder / "config")}
+        # The command of the same package: another one may stand before it, and build in another way.
+        path = f"/usr/bin:{os.environ['PATH']}"
+        env = {"DOCKER_HOST": socket, "DOCKER_CONFIG": str(folder / "config"), "PATH": path}
         with _daemon(command, env, folder) as process:
             yield Site(kind="docker", env=env, keeps_time=False, process=process)
 

@@ -12,7 +12,7 @@ from ..host.host import Host
 from ..lock.layer_record import LayerRecord
 from ..lock.model import Lock
 from .embedded import OciEngine
-from .protocols import EngineName, Images, WriteContext
+from .protocols import EngineName, Images, WriteContext, require_gpu
 from .transfer import send
 
 if TYPE_CHECKING:  # the SDK takes longer to import than all else
@@ -44,7 +44,8 @@ class HandedOver:
     def check(self, *, gpu: bool) -> None:
         """Raise for what either engine needs and lacks; see `protocols.Engine`."""
         self._own.check(gpu=False)
-        self._keeper.check(gpu=gpu)
+        if gpu:
+            require_gpu(self._keeper.runner("").gpu_missing())
 
     def build(self, lock: Lock, context: WriteContext, arrivals: Arrivals | None = None) -> str:
         """Build the image in the embedded store, where it stays a candidate, and copy it into the engine."""

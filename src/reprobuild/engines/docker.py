@@ -1,7 +1,14 @@
-"""Docker: the rendered Dockerfile, built by BuildKit through buildx, or by the daemon's legacy builder.
+"""Docker: the rendered Dockerfile, built by BuildKit in one of three ways.
+
+- buildx through a pipe, which rewrites time stamps: Docker 26 and newer with containerd's image store, and
+  builders that are elsewhere
+- buildx into the daemon: others that have buildx; BuildKit before 0.13 cannot rewrite time stamps
+  (https://github.com/moby/buildkit/pull/4057), nor can what goes straight into a store
+  (https://github.com/moby/buildkit/issues/4230)
+- ``docker build``: a ``docker`` command older than 23 without buildx, as Debian 12 has it
 
 The daemon is the one that the ``docker`` command uses: DOCKER_HOST, else the current context. The SDK does
-everything but BuildKit's export, which it does not support.
+everything but BuildKit's export, which it does not support (https://github.com/docker/docker-py/issues/2230).
 """
 
 from __future__ import annotations
@@ -19,24 +26,21 @@ from typing import TYPE_CHECKING, Any, cast
 import docker
 from docker.errors import ImageNotFound, NotFound
 from docker.models.containers import Container
-from docker.models.images import Image as DockerImage
 
 from ..errors import BuildError, EngineError, HostError, ImageError
-from ..fetch.arrivals import Arrivals
 from ..host import process
 from ..host.host import Host
 from ..lock.model import Lock
-from ..oci.archive_manifest import with_platform
 from ..oci.extract_file import file_of_tar
 from ..oci.file_tree import ImageTree, read_overlay, read_root
 from ..oci.merge_layers import Keep
 from ..oci.overlay_layer import sees_overlay_notes
-from ..oci.store import Image, image_name, lowest_below
-from ..oci.stream import CHUNK, from_chunks, tar_of_folder
+from ..oci.store import image_name
+from ..oci.stream import CHUNK, from_chunks
 from ..oci.tar_fields import LayerRefused
-from ..render.labels import LABEL
 from ..twice.runs import RecordedRun
 from . import failures
+from .container_engine import READ, ContainerEngine, ContainerImages, Facts
 from .docker_client import (
     Builder,
     connect,
@@ -51,7 +55,7 @@ from .docker_layers import are_readable, listed_layers, mounted_layers
 from .docker_runner import DockerRunner
 from .docker_twice import recorded
 from .loopback_registry import CARRIER
-from .protocols import EngineName, RunOptions, WriteContext, require_gpu
+from .protocols import EngineName, RunOptions, require_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -62,14 +66,11 @@ _SNAPSHOTTER = "io.containerd.snapshotter.v1"
 _NO_EXPORT = re.compile(
     r"exporter (feature )?is (currently )?not supported|not support exporting", re.IGNORECASE
 )
-_READ = LABEL + "read"
-"""The label of a container that is made for its files."""
-
 _REWRITES = (1, 45)
 """The API of Docker 26.0, the first with a BuildKit (0.13) that rewrites time stamps."""
 
 
-class DockerEngine:
+class DockerEngine(ContainerEngine):
     """Builds, keeps and runs images in a Docker daemon. Raises `HostError` if none answers."""
 
     kind: EngineName = "docker"
@@ -94,34 +95,30 @@ class DockerEngine:
         return self.keeps_manifests
 
     def check(self, *, gpu: bool) -> None:
-        """Raise `HostError` if a builder was named without buildx, or ``gpu`` is set without a GPU."""
+        """Raise `HostError` for what a build lacks, or if ``gpu`` and there is none."""
         if gpu:
             require_gpu(self.runner("").gpu_missing())
-        if self._builder is not None and not has_buildx():
+        if not has_buildx() and (self._builder is not None or not has_own_buildkit()):
             raise HostError(
-                "--builder: the docker command on this machine has no buildx",
-                hint="apt-get install -y docker-buildx (in Debian 13), or leave --builder out",
+                "the docker command on this machine has no buildx, which builds a Dockerfile",
+                hint="apt-get install -y docker-buildx (in Debian 13; docker-buildx-plugin in Docker's own"
+                " packages), or leave --builder and --independent out",
             )
         if self._builder is not None:
             find_builder(self._builder)  # asked for its errors, before gigabytes are fetched
 
-    def build(self, lock: Lock, context: WriteContext, arrivals: Arrivals | None = None) -> str:
-        """Build the rendered Dockerfile; see `protocols.Engine`. Warns of what an old Docker cannot do."""
-        if arrivals is not None:
-            arrivals.wait()
-        with self._host.home.scratch("context") as folder:
-            context(folder)
-            if has_buildx():
-                return self._buildkit(lock, folder)
-            self._host.console.warn(
-                "the docker command on this machine has no buildx: what it builds has the same files,"
-                " but another digest at each build, since it cannot rewrite time stamps"
-            )
-            return self._own_buildkit(lock, folder) if has_own_buildkit() else self._legacy(folder)
+    def build_context(self, lock: Lock, context: Path, answer: Path) -> str:
+        """Build a folder; see `ContainerEngine`. Warns of what an old Docker cannot do."""
+        if has_buildx():
+            return self._buildkit(lock, context, answer)
+        self._host.console.warn(
+            "the docker command on this machine has no buildx: what it builds has the same files,"
+            " but another digest at each build, since it cannot rewrite time stamps"
+        )
+        return self._own_buildkit(lock, context, answer)
 
-    def _buildkit(self, lock: Lock, folder: Path) -> str:
+    def _buildkit(self, lock: Lock, folder: Path, facts: Path) -> str:
         """Build with buildx; if the exporter can, with time stamps that are the same at every build."""
-        facts = folder.with_name(folder.name + ".json")
         builder = Builder() if self._builder is None else find_builder(self._builder)
         command = [
             *(process.require("docker", "to build with BuildKit"), *builder.command),
@@ -153,40 +150,21 @@ class DockerEngine:
                     f" or build, test and keep the image there: DOCKER_CONTEXT={self._builder}",
                 ) from None
             raise _build_failed(failed.tail) from None
-        finally:
-            facts.unlink(missing_ok=True)
         # What the daemon knows the image by: the manifest in containerd's store, else the configuration.
         keys = ("containerimage.digest", "containerimage.config.digest")
-        return self.images.find(str(found[keys[0] if self.keeps_manifests else keys[1]])).digest
+        return str(found[keys[0] if self.keeps_manifests else keys[1]])
 
-    def _own_buildkit(self, lock: Lock, folder: Path) -> str:
+    def _own_buildkit(self, lock: Lock, folder: Path, told: Path) -> str:
         """Build with the BuildKit in an old Docker, which commits no stage but the last."""
-        told = folder.with_name(folder.name + ".id")
         command = [
             *(process.require("docker", "to build with BuildKit"), "build", "--iidfile", str(told)),
             *("--network", "none", "--platform", lock.platform, "--progress", "plain", str(folder)),
         ]
         try:
             process.run(command, env={**os.environ, "DOCKER_BUILDKIT": "1"})
-            return self.images.find(told.read_text().strip()).digest
         except process.ProcessFailed as failed:
             raise _build_failed(failed.tail) from None
-        finally:
-            told.unlink(missing_ok=True)
-
-    def _legacy(self, folder: Path) -> str:
-        digest = ""
-        with docker_errors("build"), tar_of_folder(folder) as archive:
-            events = self._client.api.build(
-                fileobj=archive, custom_context=True, rm=True, forcerm=True, network_mode="none", decode=True
-            )
-            for event in events:
-                if "error" in event:
-                    raise _build_failed(str(event["error"]))
-                digest = event.get("aux", {}).get("ID", digest)
-        if not digest:
-            raise EngineError("Docker ended its build without an image", hint="see the daemon's log")
-        return digest
+        return told.read_text().strip()
 
     def runner(self, digest: str) -> DockerRunner:
         """Return what runs programs in an image for the self-test."""
@@ -241,27 +219,27 @@ class DockerEngine:
                     raise failures.refused("Docker", "load an image", str(event["error"]))
 
 
-class DockerImages:
-    """The daemon's images. Their digest is the daemon's image ID."""
+class DockerImages(ContainerImages):
+    """The daemon's images."""
 
     def __init__(self, client: docker.DockerClient, host: Host) -> None:
         self._client, self._host = client, host
 
-    def find(self, reference: str) -> Image:
-        """Return the image of a name or image ID. Raises `ImageError`."""
+    def inspect(self, references: Sequence[str]) -> Sequence[Facts]:
+        """Return what the daemon says of images; see `ContainerImages`."""
         with docker_errors("look for an image"):
             try:
-                image = self._client.images.get(reference)
+                return [self._client.images.get(each).attrs for each in references]
             except ImageNotFound:
                 raise ImageError(
-                    f"Docker has no image {reference!r}", hint="`docker images` lists them"
+                    f"Docker has no image {references[0]!r}", hint="`docker images` lists them"
                 ) from None
-        return Image(
-            digest=str(image.id),
-            names=tuple(sorted(image.tags)),
-            size=int(image.attrs["Size"]),
-            labels=image.labels or {},
-        )
+
+    def labelled(self, label: str) -> Sequence[str]:
+        """Return the IDs of the images with a label."""
+        with docker_errors("look for an image"):
+            found = self._client.api.images(filters={"label": label}, quiet=True)
+        return sorted({str(each) for each in found})
 
     def name(self, digest: str, name: str) -> None:
         """Give an image a name; see `protocols.Images`."""
@@ -269,35 +247,22 @@ class DockerImages:
         with docker_errors("name an image"):
             self._client.api.tag(digest, repository, tag)
 
-    def parent_of(self, image: Image) -> Image | None:
-        """Return the image that one starts from, recognised by its layers; see `protocols.Images`."""
-        found = self.stacks(f"{LABEL}lock={image.labels.get(LABEL + 'lock', '')}")
-        with docker_errors("look for an image"):
-            mine = _layers(self._client.images.get(image.digest))
-        below = lowest_below(mine, found)
-        return self.find(below) if below is not None else None
-
-    def stacks(self, label: str) -> Mapping[str, Sequence[str]]:
-        """Return the layers of the images with a label; see `protocols.Keeper`."""
-        with docker_errors("look for an image"):
-            return {str(y.id): _layers(y) for y in self._client.images.list(filters={"label": label})}
-
-    def tree(self, digest: str, where: str, keep: Keep) -> ImageTree:
-        """Return the files of an image; see `protocols.Images`.
+    def read_tree(self, facts: Facts, where: str, config: Mapping[str, Any], keep: Keep) -> ImageTree:
+        """Return the files of an image.
 
         Where its layers lie on this disk and may be read, from there. Else from a container that is never
         started, in which Docker hides some paths; ``docker save`` would first write all layers out.
         """
-        with docker_errors("read an image"):
-            facts = self._client.images.get(digest).attrs
-        config = with_platform(facts["Config"], facts, "Os", "Architecture")
         # What cannot be read from there, or has just been taken away, is for the daemon to say.
         with suppress(LayerRefused, OSError, ValueError, TypeError):
-            if layers := self._folders(digest, facts):
+            if layers := self._folders(facts):
                 return read_overlay(layers, config, keep=keep)
-        return self._exported(digest, where, config, keep)
+        with docker_errors("read an image"), self._container(facts["Id"]) as container:
+            chunks = self._client.api.export(str(container.id), chunk_size=CHUNK)
+            with closing(chunks):
+                return read_root(from_chunks(chunks), where, config, keep=keep, replaced=True)
 
-    def _folders(self, digest: str, facts: Mapping[str, Any]) -> list[Path]:
+    def _folders(self, facts: Facts) -> list[Path]:
         """Return the folders of an image's layers on this disk; none where they may not be read."""
         with docker_errors("read an image"):
             info = self._client.info()
@@ -306,45 +271,32 @@ class DockerImages:
             if layers := listed_layers(facts):
                 return layers
             count = len(facts["RootFS"].get("Layers") or ())
-            with self._container(digest) as container:
+            with self._container(facts["Id"]) as container:
                 return mounted_layers(self._client, str(container.id), count)
 
-    def _exported(self, digest: str, where: str, config: Any, keep: Keep) -> ImageTree:
-        with docker_errors("read an image"), self._container(digest) as container:
-            chunks = self._client.api.export(str(container.id), chunk_size=CHUNK)
-            with closing(chunks):
-                return read_root(from_chunks(chunks), where, config, keep=keep, replaced=True)
-
-    def file(self, digest: str, path: str) -> bytes | None:
-        """Return the content of a file, as ``docker cp`` has it; see `protocols.Images`."""
+    def read_file(self, digest: str, path: str) -> bytes | None:
+        """Return the content of a file, as ``docker cp`` has it."""
         with docker_errors("read an image"), self._container(digest) as container:
             try:
                 chunks, _ = container.get_archive(f"/{path}", chunk_size=CHUNK)
             except NotFound:
                 return None
-            try:
-                with closing(cast("Generator[bytes]", chunks)):
-                    return file_of_tar(from_chunks(chunks), path.rpartition("/")[2])
-            except LayerRefused as refused:
-                raise ImageError(f"{digest}: /{path} cannot be read: {refused}") from None
+            with closing(cast("Generator[bytes]", chunks)):
+                return file_of_tar(from_chunks(chunks), path.rpartition("/")[2])
 
     @contextmanager
     def _container(self, digest: str) -> Iterator[Container]:
         """Give a container of an image that is never started."""
         # Left by a run that was killed. The daemon decides by its own clock.
-        self._client.containers.prune(filters={"label": _READ, "until": "1h"})
+        self._client.containers.prune(filters={"label": READ, "until": "1h"})
         container = self._client.containers.create(
-            digest, ["-"], entrypoint=[], network_mode="none", labels={_READ: "1"}
+            digest, ["-"], entrypoint=[], network_mode="none", labels={READ: "1"}
         )
         try:
             yield container
         finally:
             with suppress(NotFound):
                 container.remove(force=True, v=True)
-
-
-def _layers(image: DockerImage) -> list[str]:
-    return list(image.attrs["RootFS"].get("Layers") or ())
 
 
 def _build_failed(text: str) -> BuildError | EngineError:

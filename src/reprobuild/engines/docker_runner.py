@@ -53,7 +53,8 @@ class Output:
         # Now nothing keeps the daemon from removing the container: it waits for who is to take the output.
         with suppress(OSError, DockerException):
             self._stream.close()
-        # That only ends the stream; the SDK leaves the connection open, and hands it out nowhere else.
+        # That only ends the stream; the SDK leaves the connection open, and hands it out nowhere else
+        # (https://github.com/docker/docker-py/issues/3282).
         self._stream._response.close()  # type: ignore[attr-defined]  # the SDK keeps it to itself
 
     def written(self) -> tuple[bytes, bytes]:
@@ -139,7 +140,8 @@ class DockerRunner:
         except _SLOW:
             raise process.ProcessTimeout(argv, timeout or 0) from None
         except requests.exceptions.ConnectionError as error:
-            # Some versions of requests call a read that timed out in the middle a broken connection.
+            # Some versions of requests call a read that timed out in the middle a broken connection
+            # (https://github.com/docker/docker-py/issues/1966).
             if "timed out" in str(error).lower():
                 raise process.ProcessTimeout(argv, timeout or 0) from None
             raise

@@ -14,26 +14,24 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import EngineError, HostError, ImageError
-from ..fetch.arrivals import Arrivals
 from ..host import process
 from ..host.home import storage_errors
 from ..host.host import Host
 from ..host.limits import Limits, of_steps
 from ..host.machine import identity
 from ..lock.model import Lock
-from ..oci.archive_manifest import with_platform
 from ..oci.extract_file import file_of_tar
 from ..oci.file_tree import ImageTree, read_root
 from ..oci.merge_layers import Keep
-from ..oci.store import Image, image_name, lowest_below
-from ..oci.tar_fields import LayerRefused
+from ..oci.store import image_name
 from ..render.labels import LABEL
 from ..twice.runs import RecordedRun
 from . import failures
+from .container_engine import ContainerEngine, ContainerImages, Facts
 from .gpu import gpu_missing
-from .podman_root import opened_file, opened_root
+from .podman_root import opened_file, opened_root, podman_errors
 from .podman_twice import gpu_options, limit_options, recorded
-from .protocols import EngineName, RunOptions, WriteContext, require_gpu
+from .protocols import EngineName, RunOptions, require_gpu
 
 _NO_IMAGE = re.compile(
     r"no such (image|object)|image not known|unable to find|failed to find image|invalid reference format|"
@@ -46,7 +44,7 @@ _NOT_STARTED = (125, 126, 127)
 _NO_FILE = re.compile(r"could not be found on container|no such file or directory", re.IGNORECASE)
 
 
-class PodmanEngine:
+class PodmanEngine(ContainerEngine):
     """Builds, keeps and runs images with Podman. Raises `HostError` if it is missing or broken."""
 
     kind: EngineName = "podman"
@@ -74,36 +72,22 @@ class PodmanEngine:
         if gpu:
             require_gpu(gpu_missing())
 
-    def build(self, lock: Lock, context: WriteContext, arrivals: Arrivals | None = None) -> str:
-        """Build the rendered Dockerfile: the same lock gives the same digest; see `protocols.Engine`."""
-        if arrivals is not None:
-            arrivals.wait()
-        with self._host.home.scratch("context") as folder:
-            inside = folder / "context"
-            inside.mkdir()
-            context(inside)
-            answer = folder / "image"
-            command = [
-                *(
-                    self._program,
-                    "build",
-                    "--network",
-                    "none",
-                    # By digest: what is pulled for it is what the lock names.
-                    "--pull=never" if lock.base is None else "--pull=missing",
-                    "--layers=false",
-                    "--format=oci",
-                ),
-                *(f"--timestamp={lock.epoch}", f"--platform={lock.platform}"),
-                # What the build leaves out of its own accord differs by version: name what must not be there.
-                *("--identity-label=false",) * self._knows("--identity-label"),
-                *("--iidfile", str(answer), "--quiet", str(inside)),
-            ]
-            try:
-                process.run(command)
-            except process.ProcessFailed as failed:
-                raise failures.build_failed("Podman", failed.tail) from None
-            return self.images.find(answer.read_text().strip()).digest
+    def build_context(self, lock: Lock, context: Path, answer: Path) -> str:
+        """Build a folder: the same lock gives the same digest; see `ContainerEngine`."""
+        command = [
+            *(self._program, "build", "--network=none", "--layers=false", "--format=oci"),
+            # By digest: what is pulled for it is what the lock names.
+            "--pull=never" if lock.base is None else "--pull=missing",
+            *(f"--timestamp={lock.epoch}", f"--platform={lock.platform}"),
+            # What the build leaves out of its own accord differs by version: name what must not be there.
+            *("--identity-label=false",) * self._knows("--identity-label"),
+            *("--iidfile", str(answer), "--quiet", str(context)),
+        ]
+        try:
+            process.run(command)
+        except process.ProcessFailed as failed:
+            raise failures.build_failed("Podman", failed.tail) from None
+        return answer.read_text().strip()
 
     def _knows(self, option: str) -> bool:
         help_ = process.run([self._program, "build", "--help"], check=False)
@@ -133,10 +117,8 @@ class PodmanEngine:
         name = f"reprobuild-{secrets.token_hex(8)}"
         with storage_errors(layout):
             (layout / name).symlink_to(".")
-        try:
+        with podman_errors("load an image"):
             said = process.run([self._program, "pull", "--quiet", f"oci:{name}"], cwd=layout)
-        except process.ProcessFailed as failed:
-            raise failures.refused("Podman", "load an image", failed.tail) from None
         # No name before it is tested. Later versions of Podman do not give it this one.
         command = [self._program, "untag", said.stdout.decode().strip(), f"localhost/{name}:latest"]
         process.run(command, check=False)
@@ -148,90 +130,55 @@ class PodmanEngine:
             for chunk in archive:
                 out(chunk)
 
-        try:
+        with podman_errors("load an image"):
             process.feed([self._program, "load", "--quiet"], write)
-        except process.ProcessFailed as failed:
-            raise failures.refused("Podman", "load an image", failed.tail) from None
 
 
 _UNTOLD = ("OnBuild", "Shell")
 """Settings of Docker's form of an image that ``podman image inspect`` does not show."""
 
 
-class PodmanImages:
-    """Podman's images. Their digest is Podman's image ID, after ``sha256:``."""
+class PodmanImages(ContainerImages):
+    """Podman's images."""
 
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def find(self, reference: str) -> Image:
-        """Return the image of a name or image ID. Raises `ImageError`."""
-        command = [self._program, "image", "inspect", "--", reference.removeprefix("sha256:")]
+    def inspect(self, references: Sequence[str]) -> Sequence[Facts]:
+        """Return what Podman says of images; see `ContainerImages`."""
+        command = [self._program, "image", "inspect", "--", *(y.removeprefix("sha256:") for y in references)]
         done = process.run(command, check=False)
         if done.returncode != 0:
             text = process.tail(done.stderr)
             if not _NO_IMAGE.search(text):
                 raise failures.refused("Podman", "look for an image", text)
-            raise ImageError(f"Podman has no image {reference!r}", hint="`podman images` lists them")
-        [facts] = json.loads(done.stdout)
-        return Image(
-            digest=f"sha256:{facts['Id']}",
-            names=tuple(sorted(facts.get("RepoTags") or ())),
-            size=int(facts["Size"]),
-            labels=facts.get("Labels") or {},
-        )
+            raise ImageError(f"Podman has no image {references[0]!r}", hint="`podman images` lists them")
+        found: Sequence[Facts] = json.loads(done.stdout)
+        return found
+
+    def labelled(self, label: str) -> Sequence[str]:
+        """Return the IDs of the images with a label."""
+        command = [self._program, "images", "--quiet", "--no-trunc", "--filter", f"label={label}"]
+        with podman_errors("look for an image"):
+            return sorted({*process.run(command).stdout.decode().split()})
 
     def name(self, digest: str, name: str) -> None:
         """Give an image a name; see `protocols.Images`."""
-        try:
+        with podman_errors("name an image"):
             process.run([self._program, "tag", digest.removeprefix("sha256:"), image_name(name)])
-        except process.ProcessFailed as failed:
-            raise failures.refused("Podman", "name an image", failed.tail) from None
 
-    def parent_of(self, image: Image) -> Image | None:
-        """Return the image that one starts from, recognised by its layers; see `protocols.Images`."""
-        found = self.stacks(f"{LABEL}lock={image.labels.get(LABEL + 'lock', '')}")
-        below = lowest_below(self._stacks([image.digest])[image.digest], found)
-        return self.find(below) if below is not None else None
-
-    def stacks(self, label: str) -> Mapping[str, Sequence[str]]:
-        """Return the layers of the images with a label; see `protocols.Keeper`."""
-        command = [self._program, "images", "--quiet", "--no-trunc", "--filter", f"label={label}"]
-        return self._stacks(sorted({*self._asked(command).decode().split()}))
-
-    def _stacks(self, digests: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        if not digests:
-            return {}
-        command = [self._program, "image", "inspect", "--", *(y.removeprefix("sha256:") for y in digests)]
-        facts = json.loads(self._asked(command))
-        return {f"sha256:{each['Id']}": each["RootFS"]["Layers"] for each in facts}
-
-    def _asked(self, command: list[str]) -> bytes:
-        try:
-            return process.run(command).stdout
-        except process.ProcessFailed as failed:
-            raise failures.refused("Podman", "look for an image", failed.tail) from None
-
-    def tree(self, digest: str, where: str, keep: Keep) -> ImageTree:
-        """Return the files of an image; see `protocols.Images`."""
-        command = [self._program, "image", "inspect", "--", digest.removeprefix("sha256:")]
-        [facts] = json.loads(self._asked(command))
-        config = with_platform(facts["Config"], facts, "Os", "Architecture")
+    def read_tree(self, facts: Facts, where: str, config: Mapping[str, Any], keep: Keep) -> ImageTree:
+        """Return the files of an image."""
         if health := facts.get("Healthcheck"):  # of Docker's form, which OCI's section has no key for
             config = {**config, "Healthcheck": health}
-        try:
-            with opened_root(self._program, facts["Id"]) as tar:
-                return replace(read_root(tar, where, config, keep=keep), untold=_UNTOLD)
-        except process.ProcessFailed as failed:
-            raise failures.refused("Podman", "read an image", failed.tail) from None
+        with podman_errors("read an image"), opened_root(self._program, facts["Id"]) as tar:
+            return replace(read_root(tar, where, config, keep=keep), untold=_UNTOLD)
 
-    def file(self, digest: str, path: str) -> bytes | None:
-        """Return the content of a file, as ``podman cp`` has it; see `protocols.Images`."""
+    def read_file(self, digest: str, path: str) -> bytes | None:
+        """Return the content of a file, as ``podman cp`` has it."""
         try:
             with opened_file(self._program, digest.removeprefix("sha256:"), path) as tar:
                 return file_of_tar(tar, path.rpartition("/")[2])
-        except LayerRefused as refused:
-            raise ImageError(f"{digest}: /{path} cannot be read: {refused}") from None
         except process.ProcessFailed as failed:
             if _NO_FILE.search(failed.tail):
                 return None
@@ -273,17 +220,9 @@ class PodmanRunner:
         with self._host.home.scratch("podman") as folder:
             container = folder / "container"
             command = [
-                *(
-                    self._program,
-                    "run",
-                    f"--label={LABEL}selftest=1",
-                    "--rm",
-                    "--cidfile",
-                    str(container),
-                    "--pull=never",
-                    # Its output comes to us; a second place on the disk would have no bound.
-                    "--log-driver=none",
-                ),
+                *(self._program, "run", f"--label={LABEL}selftest=1", "--rm", "--cidfile", str(container)),
+                # Its output comes to us; a second place on the disk would have no bound.
+                *("--pull=never", "--log-driver=none"),
                 *("--network=none", "--read-only", "--cap-drop=all", "--security-opt=no-new-privileges"),
                 *("--tmpfs=/tmp:rw,exec,nosuid,nodev,mode=1777", "--shm-size=2g"),
                 # Podman ends it also when this process was killed and cannot.
@@ -295,21 +234,13 @@ class PodmanRunner:
                 *(self.digest.removeprefix("sha256:"), *argv[1:]),
             ]
             try:
-                # conmon leaves an empty file in the folder that it starts in when a container's memory ends.
+                # conmon leaves an empty file in the folder that it starts in when a container's memory ends
+                # (https://github.com/containers/conmon/issues/504).
                 return process.run(command, cwd=folder, timeout=timeout, check=False)
             finally:
                 if container.exists():
-                    process.run(
-                        [
-                            self._program,
-                            "rm",
-                            "--force",
-                            "--ignore",
-                            "--time=0",
-                            container.read_text().strip(),
-                        ],
-                        check=False,
-                    )
+                    remove = [self._program, "rm", "--force", "--ignore", "--time=0"]
+                    process.run([*remove, container.read_text().strip()], check=False)
 
     def gpu_missing(self) -> str | None:
         """Return why no GPU can be passed in, or None."""

@@ -1,6 +1,7 @@
 """An image of Podman → its root as one tar, read where it is mounted: nothing is written for it.
 
-``podman save`` would write all layers out first, and refuses layers compressed by zstd in Docker's form.
+``podman save`` would write all layers out first, and refuses layers compressed by zstd in Docker's form
+(https://github.com/containers/image/issues/1260).
 """
 
 from __future__ import annotations
@@ -12,15 +13,24 @@ from contextlib import contextmanager
 from typing import IO
 
 from ..host import process
-from ..render.labels import LABEL
+from . import failures
+from .container_engine import READ
 
-_READ = LABEL + "read"
 _TAR = (
     *("--create", "--file=-", "--blocking-factor=2048", "--format=posix", "--numeric-owner"),
     *("--xattrs", "--xattrs-include=*"),
     # Times do not count, and those below a second would take a header for each file.
     *("--mtime=@0", "--pax-option=delete=atime,delete=ctime"),
 )
+
+
+@contextmanager
+def podman_errors(what: str) -> Iterator[None]:
+    """Turn a failure of Podman's command into `EngineError`."""
+    try:
+        yield
+    except process.ProcessFailed as failed:
+        raise failures.refused("Podman", what, failed.tail) from None
 
 
 @contextmanager
@@ -60,8 +70,8 @@ def _exported(podman: str, image: str) -> Iterator[IO[bytes]]:
 def _container(podman: str, image: str) -> Iterator[str]:
     """Give a container of an image that is never started."""
     # Left by a run that was killed.
-    process.run([podman, "container", "prune", "--force", f"--filter=label={_READ}", "--filter=until=1h"])
-    create = [podman, "create", f"--label={_READ}=1", "--pull=never", "--image-volume=ignore"]
+    process.run([podman, "container", "prune", "--force", f"--filter=label={READ}", "--filter=until=1h"])
+    create = [podman, "create", f"--label={READ}=1", "--pull=never", "--image-volume=ignore"]
     made = process.run([*create, "--network=none", "--entrypoint=[]", image, "-"]).stdout
     container = made.decode().strip()
     try:

@@ -112,7 +112,8 @@ def _views(podman: str, folders: Sequence[Bind]) -> Iterator[tuple[str, str]]:
 
 def _ran(podman: str, name: str, folder: Path, seconds: float | None) -> tuple[int | None, bytes, bytes]:
     try:
-        # conmon leaves an empty file in the folder that it starts in when a container's memory ends.
+        # conmon leaves an empty file in the folder that it starts in when a container's memory ends
+        # (https://github.com/containers/conmon/issues/504).
         done = process.run([podman, "start", "--attach", name], cwd=folder, timeout=seconds, check=False)
     except process.ProcessTimeout:
         return None, b"", b""

@@ -9,7 +9,6 @@ import lzma
 import os
 import posixpath
 import re
-import tarfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -24,7 +23,6 @@ from ..errors import ImageError
 from ..host.home import open_regular
 from .documents import DOCUMENT_LIMIT, parse_json
 from .tar_reader import Reader
-from .tar_writer import MTIME
 
 CHUNK = 1 << 20
 
@@ -63,22 +61,6 @@ def piped(write: Callable[[IO[bytes]], object]) -> Iterator[IO[bytes]]:
         thread.join()
     if failure:
         raise failure[0]
-
-
-@contextmanager
-def tar_of_folder(folder: Path) -> Iterator[IO[bytes]]:
-    """Give a tar of all files in a folder to read; the same files give the same bytes."""
-
-    def write(out: IO[bytes]) -> None:
-        with tarfile.open(fileobj=out, mode="w|", format=tarfile.PAX_FORMAT, bufsize=CHUNK) as tar:
-            for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-                info = tarfile.TarInfo(path.relative_to(folder).as_posix())
-                info.size, info.mtime, info.mode = path.stat().st_size, MTIME, 0o644
-                with path.open("rb") as file:
-                    tar.addfile(info, file)
-
-    with piped(write) as file:
-        yield file
 
 
 def from_chunks(chunks: Iterable[bytes]) -> IO[bytes]:
