@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -15,7 +14,7 @@ from ..request.model import Request
 from .abi_rules import broken_rules, refuse_gpu_builds
 from .advice import alternative_python, alternative_torch, relax_pins, typo_hints
 from .advice.case import Advice, Attempt, Case
-from .newer_without_wheel import held_back, sources_alone, told, without_wheels
+from .advice.newer_without_wheel import held_back, sources_alone, told, without_wheels
 from .resolution import Resolution
 from .sdist_builds import SourcePackages, is_source
 from .target import TargetPython
@@ -230,7 +229,7 @@ def _is_contradiction(error: ResolveError) -> bool:
     """Whether uv has refused requirements for each other's sake; of a version that is not there it is not."""
     if not isinstance(error, RefusedError) or error.refusal.kind is not Kind.CONTRADICTION:
         return False
-    return not re.search(r"there (is|are) no versions? of", " ".join(error.refusal.causes))
+    return not error.refusal.lacks_version
 
 
 def only_wheels(request: Request, target: TargetPython) -> tuple[str, str]:

@@ -53,6 +53,8 @@ class Refusal:
     wrong_abi: tuple[str, ...] = ()
     """``name==version`` of each release that has wheels for other Pythons only."""
     wrong_python: bool = False
+    lacks_version: bool = False
+    """Whether it names a version that is not there."""
     versions: frozenset[tuple[str, str]] = frozenset()
     """The packages, normalized, of the sentences that are shown, each with the versions that are meant."""
 
@@ -229,7 +231,8 @@ class _UnknownWordsError(Exception):
 def _read(causes: Sequence[str], hints: Sequence[str]) -> Refusal:
     """Read uv's sentences word by word. Raises `_UnknownWordsError`."""
     unknown, missing, sources, abi = set[str](), set[str](), set[str](), list[str]()
-    versions, shown, is_python = set[tuple[str, str]](), len(" ".join(causes[:_MOST_LINES])), False
+    versions, shown = set[tuple[str, str]](), len(" ".join(causes[:_MOST_LINES]))
+    is_python = lacks_version = False
     for at, subject, predicate in _clauses(" ".join(causes)):
         if at <= shown:
             versions |= {(str(canonicalize_name(name)), bound) for name, bound in subject if name != "Python"}
@@ -243,6 +246,7 @@ def _read(causes: Sequence[str], hints: Sequence[str]) -> Refusal:
             unknown |= names
         elif _PYTHON.fullmatch(predicate):
             is_python = True
+        lacks_version |= predicate.startswith(("there is no version", "there are no version"))
     return Refusal(
         tuple(causes),
         tuple(hints),
@@ -251,6 +255,7 @@ def _read(causes: Sequence[str], hints: Sequence[str]) -> Refusal:
         wrong_abi=tuple(dict.fromkeys(abi)),
         only_sources=frozenset(sources),
         wrong_python=is_python,
+        lacks_version=lacks_version,
         versions=frozenset(versions),
     )
 

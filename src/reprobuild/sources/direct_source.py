@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
@@ -32,23 +32,20 @@ _LARGEST = 4 << 30
 
 
 def locate(
-    name: str, direct: Direct, before: SourceArchive | None, host: Host, notes: list[str]
-) -> SourceArchive:
-    """Return what an address names now, its archive in the store.
+    name: str, direct: Direct, before: SourceArchive | None, host: Host
+) -> tuple[SourceArchive, Sequence[str]]:
+    """Return what an address names now, its archive in the store, and what the user should know.
 
-    ``before`` is what an earlier lock has, whose commit stays if the address is the same. ``notes`` gets what
-    the user should know. Raises `ResolveError`, `FetchError`, `BuildError`.
+    ``before`` is what an earlier lock has, whose commit stays if the address is the same. Raises
+    `ResolveError`, `FetchError`, `BuildError`.
     """
     match direct.kind:
         case "git":
-            return _git(name, direct, before, host, notes)
+            return _git(name, direct, before, host)
         case "folder":
             tree = _folder_tree(direct.url, host)
-            if before is None:
-                notes.append(
-                    f"{name}: the image gets a wheel of {direct.url} as it is now, not an editable install"
-                )
-            return SourceArchive(
+            note = f"{name}: the image gets a wheel of {direct.url} as it is now, not an editable install"
+            found = SourceArchive(
                 kind="directory",
                 filename=f"{name}.tar",
                 url=direct.url,
@@ -56,15 +53,17 @@ def locate(
                 size=tree.size,
                 subdirectory=direct.subdirectory,
             )
+            return found, () if before is not None else (note,)
         case "archive":
-            return _archive(name, direct, before, host)
+            return _archive(name, direct, before, host), ()
         case "wheel":
             raise ValueError(f"{direct} is not a source")
 
 
 def _git(
-    name: str, direct: Direct, before: SourceArchive | None, host: Host, notes: list[str]
-) -> SourceArchive:
+    name: str, direct: Direct, before: SourceArchive | None, host: Host
+) -> tuple[SourceArchive, Sequence[str]]:
+    notes: Sequence[str] = ()
     same = before is not None and (before.url, before.ref) == (direct.url, direct.ref)
     if before is not None and same:
         commit = before.commit
@@ -73,14 +72,12 @@ def _git(
         commit = found.commit
         if found.kind in ("branch", "HEAD"):
             what = f"the branch {direct.ref}" if found.kind == "branch" else "the default branch"
-            notes.append(
-                f"{name}: {what} of {direct.url} is at {commit[:12]} now, which is locked; "
-                f"--upgrade {name} follows it"
-            )
+            note = f"{name}: {what} of {direct.url} is at {commit[:12]} now, which is locked; "
+            notes = (f"{note}--upgrade {name} follows it",)
     tree = Tree(before.sha256, before.size) if before is not None and same else None
     if tree is None or not Store(host.home).has(tree.sha256, tree.size):
         tree = _git_tree(direct.url, commit, direct.ref, host)
-    return SourceArchive(
+    source = SourceArchive(
         kind="vcs",
         filename=f"{name}-{commit[:12]}.tar",
         url=direct.url,
@@ -90,6 +87,7 @@ def _git(
         ref=direct.ref,
         subdirectory=direct.subdirectory,
     )
+    return source, notes
 
 
 def _git_tree(url: str, commit: str, ref: str, host: Host) -> Tree:

@@ -12,10 +12,10 @@ from packaging.utils import canonicalize_name
 from ...errors import ResolveError
 from ...request.model import PYTHONS
 from ..index_page import File, files
-from ..newer_without_wheel import has_wheel
 from ..resolution import Resolution
 from ..target import TargetPython
 from .case import Advice, Case
+from .newer_without_wheel import has_wheel
 
 _OLDEST_GLIBC = (2, 31)
 """Of the Debian releases that have these Pythons."""

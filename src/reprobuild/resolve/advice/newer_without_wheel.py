@@ -23,16 +23,16 @@ from packaging.utils import (
 )
 from packaging.version import Version
 
-from ..errors import ResolveError
-from . import index_page
-from .resolution import Resolution
-from .target import TargetPython
-from .uv_refusal import RefusedError
+from ...errors import ResolveError
+from .. import index_page
+from ..resolution import Resolution
+from ..target import TargetPython
+from ..uv_refusal import RefusedError
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from ..lock.packages import PythonPackage
+    from ...lock.packages import PythonPackage
 
 
 @dataclass(frozen=True, slots=True)
