@@ -44,7 +44,7 @@ from reprobuild.request.toml_reader import load_toml
 from reprobuild.request.yaml_reader import load_yaml
 from reprobuild.resolve.vulnerabilities import find_vulnerabilities
 from reprobuild.selftest.report import SelfTestReport
-from reprobuild.sources.archive import told
+from reprobuild.sources.source_archive import told
 from reprobuild.twice.records import read_records
 from reprobuild.verify.check import check_tree
 from support.evidence import MADE, SUBJECT, a_lock, signed, texts, write_key

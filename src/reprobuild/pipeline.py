@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .engines.embedded import OciEngine
-from .engines.failures import refuse_stranger
+from .engines.engine_errors import refuse_stranger
 from .engines.protocols import Engine
 from .engines.tag import tag
 from .errors import HostError, LockError, ResolveError
@@ -41,7 +41,7 @@ from .oci.file_tree import tree_digest
 from .oci.store import ImageStore, image_name
 from .preflight.doctor import examine_gpus
 from .preflight.emulation import check_platform
-from .preflight.requirements import needs_of
+from .preflight.image_needs import needs_of
 from .registry.client import Target
 from .render.dockerfile import (
     CONDA_TAR,

@@ -16,9 +16,9 @@ from reprobuild.errors import BuildError, HostError
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.sources import sandboxed
-from reprobuild.sources.archive import build_system
 from reprobuild.sources.normalize_wheel import first_difference
 from reprobuild.sources.sandboxed import BuildRoot, MoreRequiredError, Recipe, build
+from reprobuild.sources.source_archive import build_system
 from support.python_root import INTERPRETER, PYTHON, python_root
 from support.sdists import sdist, stored
 from support.wheels import put, toy_pip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprobuild.errors import BuildError
-from reprobuild.sources.archive import Told
+from reprobuild.sources.source_archive import Told
 from reprobuild.sources.static_metadata import requirements_of, static_metadata
 
 HEAD = "Metadata-Version: 2.2\nName: A_Tool\nVersion: 1.0\n"

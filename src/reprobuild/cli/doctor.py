@@ -15,9 +15,9 @@ from ..evidence.policy import read_policy
 from ..host.console import size_text
 from ..host.host import Host
 from ..preflight.doctor import Finding, examine, examine_for
-from ..preflight.requirements import needs_of_labels
+from ..preflight.image_needs import needs_of_labels
 from ..registry.client import Target
-from ..registry.labels import read_remote
+from ..registry.image_labels import read_remote
 from ..render.labels import LABEL
 from ..verify.find import find_image
 from ..workspace import is_env, is_lock, read_env, read_lock

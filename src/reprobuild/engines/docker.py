@@ -39,7 +39,7 @@ from ..oci.store import image_name
 from ..oci.stream import CHUNK, from_chunks
 from ..oci.tar_fields import LayerRefused
 from ..twice.runs import RecordedRun
-from . import failures
+from . import engine_errors
 from .container_engine import READ, ContainerEngine, ContainerImages, Facts
 from .docker_client import (
     Builder,
@@ -200,7 +200,7 @@ class DockerEngine(ContainerEngine):
                 events = self._client.api.pull(repository, digest, stream=True, decode=True, auth_config={})
                 for event in events:
                     if "error" in event:
-                        raise failures.refused("Docker", "pull an image", str(event["error"]))
+                        raise engine_errors.refused("Docker", "pull an image", str(event["error"]))
         except EngineError as refused:
             log.info("%s", refused)
             came = False
@@ -216,7 +216,7 @@ class DockerEngine(ContainerEngine):
             response = self._client.api.load_image(archive)  # type: ignore[no-untyped-call]  # the SDK has no types
             for event in response or ():
                 if "error" in event:
-                    raise failures.refused("Docker", "load an image", str(event["error"]))
+                    raise engine_errors.refused("Docker", "load an image", str(event["error"]))
 
 
 class DockerImages(ContainerImages):
@@ -301,4 +301,4 @@ class DockerImages(ContainerImages):
 
 def _build_failed(text: str) -> BuildError | EngineError:
     raise_if_gone("build", text)
-    return failures.build_failed("Docker", text)
+    return engine_errors.build_failed("Docker", text)

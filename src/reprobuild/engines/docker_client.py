@@ -18,7 +18,7 @@ from docker.errors import APIError, DockerException
 
 from ..errors import HostError
 from ..host import process
-from . import failures
+from . import engine_errors
 
 _SOCKET = "unix:///var/run/docker.sock"
 _LOCAL = ("unix://", "http+unix://")
@@ -104,7 +104,7 @@ def raise_if_gone(what: str, text: str) -> None:
     try:
         connect().close()
     except HostError:
-        raise failures.gone("Docker", what, text) from None
+        raise engine_errors.gone("Docker", what, text) from None
 
 
 def has_buildx() -> bool:
@@ -168,11 +168,11 @@ def docker_errors(what: str) -> Iterator[None]:
     try:
         yield
     except APIError as error:
-        raise failures.refused("Docker", what, str(error.explanation or error)) from None
+        raise engine_errors.refused("Docker", what, str(error.explanation or error)) from None
     except GONE as error:
-        raise failures.gone("Docker", what, _text(error)) from None
+        raise engine_errors.gone("Docker", what, _text(error)) from None
     except (DockerException, requests.exceptions.RequestException) as error:
-        raise failures.refused("Docker", what, _text(error)) from None
+        raise engine_errors.refused("Docker", what, _text(error)) from None
 
 
 def _text(error: BaseException) -> str:

@@ -26,7 +26,7 @@ from ..oci.merge_layers import Keep
 from ..oci.store import image_name
 from ..render.labels import LABEL
 from ..twice.runs import RecordedRun
-from . import failures
+from . import engine_errors
 from .container_engine import ContainerEngine, ContainerImages, Facts
 from .gpu import gpu_missing
 from .podman_root import opened_file, opened_root, podman_errors
@@ -86,7 +86,7 @@ class PodmanEngine(ContainerEngine):
         try:
             process.run(command)
         except process.ProcessFailed as failed:
-            raise failures.build_failed("Podman", failed.tail) from None
+            raise engine_errors.build_failed("Podman", failed.tail) from None
         return answer.read_text().strip()
 
     def _knows(self, option: str) -> bool:
@@ -151,7 +151,7 @@ class PodmanImages(ContainerImages):
         if done.returncode != 0:
             text = process.tail(done.stderr)
             if not _NO_IMAGE.search(text):
-                raise failures.refused("Podman", "look for an image", text)
+                raise engine_errors.refused("Podman", "look for an image", text)
             raise ImageError(f"Podman has no image {references[0]!r}", hint="`podman images` lists them")
         found: Sequence[Facts] = json.loads(done.stdout)
         return found
@@ -182,7 +182,7 @@ class PodmanImages(ContainerImages):
         except process.ProcessFailed as failed:
             if _NO_FILE.search(failed.tail):
                 return None
-            raise failures.refused("Podman", "read an image", failed.tail) from None
+            raise engine_errors.refused("Podman", "read an image", failed.tail) from None
 
 
 class PodmanRunner:

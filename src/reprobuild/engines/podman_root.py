@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import IO
 
 from ..host import process
-from . import failures
+from . import engine_errors
 from .container_engine import READ
 
 _TAR = (
@@ -30,7 +30,7 @@ def podman_errors(what: str) -> Iterator[None]:
     try:
         yield
     except process.ProcessFailed as failed:
-        raise failures.refused("Podman", what, failed.tail) from None
+        raise engine_errors.refused("Podman", what, failed.tail) from None
 
 
 @contextmanager

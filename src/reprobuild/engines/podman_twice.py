@@ -21,7 +21,7 @@ from ..host.sandbox import Bind
 from ..oci.store import Image
 from ..render.labels import LABEL
 from ..twice.runs import RECORDS, RanProgram, RecordedRun
-from . import failures, twice_mounts
+from . import engine_errors, twice_mounts
 from .gpu import KIND, gpu_access, has_cdi
 from .protocols import RunOptions
 
@@ -82,7 +82,7 @@ def recorded(podman: str, image: Image, argv: Sequence[str], how: RunOptions) ->
         try:
             return run(folder, settings, seconds)
         except process.ProcessFailed as failed:
-            raise failures.refused("Podman", "run a program", failed.tail) from None
+            raise engine_errors.refused("Podman", "run a program", failed.tail) from None
 
     return told
 

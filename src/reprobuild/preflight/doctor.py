@@ -21,7 +21,7 @@ from ..host.home import Home, free_bytes
 from ..host.host import Host
 from ..lock.model import Lock
 from ..net.index_settings import ca_bundle
-from .requirements import Needs, is_known, needs_of
+from .image_needs import Needs, is_known, needs_of
 
 
 @dataclass(frozen=True, slots=True)

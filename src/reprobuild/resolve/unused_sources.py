@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from ..fetch.store import Store
 from ..lock.packages import SourceArchive
 from ..request.toml_reader import load_toml
-from ..sources.archive import told
+from ..sources.source_archive import told
 from .resolution import Resolution
 from .target import TargetPython, holds
 

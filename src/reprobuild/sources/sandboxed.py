@@ -24,10 +24,10 @@ from ..fetch.store import Store
 from ..host import process, sandbox, untrusted_files
 from ..host.home import storage_errors
 from ..lock.packages import PythonPackage
-from .archive import BuildSystem, told
 from .failures import UNEXPLAINED, Setting, advice, last_lines
 from .normalize_wheel import normalise
 from .setup_py import read_script
+from .source_archive import BuildSystem, told
 
 SECONDS = "REPROBUILD_BUILD_SECONDS"
 """The variable that sets how long one build of a source package may take."""

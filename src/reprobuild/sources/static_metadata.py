@@ -16,7 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from ..errors import BuildError
 from ..request.toml_reader import load_toml
-from .archive import Told
+from .source_archive import Told
 
 _STATIC = Version("2.2")
 """The version of metadata from which a field that is not ``Dynamic`` is the same in every wheel (PEP 643)."""

@@ -30,9 +30,9 @@ from ..lock.model import Lock
 from ..lock.packages import BuildFiles, PythonPackage, SourceArchive, Wheel
 from ..net.local_files import folders
 from . import sandboxed
-from .archive import BuildSystem, build_system, told
 from .normalize_wheel import first_difference
 from .sandboxed import BuildRoot, Recipe, environment
+from .source_archive import BuildSystem, build_system, told
 from .static_metadata import static_metadata
 
 FORMAT = 1

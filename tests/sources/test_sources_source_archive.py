@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import BuildError
-from reprobuild.sources import archive
-from reprobuild.sources.archive import BuildSystem, build_system
+from reprobuild.sources import source_archive
+from reprobuild.sources.source_archive import BuildSystem, build_system
 from support.sdists import sdist, tar_gz
 from support.tars import long_header
 
@@ -84,7 +84,7 @@ def test_a_link_inside_is_none_of_them(file: Path) -> None:
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "MOST_BYTES", 1000)
+    monkeypatch.setattr(source_archive, "MOST_BYTES", 1000)
     with pytest.raises(BuildError, match="it unpacks to more than 1000 bytes"):
         read(file, tar_gz({"a-1/zeros": bytes(2000)}))
     out = io.BytesIO()
@@ -92,7 +92,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(file: Path, monkeypatch: pytest
         zipped.writestr("a-1/zeros", bytes(2000))
     with pytest.raises(BuildError, match="it unpacks to more than 1000 bytes"):
         read(file, out.getvalue(), "a-1.zip")
-    monkeypatch.setattr(archive, "MOST_MEMBERS", 2)
+    monkeypatch.setattr(source_archive, "MOST_MEMBERS", 2)
     with pytest.raises(BuildError, match="it has more than 2 members"):
         read(file, tar_gz({f"a-1/{n}": b"" for n in range(3)}))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprobuild.engines.failures import build_failed, refused
+from reprobuild.engines.engine_errors import build_failed, refused
 from reprobuild.errors import BuildError, EngineError
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from reprobuild.errors import RegistryError
 from reprobuild.registry.client import Registry, Target
-from reprobuild.registry.labels import read_image_manifest
+from reprobuild.registry.image_labels import read_image_manifest
 from support.listings import serve_listing
 
 pytest_plugins = ["support.listings"]
