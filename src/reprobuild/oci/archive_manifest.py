@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ImageError
+from ..request.table import Table, TableError, shown
 from .documents import parse_json, sha256
 
 NAME = "org.opencontainers.image.ref.name"
 """The annotation of an index's entry that holds the image's name."""
 
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _NAMED_BY_HASH = re.compile(r"(?:.*/)?([0-9a-f]{64})(?:\.json)?")
 _BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})")
 _DEEPEST = 4
@@ -64,7 +64,7 @@ class Described:
 
 
 class Archive:
-    """The parts of an archive by name. ValueError, KeyError, TypeError: they do not fit together."""
+    """The parts of an archive by name. ValueError: they do not fit together."""
 
     def __init__(
         self, parts: Mapping[str, Part], documents: Mapping[str, bytes], links: Mapping[str, str]
@@ -105,73 +105,84 @@ class Archive:
         return replace(wanted[0], manifest_digest=same[0].manifest_digest if same else "")
 
     def _told(self, images: list[Described]) -> set[tuple[str, ...]]:
-        return {(i.config_digest, *(self._parts[y].diff_id for y in i.layers)) for i in images}
+        return {(i.config_digest, *(self._part(y).diff_id for y in i.layers)) for i in images}
 
     def _docker(self) -> Iterator[Described]:
-        for entry in _typed(parse_json(self._documents["manifest.json"]), list):
+        name = "manifest.json"
+        for entry in Table({name: parse_json(self._documents[name])}).tables(name):
             _one_meaning(entry, "Config", "Layers", "RepoTags")
-            names = tuple(_strings(entry.get("RepoTags") or []))
-            layers = tuple(self._at(layer) for layer in _strings(entry["Layers"]))
-            yield self._held(names, self._at(_typed(entry["Config"], str)), layers)
+            names = tuple(entry.texts("RepoTags")) if entry.data.get("RepoTags") else ()
+            layers = tuple(self._at(layer) for layer in entry.texts("Layers"))
+            yield self._held(names, self._at(entry.value("Config", str)), layers)
 
     def _oci(self) -> Iterator[Described]:
-        yield from self._below(parse_json(self._documents["index.json"]), 0)
+        yield from self._below(self._document("index.json"), 0)
 
-    def _below(self, index: Mapping[str, Any], depth: int) -> Iterator[Described]:
+    def _below(self, index: Table, depth: int) -> Iterator[Described]:
         if depth > _DEEPEST:
             raise ValueError(f"indexes lie inside each other, {depth} deep")
         _one_meaning(index, "manifests")
-        for entry in _typed(index["manifests"], list):
+        for entry in index.tables("manifests"):
             path = _blob(entry)
             if depth and path not in self._documents:
                 continue  # of another platform, which the archive was written without
-            manifest = parse_json(self._documents[path])
+            manifest = self._document(path)
             self._sized(entry, path)
-            if "manifests" in manifest:
+            if manifest.has("manifests"):
                 yield from self._below(manifest, depth + 1)
-            elif _typed(entry.get("platform") or {}, dict).get("os") != "unknown":  # an attestation
+            elif _inner(entry, "platform").data.get("os") != "unknown":  # an attestation
                 _one_meaning(manifest, "config", "layers")
-                annotations = entry.get("annotations") or {}
-                names = (str(annotations.get(NAME, "")), str(entry["digest"]))
-                layers = _typed(manifest["layers"], list)
-                for each in (manifest["config"], *layers):
+                names = (str(_inner(entry, "annotations").data.get(NAME, "")), entry.digest("digest"))
+                config, layers = manifest.table("config"), manifest.tables("layers")
+                for each in (config, *layers):
                     self._sized(each, _blob(each))
-                config, below = _blob(manifest["config"]), tuple(_blob(layer) for layer in layers)
-                yield replace(self._held(names, config, below), manifest_digest=names[1])
+                found = self._held(names, _blob(config), tuple(map(_blob, layers)))
+                yield replace(found, manifest_digest=names[1])
 
     def _held(self, names: tuple[str, ...], config: str, layers: tuple[str, ...]) -> Described:
         """Return an image whose layers are those of its configuration."""
+        document = self._document(config)
         digest = sha256(self._documents[config])
         match = _NAMED_BY_HASH.fullmatch(config)
         if match and digest != f"sha256:{match[1]}":
             raise ValueError(f"{config} has the bytes of {digest}")
-        document = parse_json(self._documents[config])
         _one_meaning(document, "config", "rootfs", "os", "architecture")
-        wanted = _strings(_typed(document["rootfs"], dict)["diff_ids"])
-        found = [self._parts[layer].diff_id for layer in layers]
-        if found != wanted:
+        wanted = document.table("rootfs").texts("diff_ids")
+        if [self._part(layer).diff_id for layer in layers] != wanted:
             raise ValueError("its layers are not those that its configuration lists")
-        section = config_section(document.get("config"))
-        return Described(names, with_platform(section, document, "os", "architecture"), digest, layers)
+        section = config_section(document.data.get("config"))
+        return Described(names, with_platform(section, document.data, "os", "architecture"), digest, layers)
+
+    def _document(self, path: str) -> Table:
+        if path not in self._documents:
+            raise TableError(f"{path}: missing")
+        return Table(parse_json(self._documents[path]), path)
+
+    def _part(self, path: str) -> Part:
+        if path not in self._parts:
+            raise TableError(f"{path}: missing")
+        return self._parts[path]
 
     def _at(self, name: str) -> str:
         """Return the file that a name leads to."""
         name = posixpath.normpath(name)
         return self._links.get(name, name)
 
-    def _sized(self, descriptor: Mapping[str, Any], path: str) -> None:
-        size = self._parts[path].size
-        if "size" in descriptor and descriptor["size"] != size:
-            raise ValueError(f"{path} has {size} bytes, not {str(descriptor['size'])[:40]}")
+    def _sized(self, descriptor: Table, path: str) -> None:
+        size = self._part(path).size
+        if descriptor.data.get("size", size) != size:
+            raise descriptor.bad("size", f"{path} has {size} bytes, not {shown(descriptor.data['size'])}")
 
 
-def _blob(descriptor: Mapping[str, Any]) -> str:
+def _blob(descriptor: Table) -> str:
     _one_meaning(descriptor, "annotations", "digest", "mediaType", "platform", "size")
-    _one_meaning(descriptor.get("platform") or {}, "architecture", "os", "variant")
-    digest: str = _typed(descriptor["digest"], str)
-    if not _DIGEST.fullmatch(digest):
-        raise ValueError(f"{digest[:80]!r} is not a sha256 digest")
-    return "blobs/" + digest.replace(":", "/")
+    _one_meaning(_inner(descriptor, "platform"), "architecture", "os", "variant")
+    return "blobs/" + descriptor.digest("digest").replace(":", "/")
+
+
+def _inner(table: Table, key: str) -> Table:
+    """Return the table of a key; an empty one where there is none, or null."""
+    return Table(table.data.get(key) or {}, table.where(key))
 
 
 PLATFORM = "platform"
@@ -184,32 +195,27 @@ def with_platform(section: Any, document: Mapping[str, Any], *keys: str) -> Any:
     return {**section, PLATFORM: "/".join(parts)} if parts and isinstance(section, dict) else section
 
 
-def config_section(found: Any) -> Mapping[str, Any]:
-    """Return the section of a configuration that says how programs are run. Raises ValueError, TypeError."""
-    section: dict[str, Any] = _typed(found or {}, dict)
+def config_section(found: object) -> Mapping[str, Any]:
+    """Return the section of a configuration that says how programs are run. Raises `TableError`."""
+    section = Table(found or {}, "config")
     _one_meaning(section, *_SECTION)
     for key, kind in _SECTION.items():
-        if section.get(key) is not None:
-            value = _typed(section[key], kind)
-            _strings(value if kind is list else value.values() if key == "Labels" else ())
-    return section
+        if section.data.get(key) is None:
+            continue
+        section.hold(key, kind)
+        if kind is list:
+            section.texts(key)
+        elif key == "Labels":
+            for label in section.table(key).data:
+                section.table(key).value(label, str)
+    return section.data
 
 
-def _one_meaning(table: Mapping[str, Any], *keys: str) -> None:
-    """Raise ValueError for a key in another case: tools written in Go would take it, and others not."""
+def _one_meaning(table: Table, *keys: str) -> None:
+    """Refuse a key in another case: tools written in Go would take it, and others not."""
     known = {key.casefold(): key for key in keys}
-    for key in table:
+    for key in table.data:
         if known.get(key.casefold(), key) != key:
-            raise ValueError(f"{key} is written {known[key.casefold()]}")
-    if "manifests" in table and ("layers" in table or "config" in table):
-        raise ValueError("a document is a manifest and an index in one")
-
-
-def _typed(value: Any, kind: type) -> Any:
-    if not isinstance(value, kind):
-        raise TypeError(f"{str(value)[:80]!r} is not a {kind.__name__}")
-    return value
-
-
-def _strings(values: Any) -> list[str]:
-    return [_typed(value, str) for value in values]
+            raise TableError(f"{table.where(key)} is written {known[key.casefold()]}")
+    if table.has("manifests") and (table.has("layers") or table.has("config")):
+        raise table.bad("manifests", "a document is a manifest and an index in one")

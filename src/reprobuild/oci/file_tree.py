@@ -146,8 +146,8 @@ def read_tree(
         files = laid_over(layers[each] for each in image.layers)
     except LayerRefused as refused:
         raise ImageError(f"{where}: cannot be read: {refused}", hint="write the archive again") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ImageError(f"{where}: not an image archive: {type(error).__name__} {error}") from None
+    except ValueError as error:
+        raise ImageError(f"{where}: not an image archive: {error}") from None
     tree = _kept_tree(files, image.config, keep, contents)
     return replace(tree, digests=(image.manifest_digest, image.config_digest))
 
