@@ -19,8 +19,13 @@ def image(digest: str, layers: list[str] | None, label: str | None = "l", tags: 
     labels = None if label is None else {f"{LABEL}lock": label}
     config = {"Labels": labels, "Env": ["A=1"]}
     return {
-        **{"Id": digest, "Config": config, "Size": 5, "RepoTags": tags, "RootFS": {"Layers": layers}},
-        **{"Os": "linux", "Architecture": "amd64"},
+        "Id": digest,
+        "Config": config,
+        "Size": 5,
+        "RepoTags": tags,
+        "RootFS": {"Layers": layers},
+        "Os": "linux",
+        "Architecture": "amd64",
     }
 
 
