@@ -9,6 +9,7 @@ from .causes import Cause
 from .compare import EndDifference, Parting, TimelineRow, pairs, timeline
 from .cost import RecorderCost, measured
 from .distance import ENDLESS
+from .ranks import same_draws
 from .runs import Comparison, status_text
 from .written import LEFT_OUT
 
@@ -216,6 +217,7 @@ def notes(found: Comparison) -> list[str]:
             "no optimizer of torch took a step; what models gave without gradients was compared, and the ends"
         )
     result += _missing(found)
+    result += same_draws(streams)
     if found.parting is None:
         result += _quiet_generators(found)
     return result
