@@ -94,7 +94,9 @@ def test_a_variable_that_a_team_may_set(name: str) -> None:
     ],
 )
 def test_an_entry_point_that_runs_before_python(program: list[str]) -> None:
-    assert found(Entrypoint=program) == [("Entrypoint", "runs at start")]
+    whole = checked(Entrypoint=program)
+    assert [(each.path, each.kind) for each in whole.differences] == [("Entrypoint", "runs at start")]
+    assert "Entrypoint" not in whole.beside
 
 
 @pytest.mark.parametrize(

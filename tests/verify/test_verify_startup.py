@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from reprobuild.oci.documents import file_manifest
 from reprobuild.oci.tar_writer import Record
 from reprobuild.verify.check import check_tree, is_kept
 from reprobuild.verify.startup import is_read_at_start
@@ -268,3 +269,16 @@ def test_entry_points_that_people_install_are_named_and_are_no_difference() -> N
     # gymnasium, dask and vllm are not locked here: those who add them add what is added to them.
     others = "[gymnasium.envs]\nx = more:x\n[dask.array.backends]\nx = more:x\n"
     assert told("[console_scripts]\nvllm = vllm.cli:main\n" + others) == []
+
+
+def test_a_linker_that_a_compiler_brings_hides_no_module() -> None:
+    """Debian's libc-bin has ``/usr/bin/ld.so``, and binutils ``/usr/bin/ld``."""
+    locked = [Record("usr/bin/ld.so", "link", 0o777, "/lib64/ld-linux-x86-64.so.2")]
+    added = [
+        Record("usr/bin/ld", "link", 0o777, "x86_64-linux-gnu-ld"),
+        Record("usr/bin/x86_64-linux-gnu-ld", "file", 0o755, "x"),
+    ]
+    whole = image(*locked, *added)
+    own = whole.kept["opt/reprobuild/manifest.tsv"] + file_manifest(locked)
+    tree = replace(whole, kept={**whole.kept, "opt/reprobuild/manifest.tsv": own})
+    assert check_tree(tree, "x", own).differences == []

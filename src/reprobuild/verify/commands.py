@@ -121,7 +121,9 @@ _LIBRARY_FOLDERS = (
 def beside(context: Context) -> Mapping[str, str]:
     """Return additional settings that are listed but are not differences."""
     config = context.tree.config
+    judged = {each.path for each in commands(context)}
     found = {name: json.dumps(value, sort_keys=True) for name in _BESIDE if (value := config.get(name))}
+    found = {name: text for name, text in found.items() if name not in judged}
     locked = context.locked_env
     return found | {f"Env {name}": value for name, value in context.env.items() if locked.get(name) != value}
 

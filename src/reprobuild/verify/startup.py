@@ -46,6 +46,9 @@ _PLUGINS_OF = {
 }
 """Those that people install for: packages load them at their import, or when they are asked for by name."""
 
+_PROGRAMS = frozenset(("usr/bin", "usr/sbin"))
+"""Folders of programs: ``ld.so`` there is not a module of Python, and a linker called ``ld`` hides none."""
+
 _LOCAL_FILES = re.compile(r"^\s*(?:file|local)\s*=", re.MULTILINE)
 """Names of fsspec's by which everything opens files of this machine; a later one takes their place."""
 
@@ -250,7 +253,7 @@ def _shadows(context: Context) -> Iterator[Difference]:
     for path in context.added:
         # pip may replace itself, and a newer one has other modules.
         module = None if path.startswith(f"{site}/pip/") else _module(path) or _linked(path, context)
-        if module is None:
+        if module is None or (module[0] in _PROGRAMS and module[0] not in order):
             continue
         first = modules.get(module) or packages.get(module[0])
         if first is None and module[0] in order and module[1] in importable:
