@@ -34,6 +34,8 @@ HELD_BY = {
     "whoever edits a request": "a_lock_for_another_request_is_refused_with_the_keys",
     "the author of a file": "a_file_outside_the_project_is_not_read nor_is_a_link_in_the_place_of_the_file"
     " a_file_has_a_limit a_marker_with_a_line_break_is_refused",
+    "the author of a receipt": "what_is_not_of_its_form_is_named nothing_runs_that_the_user_has_not_agreed_to"
+    " folders_are_found_from_the_project_and_lead_nowhere_else no_link_is_followed_out_of_a_folder",
     "an image that has passed": "what_has_passed_here_is_not_tested_again",
     "a lock built earlier": "what_is_beneath_is_in_the_key"
     " a_base_is_in_the_key_of_all_that_its_programs_make",

@@ -23,6 +23,7 @@ from typing import Any, cast
 import pytest
 import requests
 
+from reprobuild.bundle.contents import Manifest, Member
 from reprobuild.errors import ReprobuildError
 from reprobuild.evidence.judgement import judge
 from reprobuild.evidence.keys import read_public_key
@@ -37,6 +38,7 @@ from reprobuild.lock.reader import parse_lock
 from reprobuild.oci.file_tree import read_tree
 from reprobuild.oci.stream import archive_members, layout_members
 from reprobuild.oci.tar_writer import LayerWriter, Record
+from reprobuild.receipt.model import parse_receipt
 from reprobuild.registry.client import Registry
 from reprobuild.registry.referrers import referrers
 from reprobuild.request.kernels import canonical
@@ -50,6 +52,7 @@ from reprobuild.verify.check import check_tree
 from support.evidence import MADE, SUBJECT, a_lock, signed, texts, write_key
 from support.images import Entry, docker_archive, layer, layout, oci_archive
 from support.locks import LOCK
+from support.receipts import table
 from support.reports import a_report
 from support.sdists import sdist
 from support.trees import image
@@ -289,6 +292,8 @@ def readers_of_answers(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes],
     machine = {"commit": "a", "cpu": "b", "torch": "c", "gpus": ["d"]}
     choices = json.dumps({"schema": 1, "kind": machine, "choices": {"a": {}}}).encode()
     paths = json.dumps({"artifacts": ["b"], "records": [["x", "file", 420, "c", ""]]}).encode()
+    in_bundle = [Member.of(path, b"x") for path in ("README", "locks/pylock.toml")]
+    listed = json.dumps(json.loads(Manifest(version="1", members=tuple(in_bundle)).dump())).encode()
     of_layers = LayerRecord(images={}, layers={}).with_image("a", "b" * 64, [RECORDED]).dump()
     return {
         **{kind: (about[kind], judged(kind)) for kind in about},
@@ -301,6 +306,8 @@ def readers_of_answers(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes],
         "image manifest": (blob.read_bytes(), as_manifest),
         "advisory": (advisory, osv),
         "kernel choices": (choices, lambda d: canonical(d.decode("utf-8", "replace"), "x")),
+        "receipt": (json.dumps(table()).encode(), lambda d: parse_receipt(d, "x")),
+        "bundle": (listed, lambda d: Manifest.parse(d, "x")),
         "layers": (of_layers, lambda d: LayerRecord.parse(d, "x")),
         "paths of a layer": (paths, lambda d: parse_paths(d, RECORDED)),
     }
