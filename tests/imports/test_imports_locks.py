@@ -149,3 +149,38 @@ def test_a_marker_on_groups_of_a_lock(write: Write) -> None:
     head, _, last = WINDOWS.rpartition("[[packages]]\n")
     lock = f"{head}[[packages]]\nmarker = \"'dev' not in dependency_groups\"\n{last}"
     assert table(write("pylock.toml", lock), cuda="cpu")["packages"] == ["a==1.0"]
+
+
+ONE = """lock-version = "1.0"
+created-by = "pip"
+[[packages]]
+name = "c"
+version = "1"
+wheels = [{ url = "https://files.example/c-1-TAG-manylinux_2_17_x86_64.whl", hashes = { sha256 = "HASH" } }]
+[[packages]]
+name = "d"
+version = "1"
+marker = "python_version < '3.12'"
+archive = { url = "https://files.example/d.zip", hashes = { sha256 = "HASH" } }
+""".replace("HASH", "0" * 64)
+
+
+@pytest.mark.parametrize(
+    ("tag", "requires", "given", "python", "names"),
+    [
+        ("cp313-cp313", "", {}, "3.13", "c"),
+        ("cp311-cp311", "", {}, "3.11", "cd"),
+        ("cp313-cp313", ">=3.12", {"python": "3.12"}, "3.12", "c"),
+        ("cp312-abi3", ">=3.12", {}, "3.13", "c"),
+        ("py3-none", "", {"python": "3.10"}, "3.10", "cd"),
+    ],
+)
+def test_a_pylock_is_read_for_a_python_that_it_has_wheels_for(
+    tmp_path: Path, tag: str, requires: str, given: dict[str, str], python: str, names: str
+) -> None:
+    """What `pip lock` writes names no Python: it is for that of the pip."""
+    line = f'requires-python = "{requires}"\n' if requires else ""
+    (tmp_path / "pylock.toml").write_text(line + ONE.replace("TAG", tag))
+    keys = request_table(read_import(tmp_path / "pylock.toml", **given), {"cuda": "cpu", **given})
+    assert keys["python"] == python
+    assert [each[0] for each in keys["packages"]] == list(names)

@@ -12,6 +12,7 @@ from typing import Any
 from packaging.markers import InvalidMarker, Marker
 from packaging.pylock import Package, Pylock, PylockValidationError
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
@@ -38,9 +39,11 @@ def read_pylock(
     further: Collection[str] = (),
     extras: Collection[str] = (),
     groups: Collection[str] = (),
+    python: str | None = None,
 ) -> Imported:
     """Read a PEP 751 lock of any tool; ``name`` is for the request, paths in it are relative to ``folder``.
 
+    It is read for ``python``, or else for the first that it has wheels for: pip locks for its own alone.
     ``groups`` count beside those that the lock calls its default.
     ``further`` are indexes beside the usual one: where the lock takes something from one, that has to be set
     up, or its host to be among ``hosts``. Raises `RequestError` that names the packages of which the lock
@@ -54,7 +57,9 @@ def read_pylock(
     except (PylockValidationError, ValueError) as error:
         raise RequestError(f"{where}: not a PEP 751 lock: {_named(str(error), data)}") from None
     lock = _chosen(lock, extras, groups, where)
-    python = minor_of(str(lock.requires_python or "")) or DEFAULT_PYTHON
+    only = minor_of(str(lock.requires_python or "")) or _only_python(lock)
+    if python is None or not (lock.requires_python or SpecifierSet()).contains(f"{python}.99"):
+        python = only or next(iter(_allowed(lock)), DEFAULT_PYTHON)
     markers = TargetPython(python, architecture(), (2, 99)).markers
 
     _check_environment(lock, python, markers, where)
@@ -93,20 +98,44 @@ def read_pylock(
         for package in lock.packages
         if _of_index(package) or id(package) in own
     )
-    if not any(holds(each.marker, python) for each in requirements for python in pythons):
+    named = sorted({*(lock.dependency_groups or ()), *(lock.extras or ())})
+    if not any(holds(each.marker, each_python) for each in requirements for each_python in pythons):
         raise RequestError(
             f"{where}: no package is for Linux and what was asked for",
-            hint="name a group or an extra: "
-            + ", ".join(sorted({*(lock.dependency_groups or ()), *(lock.extras or ())})),
+            hint="name a group or an extra: " + ", ".join(named)
+            if named
+            else "add what the project needs to it",
         )
     return Imported(
         origin=where,
         name=name or "pylock",
         requirements=requirements,
         hashes={package: frozenset(values) for package, values in sorted(hashes.items())},
-        python=minor_of(str(lock.requires_python or "")),
+        python=only,
         requires_python=str(lock.requires_python or ""),
         **indexes.found,
+    )
+
+
+def _allowed(lock: Pylock) -> list[str]:
+    requires = lock.requires_python
+    return [each for each in PYTHONS if requires is None or requires.contains(f"{each}.99")]
+
+
+def _only_python(lock: Pylock) -> str | None:
+    """Return the Python that a lock has wheels for, where that is not the first that it allows."""
+    first, *others = _allowed(lock) or [DEFAULT_PYTHON]
+    return (
+        None if _has_wheels(lock, first) else next((each for each in others if _has_wheels(lock, each)), None)
+    )
+
+
+def _has_wheels(lock: Pylock, python: str) -> bool:
+    target = TargetPython(python, architecture(), (2, 99))
+    return all(
+        target.best([wheel.filename for wheel in package.wheels]) is not None
+        for package in lock.packages
+        if package.wheels and package.sdist is None and holds(package.marker, target.markers)
     )
 
 
@@ -169,7 +198,11 @@ _MEMBER = re.compile(r'"([^"]*)" (not )?in (extras|dependency_groups)')
 
 
 def read_uv_lock(
-    file: Path, extras: Sequence[str], groups: Sequence[str], hosts: Collection[str] = ()
+    file: Path,
+    extras: Sequence[str],
+    groups: Sequence[str],
+    hosts: Collection[str] = (),
+    python: str | None = None,
 ) -> Imported:
     """Read a ``uv.lock`` through uv's own export, which knows its forks, extras and groups. No network."""
     read_text(file)
@@ -192,12 +225,20 @@ def read_uv_lock(
         done = run(command, env=env, check=False, timeout=60, guard=guard)
     if done.returncode != 0:
         raise RequestError(
-            f"{file}: uv cannot read it: {scrub(done.stderr.decode('utf-8', 'replace').strip())}"
+            f"{file}: uv cannot read it: {scrub(done.stderr.decode('utf-8', 'replace').strip())}",
+            hint="if it lacks hashes, import what `uv export --no-hashes --no-emit-project -o "
+            "requirements.txt` writes; else bring it up to date with `uv lock`",
         )
     project = load_toml(read_text(folder / "pyproject.toml"), str(folder / "pyproject.toml"))
     name = str(project.get("project", {}).get("name") or folder.name)
     return read_pylock(
-        done.stdout.decode(), str(file), name, folder, hosts=hosts, further=_further_indexes(project)
+        done.stdout.decode(),
+        str(file),
+        name,
+        folder,
+        hosts=hosts,
+        further=_further_indexes(project),
+        python=python,
     )
 
 

@@ -122,7 +122,7 @@ def _read(
     if file.name in _WITH_EXTRAS:
         return _of_setuptools(file, extras, hosts, python or _python_beside(file))
     if file.name == "uv.lock":
-        return read_uv_lock(file, extras, groups, hosts)
+        return read_uv_lock(file, extras, groups, hosts, python or _python_beside(file))
     if file.name in ("poetry.lock", "pdm.lock"):
         return read_team_lock(file, extras, groups, hosts, python)
     if file.name == "Pipfile.lock":
@@ -150,7 +150,9 @@ def _read_by_form(
 ) -> Imported:
     if (form := _PYLOCK.fullmatch(file.name)) is not None:
         name = form[1] or ""
-        return read_pylock(read_text(file), str(file), name, file.parent, extras=extras, groups=groups)
+        return read_pylock(
+            read_text(file), str(file), name, file.parent, extras=extras, groups=groups, python=python
+        )
     if file.suffix in (".txt", ".in") or re.fullmatch(r"requirements.*\.lock", file.name):
         return read_requirements(file, hosts)
     if file.name in PYTHON_ENV:
