@@ -298,7 +298,7 @@ def readers_of_answers(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes],
     return {
         **{kind: (about[kind], judged(kind)) for kind in about},
         "rebuild": (vote, judged("rebuild.x")),
-        "bundle": (signed(about, key)["sbom"], judged("sbom", policy)),
+        "signed document": (signed(about, key)["sbom"], judged("sbom", policy)),
         "referrers": (index, lambda d: attached(d, None)),
         "attachment": (manifest, lambda d: attached(None, d)),
         "docker archive": (docker, as_image),
