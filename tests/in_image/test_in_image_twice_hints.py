@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from reprobuild.in_image.twice.commands import drawn_by
 from reprobuild.in_image.twice.hints import of_file
-from reprobuild.in_image.twice.sources import drawn_by
 
 SHARED = "what other processes change meanwhile"
 

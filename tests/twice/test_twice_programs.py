@@ -32,6 +32,10 @@ OF_ADDRESSES = ("id_key", "set_order")
 """Programs whose outcome is where things lie in memory, which is the same in all forks of one process."""
 
 
+TRACED = HowToRun(experiments=0)
+"""By the trace alone: what it finds is what experiments then begin with."""
+
+
 def python() -> str:
     need_torch()
     return torch_python()
@@ -40,7 +44,7 @@ def python() -> str:
 @pytest.mark.parametrize(("name", "line"), planted(), ids=str)
 def test_a_planted_cause_is_named_by_its_line(name: str, line: int, tmp_path: Path) -> None:
     warm = name not in OF_ADDRESSES
-    found = compared(python(), [str(PROGRAMS / "causes.py"), name], tmp_path, warm=warm)
+    found = compared(python(), [str(PROGRAMS / "causes.py"), name], tmp_path, how=TRACED, warm=warm)
     told = [verdict_line(found), *rows(found)]
     assert verdict(found) == "parts", told
     assert found.cause is not None, told
@@ -71,7 +75,7 @@ def test_a_cause_far_from_the_training_loop_is_named(cause: str, tmp_path: Path)
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if line.endswith(f"# cause: {cause}")
     }
-    found = compared(python(), [str(folder / program), *argv], tmp_path, warm=True)
+    found = compared(python(), [str(folder / program), *argv], tmp_path, how=TRACED, warm=True)
     told = [verdict_line(found), *rows(found)]
     assert verdict(found) == "parts", told
     assert found.cause is not None, told

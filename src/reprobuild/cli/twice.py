@@ -17,6 +17,7 @@ from ..twice.baseline import against as compare_with
 from ..twice.ignored import Ignored
 from ..twice.resume import compare_resumed, resume_command
 from ..twice.runs import HowToRun, RecordedRun, compare_runs, one_run
+from ..twice.variations import VARIATIONS
 from ..verify.find import find_image
 from . import complete
 from .output import as_json
@@ -31,6 +32,14 @@ def _every(_: click.Context, __: click.Parameter, value: str) -> str:
     if value in ("module", "step") or (value.isdecimal() and 0 < int(value) < 10**9):
         return value
     raise click.BadParameter(f"{value!r} is not step, module or a number from 1")
+
+
+def _varied(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+    chosen = tuple(value.split(",")) if value else ()
+    for name in chosen:
+        if name not in VARIATIONS:
+            raise click.BadParameter(f"{name!r} cannot be varied: expected some of {', '.join(VARIATIONS)}")
+    return chosen
 
 
 def _expressions(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -60,6 +69,19 @@ def _expressions(_: click.Context, __: click.Parameter, value: tuple[str, ...]) 
     metavar="module|step|N",
     callback=_every,
     help="Compare each module's output, each step, or gradients and parameters at every N-th step.",
+)
+@click.option(
+    "--vary",
+    metavar="hashseed,listing,threads,locale",
+    callback=_varied,
+    help="If the runs are equal, vary one of these in one more run each.",
+)
+@click.option(
+    "--experiments",
+    type=click.IntRange(0, 20),
+    default=4,
+    show_default=True,
+    help="Number of suspects to pin, each in two more runs, to prove one the cause.",
 )
 @click.option("--no-trace", is_flag=True, help="Do not search for the first operation if the runs differ.")
 @click.option("--cost", is_flag=True, help="Run once more without the recorder, and report its overhead.")
@@ -123,6 +145,8 @@ def twice(
     times: int,
     together: bool,
     every: str,
+    vary: tuple[str, ...],
+    experiments: int,
     no_trace: bool,
     cost: bool,
     time_limit: float | None,
@@ -162,11 +186,13 @@ def twice(
         cost=cost,
         together=together,
     )
+    if vary and (against or resume or interrupt_at):
+        raise click.UsageError("--vary excludes --against, --resume and --interrupt-at")
     baseline = _baseline(against) if against else None
     ignored = Ignored(ignore_line, ignore_file).together(baseline.ignored if baseline else Ignored())
     how = HowToRun(
         times=times, together=together, every=every, seconds=time_limit, trace=not no_trace, cost=cost,
-        ignored=ignored, receipt=receipt is not None,
+        ignored=ignored, receipt=receipt is not None, vary=vary, experiments=experiments,
     )  # fmt: skip
     kept, chosen = find_image(image, host), settings(host.console, **options)
     issue = begin_receipt("twice", image, kept, command, chosen) if receipt else None

@@ -21,6 +21,7 @@ from .outside import (
     Candidate,
     differing,
     hints_near,
+    is_drawn_name,
     is_written,
     names_listed,
     nearest,
@@ -34,7 +35,7 @@ Kind = Literal["operation", "uninitialised", "random", "race", "outside", "flow"
 _SHAPE = re.compile(r"([a-z0-9]+)\[([0-9, ]*)\] \S+")
 _WIDTHS = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 MOST_VALUES = 8 << 20
-MOST_CANDIDATES = 8
+MOST_CANDIDATES = 40
 MOST_HINTS = 3
 ATTACHES = ("set_.",)
 """Operations that give a tensor memory which something else has filled."""
@@ -42,6 +43,14 @@ LEAVES = ("_local_scalar_dense.",)
 """Operations that give a number to Python, as ``item`` does."""
 ALLOCATES = ("empty", "new_empty", "resize_")
 """Operations that give memory as it is. What else gives outputs that are not known yet is a collective."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """An experiment: two runs with one suspect pinned, and whether these repeat."""
+
+    what: str
+    repeats: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +73,8 @@ class Cause:
     told: str
     proven: bool = True
     """Whether the first of these is linked to what differs; else each is only something that differed."""
+    trials: tuple[Trial, ...] = ()
+    """The experiments that were made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +108,10 @@ def find_cause(one: Sequence[Stream], other: Sequence[Stream], parting: Parting 
             came = root.kind == "outside"
             found.append(((0 if a.worker else 1, root.received, came, elsewhere, root.at), a, root))
     if not found:
-        return _by_source(candidates, parting.stream if parting is not None else "") if candidates else None
+        # What an operation of torch would be near to is nowhere: the text may say more than nothing.
+        hints = [] if candidates else _hints_of(one)
+        label = parting.stream if parting is not None else ""
+        return _by_source(candidates or hints, label) if candidates or hints else None
     _, stream, finding = min(found, key=lambda each: each[0])
     if finding.remedy is known.MOVED:  # no cause by itself; a seed that is another one in each run is
         seeds = [each for each in candidates if each.kind == "seed"]
@@ -326,7 +340,7 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
     only = only or (bool(near) and near[0].kind == "stamp" and is_written(near[0], near))
     direct = bool(near) and (near[0].place == operation.place or only or finding.kind == "random")
     if near and (direct or computed) and not order:
-        remedy = known.SOURCES.get(near[0].kind, remedy)
+        remedy = known.of_source(near[0].kind, near[0].name) or remedy
     return Cause(
         kind=finding.kind,
         operation=operation.name,
@@ -345,10 +359,17 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
     )
 
 
+def _hints_of(streams: Sequence[Stream]) -> list[Candidate]:
+    found = [Candidate("hint", what, at, ("", ""), 0, -1) for stream in streams for what, at in stream.hints]
+    return list(dict.fromkeys(found))
+
+
 def _by_source(candidates: Sequence[Candidate], stream: str) -> Cause:
     """Return a cause without an operation: what came from outside is all that differed."""
     best = nearest(candidates, None, "source")
-    proven = best[0].kind != "clock"  # which may be only printed
+    # Of several, each may be only printed; and so may a clock, a process number or a drawn name.
+    proven = len(best) == 1 and best[0].kind not in ("clock", "hint", "process", "name")
+    proven = proven and not is_drawn_name(best[0])
     return Cause(
         kind="source",
         operation="",
@@ -360,7 +381,7 @@ def _by_source(candidates: Sequence[Candidate], stream: str) -> Cause:
         shapes=(),
         ulp=None,
         deterministic=True,
-        remedy=known.SOURCES.get(best[0].kind, known.OUTSIDE) if proven else known.OUTSIDE,
+        remedy=(known.of_source(best[0].kind, best[0].name) if proven else None) or known.OUTSIDE,
         proven=proven,
         candidates=tuple(best[:MOST_CANDIDATES]),
         told="no operation of torch differed" + ("" if len(best) == 1 else "; one of these may be the cause"),

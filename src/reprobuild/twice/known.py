@@ -124,7 +124,22 @@ FLOW = Remedy(
     "the trace of both runs",
 )
 
+SET = Remedy(
+    "a set of objects has the order of their addresses, and a set of strings that of the hash seed",
+    "sort it: sorted(…, key=…), or use a dict, which keeps the order of insertion",
+    "Python's documentation of object.__hash__",
+)
 SOURCES: dict[str, Remedy] = {
+    "order": Remedy(
+        "tasks end in another order in each run",
+        "go through them in the order in which they were started: map, imap or gather; or sort by a number",
+        "Python's documentation of concurrent.futures",
+    ),
+    "mtime": Remedy(
+        "a file has the time at which the run wrote it",
+        "sort by a number in the name, and compute nothing from a file's time",
+        "Python's documentation of os.path.getmtime",
+    ),
     "clock": Remedy(
         "a clock gives another value in every run",
         "compute nothing from it; for a time limit, count steps instead",
@@ -187,6 +202,40 @@ SOURCES: dict[str, Remedy] = {
     ),
 }
 
+_MADE = Remedy(
+    "the generator was made without a seed, so the system seeds it",
+    "give it one: default_rng(SEED), RandomState(SEED), Random(SEED)",
+    "NumPy's documentation of numpy.random.default_rng",
+)
+_IN_LIBRARY = Remedy(
+    "the library was given no seed, so it takes one from the system",
+    "give it one, by its argument seed, random_state or rng",
+    "NumPy's documentation of numpy.random.SeedSequence",
+)
+_NAMED = Remedy(
+    "it is drawn by the system, to name something",
+    "compute nothing from it, and sort by something else",
+    "Python's documentation of uuid",
+)
+
+
+def of_source(kind: str, name: str) -> Remedy | None:
+    """Return what is known about a value from outside, by its kind and by the function that gave it."""
+    function = name.partition(" in ")[0]
+    if function.endswith((".default_rng", ".RandomState", "random.Random", ".Generator")):
+        return _MADE
+    if kind == "entropy" and name.startswith(("uuid.", "secrets.token_")):
+        return _NAMED
+    if kind == "entropy" and function != name:
+        return _COMMAND if name.endswith(" in a command") else _IN_LIBRARY
+    return SOURCES.get(kind)
+
+
+_COMMAND = Remedy(
+    "the command draws by the system's random numbers",
+    "give it a fixed source: shuf --random-source=FILE, sort -R --random-source=FILE, RANDOM=SEED",
+    "GNU coreutils' documentation of random sources",
+)
 
 MOVES = frozenset(
     (

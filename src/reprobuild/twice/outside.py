@@ -23,10 +23,12 @@ _ORDER = (
     "seed",
     "draw",
     "entropy",
-    "process",
+    "order",
     "machine",
+    "mtime",
     "listing",
     "address",
+    "process",
     "name",
     "stamp",
     "content",
@@ -70,6 +72,8 @@ def differing(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:
                     x.kind != "file" or _CHANGING.sub("", x.shown) != _CHANGING.sub("", y.shown)
                 ):
                     order = [sorted(source.value for _, source in calls[key]) for calls in sides]
+                    if x.kind == "order" and order[0] != order[1]:
+                        break  # other things, not another order
                     found.setdefault(
                         key,
                         Candidate(
@@ -136,16 +140,22 @@ def nearest(candidates: Sequence[Candidate], place: ProgramLine | None, kind: st
             near = 1
         else:
             near = 2 if there.function == here.function else 3
-        return near, _ORDER.index(candidate.kind) if candidate.kind in _ORDER else len(_ORDER), -candidate.at
+        what = "name" if is_drawn_name(candidate) else candidate.kind
+        return near, _ORDER.index(what) if what in _ORDER else len(_ORDER), -candidate.at
 
     ranked = sorted(candidates, key=rank)
     # Where a generator was seeded with another value, all its draws differ.
-    for seed in [each for each in ranked if _is_seed(each)]:
+    for seed in [each for each in ranked if is_seed(each)]:
         module = seed.name.rpartition(".")[0]
         if ranked[0].kind in ("draw", "seed") and ranked[0].name.rpartition(".")[0] == module:
             origin = seeded_by(seed, candidates)
             ranked = [*origin, seed, *(each for each in ranked if each is not seed and each not in origin)]
     return ranked
+
+
+def is_drawn_name(candidate: Candidate) -> bool:
+    """Return whether it is drawn to name something, mostly."""
+    return candidate.name.startswith(("uuid.", "secrets.token_"))
 
 
 def names_listed(ranked: Sequence[Candidate], candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -177,7 +187,7 @@ def taken_inside(candidates: Sequence[Candidate], stream: Stream, at: int) -> li
 def seeded_by(seed: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the value that a generator was seeded with, where it came from outside shortly before."""
     earlier = [
-        each for each in candidates if each.stream == seed.stream and each.at < seed.at and not _is_seed(each)
+        each for each in candidates if each.stream == seed.stream and each.at < seed.at and not is_seed(each)
     ]
     latest = max(earlier, key=lambda each: each.at, default=None)
     unseeded = all(value.startswith(_NONE_GIVEN) for value in seed.values)
@@ -187,7 +197,8 @@ def seeded_by(seed: Candidate, candidates: Sequence[Candidate]) -> list[Candidat
     return [latest] if same or seed.at - latest.at <= SHORTLY else []
 
 
-def _is_seed(candidate: Candidate) -> bool:
+def is_seed(candidate: Candidate) -> bool:
+    """Return whether it is the seed of a generator."""
     return candidate.kind == "seed" or candidate.name.endswith((".seed", ".manual_seed", ".default_rng"))
 
 

@@ -11,6 +11,7 @@ from .cost import RecorderCost, measured
 from .distance import ENDLESS
 from .ranks import same_draws
 from .runs import Comparison, status_text
+from .variations import VARIATIONS
 from .written import LEFT_OUT
 
 Verdict = Literal["repeats", "text", "parts", "unfinished"]
@@ -112,6 +113,8 @@ def _listed(words: list[str]) -> str:
 def rows(found: Comparison) -> list[tuple[str, str]]:
     """Return the lines of the report below the verdict: heading and text."""
     lines: list[tuple[str, str]] = []
+    if found.varied:
+        lines.append(("varied", f"{VARIATIONS[found.varied][0]}, in one run; the others were equal"))
     if found.cause is not None:
         lines += list(_cause_rows(found.cause))
     elif found.stopped:
@@ -183,6 +186,9 @@ def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
                 "from outside" if cause.proven else "candidate",
                 f"{candidate.name} gave {candidate.values[0]} and {candidate.values[1]} {there}",
             )
+    for trial in cause.trials:
+        outcome = "it repeats: this is proven" if trial.repeats else "it parts still"
+        yield "experiment", f"with {trial.what}, {outcome}"
     if not cause.proven and cause.candidates:
         return  # what may be it has neither
     yield "why", f"{cause.remedy.why} ({cause.remedy.source})"
@@ -305,6 +311,7 @@ def to_dict(found: Comparison) -> dict[str, Any]:
         ],
         "ignored": dict(found.ignored.met),
         "stopped": found.stopped,
+        "varied": found.varied,
         "left_out": left_out(),
         "status": [run.status for run in found.runs],
     }
@@ -342,6 +349,7 @@ def _cause_json(cause: Cause | None) -> dict[str, Any] | None:
         "ulp": cause.ulp,
         "told": cause.told,
         "proven": cause.proven,
+        "experiments": [{"with": trial.what, "repeats": trial.repeats} for trial in cause.trials],
         "why": cause.remedy.why if cause.proven else "",
         "remedy": cause.remedy.remedy if cause.proven else "",
         "source": cause.remedy.source if cause.proven else "",

@@ -17,15 +17,23 @@ from .causes import Cause, find_cause
 from .compare import DATA, EndDifference, Parting
 from .drift import Drift, drift
 from .evidence import Evidence, read_evidence
+from .experiments import Suspect, confirmed, of_variation
 from .ignored import Ignored
 from .opened import SETTING as OPENED
 from .opened import read_opened
 from .records import Stream, read_records
 from .texts import TextDifference, Texts
+from .variations import VARIATIONS
 from .written import WrittenFile, written_files
 
 RECORDS = "records"
 """The folder below a run's own that the recorder writes into."""
+PATIENCE = 5
+"""How many times as long as the program an experiment may take."""
+QUICK = 20
+"""Seconds of a run up to which an experiment takes one run more."""
+MOST_CANDIDATES = 8
+"""Of what may be the cause, how much is told."""
 ATTEMPTS = 3
 """Pairs of runs with a trace, before a parting counts as seen once."""
 WIDER = 10
@@ -82,6 +90,10 @@ class HowToRun:
     every: str = "step"
     seconds: float | None = None
     trace: bool = True
+    experiments: int = 4
+    """Suspects that are pinned, two runs each, to prove that one is the cause."""
+    vary: tuple[str, ...] = ()
+    """What one more run each varies, where the others repeat."""
     cost: bool = False
     """Whether to run once more without the recorder, to see what it costs."""
     ignored: Ignored = field(default_factory=Ignored)
@@ -108,6 +120,8 @@ class Comparison:
     texts: Sequence[TextDifference] = ()
     """What of the text differs, and is explained by a clock or a drawn name."""
     ignored: Ignored = field(default_factory=Ignored)
+    varied: str = ""
+    """What the run that parts varied."""
     stopped: str = ""
     """What ended the search for the cause, where something did."""
 
@@ -140,12 +154,14 @@ def compare_runs(
         for number in range(how.times):
             say(f"run {number + 1} of {how.times}")
             runs.append(_one(run, settings, how, scratch))
-    other, parting, ends, texts = 1, None, list[EndDifference](), list[TextDifference]()
-    for number in range(1, how.times):
-        parting, ends, texts = between(runs[0], runs[number])
-        other = number
-        if parting is not None or ends:
-            break
+    other, parting, ends, texts = _first_other(runs)
+    varied = ""
+    if how.vary and parting is None and not ends:
+        varied, run_varied = _vary(run, how, runs[0], scratch, say)
+        if run_varied is not None:
+            runs.append(run_varied)
+            other, parting, ends, texts = _first_other([runs[0], run_varied])
+            other = len(runs) - 1
     plain = None
     if how.cost:
         say("a run without the recorder, for its cost")
@@ -155,17 +171,45 @@ def compare_runs(
     found = Comparison(
         runs=runs, other=other + 1, parting=parting, ends=ends, texts=texts, ignored=how.ignored, cause=None,
         traced=0, plain=plain, every=int(settings["REPROBUILD_TWICE_EVERY"]) if how.every.isdecimal() else 1,
+        varied=varied,
     )  # fmt: skip
     known(found)
     if not how.trace or (parting is None and not ends):
         return found
     try:
-        cause, traced = _trace(run, how, parting, scratch, say)
+        cause, traced = _trace(run, how, found, scratch, say)
     except KeyboardInterrupt:
         return replace(found, stopped="it was interrupted")
     except RepeatError as error:
         return replace(found, stopped=error.message)
-    return replace(found, cause=cause, traced=traced)
+    shown = cause and replace(cause, candidates=cause.candidates[:MOST_CANDIDATES])
+    return replace(found, cause=shown, traced=traced)
+
+
+def _first_other(
+    runs: Sequence[ProgramRun],
+) -> tuple[int, Parting | None, list[EndDifference], list[TextDifference]]:
+    """Return the number, from 0, of the first run that parts from the first, and where."""
+    other, parting, ends, texts = 1, None, list[EndDifference](), list[TextDifference]()
+    for number in range(1, len(runs)):
+        parting, ends, texts = between(runs[0], runs[number])
+        other = number
+        if parting is not None or ends:
+            break
+    return other, parting, ends, texts
+
+
+def _vary(
+    run: RecordedRun, how: HowToRun, first: ProgramRun, scratch: Scratch, say: Say
+) -> tuple[str, ProgramRun | None]:
+    """Return the first thing that makes a difference where only that varies, and that run."""
+    for name in how.vary:
+        say(f"a run with another value of {VARIATIONS[name][0]}")
+        found = _one(run, {**_settings(how), **VARIATIONS[name][1]}, how, scratch)
+        parting, ends, _ = between(first, found)
+        if parting is not None or ends:
+            return name, found
+    return "", None
 
 
 def _without_recorder(one: ProgramRun, plain: ProgramRun) -> list[EndDifference]:
@@ -284,18 +328,22 @@ def read_run(ran: RanProgram, how: HowToRun, folder: Path, clock: tuple[float, f
 
 
 def _trace(
-    run: RecordedRun, how: HowToRun, parting: Parting | None, scratch: Scratch, say: Say
+    run: RecordedRun, how: HowToRun, found: Comparison, scratch: Scratch, say: Say
 ) -> tuple[Cause | None, int]:
     """Return the cause and how many pairs of runs were traced; None where it did not show again."""
+    parting = found.parting
     at = parting.moment if parting is not None else -1
     data = parting is not None and parting.part in DATA
     first = 0 if data or at <= EARLY else at
+    varied = VARIATIONS[found.varied][1] if found.varied else {}
     for attempt in range(1, ATTEMPTS + 1):
         window = f"{first}-{at}" if at >= 0 else "sources"
         say(f"the runs part: looking for the first operation, attempt {attempt} of {ATTEMPTS}")
         settings = {**recorder_settings(how), "REPROBUILD_TWICE_TRACE": window}
         with ExitStack() as stack:
-            runs = [_read(run, settings, how, stack.enter_context(scratch())) for _ in range(2)]
+            runs = [
+                _read(run, {**settings, **more}, how, stack.enter_context(scratch())) for more in ({}, varied)
+            ]
             again, ends, _ = between(runs[0], runs[1])
             if again is not None and first <= again.moment <= at:
                 cause = find_cause(runs[0].streams, runs[1].streams, again)
@@ -303,10 +351,67 @@ def _trace(
                 cause = find_cause(runs[0].streams, runs[1].streams, parting)
             else:
                 cause = None
-            if cause is not None:
+        if cause is not None:
+            if found.varied:
+                return of_variation(cause, found.varied), attempt
+            if not how.experiments:
                 return cause, attempt
-            if again is not None:
-                # Where it parts varies: the next window is wider.
-                at = max(at, again.moment) + WIDER
-                first = 0
+            laboratory = _Laboratory(
+                run=run, how=how, found=found, scratch=scratch, say=say, attempts=attempt
+            )
+            try:
+                return confirmed(cause, laboratory, how.experiments), attempt
+            except KeyboardInterrupt:
+                return cause, attempt
+        if again is not None:
+            # Where it parts varies: the next window is wider.
+            at = max(at, again.moment) + WIDER
+            first = 0
     return None, ATTEMPTS
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Laboratory:
+    """Runs the program for `confirmed`: with a suspect pinned, and as it is."""
+
+    run: RecordedRun
+    how: HowToRun
+    found: Comparison
+    scratch: Scratch
+    say: Say
+    attempts: int
+    """Pairs of runs that the trace needed: what parts seldom is run more often with a suspect pinned."""
+
+    def repeats(self, suspect: Suspect) -> bool | None:
+        """Return whether the program repeats with a suspect pinned; None: so it does not end as it did."""
+        self.say(f"an experiment: with {suspect.what}")
+        slowest = max(each.seconds for each in self.found.runs)
+        longest = PATIENCE * slowest + 30
+        how = replace(self.how, seconds=min(self.how.seconds or longest, longest))
+        ended = {each.status for each in self.found.runs}
+        first = None
+        for _ in range((3 if slowest < QUICK else 2) + min(self.attempts, 3)):
+            try:
+                one = _one(self.run, {**_settings(how), **suspect.settings}, how, self.scratch)
+            except RepeatError:
+                return None
+            if one.status not in ended:
+                return None
+            if first is not None and _differ(first, one):
+                return False
+            first = first or one
+        return True
+
+    def parts_still(self) -> bool:
+        """Return whether the program as it is parts from its first run again, in one of two tries."""
+        for _ in range(2):
+            self.say("the experiments' control: a run as it is")
+            one = _one(self.run, _settings(self.how), self.how, self.scratch)
+            if _differ(self.found.runs[0], one):
+                return True
+        return False
+
+
+def _differ(one: ProgramRun, other: ProgramRun) -> bool:
+    parting, ends, _ = between(one, other)
+    return parting is not None or bool(ends)

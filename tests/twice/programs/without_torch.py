@@ -31,3 +31,77 @@ elif sys.argv[1] == "pool":
 
     with ThreadPool(2) as pool:
         print(pool.map(abs, [-1, 2]))
+elif sys.argv[1] == "outside":  # what it takes from outside, each kind at one line
+    import asyncio
+    import concurrent.futures
+    import os
+    import queue
+    import sqlite3
+    from multiprocessing.pool import ThreadPool
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        tasks = [pool.submit(abs, -n) for n in range(3)]
+        for done in concurrent.futures.as_completed(tasks):  # order as_completed
+            done.result()
+    with ThreadPool(2) as pool:
+        list(pool.imap_unordered(abs, [1, 2]))  # order imap_unordered
+    items = queue.Queue()
+    items.put((1, object()))
+    items.get()  # order Queue.get
+
+    async def given(number):
+        return number
+
+    async def gathered():
+        for each in asyncio.as_completed([given(n) for n in range(2)]):  # order asyncio.as_completed
+            await each
+
+    asyncio.run(gathered())
+    table = sqlite3.connect(":memory:")
+    table.execute("create table t (a)")
+    table.executemany("insert into t values (?)", [(n,) for n in range(3)])
+    table.execute("select a from t order by random()").fetchall()  # entropy SQLite's random()
+    with open("/proc/meminfo") as file:  # machine what was read from /proc/meminfo
+        file.read()
+    os.path.getmtime(__file__)  # mtime os.path.getmtime
+    os.system(f"sh {os.path.dirname(__file__)}/mixed.sh")
+elif sys.argv[1] == "drawn":  # the kind and what it gave
+    import concurrent.futures
+    import os
+    import secrets
+    import tempfile
+    import uuid
+    from pathlib import Path
+
+    print("draw", random.random(), random.sample(range(99), 3))
+    print("entropy", os.urandom(4), uuid.uuid4(), secrets.token_hex(4), random.SystemRandom().random())
+    print("process", os.getpid())
+    print("address", id(object()) ^ id(random))
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        print("name", Path(tempfile.mkdtemp(dir=".")).name, Path(folder).name)
+    for name in ("b", "a", "c"):
+        Path(name).touch()
+    print("listing", os.listdir("."), [entry.name for entry in os.scandir(".")])
+    print("seed", random.Random().random())
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        tasks = [pool.submit(abs, -n) for n in range(9)]
+        print("order", [done.result() for done in concurrent.futures.as_completed(tasks)])
+    print("mtime", os.path.getmtime("a"))
+    print("clock", time.time(), time.perf_counter_ns())
+elif sys.argv[1] == "varied":  # what the image holds still
+    import locale
+    import os
+    from pathlib import Path
+
+    what = sys.argv[2]
+    for name in ("a", "b", "c"):
+        Path(name).touch()
+    if what == "listing":
+        print([name for name in os.listdir(".") if len(name) == 1], len(list(Path().iterdir())))
+    names = {"alpha", "beta", "gamma", "delta", "epsilon"}
+    if what == "hashseed":
+        print([name.upper() for name in names])
+    if what == "threads":
+        print(os.environ.get("OMP_NUM_THREADS"))
+    if what == "locale":
+        print(locale.getlocale(), time.strftime("%H", time.localtime(0)))

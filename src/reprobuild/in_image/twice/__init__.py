@@ -39,10 +39,18 @@ def start() -> None:
     from .evidence import install as keep_evidence  # noqa: PLC0415 -- where records are asked for only
 
     keep_evidence(watcher)
-    if os.environ.get("REPROBUILD_TWICE_TRACE"):
-        from .sources import install  # noqa: PLC0415 -- only for a trace
+    if os.environ.get("REPROBUILD_TWICE_VARY") == "listing":
+        from .pins import vary_listings  # noqa: PLC0415 -- only where it was asked for
 
-        install(watcher)
+        vary_listings()
+    if os.environ.get("REPROBUILD_TWICE_TRACE"):
+        from .sources import Sources, install  # noqa: PLC0415 -- only for a trace
+
+        install(watcher, Sources())
+    elif os.environ.get("REPROBUILD_TWICE_PIN"):
+        from .pins import install as pin  # noqa: PLC0415 -- only for an experiment
+
+        pin(watcher)
     watcher.after("torch", _torch)
     if os.environ.get("REPROBUILD_TWICE_OPENED"):
         from .opened import install as keep_opened  # noqa: PLC0415 -- only for a receipt

@@ -7,10 +7,16 @@ date. A hint is no finding: it is told beside a value that came from outside.
 from __future__ import annotations
 
 import ast
+import os
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Container, Iterator
+from typing import Any
+
+from .places import is_users, text
 
 MOST_BYTES = 1 << 20
+MOST_MODULES = 100
 MOST_QUERY = 10_000
 _SETS = ("set", "frozenset")
 _CALLS = {
@@ -45,6 +51,24 @@ _FILLS = ("append", "add", "update", "extend", "setdefault", "put", "insert")
 _SORTING = ("sorted", "len", "sum", "min", "max", "any", "all", "set", "frozenset")
 
 
+def write(writer: Any, read: Container[str] = ()) -> None:
+    """Write the hints of the program's modules but of those that were read."""
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    if sys.argv[:1] and sys.argv[0].endswith(".py"):  # Python has taken it from the main module at the end
+        files.append(os.path.abspath(sys.argv[0]))  # noqa: PTH100 -- pathlib is slow to import
+    own = [each for each in dict.fromkeys(files) if isinstance(each, str) and is_users(each)]
+    for path in own[:MOST_MODULES]:
+        if path not in read:
+            write_of(writer, path)
+
+
+def write_of(writer: Any, path: str) -> None:
+    """Write the hints of a file."""
+    for line, what in of_file(path)[:200]:
+        at = (path, line, "")
+        writer.write({"k": "hint", "what": what, "place": [*at, text(at)]})
+
+
 def of_file(path: str) -> list[tuple[int, str]]:
     """Return the lines with a hint, and what it is; none where the file is no Python that can be read."""
     try:
@@ -56,13 +80,7 @@ def of_file(path: str) -> list[tuple[int, str]]:
 
 
 def _found(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    named = {
-        target.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and _is_set(node.value, set())
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    named = _of_sets(tree)
     queues, values = _made_by(tree, _QUEUES), _made_by(tree, _VALUES)
     harmless = {
         id(argument)
@@ -83,6 +101,29 @@ def _found(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, _SHARED
         elif isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
             yield node.lineno, _ATTRIBUTES[node.attr]
+
+
+def _of_sets(tree: ast.AST) -> set[str]:
+    """Return the names that are given a set, those of attributes with a dot before."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            pairs = list(_assigned(node))
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            pairs = [(node.target, node.value)]
+        else:
+            continue
+        for target, value in pairs:
+            # A field of a dataclass names what makes it.
+            factories = [
+                word.value for word in getattr(value, "keywords", ()) if word.arg == "default_factory"
+            ]
+            if _is_set(value, set()) or any(_name(each) in _SETS for each in factories):
+                field = isinstance(target, ast.Attribute) or bool(factories)
+                found.add(("." if field else "") + _name(target))
+            elif isinstance(value, ast.Call) and _called(value) == "defaultdict" and value.args[:1]:
+                found |= {f"[{_name(target)}"} if _name(value.args[0]) in _SETS else set()
+    return found
 
 
 def _of_call(
@@ -146,6 +187,12 @@ def _is_set(node: ast.AST, named: set[str]) -> bool:
         return True
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return node.func.id in _SETS
+    if isinstance(node, ast.Attribute):
+        return f".{node.attr}" in named
+    if isinstance(node, ast.Subscript):
+        return f"[{_name(node.value)}" in named
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)):
+        return _is_set(node.left, named) or _is_set(node.right, named)
     return isinstance(node, ast.Name) and node.id in named
 
 

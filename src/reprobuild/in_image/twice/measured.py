@@ -241,7 +241,7 @@ def of(value: Any, *, instant: bool = False) -> Any:
     """Return a number that is followed; anything else, as a structure, with its numbers followed."""
     if type(value) in (float, int):
         depth = 2
-        while (name := sys._getframe(depth).f_globals.get("__name__") or "") == _BETWEEN:
+        while (name := sys._getframe(depth).f_globals.get("__name__") or "") in _BETWEEN:
             depth += 1
         if name.startswith(_PLAIN):
             return value
@@ -256,8 +256,8 @@ def of(value: Any, *, instant: bool = False) -> Any:
     return value
 
 
-_BETWEEN = "reprobuild_twice.sources"
-"""The module of the recorder that calls a clock for the program, in a trace."""
+_BETWEEN = ("reprobuild_twice.sources", "reprobuild_twice.pins")
+"""Modules of the recorder that call a clock for the program, in a trace or an experiment."""
 _PLAIN = (
     *("threading", "queue", "selectors", "subprocess", "asyncio", "concurrent.", "multiprocessing", "socket"),
     *("ssl", "sched", "random", "tempfile", "importlib", "reprobuild_twice", "zipfile", "tarfile"),

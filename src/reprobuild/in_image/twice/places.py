@@ -15,6 +15,8 @@ _LIBRARIES = tuple(
         "<frozen ",
     }
 )
+_PICKLED = "<dynamic-code>"
+"""The file of a function that cloudpickle brought into a worker of joblib's: its module is told beside it."""
 _known: dict[str, bool] = {}
 
 
@@ -36,9 +38,11 @@ def here(depth: int = 1, *, imports: bool = True) -> tuple[str, int, str]:
     """
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
-        code = frame.f_code
-        if is_users(code.co_filename):
-            return code.co_filename[-300:], frame.f_lineno or 0, code.co_name[:200]
+        code, name = frame.f_code, frame.f_code.co_filename
+        if name == _PICKLED:
+            name = str(frame.f_globals.get("__file__", name))
+        if is_users(name):
+            return name[-300:], frame.f_lineno or 0, code.co_name[:200]
         if not imports and code.co_filename.startswith("<frozen importlib"):
             break
         frame = frame.f_back

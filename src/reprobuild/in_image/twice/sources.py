@@ -7,6 +7,7 @@ there, and the time in an archive. Each has its value's digest.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import hashlib
 import os
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from . import commands, hints, orders
 from .places import here, is_users, text
 from .watching import Watcher
 
@@ -23,6 +25,10 @@ _SEEDED_STATE = re.compile(r"RandomState\(\s*[^)\s]")
 
 MOST_CONTENT = 16 << 20
 """Bytes of a file whose content is told."""
+PINNED = object()
+"""What an experiment gives in place of a seed."""
+MACHINE = tuple(f"/proc/{name}" for name in ("meminfo", "loadavg", "stat", "uptime", "vmstat", "cpuinfo"))
+"""Files in which the kernel says how the machine does."""
 MOST = 20_000
 """Records of one kind in a process."""
 
@@ -53,14 +59,14 @@ class Sources:
         self.call: Any = None
         """The last call of the system's generator, which may draw several times."""
 
-    def note(self, kind: str, name: str, value: Any) -> None:
-        """Record a value that came from outside, at the program's line that is calling."""
+    def note(self, kind: str, name: str, value: Any, at: Any = None) -> Any:
+        """Record a value that came from outside, at the program's line that is calling; return the value."""
         count = self._counts.get(kind, 0)
         if self._busy or count >= MOST:
-            return
+            return value
         self._busy = True
         try:
-            place = here(2, imports=False)
+            place = at or here(2, imports=False)
             if place[0]:
                 self._counts[kind] = count + 1
                 shown = repr(value)
@@ -76,6 +82,18 @@ class Sources:
                 )
         finally:
             self._busy = False
+        return value
+
+    def call_of(
+        self,
+        kind: str,  # noqa: ARG002 -- an experiment asks for it
+        label: str,  # noqa: ARG002 -- as above
+        inner: Callable[..., Any],
+        given: tuple[Any, ...],
+        named: Any,
+    ) -> Any:
+        """Call what is watched; an experiment calls it in another way."""
+        return inner(*given, **named)
 
     def content(self, path: str) -> None:
         """Record what a file holds that the program is about to read."""
@@ -91,13 +109,36 @@ class Sources:
             return
         finally:
             self._busy = False
-        self.note("content", f"what was read from {path[-100:]}", digest)
+        kind = "machine" if path in MACHINE else "content"
+        self.note(kind, f"what was read from {path[-100:]}", digest)
+
+    def script(self, path: str) -> None:
+        """Record what the lines of a shell script draw."""
+        for number, drawn, line in commands.drawn_in(path):
+            value = os.urandom(8).hex()
+            self.write(
+                {
+                    "k": "source",
+                    "kind": "entropy",
+                    "name": f"{drawn} in a command",
+                    "value": value,
+                    "shown": value,
+                    "place": [path[-300:], number, "", line],
+                }
+            )
 
     def write(self, record: dict[str, Any]) -> None:
         """Write a record into this process's file."""
         from .writing import shared  # noqa: PLC0415 -- json is imported by what needs it
 
         shared().write(record)
+
+    def ended(self) -> None:
+        """Write what the program's text says that may be it, where no trace of torch does."""
+        if "torch" not in sys.modules or "-" not in os.environ.get("REPROBUILD_TWICE_TRACE", ""):
+            from .writing import shared  # noqa: PLC0415 -- as above
+
+            hints.write(shared())
 
     def watch(self, owner: Any, names: tuple[str, ...], kind: str, shown: str = "") -> None:
         """Replace functions of a module by ones that record what they give to the program itself."""
@@ -112,19 +153,28 @@ class Sources:
 
         @functools.wraps(inner)
         def wrapper(*arguments: Any, **keywords: Any) -> Any:
-            result = inner(*arguments, **keywords)
             inside = _inside(sys._getframe(1), kind)
-            if inside is not None:
-                given = result
-                if kind == "seed" or label.endswith((".seed", ".default_rng", ".manual_seed")):
-                    given = _given(*arguments, *keywords.values())
-                elif in_place and arguments:
-                    given = list(arguments[-1][:64])
-                # A clock in a library is the time that an archive holds.
-                self.note("stamp" if inside and kind == "clock" else kind, label + inside, given)
+            if inside is None:
+                return inner(*arguments, **keywords)
+            # A clock in a library is the time that an archive holds.
+            told = "stamp" if inside and kind == "clock" else kind
+            result = self.call_of(told, label, inner, arguments, keywords)
+            if told not in ("seed", "draw"):
+                return self.note(told, label + inside, result)
+            given = result
+            if is_seed(kind, label):
+                given = _given(*arguments, *keywords.values())
+            elif in_place and arguments:
+                given = list(arguments[-1][:64])
+            self.note(kind, label + inside, given)
             return result
 
         return wrapper
+
+
+def is_seed(kind: str, label: str) -> bool:
+    """Return whether a function takes a seed."""
+    return kind == "seed" or label.endswith((".seed", ".default_rng", ".manual_seed"))
 
 
 _BESIDE = ("tempfile", "uuid", "secrets", "multiprocessing", "random", "reprobuild_twice", "importlib")
@@ -178,14 +228,17 @@ def _python_generators(sources: Sources, module: Any) -> None:
     @functools.wraps(made)
     def init(self: Any, *seed: Any) -> None:
         made(self, *seed)
-        if is_users(sys._getframe(1).f_code.co_filename) and not isinstance(self, module.SystemRandom):
-            sources.note("seed", "random.Random", _given(*seed))
+        users = is_users(sys._getframe(1).f_code.co_filename) and not isinstance(self, module.SystemRandom)
+        if users and sources.note("seed", "random.Random", _given(*seed)) is PINNED:
+            seeded(self, 0)
 
     @functools.wraps(seeded)
     def reseed(self: Any, *seed: Any, **named: Any) -> None:
         seeded(self, *seed, **named)
-        if is_users(sys._getframe(1).f_code.co_filename):
-            sources.note("seed", "random.Random.seed", _given(*seed[:1], *named.values()))
+        users = is_users(sys._getframe(1).f_code.co_filename)
+        given = _given(*seed[:1], *named.values())
+        if users and sources.note("seed", "random.Random.seed", given) is PINNED:
+            seeded(self, 0)
 
     module.Random.__init__, module.Random.seed = init, reseed
     for name in ("random", "getrandbits", "randbytes"):
@@ -201,15 +254,18 @@ def _temporary_names(sources: Sources, module: Any) -> None:
 
     @functools.wraps(made)
     def init(self: Any, *arguments: Any, **keywords: Any) -> None:
-        made(self, *arguments, **keywords)
-        if is_users(sys._getframe(1).f_code.co_filename):
-            sources.note("name", "tempfile.TemporaryDirectory", self.name)
+        if not is_users(sys._getframe(1).f_code.co_filename):
+            made(self, *arguments, **keywords)
+            return
+        sources.call_of("name", "tempfile.TemporaryDirectory", made, (self, *arguments), keywords)
+        sources.note("name", "tempfile.TemporaryDirectory", self.name)
 
     @functools.wraps(opened)
     def named(*arguments: Any, **keywords: Any) -> Any:
-        result = opened(*arguments, **keywords)
-        if is_users(sys._getframe(1).f_code.co_filename):
-            sources.note("name", "tempfile.NamedTemporaryFile", result.name)
+        if not is_users(sys._getframe(1).f_code.co_filename):
+            return opened(*arguments, **keywords)
+        result = sources.call_of("name", "tempfile.NamedTemporaryFile", opened, arguments, keywords)
+        sources.note("name", "tempfile.NamedTemporaryFile", result.name)
         return result
 
     module.TemporaryDirectory.__init__, module.NamedTemporaryFile = init, named
@@ -228,13 +284,16 @@ def _torch_generators(sources: Sources, module: Any) -> None:
 
     class Generator(base, metaclass=Kind):  # type: ignore[misc, valid-type]
         def manual_seed(self, seed: int) -> Any:
-            if is_users(sys._getframe(1).f_code.co_filename):
-                sources.note("seed", "torch.Generator.manual_seed", _given(seed))
+            users = is_users(sys._getframe(1).f_code.co_filename)
+            if users and sources.note("seed", "torch.Generator.manual_seed", _given(seed)) is PINNED:
+                seed = 0
             return super().manual_seed(seed)
 
         def seed(self) -> Any:
-            if is_users(sys._getframe(1).f_code.co_filename):
-                sources.note("seed", "torch.Generator.seed", _given())
+            users = is_users(sys._getframe(1).f_code.co_filename)
+            if users and sources.note("seed", "torch.Generator.seed", _given()) is PINNED:
+                super().manual_seed(0)
+                return 0
             return super().seed()
 
     # By which it is pickled.
@@ -257,15 +316,16 @@ def _of_system(sources: Sources, name: str, inner: Callable[..., Any], own: str)
         inside = _inside(frame, "entropy")
         # NumPy's RandomState(SEED) draws first, and forgets that when it takes the seed.
         if inside is not None and not _SEEDED_STATE.search(line):
-            sources.note("entropy", f"random.SystemRandom.{name}{inside}", result)
+            label = f"random.SystemRandom.{name}"
+            result = sources.call_of("entropy", label, lambda *_: result, arguments[1:], {})
+            sources.note("entropy", label + inside, result)
         return result
 
     return wrapper
 
 
-def install(watcher: Watcher) -> None:
+def install(watcher: Watcher, sources: Sources) -> None:
     """Watch what is there, and what is imported later."""
-    sources = Sources()
     sources.watch(time, CLOCKS, "clock")
     sources.watch(os, ("times",), "clock")
     sources.watch(os, ("getpid", "getppid"), "process")
@@ -275,6 +335,8 @@ def install(watcher: Watcher) -> None:
     _addresses(sources)
     watcher.after("random", functools.partial(_python_generators, sources))
     watcher.after("numpy.random", functools.partial(_numpy_generator, sources))
+    sources.watch(os.path, ("getmtime", "getctime", "getatime"), "mtime", "os.path")
+    orders.install(watcher, sources)
     watcher.after("uuid", lambda module: sources.watch(module, ("uuid1", "uuid4"), "entropy"))
     watcher.after(
         "secrets",
@@ -284,6 +346,9 @@ def install(watcher: Watcher) -> None:
     watcher.after("torch", lambda module: sources.watch(module, ("seed", "manual_seed"), "seed"))
     watcher.after("torch", functools.partial(_torch_generators, sources))
     sys.addaudithook(functools.partial(_audit, sources))
+    for path in commands.parents_scripts():
+        sources.script(path)
+    atexit.register(sources.ended)
 
 
 def _listings(sources: Sources) -> None:
@@ -291,16 +356,13 @@ def _listings(sources: Sources) -> None:
 
     @functools.wraps(listing)
     def listdir(*arguments: Any) -> Any:
-        result = listing(*arguments)
-        sources.note("listing", "os.listdir", result)
-        return result
+        return sources.note("listing", "os.listdir", listing(*arguments))
 
     @functools.wraps(scanning)
     def scandir(*arguments: Any) -> Any:
-        result = scanning(*arguments)
         if not (arguments and isinstance(arguments[0], int)):
             sources.note("listing", "os.scandir", listing(*arguments))
-        return result
+        return sources.call_of("listing", "os.scandir", scanning, arguments, {})
 
     setattr(os, "listdir", listdir)  # noqa: B010 -- these have many types
     setattr(os, "scandir", scandir)  # noqa: B010
@@ -314,40 +376,33 @@ def _addresses(sources: Sources) -> None:
     def id(value: Any, /) -> int:  # noqa: A001 -- it takes that one's place
         found = address(value)
         if is_users(sys._getframe(1).f_code.co_filename):
-            sources.note("address", "id", found)
+            return int(sources.note("address", "id", found))
         return found
 
     def hash(value: Any, /) -> int:  # noqa: A001
         found = hashed(value)
         if is_users(sys._getframe(1).f_code.co_filename):
-            sources.note("address", "hash", found)
+            return int(sources.note("address", "hash", found))
         return found
 
     builtins.id, builtins.hash = id, hash
 
 
-_DRAWING = re.compile(r"\bshuf\b|\$\{?RANDOM\b|/dev/u?random\b|\bsort (?:-\w+ )*-\w*R\b|\bopenssl rand\b")
-_SEEDED = re.compile(r"--random-source|\bRANDOM=\d")
-
-
-def drawn_by(command: Any) -> str:
-    """Return what a command, as text or words, draws by from the system's generator; empty: nothing known."""
-    words = [command] if isinstance(command, (str, bytes)) else list(command)
-    line = " ".join(os.fsdecode(word) for word in words if isinstance(word, (str, bytes, os.PathLike)))
-    found = _DRAWING.search(line)
-    return found[0] if found and not _SEEDED.search(line) else ""
-
-
 def _audit(sources: Sources, event: str, arguments: tuple[Any, ...]) -> None:
     if event in ("subprocess.Popen", "os.system"):
-        drawn = drawn_by(arguments[1 if event == "subprocess.Popen" else 0] or ())
+        command = arguments[1 if event == "subprocess.Popen" else 0] or ()
+        drawn = commands.drawn_by(command)
         if drawn:
             sources.note("entropy", f"{drawn} in a command", os.urandom(8))
+        for path in commands.scripts(command):
+            sources.script(path)
         return
     if event != "open" or not isinstance(arguments[0], str):
         return
     if arguments[0] in ("/dev/urandom", "/dev/random", "/dev/hwrng"):
         sources.note("entropy", f"open {arguments[0]}", os.urandom(8))  # as what is read, others each time
+    elif arguments[0] in MACHINE:
+        sources.content(arguments[0])
     elif is_programs(arguments[0]):
         sources.note("file", "open", arguments[0])
         if not isinstance(arguments[1], str):

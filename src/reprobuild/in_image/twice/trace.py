@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,7 @@ from typing import Any
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import digests, hints
-from .places import here, is_users, text
+from .places import here, text
 from .watching import warn
 from .writing import Writer
 
@@ -32,7 +31,6 @@ RECEIVING = frozenset(
     )
 )
 """Collectives that use nothing of what the tensors that they write held before."""
-MOST_MODULES = 100
 MOST = 300_000
 """Operations of one process."""
 VALUES = 256 << 20
@@ -238,17 +236,10 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         if self._hinted:
             return
         self._hinted = True
-        read = {place[0] for place in self._places}
-        files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-        own = [each for each in dict.fromkeys(files) if isinstance(each, str) and is_users(each)]
-        for path in own[:MOST_MODULES]:
-            if path not in read:
-                self._hint(path)
+        hints.write(self._writer, {place[0] for place in self._places})
 
     def _hint(self, path: str) -> None:
-        for line, what in hints.of_file(path)[:200]:
-            at = (path, line, "")
-            self._writer.write({"k": "hint", "what": what, "place": [*at, text(at)]})
+        hints.write_of(self._writer, path)
 
     def _keep(self, tensor: Any) -> int:
         """Keep the values of an output; return where they are in the file of values, or -1."""

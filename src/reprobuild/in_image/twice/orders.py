@@ -1,0 +1,148 @@
+"""Records, for a trace, in which order a program gets what others finish.
+
+Of tasks that end and of what queues give, the order counts: the outside takes it for a candidate if both runs
+got the same things in another order.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from typing import Any
+
+from .places import here, is_users
+from .watching import Watcher
+
+MOST_ITEMS = 6
+
+
+def _shown(value: Any, depth: int = 2) -> str:
+    """Return a short text of a value, the same in each run where it is the same; of objects their type."""
+    if value is None or type(value) in (int, float, bool, str, bytes):
+        return repr(value)[:40]
+    if type(value) in (tuple, list) and depth:
+        return f"({', '.join(_shown(each, depth - 1) for each in value[:MOST_ITEMS])})"
+    return type(value).__name__
+
+
+def _called_by_program() -> bool:
+    return is_users(sys._getframe(2).f_code.co_filename)
+
+
+def install(watcher: Watcher, sources: Any) -> None:
+    """Watch what is imported later."""
+    watcher.after("concurrent.futures", functools.partial(_futures, sources))
+    watcher.after("asyncio", functools.partial(_asyncio, sources))
+    watcher.after("multiprocessing.pool", functools.partial(_pools, sources))
+    watcher.after("multiprocessing.queues", functools.partial(_queues, sources, ("Queue", "SimpleQueue")))
+    watcher.after("queue", functools.partial(_queues, sources, ("Queue",)))
+    watcher.after("sqlite3", functools.partial(_databases, sources))
+
+
+def _futures(sources: Any, module: Any) -> None:
+    inner = module.as_completed
+
+    @functools.wraps(inner)
+    def as_completed(fs: Any, *arguments: Any, **keywords: Any) -> Any:
+        given = list(fs)
+        numbers = {id(future): number for number, future in enumerate(given)}
+        found = sources.call_of("order", "as_completed", inner, (given, *arguments), keywords)
+        return told(found, numbers, here(2, imports=False))
+
+    def told(found: Any, numbers: dict[int, int], place: Any) -> Any:
+        for future in found:
+            sources.note("order", "as_completed", numbers.get(id(future)), place)
+            yield future
+
+    module.as_completed = as_completed
+    module._base.as_completed = as_completed
+
+
+def _asyncio(sources: Any, module: Any) -> None:
+    inner = module.as_completed
+
+    @functools.wraps(inner)
+    def as_completed(fs: Any, *arguments: Any, **keywords: Any) -> Any:
+        ended: list[int] = []
+        place = here(2, imports=False)
+        given = [module.ensure_future(each) for each in fs]
+        for number, future in enumerate(given):
+            future.add_done_callback(functools.partial(lambda at, _: ended.append(at), number))
+
+        async def told(waiting: Any, turn: int) -> Any:
+            result = await waiting
+            sources.note("order", "asyncio.as_completed", ended[turn] if turn < len(ended) else -1, place)
+            return result
+
+        found = sources.call_of("order", "asyncio.as_completed", inner, (given, *arguments), keywords)
+        return [told(waiting, turn) for turn, waiting in enumerate(found)]
+
+    module.as_completed = as_completed
+    module.tasks.as_completed = as_completed
+
+
+class _Told:
+    """An iterator that records what it gives, at the line that made it."""
+
+    def __init__(self, sources: Any, inner: Any, name: str, place: Any) -> None:
+        self._sources, self._inner, self._name, self._place = sources, inner, name, place
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        result = next(self._inner)
+        self._sources.note("order", self._name, _shown(result), self._place)
+        return result
+
+    def next(self, timeout: Any = None) -> Any:
+        result = self._inner.next(timeout)
+        self._sources.note("order", self._name, _shown(result), self._place)
+        return result
+
+
+def _pools(sources: Any, module: Any) -> None:
+    inner = module.Pool.imap_unordered
+
+    @functools.wraps(inner)
+    def imap_unordered(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        found = sources.call_of("order", "imap_unordered", inner, (self, *arguments), keywords)
+        return _Told(sources, iter(found), "imap_unordered", here(2, imports=False))
+
+    module.Pool.imap_unordered = imap_unordered
+
+
+def _queues(sources: Any, names: Any, module: Any) -> None:
+    for name in names:
+        kind = getattr(module, name)
+        if isinstance(kind, type):
+            setattr(kind, "get", _got(sources, vars(kind)["get"], f"{name}.get"))  # noqa: B010 -- its type
+
+
+def _got(sources: Any, inner: Any, name: str) -> Any:
+    @functools.wraps(inner)
+    def get(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        result = inner(self, *arguments, **keywords)
+        if _called_by_program():
+            sources.note("order", name, _shown(result))
+        return result
+
+    return get
+
+
+def _databases(sources: Any, module: Any) -> None:
+    """Let SQLite draw from here, with a record at the line that asks for rows."""
+    inner = module.connect
+
+    def drawn() -> int:
+        value = int.from_bytes(os.urandom(8), "big", signed=True)
+        return int(sources.note("entropy", "SQLite's random()", value))
+
+    @functools.wraps(inner)
+    def connect(*arguments: Any, **keywords: Any) -> Any:
+        found = inner(*arguments, **keywords)
+        found.create_function("random", 0, drawn)
+        return found
+
+    module.connect = module.dbapi2.connect = connect

@@ -1,0 +1,272 @@
+"""An experiment: the program with one suspect pinned, and nothing else changed.
+
+``REPROBUILD_TWICE_PIN`` holds a line for each: what is pinned, the number of the program's line, its file.
+Line 0 of no file means everywhere. What is pinned gives the same values in each run: a generator is as if it
+had been seeded before that line, a clock advances by a millisecond a call, a folder's entries are sorted.
+Nothing is recorded of where the values came from, only what the program computes with them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import random
+import re
+import sys
+from typing import Any
+
+from . import sources as recorded
+from .places import here
+from .watching import Watcher, warn
+
+PIN = "REPROBUILD_TWICE_PIN"
+_FIXED = 0x0040000
+"""ADDR_NO_RANDOMIZE of personality(2)."""
+
+
+class Pins(recorded.Sources):
+    """Gives other values in place of recording those that came from outside."""
+
+    def __init__(self, chosen: str) -> None:
+        super().__init__()
+        self.places: dict[str, set[tuple[str, int]]] = {}
+        for line in chosen.splitlines():
+            kind, number, file = line.split("\t", 2)
+            self.places.setdefault(kind, set()).add((file, int(number)))
+        self._own = random.Random(0)  # noqa: S311 -- it has to repeat
+        self._states: dict[str, Any] = {}
+        self._seen: dict[Any, int] = {}
+        self._ticks = 0
+
+    def pinned(self, kind: str, depth: int) -> bool:
+        """Return whether the program's line that is calling is pinned."""
+        chosen = self.places.get(kind)
+        if chosen is None:
+            return False
+        return ("", 0) in chosen or here(depth + 1, imports=False)[:2] in chosen
+
+    def note(self, kind: str, name: str, value: Any, at: Any = None) -> Any:  # noqa: ARG002, PLR0911 -- one a kind
+        """Return what is given in place of a value."""
+        if not self.pinned(kind, 2):
+            return value
+        if kind == "seed":
+            return recorded.PINNED
+        if kind in ("clock", "stamp", "mtime"):
+            return self._clock(kind, name, value)
+        if kind == "process":
+            return 1000
+        if kind == "machine" and isinstance(value, tuple):
+            return tuple(0.5 for _ in value)
+        if kind == "entropy" and isinstance(value, int):
+            return self._own.getrandbits(62)
+        if kind == "address":
+            return 16 * self._seen.setdefault(value, len(self._seen) + 1)
+        return sorted(value) if kind == "listing" else value
+
+    def content(self, path: str) -> None:
+        """Record nothing."""
+
+    def script(self, path: str) -> None:
+        """Record nothing."""
+
+    def ended(self) -> None:
+        """Record nothing."""
+
+    def _clock(self, kind: str, name: str, value: Any) -> Any:
+        if kind == "mtime":
+            return type(value)(0)
+        self._ticks += 1
+        seconds = 1_000_000_000 + self._ticks / 1000
+        return int(seconds * 1_000_000_000) if name.endswith("_ns") else seconds
+
+    def call_of(self, kind: str, label: str, inner: Any, given: Any, named: Any) -> Any:  # noqa: PLR0911 -- one a kind
+        """Call what is watched, so that it gives the same in each run where it is pinned."""
+        if not self.pinned(kind, 2):
+            return inner(*given, **named)
+        owner, _, name = label.rpartition(".")
+        if recorded.is_seed(kind, label):
+            return inner(0)
+        if kind == "draw":
+            return self._drawn(owner, inner, given, named)
+        if kind == "entropy":
+            return self._entropy(name, inner(*given, **named), given)
+        if kind == "listing":
+            return Entries(inner(*given, **named))
+        if kind == "name":
+            return self._named(inner, given, named)
+        if kind == "order":
+            return self._ordered(label, given, named)
+        return inner(*given, **named)
+
+    def _drawn(self, owner: str, inner: Any, given: Any, named: Any) -> Any:
+        """Draw from the generator in a state of this experiment's, and put its own state back."""
+        module = sys.modules[owner]
+        numpy = owner == "numpy.random"
+        get, put = (module.get_state, module.set_state) if numpy else (module.getstate, module.setstate)
+        before = get()
+        if owner in self._states:
+            put(self._states[owner])
+        else:
+            (module.mtrand._rand if numpy else module._inst).seed(0)
+        try:
+            return inner(*given, **named)
+        finally:
+            self._states[owner] = get()
+            put(before)
+
+    def _entropy(self, name: str, value: Any, given: Any) -> Any:
+        own = self._own
+        if isinstance(value, bytes):
+            return own.getrandbits(8 * len(value)).to_bytes(len(value), "big") if value else value
+        if "uuid" in sys.modules and isinstance(value, sys.modules["uuid"].UUID):
+            return sys.modules["uuid"].UUID(int=own.getrandbits(128), version=4)
+        if name == "choice":
+            return own.choice(*given)
+        if name == "randbelow":
+            return own.randrange(*given)
+        if isinstance(value, str):
+            return f"{own.getrandbits(4 * len(value)):0{len(value)}x}"
+        return getattr(own, name)(*given) if hasattr(own, name) else value
+
+    def _named(self, inner: Any, given: Any, named: Any) -> Any:
+        import tempfile  # noqa: PLC0415 -- only here
+
+        before: Any = getattr(tempfile, "_name_sequence")  # noqa: B009 -- it is not public
+        count = iter(range(len(self._seen), 100_000))
+        setattr(tempfile, "_name_sequence", (f"pinned{n:02}" for n in count))  # noqa: B010
+        try:
+            return inner(*given, **named)
+        finally:
+            self._seen[("name", len(self._seen))] = 0
+            setattr(tempfile, "_name_sequence", before)  # noqa: B010
+
+    def _ordered(self, label: str, given: Any, named: Any) -> Any:
+        if label == "imap_unordered":
+            return given[0].imap(*given[1:], **named)
+        # Each is waited for by what it then gives.
+        return list(given[0])
+
+
+class Entries:
+    """What a folder has, sorted, as `os.scandir` gives it."""
+
+    def __init__(self, inner: Any, *, reverse: bool = False) -> None:
+        with inner as entries:
+            self._entries = iter(sorted(entries, key=lambda entry: entry.name, reverse=reverse))
+
+    def __iter__(self) -> Any:
+        """Return the entries."""
+        return self._entries
+
+    def __next__(self) -> Any:
+        """Return the next one."""
+        return next(self._entries)
+
+    def __enter__(self) -> Any:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing: the folder is closed."""
+
+
+def _machine_files(pins: Pins) -> None:
+    """Give the same numbers in each run for what the kernel tells in /proc."""
+    import builtins  # noqa: PLC0415 -- only here
+    import io  # noqa: PLC0415
+
+    opened = builtins.open
+
+    @functools.wraps(opened)
+    def open_(file: Any, *arguments: Any, **keywords: Any) -> Any:
+        found = opened(file, *arguments, **keywords)
+        if not (isinstance(file, str) and file in recorded.MACHINE and pins.pinned("machine", 1)):
+            return found
+        with found:
+            held = found.read()
+        if isinstance(held, bytes):
+            return io.BytesIO(re.sub(rb"\d+", b"500000", held))
+        return io.StringIO(re.sub(r"\d+", "500000", held))
+
+    builtins.open = open_
+
+
+def _fix_addresses() -> None:
+    """Start this process again where the kernel lets all lie at the same addresses."""
+    change = ctypes.CDLL(None).personality
+    now = change(0xFFFFFFFF)
+    if now < 0 or now & _FIXED:
+        return
+    if change(now | _FIXED) >= 0:
+        argv = getattr(sys, "orig_argv", None)
+        if argv:
+            os.execv(sys.executable, [sys.executable, *argv[1:]])  # noqa: S606 -- the same program
+
+
+def _single(module: Any) -> None:
+    """Let each pool have one worker."""
+    for name in ("ThreadPoolExecutor", "ProcessPoolExecutor"):
+        kind = getattr(module, name)
+        made = kind.__init__
+
+        def init(self: Any, _: Any = None, *arguments: Any, _made: Any = made, **named: Any) -> None:
+            named.pop("max_workers", None)
+            _made(self, 1, *arguments, **named)
+
+        kind.__init__ = init
+
+
+def _single_pool(module: Any) -> None:
+    for name in ("Pool", "ThreadPool"):
+        kind = getattr(module, name)
+        made = kind.__init__
+
+        def init(self: Any, _: Any = None, *arguments: Any, _made: Any = made, **named: Any) -> None:
+            named.pop("processes", None)
+            _made(self, 1, *arguments, **named)
+
+        kind.__init__ = init
+
+
+def vary_listings() -> None:
+    """Give the entries of each folder from the last name to the first."""
+    listing, scanning = os.listdir, os.scandir
+
+    @functools.wraps(listing)
+    def listdir(*arguments: Any) -> Any:
+        return sorted(listing(*arguments), reverse=True)
+
+    @functools.wraps(scanning)
+    def scandir(*arguments: Any) -> Any:
+        return Entries(scanning(*arguments), reverse=True)
+
+    setattr(os, "listdir", listdir)  # noqa: B010 -- these have many types
+    setattr(os, "scandir", scandir)  # noqa: B010
+
+
+def install(watcher: Watcher) -> None:
+    """Pin what was chosen."""
+    pins = Pins(os.environ[PIN])
+    if "addresses" in pins.places:
+        try:
+            _fix_addresses()
+        except (OSError, AttributeError) as error:
+            warn("addresses cannot be fixed", error)
+    recorded.install(watcher, pins)
+    if "machine" in pins.places:
+        _machine_files(pins)
+    if "threads" in pins.places:
+        watcher.after("concurrent.futures", _single)
+        watcher.after("multiprocessing.pool", _single_pool)
+        watcher.after("torch", lambda torch: torch.set_num_threads(1))
+    for name, seed in (
+        ("random", lambda module: module.seed(0)),
+        ("numpy.random", lambda module: module.seed(0)),
+        ("torch", lambda module: module.manual_seed(0)),
+    ):
+        if f"all of {name}" in pins.places:
+            watcher.after(name, seed)

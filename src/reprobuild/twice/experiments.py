@@ -1,0 +1,198 @@
+"""Experiments: two more runs with one suspect pinned and nothing else changed; if these repeat, it is proven.
+
+What is pinned where is chosen here; `in_image.twice.pins` does it. Pure but for the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from . import known
+from .causes import Cause, Trial
+from .known import Remedy
+from .outside import Candidate, is_seed
+
+_LINES = (
+    "draw",
+    "entropy",
+    "process",
+    "machine",
+    "address",
+    "name",
+    "listing",
+    "stamp",
+    "seed",
+    "order",
+    "mtime",
+)
+"""What can be pinned at one line."""
+GENERATORS = {
+    "random": "Python's generator",
+    "numpy.random": "NumPy's generator",
+    "torch": "torch's generator",
+}
+
+MOST_ALONE = 4
+"""Clocks of several that are each frozen alone."""
+_THREADS = ("threads", 0, "")
+ONE_THREAD = {
+    **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
+    **dict.fromkeys(("NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"), "1"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """Something that can be pinned."""
+
+    what: str
+    """What was done, for a reader: ``with … ``."""
+    pins: tuple[tuple[str, int, str], ...]
+    """What is pinned, and the line and file; line 0 of no file: everywhere."""
+    candidates: tuple[Candidate, ...] = ()
+    """What it would prove to be the cause."""
+    remedy: Remedy | None = None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The variables of a run with it pinned."""
+        text = "\n".join(f"{kind}\t{line}\t{file}" for kind, line, file in self.pins)
+        return {"REPROBUILD_TWICE_PIN": text, **(ONE_THREAD if _THREADS in self.pins else {})}
+
+
+def suspects(cause: Cause) -> list[Suspect]:
+    """Return what may be it, the likeliest first."""
+    found: list[Suspect] = []
+    given = [each for each in cause.candidates if each.kind != "hint"]
+    clocks = tuple(each for each in given if each.kind == "clock")
+    for each in given:
+        if each.kind == "clock" and each is clocks[0]:
+            found.append(_of_clocks(clocks))
+        elif each.kind in _LINES:
+            found.append(Suspect(_told(each), (_pin(each),), (each,), known.of_source(each.kind, each.name)))
+    if len(given) > 1 and len(found) > 1 and all(each.kind in ("draw", "seed") for each in given):
+        # One generator that several lines draw from.
+        pins = tuple(pin for each in found for pin in each.pins)
+        found.insert(1, Suspect("what these lines draw seeded", pins, tuple(given), known.SOURCES["draw"]))
+    if cause.kind == "random":
+        pins = (("all of torch", 0, ""),)
+        found.append(Suspect("torch's generator seeded at the start", pins, (), known.RANDOM))
+    names = [each.name for each in cause.candidates if each.kind == "hint"]
+    threads = "threads" if cause.kind in ("race", "operation") else ""
+    for name in (threads, *names):
+        one = _of_hint(name)
+        if one is not None and one not in found:
+            found.append(replace(one, candidates=tuple(c for c in cause.candidates if c.name == name)))
+    return found
+
+
+def _of_clocks(clocks: Sequence[Candidate]) -> Suspect:
+    lines = " and ".join(dict.fromkeys(str(clock.place) for clock in clocks[:3]))
+    more = f" and {len(clocks) - 3} more places" if len(clocks) > 3 else ""
+    pins = tuple(_pin(clock) for clock in clocks)
+    return Suspect(f"the clock frozen at {lines}{more}", pins, tuple(clocks), known.SOURCES["clock"])
+
+
+def _of_hint(name: str) -> Suspect | None:
+    if name == "the order of a set":
+        return Suspect("the same addresses in each run", (("addresses", 0, ""),), (), known.SET)
+    if "thread" in name or "order in which tasks end" in name:
+        return Suspect("one thread, and one worker in each pool", (_THREADS,), (), known.THREADS)
+    return None
+
+
+def _pin(candidate: Candidate) -> tuple[str, int, str]:
+    return candidate.kind, candidate.place.line, candidate.place.file
+
+
+_TOLD = {
+    "seed": "the seed 0 at",
+    "listing": "the entries sorted at",
+    "order": "the results in the order of the tasks at",
+    "stamp": "a fixed time at",
+    "mtime": "a fixed time at",
+    "address": "numbers in place of addresses at",
+}
+
+
+def _told(candidate: Candidate) -> str:
+    """Say what is pinned."""
+    function = candidate.name.partition(" in ")[0]
+    told = _TOLD.get("seed" if is_seed(candidate) else candidate.kind, f"fixed values of {function} at")
+    if candidate.kind == "draw" and not is_seed(candidate):
+        told = f"{GENERATORS.get(function.rpartition('.')[0], 'the generator')} seeded before"
+    return f"{told} {candidate.place}"
+
+
+class Laboratory(Protocol):
+    """What runs the program for an experiment."""
+
+    def repeats(self, suspect: Suspect) -> bool | None:
+        """Return whether the program repeats with a suspect pinned; None: that cannot be tried."""
+
+    def parts_still(self) -> bool:
+        """Return whether the program as it is parts once more."""
+
+
+def confirmed(cause: Cause, laboratory: Laboratory, most: int) -> Cause:
+    """Return a cause with what experiments with so many suspects at most say of it.
+
+    What one proves comes first. Where the program as it is repeats, too, nothing is proven. Of what was
+    pinned in vain neither a reason nor a remedy is told.
+    """
+    trials: list[Trial] = []
+    for suspect in suspects(cause)[:most]:
+        outcome = laboratory.repeats(suspect)
+        if outcome is None:
+            continue
+        trials.append(Trial(suspect.what, outcome))
+        if not outcome:
+            continue
+        if not laboratory.parts_still():
+            trials.append(Trial("nothing pinned", repeats=True))
+            break
+        alone = _alone(suspect, laboratory, trials)
+        first = (alone or suspect).candidates[:1]
+        rest = tuple(each for each in cause.candidates if each not in first)
+        remedy = cause.remedy if cause.kind == "operation" or suspect.remedy is None else suspect.remedy
+        return replace(
+            cause, candidates=(*first, *rest), proven=True, remedy=remedy, trials=tuple(trials),
+        )  # fmt: skip
+    return replace(cause, trials=tuple(trials), proven=cause.proven and not _doubted(cause, trials))
+
+
+_FITTING = {"hashseed": ("the order of a set", "hash", "id"), "listing": ("os.listdir", "os.scandir")}
+"""What of a program each variation changes, by the names of candidates."""
+
+
+def of_variation(cause: Cause, varied: str) -> Cause:
+    """Return the cause of a parting that a variation made: what it changes, or else candidates only."""
+    fitting = tuple(each for each in cause.candidates if each.name in _FITTING.get(varied, ()))
+    rest = tuple(each for each in cause.candidates if each not in fitting)
+    proven = bool(fitting) or (cause.kind == "operation" and not rest)
+    remedy = known.SET if varied == "hashseed" else known.SOURCES["listing"]
+    return replace(
+        cause, candidates=(*fitting, *rest), proven=proven, remedy=remedy if fitting else cause.remedy
+    )
+
+
+def _alone(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Suspect | None:
+    """Return the one clock of several that is enough, where one is."""
+    if suspect.remedy is not known.SOURCES["clock"] or len(suspect.candidates) < 2:
+        return None
+    for clock in suspect.candidates[:MOST_ALONE]:
+        one = _of_clocks((clock,))
+        outcome = laboratory.repeats(one)
+        if outcome is not None:
+            trials.append(Trial(one.what, outcome))
+        if outcome:
+            return one
+    return None
+
+
+def _doubted(cause: Cause, trials: Sequence[Trial]) -> bool:
+    """Return whether experiments speak against what the trace only supposed."""
+    computed = cause.kind in ("operation", "uninitialised", "race")
+    return bool(trials) and bool(cause.candidates) and not computed

@@ -1,0 +1,130 @@
+"""Experiments: what pinning one suspect proves, and what nothing proves."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from reprobuild.twice import known
+from reprobuild.twice.causes import Cause
+from reprobuild.twice.experiments import Suspect, confirmed
+from reprobuild.twice.outside import Candidate
+from reprobuild.twice.records import ProgramLine
+from reprobuild.twice.report import rows, verdict, verdict_line
+from reprobuild.twice.runs import HowToRun
+from reprobuild.twice.variations import VARIATIONS
+from support.twice import PROGRAMS, compared, recorded
+
+
+def candidate(kind: str, name: str, line: int) -> Candidate:
+    return Candidate(kind, name, ProgramLine("train.py", line, "main", ""), ("1", "2"), line, 1)
+
+
+DRAW, UUID = candidate("draw", "numpy.random.rand", 3), candidate("entropy", "uuid.uuid4", 5)
+CLOCKS = tuple(candidate("clock", "time.time", line) for line in (7, 8))
+
+
+def supposed(*candidates: Candidate) -> Cause:
+    """What the trace supposes of these, before an experiment."""
+    return Cause(
+        kind="outside", operation="lift_fresh.default", place=ProgramLine("train.py", 9, "main", ""),
+        module="", stream="", backward=False, thread="", shapes=(), ulp=None, deterministic=True,
+        remedy=known.OUTSIDE, candidates=candidates, told="an input differs", proven=True,
+    )  # fmt: skip
+
+
+@dataclass
+class Runs:
+    """Answers by the lines that have to be pinned for the program to repeat."""
+
+    needed: set[int]
+    parts: bool = True
+    broken: set[int] = field(default_factory=set)
+
+    def repeats(self, suspect: Suspect) -> bool | None:
+        lines = {line for _, line, _ in suspect.pins}
+        return None if lines & self.broken else lines >= self.needed
+
+    def parts_still(self) -> bool:
+        return self.parts
+
+
+def test_what_repeats_when_it_is_pinned_comes_first_with_its_remedy() -> None:
+    found = confirmed(supposed(UUID, DRAW, *CLOCKS), Runs({3}), 4)
+    assert (found.candidates[0], found.proven, found.remedy) == (DRAW, True, known.SOURCES["draw"])
+    assert [trial.repeats for trial in found.trials] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [Runs({99}), Runs({3}, parts=False), Runs({3}, broken={3, 5})],
+    ids=["in vain", "control", "broken"],
+)
+def test_nothing_is_proven_by(runs: Runs) -> None:
+    found = confirmed(supposed(DRAW, UUID, *CLOCKS), runs, 4)
+    assert (found.candidates[0], found.proven) == (DRAW, False)
+
+
+def test_of_several_clocks_the_one_that_is_enough_is_it() -> None:
+    found = confirmed(supposed(*CLOCKS), Runs({8}), 4)
+    assert (found.candidates[0], found.remedy) == (CLOCKS[1], known.SOURCES["clock"])
+    both = confirmed(supposed(*CLOCKS), Runs({7, 8}), 4)
+    assert (both.candidates[0], both.trials[0].repeats, both.trials[-1].repeats) == (CLOCKS[0], True, False)
+
+
+def test_the_remedy_is_of_what_drew() -> None:
+    made = known.of_source("draw", "numpy.random.default_rng")
+    library = known.of_source("entropy", "random.SystemRandom.getrandbits in gymnasium.utils.seeding:39")
+    assert made is not None
+    assert library is not None
+    assert made.remedy.startswith("give it one: default_rng(SEED)")
+    assert library.remedy == "give it one, by its argument seed, random_state or rng"
+
+
+@pytest.mark.parametrize("what", VARIATIONS)
+def test_what_an_image_holds_still_is_varied_on_purpose(what: str, tmp_path: Path) -> None:
+    argv = [str(PROGRAMS / "without_torch.py"), "varied", what]
+    others = tuple(name for name in VARIATIONS if name != what)
+    found = compared(sys.executable, argv, tmp_path, how=HowToRun(vary=(*others, what), trace=False))
+    assert (verdict(found), found.varied) == ("parts", what), verdict_line(found)
+    assert ("varied", f"{VARIATIONS[what][0]}, in one run; the others were equal") in rows(found)
+
+
+def test_the_cause_of_a_variation_is_what_it_changes(tmp_path: Path) -> None:
+    argv = [str(PROGRAMS / "without_torch.py"), "varied", "hashseed"]
+    found = compared(sys.executable, argv, tmp_path, how=HowToRun(vary=("hashseed",)))
+    assert found.cause is not None
+    assert (found.cause.proven, found.cause.remedy) == (True, known.SET)
+    assert found.cause.candidates[0].place.text == "print([name.upper() for name in names])"
+
+
+def printed(tmp_path: Path, settings: Mapping[str, str]) -> list[bytes]:
+    """What a program prints of what it takes from outside, in two runs."""
+    program = recorded(sys.executable, [str(PROGRAMS / "without_torch.py"), "drawn"])
+    outputs = []
+    for run in (1, 2):
+        folder = tmp_path / f"{len(settings)} {run}"
+        folder.mkdir()
+        ran = program(folder, {"REPROBUILD_TWICE_EVERY": "1", **settings}, 30)
+        assert (ran.status, ran.stderr) == (0, b"")
+        outputs.append(ran.stdout)
+    return outputs
+
+
+KINDS = ("draw", "entropy", "process", "address", "name", "listing", "seed", "order", "mtime", "clock")
+
+
+def test_what_is_pinned_is_the_same_in_each_run(tmp_path: Path) -> None:
+    one, other = ([line.split(b" ", 1) for line in text.splitlines()] for text in printed(tmp_path, {}))
+    differ = {x[0].decode() for x, y in zip(one, other, strict=True) if x != y}
+    assert differ >= set(KINDS) - {"listing", "order"}  # whose order is mostly the same
+    pins = "\n".join(f"{kind}\t0\t" for kind in KINDS)
+    one, other = (
+        [line.split(b" ", 1) for line in text.splitlines()]
+        for text in printed(tmp_path, {"REPROBUILD_TWICE_PIN": pins})
+    )
+    assert one == other
