@@ -31,6 +31,16 @@ def test_processes_count_by_their_names_and_not_by_who_ends_first(tmp_path: Path
     assert [item.process for item in found.items] == [1, 2]
 
 
+def test_a_worker_that_was_killed_before_it_kept_anything_changes_nothing_of_the_others(
+    tmp_path: Path,
+) -> None:
+    kept(tmp_path, "1", "", "ForkPoolWorker-1", "train.py", names={"process numbers": ["51"]})
+    kept(tmp_path, "2", "", "MainProcess", "train.py", names={"process numbers": ["50"]})
+    before = read(tmp_path).parts["50"]
+    (tmp_path / "1.evidence").unlink()
+    assert read(tmp_path).parts["50"] == before
+
+
 def test_lines_have_no_order_only_where_the_program_made_processes_of_its_own(tmp_path: Path) -> None:
     kept(tmp_path, "1", "", "MainProcess", "train.py")
     kept(tmp_path, "2", "", "MainProcess", "-c")

@@ -115,7 +115,19 @@ def printed(tmp_path: Path, settings: Mapping[str, str]) -> list[bytes]:
     return outputs
 
 
-KINDS = ("draw", "entropy", "process", "address", "name", "listing", "seed", "order", "mtime", "clock")
+KINDS = (
+    "draw",
+    "entropy",
+    "process",
+    "address",
+    "name",
+    "listing",
+    "seed",
+    "order",
+    "mtime",
+    "clock",
+    "commands",
+)
 
 
 def test_what_is_pinned_is_the_same_in_each_run(tmp_path: Path) -> None:

@@ -122,8 +122,10 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
             worker, name, *_ = table["process"]
             several |= bool(worker) or name != "MainProcess" or bool(table["forked"])
             tables.append(([str(word) for word in table["process"]], path.name, table))
-    # The order in which processes end is no run's own: theirs is that of their names.
-    for process, (_, name, table) in enumerate(sorted(tables, key=lambda each: each[:2])):
+    # The order in which processes end is no run's own: theirs is that of their names. The workers of a pool
+    # come last, since one that is killed may have kept nothing.
+    tables.sort(key=lambda each: (each[0][1] != "MainProcess", each[:2]))
+    for process, (_, name, table) in enumerate(tables):
         with _readable(folder / name):
             zones.add(int(table["zone"]))
             memory += [(int(start), int(end)) for start, end in table["memory"]]

@@ -54,6 +54,8 @@ class Suspect:
     candidates: tuple[Candidate, ...] = ()
     """What it would prove to be the cause."""
     remedy: Remedy | None = None
+    faithful: bool = True
+    """Whether it is the same in each run for certain: of another kind, runs that part say nothing."""
 
     @property
     def settings(self) -> dict[str, str]:
@@ -70,6 +72,11 @@ def suspects(cause: Cause) -> list[Suspect]:
     for each in given:
         if each.kind == "clock" and each is clocks[0]:
             found.append(_of_clocks(clocks))
+        elif each.name.endswith(" in a command"):
+            if each.name.startswith(("shuf", "sort")):
+                what = f"a fixed source of random bytes for shuf and sort, as at {each.place}"
+                remedy = known.of_source(each.kind, each.name)
+                found.append(Suspect(what, (("commands", 0, ""),), (each,), remedy, faithful=False))
         elif each.kind in _LINES:
             found.append(Suspect(_told(each), (_pin(each),), (each,), known.of_source(each.kind, each.name)))
     if len(given) > 1 and len(found) > 1 and all(each.kind in ("draw", "seed") for each in given):
@@ -97,9 +104,13 @@ def _of_clocks(clocks: Sequence[Candidate]) -> Suspect:
 
 def _of_hint(name: str) -> Suspect | None:
     if name == "the order of a set":
-        return Suspect("the same addresses in each run", (("addresses", 0, ""),), (), known.SET)
+        return Suspect(
+            "the same addresses in each run", (("addresses", 0, ""),), (), known.SET, faithful=False
+        )
     if "thread" in name or "order in which tasks end" in name:
-        return Suspect("one thread, and one worker in each pool", (_THREADS,), (), known.THREADS)
+        return Suspect(
+            "one thread, and one worker in each pool", (_THREADS,), (), known.THREADS, faithful=False
+        )
     return None
 
 
@@ -145,7 +156,7 @@ def confirmed(cause: Cause, laboratory: Laboratory, most: int) -> Cause:
     trials: list[Trial] = []
     for suspect in suspects(cause)[:most]:
         outcome = laboratory.repeats(suspect)
-        if outcome is None:
+        if outcome is None or not (outcome or suspect.faithful):
             continue
         trials.append(Trial(suspect.what, outcome))
         if not outcome:

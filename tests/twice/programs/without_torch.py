@@ -87,6 +87,10 @@ elif sys.argv[1] == "drawn":  # the kind and what it gave
         tasks = [pool.submit(abs, -n) for n in range(9)]
         print("order", [done.result() for done in concurrent.futures.as_completed(tasks)])
     print("mtime", os.path.getmtime("a"))
+    import subprocess
+
+    script = Path(__file__).with_name("mixed.sh")
+    print("commands", subprocess.check_output(["sh", str(script)]), Path("mixed.txt").read_text().split())
     print("clock", time.time(), time.perf_counter_ns())
 elif sys.argv[1] == "varied":  # what the image holds still
     import locale

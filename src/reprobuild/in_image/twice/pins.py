@@ -207,6 +207,24 @@ def _fix_addresses() -> None:
             os.execv(sys.executable, [sys.executable, *argv[1:]])  # noqa: S606 -- the same program
 
 
+def _fix_commands() -> None:
+    """Let shuf and sort draw the same in each run, by programs of that name that come first in the path."""
+    folder = f"{os.environ['REPROBUILD_TWICE']}/commands"
+    path = os.environ.get("PATH", os.defpath)
+    if os.path.isdir(folder):  # noqa: PTH112 -- pathlib is not imported for this
+        return
+    os.makedirs(folder)  # noqa: PTH103 -- as above
+    for name in ("shuf", "sort"):
+        found = next(
+            (f"{each}/{name}" for each in path.split(":") if os.access(f"{each}/{name}", os.X_OK)), ""
+        )
+        if found:
+            with open(f"{folder}/{name}", "w") as file:  # noqa: PTH123 -- as above
+                file.write(f'#!/bin/sh\nexec {found} --random-source=/dev/zero "$@"\n')
+            os.chmod(f"{folder}/{name}", 0o755)  # noqa: PTH101, S103 -- as above; the program runs it
+    os.environ["PATH"] = f"{folder}:{path}"
+
+
 def _single(module: Any) -> None:
     """Let each pool have one worker."""
     for name in ("ThreadPoolExecutor", "ProcessPoolExecutor"):
@@ -259,6 +277,8 @@ def install(watcher: Watcher) -> None:
     recorded.install(watcher, pins)
     if "machine" in pins.places:
         _machine_files(pins)
+    if "commands" in pins.places:
+        _fix_commands()
     if "threads" in pins.places:
         watcher.after("concurrent.futures", _single)
         watcher.after("multiprocessing.pool", _single_pool)
