@@ -82,6 +82,7 @@ TESTED_AS_A_WHOLE = {
     "engines/podman_twice.py": "engines/test_engines_contract.py",
     "engines/twice_mounts.py": "engines/test_engines_contract.py",
     "evidence/of_image.py": "cli/test_cli_verify.py",
+    "in_image/twice/__init__.py": "twice/test_twice_runs.py",
     "in_image/selftest/data.py": _CHECKS,
     "in_image/selftest/documented.py": _CHECKS,
     "in_image/selftest/exact.py": _CHECKS,

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.in_image.twice.commands import drawn_by
 from reprobuild.in_image.twice.hints import of_file
 
 SHARED = "what other processes change meanwhile"
@@ -27,6 +26,11 @@ SHARED = "what other processes change meanwhile"
         ("os.stat(path).st_mtime", [(1, "the time of a file")]),
         ("db.execute('select * from t ORDER BY\\n random() limit 5')", [(1, "what a database draws")]),
         ("db.execute('select * from t order by random_id')", []),
+        ("self.links = set()\nfor x in node.links:\n    pass", [(2, "the order of a set")]),
+        ("names: set[str] = field(default_factory=set)\nlist(self.names)", [(2, "the order of a set")]),
+        ("groups = defaultdict(set)\nfor x in groups[1]:\n    pass", [(2, "the order of a set")]),
+        ("for x in a - {1}:\n    pass", [(1, "the order of a set")]),
+        ("links = []\nfor x in node.links:\n    pass", []),
         ("for x in", []),
     ],
 )
@@ -35,19 +39,3 @@ def test_lines_that_may_give_another_order_or_value(
 ) -> None:
     (tmp_path / "train.py").write_text(program)
     assert of_file(str(tmp_path / "train.py")) == expected
-
-
-@pytest.mark.parametrize(
-    ("command", "drawn"),
-    [
-        (["sh", "-c", "echo loss 0.$(shuf -i 1000-9999 -n 1)"], "shuf"),
-        ("head -c 4 /dev/urandom > seed", "/dev/urandom"),
-        (b"echo $RANDOM", "$RANDOM"),
-        (["sh", "-c", "RANDOM=3; echo $RANDOM"], ""),
-        (["shuf", "--random-source=seed", "names"], ""),
-        (["sort", "-R", "names"], "sort -R"),
-        (["sort", "-r", "names", Path("shuffled")], ""),
-    ],
-)
-def test_a_command_that_draws_from_the_system_is_recognized(command: object, drawn: str) -> None:
-    assert drawn_by(command) == drawn

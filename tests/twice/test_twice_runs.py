@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.twice import known
 from reprobuild.twice.records import read_records
 from reprobuild.twice.report import cost, notes, rows, to_dict, verdict, verdict_line
 from reprobuild.twice.runs import RECORDS, HowToRun, RanProgram, between, one_run
@@ -51,19 +50,6 @@ def test_a_pool_of_threads_works_as_without_the_recorder(tmp_path: Path) -> None
     settings = {"REPROBUILD_TWICE_EVERY": "1"}
     ran = recorded(sys.executable, [PROGRAM, "pool"])(tmp_path, settings, 20)
     assert (ran.status, ran.stdout, ran.stderr) == (0, b"[1, 2]\n", b"")
-
-
-def test_what_comes_from_outside_is_recorded_at_the_line_that_takes_it(tmp_path: Path) -> None:
-    trace = {"REPROBUILD_TWICE_TRACE": "sources", "REPROBUILD_TWICE_EVERY": "1"}
-    ran = recorded(sys.executable, [PROGRAM, "outside"])(tmp_path, trace, 30)
-    assert (ran.status, ran.stderr) == (0, b"")
-    lines = Path(PROGRAM).read_text().splitlines()
-    marked = {(n, line.partition("  # ")[2]) for n, line in enumerate(lines, 1) if "  # " in line}
-    expected = {(n, mark) for n, mark in marked if mark.split(" ")[0] in known.SOURCES}
-    [stream] = read_records(tmp_path / RECORDS)
-    assert expected <= {(each.place.line, f"{each.kind} {each.name}") for each in stream.sources}
-    scripts = [each.place for each in stream.sources if each.name == "sort -R in a command"]
-    assert [(Path(each.file).name, each.line) for each in scripts] == [("mixed.sh", 4)]
 
 
 def test_a_call_of_the_systems_generator_counts_once_however_often_it_draws(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ class HowToRun:
     seconds: float | None = None
     trace: bool = True
     experiments: int = 4
-    """Suspects that are pinned, two runs each, to prove that one is the cause."""
+    """Suspects that are pinned to prove that one is the cause."""
     vary: tuple[str, ...] = ()
     """What one more run each varies, where the others repeat."""
     cost: bool = False
@@ -205,7 +205,7 @@ def _vary(
     """Return the first thing that makes a difference where only that varies, and that run."""
     for name in how.vary:
         say(f"a run with another value of {VARIATIONS[name][0]}")
-        found = _one(run, {**_settings(how), **VARIATIONS[name][1]}, how, scratch)
+        found = _one(run, {**recorder_settings(how), **VARIATIONS[name][1]}, how, scratch)
         parting, ends, _ = between(first, found)
         if parting is not None or ends:
             return name, found
@@ -392,7 +392,7 @@ class _Laboratory:
         first = None
         for _ in range((3 if slowest < QUICK else 2) + min(self.attempts, 3)):
             try:
-                one = _one(self.run, {**_settings(how), **suspect.settings}, how, self.scratch)
+                one = _one(self.run, {**recorder_settings(how), **suspect.settings}, how, self.scratch)
             except RepeatError:
                 return None
             if one.status not in ended:
@@ -406,7 +406,7 @@ class _Laboratory:
         """Return whether the program as it is parts from its first run again, in one of two tries."""
         for _ in range(2):
             self.say("the experiments' control: a run as it is")
-            one = _one(self.run, _settings(self.how), self.how, self.scratch)
+            one = _one(self.run, recorder_settings(self.how), self.how, self.scratch)
             if _differ(self.found.runs[0], one):
                 return True
         return False
