@@ -47,3 +47,13 @@ def test_the_file_s_name_is_added_on_the_way_out() -> None:
     with pytest.raises(RequestError) as caught_too, refused_as(RequestError, "envs"):
         raise TABLE.bad("a", "no", "yes")
     assert caught_too.value.hint == "yes"
+
+
+def test_a_number_of_any_length_is_told_what_is_expected() -> None:
+    table = Table({"n": 10**5000, "m": 10**70, "x": float("nan")})
+    with pytest.raises(TableError, match=r"^n: what is too long to show is out of range: expected 0 to 9$"):
+        table.integer("n", 0, 9)
+    with pytest.raises(TableError, match=r"^m: 10{70} is out of range: expected 0 to 9$"):
+        table.integer("m", 0, 9)
+    with pytest.raises(TableError, match=r"^x: nan is out of range$"):
+        table.hold("x", float)

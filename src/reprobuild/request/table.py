@@ -27,6 +27,7 @@ SHA256 = re.compile(r"[0-9a-f]{64}")
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 _REQUIRED: Any = object()
+_MOST = (1 << 63) - 1
 _KINDS = {
     str: 'text in quotes, like "12.1"',
     int: "a whole number",
@@ -93,17 +94,20 @@ class Table:
             return default
         if key not in self.data:
             raise self.bad(key, "missing")
-        self.hold(key, kind)
+        self._check_kind(key, kind)
         found: T = self.data[key]
         return found
 
-    def hold(self, key: str, *kinds: type) -> None:
-        """Refuse a value of another type, NaN and infinity."""
-        value = self.data[key]
-        if type(value) not in kinds:
+    def _check_kind(self, key: str, *kinds: type) -> None:
+        if type(self.data[key]) not in kinds:
             words = " or ".join(_KINDS[kind] for kind in kinds)
-            raise self.bad(key, f"expected {words}, got {shown(value)}")
-        if isinstance(value, int | float) and not abs(value) < 1 << 63:  # nor is NaN
+            raise self.bad(key, f"expected {words}, got {shown(self.data[key])}")
+
+    def hold(self, key: str, *kinds: type) -> None:
+        """Refuse a value of another type, NaN and infinity, and a number beyond 64 bits."""
+        self._check_kind(key, *kinds)
+        value = self.data[key]
+        if isinstance(value, int | float) and not abs(value) <= _MOST:  # nor is NaN
             raise self.bad(key, f"{shown(value)} is out of range")
 
     def fields(self, types: Types) -> Mapping[str, Any]:
@@ -145,13 +149,14 @@ class Table:
         """Return a whole number within limits."""
         value = self.value(key, int, default)
         if isinstance(value, int) and key in self.data and not least <= value <= most:
-            raise self.bad(key, f"{value} is out of range: expected {least} to {most}")
+            raise self.bad(key, f"{shown(value)} is out of range: expected {least} to {most}")
         return value
 
-    def size(self, key: str = "size", most: int = 1 << 62) -> int:
+    def size(self, key: str = "size", most: int | None = None) -> int:
         """Return a number of bytes."""
-        if not 0 < (value := self.value(key, int)) <= most:
-            raise self.bad(key, f"{value} is not a valid size: expected a number of bytes, 1 to {most:,}")
+        if not 0 < (value := self.value(key, int)) <= (most or _MOST):
+            form = "at least 1" if most is None else f"1 to {most:,}"
+            raise self.bad(key, f"{shown(value)} is not a valid size: expected a number of bytes, {form}")
         return value
 
     def flag(self, key: str) -> bool:
@@ -191,5 +196,8 @@ class Table:
 
 def shown(value: object) -> str:
     """Return how a message quotes a value, within bounds."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # a number of thousands of digits, which TOML may have in hexadecimal
+        return "what is too long to show"
     return text if len(text) <= 80 else f"{text[:79]}…"
