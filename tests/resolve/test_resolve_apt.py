@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.errors import ResolveError
+from reprobuild.errors import ResolveError, StorageError
 from reprobuild.host.machine import architecture as this_machine
 from reprobuild.net import debian_mirrors
 from support.apt_archive import BASE, World, versions
 from support.debian_archive import Archive, Key
+from support.disk import tiny_disk
 
 pytest_plugins = ["support.apt_archive"]
 
@@ -52,6 +53,19 @@ class TestSignature:
         page.body = page.body.replace(b"12.4", b"66.6")
         with pytest.raises(ResolveError, match="could not be read"):
             world.resolve()
+
+
+@pytest.mark.core
+def test_a_full_folder_for_temporary_files_is_no_bad_signature(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To apt, which splits signed files in TMPDIR, they are not signed then."""
+    with tiny_disk(tmp_path / "small", 64 << 10) as small:
+        monkeypatch.setattr(tempfile, "tempdir", str(small))
+        monkeypatch.setenv("TMPDIR", str(small))
+        with pytest.raises(StorageError, match=rf"{small}.*: No space left on device") as full:
+            world.resolve()
+    assert "TMPDIR" in full.value.hint
 
 
 def test_mirror_that_fails(world: World) -> None:

@@ -40,6 +40,7 @@ _BUGS = (errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, 
 """What a mistake of reprobuild's own gives too, so `machine_error` leaves it."""
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 """What flock(2) answers on a file system without locks, as Lustre mounted without ``flock``."""
+_TEMPORARY = "free some space there, or name another folder for temporary files in TMPDIR"
 _PRIVATE = 0o700
 """Of the home and its parts: others could run what is setuid in an image's files (CVE-2021-41091), and read
 what a private index gave."""
@@ -255,6 +256,8 @@ def machine_error(error: Exception) -> ReprobuildError | None:
     """Return the error for what nothing else handles, and is the fault of this machine; None for a bug."""
     if (short := shortage(error)) is not None:
         return HostError(short[0], hint=short[1])
+    if isinstance(error, FileNotFoundError) and "usable temporary directory" in str(error):
+        return StorageError(error.strerror or str(error), hint=_TEMPORARY)  # tempfile tries to write in each
     if isinstance(error, OSError) and error.filename is not None and error.errno not in _BUGS:
         try:
             with storage_errors(Path(os.fsdecode(error.filename))):
@@ -318,6 +321,14 @@ def raise_if_full(said: str, folder: Path) -> None:
             raise OSError(number, os.strerror(number)) from None
     if free_bytes(folder) < _LITTLE:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+
+
+def refuse_full_temporary(said: str, folder: Path) -> None:
+    """Raise `StorageError` if a program failed because its temporary folder is full; see `raise_if_full`."""
+    try:
+        raise_if_full(said, folder)
+    except OSError as error:
+        raise StorageError(f"{folder}: {error.strerror} ({_room_text(folder)})", hint=_TEMPORARY) from None
 
 
 def _open_claimed(path: Path, operation: int) -> IO[bytes] | None:

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from debian.deb822 import Deb822
 
 from ..errors import ResolveError
+from ..host.home import refuse_full_temporary
 from ..host.process import Completed, ProcessTimeout, require, run
 from ..lock.packages import DebianPackage
 from ..net.debian_mirrors import MAIN, OVERRIDES, Mirror, apt_config
@@ -60,6 +61,7 @@ class Apt:
         self._drop_others()
 
     def _unread(self, text: str) -> ResolveError:
+        refuse_full_temporary(text, self._folder)
         # A Release file that could not be fetched is "not signed" too, in apt's words.
         if re.search(r"GPG error|NO_PUBKEY|BADSIG", text) or (
             "is not signed" in text and "Failed to fetch" not in text
@@ -176,6 +178,8 @@ class Apt:
     def _run(self, argv: Sequence[str]) -> Completed:
         env = {key: value for key, value in os.environ.items() if key != "LANGUAGE"}
         env |= {"APT_CONFIG": str(self._folder / "apt.conf"), "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+        # Where it splits signed files, which are "not signed" where that is full.
+        env["TMPDIR"] = str(self._folder)
         try:
             return run(argv, env=env, cwd=self._folder, timeout=_TIMEOUT, check=False)
         except ProcessTimeout as error:

@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from ..errors import ResolveError
+from ..host.home import refuse_full_temporary
 from ..host.limits import guarded, of_steps
 from ..host.process import Completed, named_when_stopped, run
 from ..lock.model import Lock
@@ -104,6 +105,7 @@ def resolve_python(
             check_no_backend()
         result = _compile(requirements, target, arguments, output)
         if result.returncode != 0:
+            refuse_full_temporary("", Path(folder))
             raise _checked_refusal(_refusal(result, request.as_of, backend), session)
         # A file: address in uv's output is relative to the folder of the file.
         text = output.read_text("utf-8")
