@@ -56,6 +56,7 @@ from .render.dockerfile import (
 from .render.image_config import default_image_name
 from .render.own_files import other_files, own_files, selftest_files
 from .request.model import Request
+from .resolve.package_facts import facts_of_wheels
 from .resolve.resolver import Upgrade, resolve_platforms
 from .selftest.kept import circumstances, forget, keep, kept
 from .selftest.report import Mode, SelfTestReport
@@ -223,7 +224,8 @@ def make_image(
             digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, host), arrivals)
         report = selftest_image(engine, digest, gpu, host, mode="battery", again=False)
         tag(engine.images, digest, name, report)
-        document_image(host.home, lock, _subject(engine, digest), signer)
+        facts = facts_of_wheels(lock, Store(host.home))
+        document_image(host.home, lock, _subject(engine, digest), signer, facts)
     return Made(name, digest, report)
 
 

@@ -12,6 +12,7 @@ from ..engines.embedded import OciEngine
 from ..errors import EvidenceError
 from ..evidence.of_image import document_image
 from ..evidence.statements import Subject
+from ..fetch.store import Store
 from ..host.console import size_text
 from ..host.home import atomic_write, make_folders
 from ..host.host import Host
@@ -26,6 +27,7 @@ from ..registry.push import push as push_image
 from ..registry.pushed import remember_push
 from ..render.labels import LABEL
 from ..request.image_layout import OWN_FOLDER
+from ..resolve.package_facts import facts_of_wheels
 from ..workspace import LAYERS, read_layers
 from . import complete
 from .evidence_options import attachments, sign_options, signer_of
@@ -111,7 +113,8 @@ def _evidence(
     refuse_candidate(image)
     lock, config = _lock(store, image), str(store.manifest(image.digest)["config"]["digest"])
     try:
-        return document_image(host.home, lock, Subject(image.digest, config), signer)
+        facts = facts_of_wheels(lock, Store(host.home))
+        return document_image(host.home, lock, Subject(image.digest, config), signer, facts)
     except EvidenceError:
         if signer is not None:
             raise

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import EvidenceError
 from ..host.home import Home
+from ..lock.bill import Facts
 from ..lock.model import Lock
 from ..selftest.kept import last_report
 from .kept import keep, kept
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 
 
 def document_image(
-    home: Home, lock: Lock, subject: Subject, signer: Signer | CommandSigner | None = None
+    home: Home,
+    lock: Lock,
+    subject: Subject,
+    signer: Signer | CommandSigner | None = None,
+    facts: Mapping[str, Facts] | None = None,
 ) -> Mapping[str, bytes]:
     """Write the documents about an image that has passed; return all that are kept of it, by file.
 
@@ -36,7 +41,7 @@ def document_image(
     report, made = found
     before = kept(home, str(subject))
     documents: dict[Kind, bytes] = {}
-    for kind, text in statements(lock, report, subject, made).items():
+    for kind, text in statements(lock, report, subject, made, facts).items():
         if signer is not None or not report.passed or not _is_signed(before.get(f"{kind}.json"), subject):
             documents[kind] = sign(text, signer)
     keep(home, str(subject), documents)

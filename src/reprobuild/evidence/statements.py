@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from .. import __version__
 from ..errors import EvidenceError, SelfTestError
-from ..lock.bill import cyclonedx
+from ..lock.bill import Facts, cyclonedx
 from ..lock.model import Lock
 from ..oci.documents import parse_json
 from ..selftest.report import SelfTestReport
@@ -92,10 +92,19 @@ class Statement:
         return report
 
 
-def statements(lock: Lock, report: SelfTestReport, subject: Subject, made: datetime) -> Mapping[Kind, bytes]:
-    """Return the statements about an image that was built from a lock and tested, as JSON."""
+def statements(
+    lock: Lock,
+    report: SelfTestReport,
+    subject: Subject,
+    made: datetime,
+    facts: Mapping[str, Facts] | None = None,
+) -> Mapping[Kind, bytes]:
+    """Return the statements about an image that was built from a lock and tested, as JSON.
+
+    ``facts``: what the packages' own files say, for the bill of materials.
+    """
     predicates: Mapping[Kind, Any] = {
-        "sbom": json.loads(cyclonedx(lock)),
+        "sbom": json.loads(cyclonedx(lock, facts)),
         "provenance": _provenance(lock, made),
         "test-result": _test_result(lock, report, made),
     }

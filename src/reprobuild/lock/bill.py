@@ -30,6 +30,10 @@ class Facts:
     """Of a Debian package its source package, as ``NAME`` or ``NAME@VERSION``; empty: the same as its own."""
     requires: Sequence[str] = ()
     """The SHA-256 of the locked files that it depends on."""
+    parts: Sequence[Mapping[str, str]] = ()
+    """What it was built from, by its own bill of materials (PEP 770): type, name, version, purl, sha256."""
+    unread: Sequence[str] = ()
+    """The paths of such bills that are not CycloneDX's JSON, and so are not merged."""
 
 
 def cyclonedx(lock: Lock, facts: Mapping[str, Facts] | None = None) -> str:
@@ -119,7 +123,19 @@ def _with_facts(
         elif found.licenses:
             names = [{"name": name, "acknowledgement": "declared"} for name in found.licenses]
             table["licenses"] = [{"license": name} for name in names]
+        if found.parts:
+            table["components"] = [_part(table["bom-ref"], n, part) for n, part in enumerate(found.parts)]
+        if found.unread:
+            table["properties"] = [{"name": "reprobuild:sbom", "value": path} for path in found.unread]
     return list(tables)
+
+
+def _part(of: str, number: int, part: Mapping[str, str]) -> dict[str, Any]:
+    """Return a component in a package, which may be there under the same name in another package."""
+    table: dict[str, Any] = {key: part[key] for key in ("type", "name", "version", "purl") if part.get(key)}
+    if part.get("sha256"):
+        table["hashes"] = [{"alg": "SHA-256", "content": part["sha256"]}]
+    return {**table, "bom-ref": f"{of}#part-{number}"}
 
 
 def _for_builds(component: dict[str, Any]) -> dict[str, Any]:

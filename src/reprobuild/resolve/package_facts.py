@@ -29,6 +29,7 @@ from ..lock.bill import Facts
 from ..lock.model import Lock
 from ..lock.packages import DebianPackage, PythonPackage
 from .target import TargetPython, holds
+from .wheel_bills import with_own_bills
 
 _MOST = 16 << 20
 """Bytes of a file of metadata, or of a license."""
@@ -48,9 +49,16 @@ def facts_of(lock: Lock, store: Store) -> Mapping[str, Facts]:
         read = list(threads.map(lambda p: _deb(p, store.path(p.sha256)), stored))
     debian = {p.name: deb for p, deb in zip(stored, read, strict=True)}
     found: dict[str, Facts] = {p.sha256: _debian_facts(p, debian, lock) for p in stored}
+    return {**found, **facts_of_wheels(lock, store)}
+
+
+def facts_of_wheels(lock: Lock, store: Store) -> Mapping[str, Facts]:
+    """Return what `facts_of` does, of Python packages alone: in a tenth of a second."""
     wheels = [p for p in lock.python if store.path(p.wheel.sha256).is_file()]
-    found.update(_python_facts(lock, {p: _metadata(p, store.path(p.wheel.sha256)) for p in wheels}))
-    return found
+    found = _python_facts(lock, {p: _metadata(p, store.path(p.wheel.sha256)) for p in wheels})
+    return {
+        p.wheel.sha256: with_own_bills(found[p.wheel.sha256], p, store.path(p.wheel.sha256)) for p in wheels
+    }
 
 
 # --- Python ---
