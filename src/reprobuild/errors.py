@@ -1,4 +1,4 @@
-"""Every failure that a user can cause: one class, and one exit code, for each kind.
+"""Errors that a user can cause: one class and one exit status for each kind.
 
 A message says what happened and where; ``hint`` says what to do. cli/ prints both and exits with
 ``exit_code``; nothing below it prints or exits. Codes 1 and 2 are reserved for bugs and bad arguments.
@@ -92,7 +92,7 @@ class DifferenceError(ReprobuildError):
 
 
 class EngineError(ReprobuildError):
-    """Docker or Podman is gone, full, or refused a request."""
+    """Docker or Podman stopped, is full, or refused a request."""
 
     exit_code = 14
 

@@ -77,7 +77,7 @@ def test_a_full_disk_leaves_what_was_there(
     assert [path.name for path in file.parent.iterdir()] == ["a.tar"]
     assert file.read_bytes() == b"an earlier one"
     monkeypatch.setattr("reprobuild.bundle.write.free_bytes", lambda _: 10)
-    with pytest.raises(StorageError, match=r"a\.tar: .* are needed and 10 B free"):
+    with pytest.raises(StorageError, match=r"a\.tar: needs .*, only 10 B free"):
         small_bundle(host, file)
 
 

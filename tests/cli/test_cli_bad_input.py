@@ -133,7 +133,7 @@ def test_an_image_for_other_machines(call: Call, tmp_path: Path) -> None:
         ),
         ("selftest report.json", 2, "report.json is a file; a report is compared with --against or --fleet"),
         ("twice --against no.repeat x -- true", 2, "--against: no.repeat: No such file or directory"),
-        ("twice --against report.json x -- true", 2, "--against: report.json is no recording of a run"),
+        ("twice --against report.json x -- true", 2, "--against: report.json is not a recording of a run"),
         ("selftest --against report.json", 2, "report.json: not a self-test report: it names no schema"),
         ("check adir", 10, "adir: not an OCI layout: index.json: No such file or directory"),
         ("convert lock.toml --to requirements -o no/x", 11, "no/x: no is not a folder"),

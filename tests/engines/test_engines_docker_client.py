@@ -96,7 +96,7 @@ def test_a_context_or_builder_that_is_not_there(bench: Bench, digest: str, moder
     env = {"DOCKER_CONFIG": modern.env["DOCKER_CONFIG"], "DOCKER_CONTEXT": "nowhere"}
     argv = ("image", bench.lock, "--engine", "docker")
     _, err = bench.run(*argv, status=HostError.exit_code, env=env)
-    assert "there is no Docker context 'nowhere'" in err
+    assert "no Docker context 'nowhere'" in err
     _, err = bench.run(*argv, "--builder", "nobody", status=HostError.exit_code, env=modern.env)
     assert "--builder nobody" in err
     assert "docker buildx ls" in err

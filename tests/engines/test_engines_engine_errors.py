@@ -13,11 +13,11 @@ from reprobuild.errors import BuildError, EngineError
     [
         ("write /var/lib/docker/x: no space left on device", EngineError, "Docker has no space left"),
         ("Disk quota exceeded", EngineError, "Docker has no space left"),
-        ("Cannot connect to the Docker daemon at unix:///x", EngineError, "Docker is gone"),
+        ("Cannot connect to the Docker daemon at unix:///x", EngineError, "lost the connection to Docker"),
         (
             "rpc error: code = Unavailable desc = error reading from server: EOF",
             EngineError,
-            "Docker is gone",
+            "lost the connection to Docker",
         ),
         ("exit code: 2: RUN pip install", BuildError, "Docker could not build the image: exit code: 2"),
     ],

@@ -264,13 +264,13 @@ def test_a_disk_on_which_the_download_just_fits(
     with tiny_disk(tmp_path / "disk") as disk:
         lock = lock_of({server.add("/a.whl", bytes(size)): bytes(size)})
         fetch(lock, Store(Home(disk)), Console())
-    assert ("free do for the download, but an image of it takes about" in capsys.readouterr().err) == says
+    assert ("is enough for the download, but an image of it needs about" in capsys.readouterr().err) == says
 
 
 def test_a_disk_that_is_too_small_is_seen_before_the_first_request(server: Server, tmp_path: Path) -> None:
     with tiny_disk(tmp_path / "disk") as disk:
         lock = lock_of({server.add("/a.whl", bytes(7 << 20)): bytes(7 << 20)})
-        with pytest.raises(StorageError, match=r"7.3 MB are needed and \S+ MB free"):
+        with pytest.raises(StorageError, match=r"needs 7.3 MB, only \S+ MB free"):
             fetch(lock, Store(Home(disk)), Meter())
     assert server.log == []
 

@@ -72,7 +72,7 @@ def test_a_package_without_a_hash_among_some_with_one_is_named(write: Write, lin
 @pytest.mark.parametrize(
     ("line", "place", "says"),
     [
-        ("-e .", 2, "is no folder of a Python project"),
+        ("-e .", 2, "not the folder of a Python project"),
         ("-e ./none", 2, "no such folder"),
         ("./wheels/a-1-py3-none-any.whl", 2, "is a file of this machine"),
         ("a @ https://example.org/a", 2, "its last part is not the file name of a wheel"),

@@ -124,7 +124,7 @@ def test_an_index_that_holds_itself(tmp_path: Path) -> None:
         inner["manifests"][0] |= {"digest": blob(parts, parts["index.json"])}
         inner["manifests"][0].pop("size", None)
         parts["index.json"] = json.dumps(inner).encode()
-    refused(write(tmp_path / "a.tar", parts), tmp_path, "inside each other")
+    refused(write(tmp_path / "a.tar", parts), tmp_path, "nested too deeply")
 
 
 @pytest.mark.parametrize(

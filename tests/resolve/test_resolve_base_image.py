@@ -147,7 +147,7 @@ class TestRefusals:
     def test_no_such_platform(self, team: Pusher) -> None:
         team.index({"linux/arm64": team.image([files()], tag="x", architecture="arm64")})
         for tag in ("1", "x"):
-            with pytest.raises(ResolveError, match="not there for linux/amd64; it is for linux/arm64"):
+            with pytest.raises(ResolveError, match="not available for linux/amd64; it is for linux/arm64"):
                 locked(f"{team.name}:{tag}")
 
     def test_nobody_there(self, team: Pusher) -> None:

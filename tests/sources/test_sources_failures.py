@@ -30,7 +30,7 @@ COMPILED = frozenset({"g++", "python3.11-dev"})
             '[build] apt = ["python3.11-dev"]',
         ),
         ("x.c:3:10: fatal error: sndfile.h: No such file or directory", '[build] apt = ["libsndfile1-dev"]'),
-        ("x.c:3:10: fatal error: own/thing.h: No such file or directory", "own/thing.h is not there"),
+        ("x.c:3:10: fatal error: own/thing.h: No such file or directory", "own/thing.h is missing"),
         ("/bin/sh: 1: cmake: not found", '[build] apt = ["cmake", "g++", "make", "python3.11-dev"]'),
         ('AssertionError: Could not find "cmake" executable!', "--build-apt cmake --build-apt g++ "),
         ("ModuleNotFoundError: No module named 'distutils.msvccompiler'", "ask for another version, or one"),
@@ -42,7 +42,7 @@ COMPILED = frozenset({"g++", "python3.11-dev"})
         ),
         (
             "error: failed to get `pyo3` as a dependency of package `a`\n  Could not resolve host: a.example",
-            "a source in Rust has to bring its crates",
+            "a source in Rust must include its crates",
         ),
         ("pkg-config is required for building it", "give --build-apt pkg-config, or add"),
         (

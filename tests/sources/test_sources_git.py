@@ -121,7 +121,7 @@ def test_a_submodule_of_this_machine_or_of_no_address_is_refused(
     if address:
         git(server.root / "a", "config", "-f", ".gitmodules", "submodule.libs/inner.url", address)
     outer = commit(server.root / "a", {})
-    with pytest.raises(FetchError, match="which is no https, http or ssh address"):
+    with pytest.raises(FetchError, match="which is not an https, http or ssh address"):
         read_commit(f"{server.url}/a/.git", outer, "main", work)
 
 

@@ -82,7 +82,7 @@ def test_another_output_is_told(kept: Path) -> None:
 def test_what_is_no_recording_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "bad"
     path.write_bytes(content)
-    with pytest.raises(RepeatError, match="no recording of a run"):
+    with pytest.raises(RepeatError, match="not a recording of a run"):
         read_baseline(path)
 
 

@@ -1,4 +1,4 @@
-"""This installation of reprobuild → a wheel; an editable install gives the same bytes."""
+"""Wheel of this installation of reprobuild; an editable install gives the same bytes."""
 
 from __future__ import annotations
 

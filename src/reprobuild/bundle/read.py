@@ -1,4 +1,4 @@
-"""A bundle, read once from start to end: every member is verified, those wanted go into the store."""
+"""Read a bundle once from start to end: verify every member, and store those that are needed."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def take(head: Head, locks: Iterable[Lock], host: Host) -> None:
     needed, free = sum(missing.values()), free_bytes(store.root)
     if needed > free:
         raise StorageError(
-            f"{store.root}: {size_text(needed)} are needed and {size_text(free)} free",
+            f"{store.root}: needs {size_text(needed)}, only {size_text(free)} free",
             hint="`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place",
         )
     total = sum(member.size for member in head.manifest.members)
@@ -131,7 +131,7 @@ def _wanted(head: Head, locks: Iterable[Lock], store: Store) -> set[str]:
             more = f" and {len(lacking) - 3} more" if lacking[3:] else ""
             raise FetchError(
                 f"{head.file} lacks files of the lock {lock.request.name}: {', '.join(lacking[:3])}{more}",
-                hint="it was made from another lock: build from a lock in it, or make it anew with "
+                hint="it was made from another lock: build from a lock in it, or create it again with "
                 "`reprobuild bundle`",
             )
         wanted |= {artifact.sha256 for artifact in lock.artifacts}

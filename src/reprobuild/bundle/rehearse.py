@@ -1,4 +1,4 @@
-"""Proof that a bundle suffices: its reprobuild is installed and builds its images, without a network."""
+"""Verify that a bundle suffices: install its reprobuild and build its images, without a network."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def _run(folder: Path, argv: list[str]) -> bytes:
     except process.ProcessFailed as failed:
         raise BuildError(
             f"the bundle does not suffice on this machine: {failed.tail}",
-            hint="make it anew with `reprobuild bundle`; its README names what else the machine must have",
+            hint="create it again with `reprobuild bundle`; its README names what else the machine must have",
         ) from None

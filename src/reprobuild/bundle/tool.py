@@ -1,4 +1,4 @@
-"""reprobuild itself and what it needs to run: its wheels, and the Debian packages of the programs it starts.
+"""reprobuild and its own dependencies: its wheels, and the Debian packages of the programs it starts.
 
 For Debian 12 and 13, and for the Python that runs this.
 """

@@ -1,4 +1,4 @@
-"""Locks → a bundle: a tar whose bytes depend on nothing else than what is in it."""
+"""Write a bundle of locks: a tar whose bytes depend only on its content."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def write_bundle(locks: Mapping[str, Sequence[Lock]], file: Path, host: Host) ->
         size = sum(member.size for member in manifest.members)
         if (free := free_bytes(file.parent)) < size:
             raise StorageError(
-                f"{file}: {size_text(size)} are needed and {size_text(free)} free",
+                f"{file}: needs {size_text(size)}, only {size_text(free)} free",
                 hint="free space there, or name another place",
             )
         host.console.step(f"writing {file}, {size_text(size)}")

@@ -1,4 +1,4 @@
-"""arguments → pipeline. The only place that prints results and exits."""
+"""The command line. The only place that prints results and exits."""
 
 from __future__ import annotations
 

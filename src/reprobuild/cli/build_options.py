@@ -1,4 +1,4 @@
-"""The flags that make a request's table ``build``: what source packages are built with."""
+"""Flags of a request's table ``build``: settings for building source packages."""
 
 from __future__ import annotations
 

@@ -101,5 +101,5 @@ def _hint(found: list[Difference], labels: Mapping[str, str]) -> str:
             f"changed after reprobuild {made} made the image, or that release recorded no files of its own"
         )
     if any(each.kind in ("runs at start", "shadows") for each in found):
-        return "put the package that brings the file into the request, or take the file out of the image"
+        return "add the package that contains the file to the request, or take the file out of the image"
     return ""

@@ -1,4 +1,4 @@
-"""What the shells complete: names of images, requests and locks, and files. Imports little; a TAB waits."""
+"""Shell completion of images, requests, locks and files. Imports little, because completion must be fast."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ RUN_HINTS = {
     "--entrypoint": "name the program after the image",
     "--mount": "-v SRC:DST[:ro] binds a folder or file",
     **dict.fromkeys(("--ipc", "--shm-size"), "its shared memory has 2 GB; -v binds a folder for more"),
-    "--privileged": "there is no such mode; for devices of NVIDIA see --gpu",
+    "--privileged": "no such mode; for NVIDIA devices, see --gpu",
     **dict.fromkeys(("--cpus", "--cpuset-cpus"), "`taskset` before the command limits the processors"),
     "--env-file": "-e NAME=VALUE sets a variable; it may be repeated",
 }

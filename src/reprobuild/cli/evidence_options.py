@@ -1,4 +1,4 @@
-"""Options of commands that sign or read evidence, and what they mean."""
+"""Shared options of commands that sign or read evidence."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def _checked(env: Env, host: Host) -> list[dict[str, Any]]:
     if missing:
         raise LockError(
             f"{env.lock_file}: lacks {', '.join(sorted(missing))}",
-            hint="run `reprobuild lock` to bring it up to date",
+            hint="run `reprobuild lock` to update it",
         )
     check_folders(found[0], str(env.lock_file))
     warn_of_other_files(found[0], host)

@@ -1,4 +1,4 @@
-"""``lock --report``: what a pull request that moves a lock needs to say, as Markdown."""
+"""``lock --report``: a summary of a lock's changes for a pull request, as Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``diff --measure``: which operations gave other numbers in the images of two locks."""
+"""``diff --measure``: operations whose results differ between the images of two locks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which request or lock a command means: the flags that make one, and the choice among those there are."""
+"""Options that select or describe a request or lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands write: tables and JSON, and the options for it. Imports nothing that takes time."""
+"""Output of commands: tables and JSON, and the options for it. Imports nothing slow."""
 
 from __future__ import annotations
 

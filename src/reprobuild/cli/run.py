@@ -134,7 +134,7 @@ def _recorded(host: Host, image: str, command: tuple[str, ...], given: RunOption
             raise ImageError(
                 f"{image}: no choices of kernels to record: {error}",
                 hint='use torch.compile(..., mode="max-autotune") or @triton.autotune in the command; '
-                "`reprobuild lock --upgrade reprobuild` and `reprobuild image` make an old image anew",
+                "`reprobuild lock --upgrade reprobuild` and `reprobuild image` rebuild an old image",
             ) from None
     make_folders(file.absolute().parent)
     atomic_write(file, text.encode())

@@ -1,4 +1,4 @@
-"""The options that say how a program runs in an image, of ``run``, ``twice`` and ``diff --measure``."""
+"""Options for running a program in an image, shared by ``run``, ``twice`` and ``diff --measure``."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def _against(
         names = ", ".join(_label(each) for each in differing)
         raise SelfTestError(
             f"{name} gives other bits than {path} on the same kind of machine: {names}",
-            hint="the machine, the driver or the image is not what it seems to be",
+            hint="the machine, the driver or the image does not match its report",
         )
 
 

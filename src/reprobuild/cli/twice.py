@@ -1,4 +1,4 @@
-"""The command ``twice``: whether a program repeats, and if not, which line differs."""
+"""The command ``twice``: run a program twice and report the first difference."""
 
 from __future__ import annotations
 

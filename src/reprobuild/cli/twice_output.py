@@ -1,4 +1,4 @@
-"""What ``twice`` writes, and the error that ends it where a program did not repeat."""
+"""Output of ``twice``, and its error if a program does not repeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--verbose``: what is started and fetched, on standard error."""
+"""``--verbose``: log processes and requests to standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Docker or Podman with the layers of the embedded engine, which makes them faster than a builder does.
+"""Build with the embedded engine and load the layers into Docker or Podman, faster than their builders.
 
 The image has the digest of the embedded engine's; Docker or Podman tests it inside itself, and names it.
 """
@@ -50,7 +50,7 @@ class HandedOver:
     def build(self, lock: Lock, context: WriteContext, arrivals: Arrivals | None = None) -> str:
         """Build the image in the embedded store, where it stays a candidate, and copy it into the engine."""
         image = self._own.images.find(self._own.build(lock, context, arrivals))
-        self._host.console.step(f"handing {image.digest[:19]} over to {self.kind}")
+        self._host.console.step(f"copying {image.digest[:19]} to {self.kind}")
         return send(self._own.images, image, self._keeper)
 
     def runner(self, digest: str) -> Runner:

@@ -1,4 +1,4 @@
-"""Connects to a Docker daemon, and turns what goes wrong into errors."""
+"""Connection to a Docker daemon, with its failures as errors."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _address(context: str | None = None) -> str:
     name = context or os.environ.get("DOCKER_CONTEXT")
     # The SDK uses the default for a context that does not exist.
     if name and ContextAPI.get_context(name) is None:
-        raise ValueError(f"there is no Docker context {name!r}")
+        raise ValueError(f"no Docker context {name!r}")
     return str(ContextAPI.kwargs_from_context(name).get("base_url") or _SOCKET)
 
 

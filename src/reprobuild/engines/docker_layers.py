@@ -1,4 +1,4 @@
-"""An image of a Docker on this machine → the folders of its layers, as overlayfs lays them over each other.
+"""Folders of the layers of a local Docker image, in the order of overlayfs.
 
 The older store says where they are. containerd's store does not, and its socket may be elsewhere: but what
 the daemon mounts for a container is in the kernel's list of its mounts (proc_pid_mountinfo(5)).

@@ -1,4 +1,4 @@
-"""Runs programs in an image through Docker, as the self-test needs it."""
+"""Run programs in an image through Docker, as the self-test needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a program under the recorder of ``twice`` through Docker, which may be on another machine.
+"""Run a program under the recorder of ``twice`` through Docker, which may be on another machine.
 
 The recorder goes into the container's own layer. A folder that the program may write to becomes a volume of
 the daemon's, overlayfs over the folder; the views' own files lie in another volume, which a container that is

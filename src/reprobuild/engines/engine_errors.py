@@ -1,4 +1,4 @@
-"""What Docker and Podman print when something goes wrong → our errors."""
+"""Turn the output of failed Docker and Podman commands into errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def build_failed(engine: str, text: str) -> BuildError | EngineError:
 def gone(engine: str, what: str, text: str) -> EngineError:
     """Return the error for an engine that went away during a request."""
     return EngineError(
-        f"{engine} is gone: it did not answer when asked to {what} ({text})",
+        f"lost the connection to {engine} during the request to {what}: {text}",
         hint="start it again and repeat the command; no image was named",
     )
 

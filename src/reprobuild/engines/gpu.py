@@ -1,4 +1,4 @@
-"""How the host's GPUs get into a container: by a CDI specification, else NVIDIA's device nodes and libraries.
+"""Pass the host's GPUs into a container: by a CDI specification, else as NVIDIA's device nodes and libraries.
 
 CDI is the Container Device Interface (cncf-tags/container-device-interface, SPEC.md): a file that says which
 nodes, mounts, variables and hooks a device needs; `nvidia-ctk cdi generate` writes it for a driver.

@@ -1,4 +1,4 @@
-"""The layers of an image, offered on this machine's loopback for a daemon to pull.
+"""A registry on loopback, from which a daemon pulls the layers of an image.
 
 Docker's older store takes layers faster in a pull than out of an archive. What is pulled is another image
 with the same layers, the carrier, since Docker removes an image with its last name. Once the daemon has the

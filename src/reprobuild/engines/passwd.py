@@ -1,4 +1,4 @@
-"""The names that an image has for users and groups → their ids, and the home directory.
+"""IDs and home directories of an image's users and groups.
 
 /etc/passwd and /etc/group are read from the unpacked layers, as a container would find them there; both are
 a stranger's.

@@ -1,4 +1,4 @@
-"""An image of Podman → its root as one tar, read where it is mounted: nothing is written for it.
+"""Read the root of a Podman image as one tar from its mount, without a copy.
 
 ``podman save`` would write all layers out first, and refuses layers compressed by zstd in Docker's form
 (https://github.com/containers/image/issues/1260).

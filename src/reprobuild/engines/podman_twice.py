@@ -1,4 +1,4 @@
-"""Runs a program under the recorder of ``twice`` with Podman, which may be on another machine.
+"""Run a program under the recorder of ``twice`` with Podman, which may be on another machine.
 
 The recorder goes into the container's own layer. A folder that the program may write to is an overlay over
 the folder; what is written lies in a volume, which Podman gives as a tar.

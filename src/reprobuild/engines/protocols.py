@@ -1,4 +1,4 @@
-"""What every engine offers: build the image of a lock, run programs in it, keep names, take and give images.
+"""Interface of all engines: build a lock's image, run programs in it, tag, import and export images.
 
 `oci` makes layers itself; `docker` and `podman` take those, or build the rendered Dockerfile independently.
 All give the same files.

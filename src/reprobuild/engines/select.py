@@ -1,4 +1,4 @@
-"""Which engine: the one that the user names, or with ``auto`` the first that answers."""
+"""Select the engine: the one that the user names, or with ``auto`` the first that answers."""
 
 from __future__ import annotations
 

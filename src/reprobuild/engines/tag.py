@@ -1,4 +1,4 @@
-"""The only way to a name: a passing report of the self-test for that very image."""
+"""Tag an image, which requires a passing self-test report of that very image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An image of the embedded store → Docker or Podman, under its own digest, named once it is whole."""
+"""Copy an image of the embedded store into Docker or Podman, with the same digest; tag it when complete."""
 
 from __future__ import annotations
 

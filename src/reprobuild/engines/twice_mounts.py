@@ -1,4 +1,4 @@
-"""What a container gets beside the image for a run of ``twice``, and what it has written by the end.
+"""Mounts of a container for a run of ``twice``, and the files that it has written.
 
 The embedded engine binds the recorder and a folder for the records. Docker and Podman, which may be on
 another machine, get the recorder as a tar in the container's own layer, and give what was written as tars.
@@ -219,7 +219,7 @@ def keep_changed(
             continue
         parts = [part for part in path.split("/") if part]
         if ".." in parts or not parts:
-            raise EngineError(f"the list of what the program changed has {path!r} in it")
+            raise EngineError(f"the list of changed files contains {path!r}")
         place = folder.joinpath(*parts)
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if removed:

@@ -1,1 +1,1 @@
-"""What was proven of an image, as signed statements about its digest, and whether others' statements hold."""
+"""Signed statements about an image: what was tested and built, and whether others' statements suffice."""

@@ -1,4 +1,4 @@
-"""Documents about an image, a policy → whether they suffice, and by name what is wrong with each. Pure.
+"""Judge the documents about an image by a policy, and name what is wrong with each. Pure.
 
 A document that does not count is never silent: it is listed with its reason. What nobody signed proves only
 that somebody wrote it; with keys, only what one of them signed counts.

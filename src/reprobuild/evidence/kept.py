@@ -1,4 +1,4 @@
-"""The documents about the images of a home: a folder for each image, a file for each document.
+"""Documents about the images of a home: a folder for each image, a file for each document.
 
 What is kept is no more trusted than what a registry sends: whoever relies on it verifies it.
 """

@@ -1,4 +1,4 @@
-"""Keys of one's own: reading them, signing with them, finding whose signature fits."""
+"""Signing keys: read them, sign with them, and match signatures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An image of an engine, its last report → the documents about it, kept in the home."""
+"""Create the documents about an image from its last report, and store them in the home."""
 
 from __future__ import annotations
 

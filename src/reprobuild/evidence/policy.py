@@ -1,4 +1,4 @@
-"""The file in which a team says what evidence an image must have: TOML, read key by key."""
+"""Policy file: what evidence a team requires of an image. TOML, validated key by key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements ↔ sigstore bundles: a DSSE envelope and the hint of the key that signed it.
+"""Convert statements to and from sigstore bundles: a DSSE envelope with a hint of its key.
 
 The format is sigstore's bundle 0.3 (https://github.com/sigstore/protobuf-specs, sigstore_bundle.proto), which
 cosign and `@sigstore/verify` read. A statement without a signature is kept as it is, an in-toto statement.

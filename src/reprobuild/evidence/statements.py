@@ -1,4 +1,4 @@
-"""Lock, self-test report → in-toto statements about an image; and reading them, every field checked. Pure.
+"""Create in-toto statements about an image from its lock and report, and validate those of others. Pure.
 
 A statement (https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md) names its subjects by
 digest. There are two: the image's manifest, and its configuration, which stays what it is where the layers

@@ -1,4 +1,4 @@
-"""The layers of a base image → the store, from its registry."""
+"""Download the layers of a base image from its registry into the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One artifact, from its addresses into a claimed partial file: resumed, retried, verified."""
+"""Download one artifact into a claimed partial file: resumed, retried, verified."""
 
 from __future__ import annotations
 

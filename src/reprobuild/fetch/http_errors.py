@@ -1,4 +1,4 @@
-"""What a server's bad answer means: worth a new try (`Again`) or not (`FetchError`), said without secrets."""
+"""Classify a failed response: retry (`Again`) or fail (`FetchError`), without secrets in the message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lock to store: every locked file present and verified, by several connections at once."""
+"""Download all files of a lock into the store over several connections, and verify them."""
 
 from __future__ import annotations
 
@@ -167,13 +167,13 @@ def _check_space(store: Store, missing: Sequence[Wanted], total: int, console: C
     free = free_bytes(store.root)
     if needed > free:
         raise StorageError(
-            f"{store.root}: {size_text(needed)} are needed and {size_text(free)} free",
+            f"{store.root}: needs {size_text(needed)}, only {size_text(free)} free",
             hint="`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place",
         )
     if needed * UNPACKED > free:
         console.warn(
-            f"{store.root}: {size_text(free)} free do for the download, but an image of it takes about "
-            f"{size_text(needed * UNPACKED)}"
+            f"{store.root}: {size_text(free)} free is enough for the download, but an image of it "
+            f"needs about {size_text(needed * UNPACKED)}"
         )
 
 

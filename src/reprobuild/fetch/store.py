@@ -1,4 +1,4 @@
-"""The store: verified artifacts, each a read-only file named by the sha256 of its bytes.
+"""The store: verified artifacts, each a read-only file named by its SHA-256.
 
 ``store/sha256/ab/abcd…`` holds the finished ones. ``store/partial/abcd…`` holds what a download has so far,
 also after its process was killed; it gets the final name only when all its bytes are there and verified.

@@ -1,4 +1,4 @@
-"""Control groups: the kernel's bounds on the memory and the processes of all that one run starts.
+"""Control groups: limits on the memory and processes of a run.
 
 Both versions of them (Linux, Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst), made below the group
 that this process is in, or beside it, where this user may; no daemon is asked.

@@ -1,4 +1,4 @@
-"""What a program says on standard error while it runs, for who shows how far it has come."""
+"""Follow a program's standard error while it runs, to show its progress."""
 
 from __future__ import annotations
 

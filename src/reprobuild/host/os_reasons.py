@@ -1,4 +1,4 @@
-"""Errors of the operating system, in more helpful words."""
+"""Hints for errors of the operating system."""
 
 from __future__ import annotations
 

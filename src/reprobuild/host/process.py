@@ -1,4 +1,4 @@
-"""The one place that starts processes: a list of arguments, logged, checked, never through a shell.
+"""Start processes, the only place that does: a list of arguments, logged, checked, never through a shell.
 
 However this process ends, what it started is killed with it; `at_the_end` is what then tidies up.
 """

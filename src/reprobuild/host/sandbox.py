@@ -1,4 +1,4 @@
-"""Runs a program in a root made of unpacked layers, through crun or runc, as root or as an ordinary user.
+"""Run a program in a root of unpacked layers, through crun or runc, as root or as an ordinary user.
 
 The layers are stacked with overlayfs in namespaces of the run's own, so nothing stays mounted or running when
 it ends, however it ends. An ordinary user gets a user namespace with one identity in it, root.

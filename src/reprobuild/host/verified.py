@@ -1,4 +1,4 @@
-"""Whether a stored file still has the bytes that its name says, without hashing it each time.
+"""Check whether a stored file still matches its hash, without hashing it each time.
 
 A verified file gets a modification time made of its hash, its size, its inode, this boot of the machine and
 the week. Whatever writes to the file sets another time, so a time that still fits says that nothing has; any

@@ -1,4 +1,4 @@
-"""Threads whose work ends soon when the block that they work for fails, or is interrupted."""
+"""Worker threads that stop soon after their block fails or is interrupted."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A team's own files, turned into a request."""
+"""Convert a team's own files into a request."""

@@ -1,4 +1,4 @@
-"""Lines that name a file, an address, a git repository or a folder, as pip takes them → requirements.
+"""Requirements that name a file, URL, git repository or folder, in pip's syntax.
 
 https://pip.pypa.io/en/stable/cli/pip_install/ (what may stand in place of a name) and
 https://pip.pypa.io/en/stable/topics/vcs-support/.

@@ -1,4 +1,4 @@
-"""What all imports share: the result, and how it becomes the keys of a request."""
+"""The result of an import, and its conversion into the keys of a request."""
 
 from __future__ import annotations
 

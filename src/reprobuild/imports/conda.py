@@ -1,4 +1,4 @@
-"""environment.yml and conda-lock.yml → what they ask for; a conda-lock.yml with all of its pins."""
+"""Import environment.yml and conda-lock.yml, the latter with all its pins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project takes from elsewhere than an index, in the tables of uv, Poetry, PDM and Pipenv.
+"""Dependencies from other places than an index, in the tables of uv, Poetry, PDM and Pipenv.
 
 https://docs.astral.sh/uv/concepts/projects/dependencies/#dependency-sources and
 https://python-poetry.org/docs/dependency-specification/.

@@ -1,4 +1,4 @@
-"""An image's files → the pins of the Python packages in it. Nothing of the image is run. Pure.
+"""Pins of the Python packages in an image, from its files. Runs nothing of the image. Pure.
 
 They are those that the ``python3`` on the image's PATH would find: in its virtual environment, if it has one,
 else where it keeps packages itself; in PYTHONPATH's folders, and those that ``.pth`` files add (site.py).

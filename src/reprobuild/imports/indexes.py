@@ -1,4 +1,4 @@
-"""Indexes that a team's file names: PyTorch's own is the request's key; another is the user's to allow."""
+"""Indexes in a team's files: PyTorch's becomes a key of the request; others need the user's permission."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pylock.toml and uv.lock → their pins, with the hashes of their wheels."""
+"""Import pylock.toml and uv.lock: pins, with the hashes of their wheels."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def read_pylock(
     if bare:
         raise RequestError(
             f"{where}: names no wheel, source archive, repository or folder of {', '.join(sorted(bare))}",
-            hint="bring the lock up to date with the tool that made it",
+            hint="update the lock with the tool that made it",
         )
     here = [p for p in lock.packages if is_for(p.marker, markers, f"{where}: {p.name}")]
     own = {id(package) for package in here}

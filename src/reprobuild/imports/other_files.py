@@ -1,4 +1,4 @@
-"""Less common files: inline metadata of scripts, MLflow's python_env.yaml; and what tool exports the rest."""
+"""Import inline metadata of scripts and python_env.yaml of MLflow; name the export tool for other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CUDA of a file that names none: that of the newest torch which the file allows."""
+"""Choose the CUDA version for a file that names none: that of the newest torch which it allows."""
 
 from __future__ import annotations
 

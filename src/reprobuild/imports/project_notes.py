@@ -1,4 +1,4 @@
-"""Lines on what a project's own tools would install beside what is imported."""
+"""Notes on what a project's own tools would install in addition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pyproject.toml, setup.cfg and setup.py, read as text: what a project says without being run."""
+"""Read pyproject.toml, setup.cfg and setup.py as text, without running them."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def project_name(folder: Path) -> str:
             )
         if kind_of(folder) == "folder":
             raise RequestError(
-                f"{folder}: is no folder of a Python project: "
+                f"{folder}: not the folder of a Python project: "
                 "it has no pyproject.toml, setup.cfg or setup.py",
                 hint="correct the path, or leave the line out",
             )

@@ -1,4 +1,4 @@
-"""pyproject.toml → the dependencies of the project, its extras and its groups (PEP 621, PEP 735)."""
+"""Import a pyproject.toml: the project's dependencies, its extras and its groups (PEP 621, PEP 735)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A team's own files → a request: what they pin stays pinned, the rest is resolved around it.
+"""Import a team's own files as a request: their pins stay, the rest is resolved around them.
 
 The result is a `Request` like any other, and beside it the hashes that the file names, which the lock made
 from it must keep.

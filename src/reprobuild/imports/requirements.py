@@ -1,4 +1,4 @@
-"""requirements.txt → what it asks for. The format: https://pip.pypa.io/en/stable/reference/requirements-file-format/."""
+"""Import requirements.txt: https://pip.pypa.io/en/stable/reference/requirements-file-format/."""
 
 from __future__ import annotations
 

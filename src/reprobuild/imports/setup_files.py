@@ -1,4 +1,4 @@
-"""setup.py and setup.cfg → the dependencies of the project, read as text: a stranger's program is not run."""
+"""Import setup.py and setup.cfg, read as text: an untrusted program is not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""poetry.lock, pdm.lock and Pipfile.lock → their pins, with the hashes of their files.
+"""Import poetry.lock, pdm.lock and Pipfile.lock: pins, with the hashes of their files.
 
 A lock of a newer Poetry or PDM says of each package in which groups and under which marker it is wanted; of
 an older one that is found out by following what the project's pyproject.toml asks for.
@@ -281,7 +281,7 @@ def _reached(
         if name not in by_name:
             raise RequestError(
                 f"{place}: lacks {asked.name}, which the project or a package in it asks for",
-                hint="bring the lock up to date with the tool that made it",
+                hint="update the lock with the tool that made it",
             )
         for node in by_name[name]:
             marker = node.markers.get("")

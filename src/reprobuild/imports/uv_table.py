@@ -1,4 +1,4 @@
-"""The table ``tool.uv``: each of its keys is used, or named in a warning; none is dropped in silence.
+"""The table ``tool.uv``: each of its keys is used or named in a warning, never silently dropped.
 
 https://docs.astral.sh/uv/reference/settings/
 """

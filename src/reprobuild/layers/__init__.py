@@ -1,1 +1,1 @@
-"""Store → layers, and the manifest and configuration of an image."""
+"""Build the layers, manifest and configuration of an image from the store."""

@@ -1,4 +1,4 @@
-"""Which paths a package may put into an image, and which are reprobuild's alone. Pure."""
+"""Paths that a package may put into an image, and those reserved for reprobuild. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layers of a base image, as they are, and locked Debian packages put on top of them."""
+"""Layers of a base image, unchanged, and locked Debian packages on top of them."""
 
 from __future__ import annotations
 

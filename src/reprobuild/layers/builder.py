@@ -1,4 +1,4 @@
-"""lock and store → all layers of the image, those of earlier builds taken from the cache."""
+"""Build all layers of a lock's image, reusing cached ones."""
 
 from __future__ import annotations
 

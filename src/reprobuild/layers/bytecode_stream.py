@@ -1,4 +1,4 @@
-"""Archives of Python files for the compiler in the image, and of what it answers.
+"""Archives sent to the compiler in the image, and its output.
 
 ``in_image/bytecode.py`` describes their form. The compiler is a program of the image, which may come from a
 base image of a stranger's, so its answer counts for nothing but the bytecode of what it was given.

@@ -1,4 +1,4 @@
-"""Free the space of what no named image needs."""
+"""Free the space of everything that no named image needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locked conda packages → layers: py-rattler links them into a prefix, and the prefix is written as layers.
+"""Layers of conda packages: py-rattler links them into a prefix, which is written as layers.
 
 What differs by host or hour is left out: modes beyond "executable", time stamps in bytecode, the paths of
 this machine in ``conda-meta``. Scripts that run at installation are not run, as py-rattler has it by default.

@@ -1,4 +1,4 @@
-"""A conda package's archive, held before anything in it is unpacked or linked.
+"""Validate a conda package's archive before anything in it is unpacked or linked.
 
 A channel's bytes are a stranger's: the linker would follow a link of one package with the path of another,
 and unpack whatever the archive swells to. So every path of the archive and its ``paths.json`` is read first.
@@ -229,5 +229,5 @@ def _above(path: str) -> Iterator[str]:
 def _refused(name: str, reason: str) -> BuildError:
     return BuildError(
         f"{name}: refused: {reason}",
-        hint="an honest conda package has no such thing; take another build of it, or another channel",
+        hint="valid conda packages never contain this; use another build of it, or another channel",
     )

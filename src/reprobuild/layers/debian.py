@@ -1,4 +1,4 @@
-"""Locked Debian packages → the base layer, by mmdebstrap; what differs by host or hour is left out."""
+"""Base layer of Debian packages, installed by mmdebstrap, without anything that depends on host or time."""
 
 from __future__ import annotations
 

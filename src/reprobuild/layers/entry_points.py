@@ -1,4 +1,4 @@
-"""The scripts that pip makes for a wheel's entry points, or changes; as wheel.py, after pip's own code."""
+"""Scripts that pip generates or rewrites for a wheel; after pip's own code, as wheel.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two things that only the image's own interpreter can make: the environment's skeleton, and bytecode."""
+"""Output of the image's own interpreter: the environment's skeleton, and bytecode."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run_interpreter(lock: Lock, below: Sequence[Path], workshop: Path, *, enviro
         writable=True,
     )
     what = "the image's interpreter did not compile the packages"
-    slow = "run again with -v; where a base image brings the interpreter, try another base"
+    slow = "run again with -v; if the interpreter is that of a base image, try another base"
     with process.named_when_stopped(BuildError, what, slow=slow):
         done = sandbox.run(bundle, below, task, timeout=_MOST_SECONDS)
     if done.returncode != 0:
@@ -69,7 +69,7 @@ def write_environment(upper: Path, out: LayerWriter) -> None:
     if root is None:
         raise BuildError(
             f"the image's interpreter made no environment: {SITE_PREFIX} is not a folder",
-            hint="run again with -v; where a base image brings the interpreter, try another base",
+            hint="run again with -v; if the interpreter is that of a base image, try another base",
         )
     for folder in parents([top]):
         out.folder(folder)

@@ -1,4 +1,4 @@
-"""A request's user → what an image has for it: a line in two files of /etc, and a home directory."""
+"""User of an image: its lines in two files of /etc, and its home directory."""
 
 from __future__ import annotations
 

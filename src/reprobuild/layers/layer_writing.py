@@ -1,4 +1,4 @@
-"""Layers that are being written, in a scratch folder, until they are in the cache."""
+"""Layers in progress, in a scratch folder until they are in the cache."""
 
 from __future__ import annotations
 

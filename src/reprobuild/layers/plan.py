@@ -1,4 +1,4 @@
-"""lock → the layers of its image, lowest first, each with the key under which it is cached. Pure.
+"""Plan the layers of a lock's image, lowest first, each with its cache key. Pure.
 
 The base image's, or Debian; a standalone Python; the environment; CUDA's libraries; triton; torch; the other
 packages; reprobuild's own files come on top, and need no key. A layer is a function of what its key names, so

@@ -1,4 +1,4 @@
-"""The layers of a lock → a team's registry and back, by a record that is committed beside the locks.
+"""Pull the layers of a lock from a team's registry, by a record committed beside the locks.
 
 A layer is a function of what is locked, so who has one need not fetch, inflate, hash and compress its wheels.
 The registry is not trusted: of what it gives, only bytes with the recorded digest are taken.
@@ -57,7 +57,7 @@ def take_layers(
     patience: Patience | None = None,
     pace: Pace | None = None,
 ) -> bool:
-    """Bring the recorded layers of a lock into the cache; return whether these are all but reprobuild's own.
+    """Pull the recorded layers of a lock into the cache; return whether all but reprobuild's own were found.
 
     With ``lay_out`` each is also unpacked as soon as it is there, to run the image here. What the registry
     lacks, gives with other bytes, or gives too slowly is left out, with a warning: the caller builds it.

@@ -1,4 +1,4 @@
-"""The layers of an image that was pushed → a record of them, and the lists of their paths beside them.
+"""Record the layers of a pushed image, with the lists of their paths.
 
 A manifest of its own keeps lists and layers: what no manifest names, a registry may collect as garbage.
 """

@@ -1,4 +1,4 @@
-"""The work on the layers of a lock, each step as soon as what it needs is there, on all processors.
+"""Schedule the work on a lock's layers: each step starts once its inputs are ready, on all processors.
 
 Files arrive → Debian is installed, beside it the large files of each wheel become layers → when all wheels
 are there, it is known which package keeps a path that two name, and the small files follow → once Debian is

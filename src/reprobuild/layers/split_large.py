@@ -1,4 +1,4 @@
-"""A package that is too large for one layer → in which of several layers each of its files goes. Pure.
+"""Split a package that is too large for one layer: assign its files to several layers. Pure.
 
 Engines pull and unpack layers beside one another, so one of a gigabyte bounds them all. The cut is a function
 of the package's own files: nothing else in an image moves it.

@@ -1,4 +1,4 @@
-"""A standalone build of Python → the layer that has it, with the bytecode of its standard library.
+"""Layer of a standalone build of Python, with the bytecode of its standard library.
 
 Left out are the archive's own ``site-packages`` (pip is a locked wheel) and its bytecode, which is made anew.
 """

@@ -1,4 +1,4 @@
-"""The layers of an image's system, below its packages: of the base image, Debian, a standalone Python."""
+"""Layers below the packages: base image, Debian, and a standalone Python."""
 
 from __future__ import annotations
 

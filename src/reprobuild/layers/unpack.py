@@ -1,4 +1,4 @@
-"""A layer's tar → a folder of this machine, without ever following a link that the tar has made.
+"""Unpack a layer's tar into a folder, without following any link that the tar created.
 
 Every entry is opened, made or removed by its last name in an open folder, which is reached part by part, each
 without following links (``openat`` and ``O_NOFOLLOW``). What is in the way of an entry is replaced by it.

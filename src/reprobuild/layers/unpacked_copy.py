@@ -1,4 +1,4 @@
-"""The files of a layer in a folder of this machine, made as the layer is written, without reading it again.
+"""Unpacked copy of a layer, written together with the layer instead of reading it again.
 
 It is what `unpacked_layers.unpack` makes of the finished layer.
 """

@@ -1,4 +1,4 @@
-"""Layer blobs → folders that overlayfs can stack, each unpacked once and shared by all images."""
+"""Unpack layers into folders for overlayfs, each once and shared by all images."""
 
 from __future__ import annotations
 

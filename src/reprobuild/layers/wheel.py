@@ -1,4 +1,4 @@
-"""A wheel → the files that pip would install from it, byte for byte, without running pip.
+"""Files that pip would install from a wheel, byte for byte, without running pip.
 
 Follows ``pip/_internal/operations/install/wheel.py`` (26.3) for ``pip install --no-deps --no-compile
 --require-hashes -r``: where members go, modes, scripts, INSTALLER, REQUESTED, RECORD. A test installs the

@@ -1,4 +1,4 @@
-"""One layer of installed packages: their large files, the small ones, then, once it is made, their bytecode.
+"""One layer of installed packages: large files, small files, then their bytecode once it is compiled.
 
 The parts lie apart because of what is known when: large files are written as soon as their wheel is there; of
 the small ones other packages may have the same paths; and compiling needs the image's interpreter, which is

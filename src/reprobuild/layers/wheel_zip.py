@@ -1,4 +1,4 @@
-"""Reading a wheel's archive: opened with one kind of error, members inflated in chunks of bounded size."""
+"""Read a wheel's archive, with one kind of error and bounded chunks."""
 
 from __future__ import annotations
 

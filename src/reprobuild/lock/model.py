@@ -81,7 +81,7 @@ class Lock:
     """reprobuild's; None in a lock from before they were recorded. In the digest, being in the image."""
 
     def __post_init__(self) -> None:
-        """Bring the lists into their one order."""
+        """Sort the lists into canonical order."""
         set_ = object.__setattr__
         set_(self, "python", tuple(sorted(self.python, key=lambda p: p.name)))
         set_(self, "conda", tuple(sorted(self.conda, key=lambda p: p.name)))
@@ -175,7 +175,7 @@ class Lock:
         if lines:
             raise LockError(
                 f"{where} was made for a different request ({'; '.join(lines)})",
-                hint="run `reprobuild lock` to bring it up to date",
+                hint="run `reprobuild lock` to update it",
             )
 
     @property

@@ -31,7 +31,7 @@ class OwnFiles:
     """By the file's name, of which each occurs once in an image."""
 
     def __post_init__(self) -> None:
-        """Bring the files into their one order."""
+        """Sort the files into canonical order."""
         object.__setattr__(self, "sha256", dict(sorted(self.sha256.items())))
 
     @property

@@ -373,7 +373,7 @@ class BuildFiles:
     """Beside those of the image."""
 
     def __post_init__(self) -> None:
-        """Bring the lists into their one order."""
+        """Sort the lists into canonical order."""
         object.__setattr__(self, "python", tuple(sorted(self.python, key=lambda p: (p.name, p.version))))
         object.__setattr__(self, "debian", tuple(sorted(self.debian, key=lambda p: (p.name, p.architecture))))
 

@@ -70,7 +70,7 @@ def mirrors(suite: str) -> dict[str, tuple[Mirror, ...]]:
     for entry in _entries(os.environ.get("APT_CONFIG", "")):
         form = _SUITE.fullmatch(entry.suite)
         if form is None or form[1] not in known:
-            log.debug("apt's source %s %s is none of Debian %s", scrub(entry.url), entry.suite, suite)
+            log.debug("apt's source %s %s is not for Debian %s", scrub(entry.url), entry.suite, suite)
             continue
         _add(found, suite, form[2], entry)
     for key, variable in OVERRIDES.items():
@@ -225,4 +225,4 @@ def _resolved(entry: _Entry) -> Iterator[_Entry]:
             if words and urlsplit(words[0]).scheme in ("http", "https", "file"):
                 yield _Entry(words[0], entry.suite, entry.signed_by)
     else:
-        log.debug("apt's source %s is no mirror that can be used here", scrub(entry.url))
+        log.debug("apt's source %s is not a usable mirror", scrub(entry.url))

@@ -120,7 +120,7 @@ class Archive:
 
     def _below(self, index: Table, depth: int) -> Iterator[Described]:
         if depth > _DEEPEST:
-            raise ValueError(f"indexes lie inside each other, {depth} deep")
+            raise ValueError(f"indexes are nested too deeply: {depth} deep")
         _one_meaning(index, "manifests")
         for entry in index.tables("manifests"):
             path = _blob(entry)

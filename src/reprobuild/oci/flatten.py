@@ -103,7 +103,7 @@ def _check_place(path: str, files: Mapping[str, Record]) -> None:
         raise LayerRefused(f"{path!r} is a folder, where a file goes")
     for above in parents([path]):
         if above in files and files[above].kind != "dir":
-            raise LayerRefused(f"{above!r} is no folder, and /{path} goes into it")
+            raise LayerRefused(f"{above!r} is not a folder, and /{path} goes into it")
 
 
 def _write_plain(record: Record, write: Write) -> None:

@@ -1,1 +1,1 @@
-"""Container registries: images are read from them and pushed to them."""
+"""Container registries: read images from them and push images to them."""

@@ -1,4 +1,4 @@
-"""What a registry wants to see of a client: logins and tokens, and where they may go.
+"""Registry authentication: logins and tokens, and the hosts that may receive them.
 
 As in Docker and containerd, the registry, whose TLS certificate has been verified, names the server that
 gives tokens, which may be on any host, and that server gets the login. Unlike them, reprobuild sends a login

@@ -1,4 +1,4 @@
-"""A client of a registry's API (opencontainers/distribution-spec): what a push and a base image take."""
+"""Client of the registry API (opencontainers/distribution-spec), for pushing and for base images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The credentials of a registry, where ``docker login`` and ``podman login`` keep them."""
+"""Credentials of a registry, from the files of ``docker login`` and ``podman login``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an image in a registry says of itself, without any of its layers."""
+"""Labels of an image in a registry, read without its layers."""
 
 from __future__ import annotations
 

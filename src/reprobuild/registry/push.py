@@ -1,4 +1,4 @@
-"""An image of the embedded store → a registry, blob by blob, the tag last."""
+"""Push an image of the embedded store to a registry, blob by blob, the tag last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the images of a lock were last pushed to, so that later commands can name them by digest."""
+"""Record of the last push of each lock's image, so that later commands can name it by digest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def remember_push(home: Home, lock: str, target: Target, digest: str) -> None:
 
 
 def last_push(home: Home, lock: str) -> str | None:
-    """Return ``REGISTRY/NAME@DIGEST`` of the last push of a lock's image; None: there was none."""
+    """Return ``REGISTRY/NAME@DIGEST`` of the last push of a lock's image; None without one."""
     record = home.folder("pushed") / _name(lock)
     with storage_errors(record):
         return record.read_text().strip() if record.exists() else None

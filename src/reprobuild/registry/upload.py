@@ -1,4 +1,4 @@
-"""A blob on its way to a registry: where it goes, and how much of it has gone."""
+"""Upload of a blob to a registry: its location and progress."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Lock to Dockerfile, context and image configuration. Pure."""
+"""Render a lock to a Dockerfile, its context and the image configuration. Pure."""

@@ -1,4 +1,4 @@
-"""lock → the image's configuration: variables, labels, command. Pure; the same for every engine."""
+"""Configuration of a lock's image: variables, labels, command. Pure; the same for every engine."""
 
 from __future__ import annotations
 

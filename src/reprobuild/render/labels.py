@@ -1,4 +1,4 @@
-"""The names of an image's labels that are reprobuild's own."""
+"""Names of the image labels that reprobuild sets."""
 
 LABEL = "dev.reprobuild."
 """Their prefix."""

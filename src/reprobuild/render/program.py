@@ -1,4 +1,4 @@
-"""The modules of ``in_image/selftest`` → the one file that an image holds. Pure."""
+"""Join the modules of ``in_image/selftest`` into the one file in an image. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first moment of a day, and the first after it, in UTC."""
+"""Start and end of a day, in UTC."""
 
 from __future__ import annotations
 

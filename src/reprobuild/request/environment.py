@@ -1,4 +1,4 @@
-"""The key ``environment`` of a request: variables that the image shall set beside its profile's. Pure."""
+"""The key ``environment`` of a request: variables of the image beside those of its profile. Pure."""
 
 from __future__ import annotations
 

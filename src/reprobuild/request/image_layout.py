@@ -1,4 +1,4 @@
-"""Where things are in an image: the packages, and reprobuild's own files."""
+"""Paths in an image: the packages, and reprobuild's own files."""
 
 from __future__ import annotations
 

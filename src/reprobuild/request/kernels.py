@@ -1,4 +1,4 @@
-"""The keys ``kernels`` and ``kernel-choices`` of a request: what is chosen by timing, recorded. Pure."""
+"""The keys ``kernels`` and ``kernel-choices`` of a request: recorded results of autotuning. Pure."""
 
 from __future__ import annotations
 

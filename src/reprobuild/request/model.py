@@ -112,7 +112,7 @@ class Request:
     base_image: str | None = None
     """An image of a registry to build on, in place of a Debian release."""
     allow_cuda: bool = False
-    """Whether the base image may have CUDA libraries of its own."""
+    """Whether the base image may ship its own CUDA libraries."""
     profile: Profile = "strict"
     seed: int | None = None
     """When set, seeds torch, NumPy and ``random`` at the start of every Python process."""

@@ -1,4 +1,4 @@
-"""A table of data that may be a stranger's, read key by key: of a request, lock, report, record or archive.
+"""Reader of untrusted tables, key by key: requests, locks, reports, records and archives.
 
 What is wrong is a `TableError`, which names the place in the table. Whoever reads a file adds the file's
 name on the way out, with `refused_as`. Pure.

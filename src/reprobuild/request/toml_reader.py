@@ -1,4 +1,4 @@
-"""TOML files that may be a stranger's, parsed within bounds. Pure."""
+"""Parse untrusted TOML within bounds. Pure."""
 
 from __future__ import annotations
 

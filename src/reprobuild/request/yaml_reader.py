@@ -1,4 +1,4 @@
-"""YAML files that may be a stranger's, parsed within bounds. Pure."""
+"""Parse untrusted YAML within bounds. Pure."""
 
 from __future__ import annotations
 

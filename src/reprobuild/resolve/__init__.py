@@ -1,1 +1,1 @@
-"""Request to lock: every package by name, version, address, size and hash."""
+"""Resolve a request to a lock: every package by name, version, address, size and hash."""

@@ -1,4 +1,4 @@
-"""What must be of one kind with torch, NumPy and CUDA, and does not say so itself.
+"""ABI rules between torch, NumPy and CUDA that packages do not declare.
 
 uv knows only the requirements that packages name. A compiled module may need more: the C interface of the
 NumPy that it was compiled against, the torch of its release, the libraries of one CUDA. Where what uv has

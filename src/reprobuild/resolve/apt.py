@@ -1,4 +1,4 @@
-"""apt in a private root, with the archive's signature verified, where nothing is installed."""
+"""Run apt in a private root, with verified archive signatures, where nothing is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base image of a request → its digests, from its registry, and what is inside it, from its layers."""
+"""Resolve the base image of a request: its digests in the registry, and its content by its layers."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _platforms(index: Mapping[str, Any], name: str, platform: str) -> dict[str, 
 
 def _no_platform(name: str, platform: str, have: Collection[str]) -> ResolveError:
     return ResolveError(
-        f"{name} is not there for {platform}; it is for {', '.join(dict.fromkeys(have)) or 'nothing'}",
+        f"{name} is not available for {platform}; it is for {', '.join(dict.fromkeys(have)) or 'nothing'}",
         hint="name a base image that is made for this machine's platform",
     )
 
@@ -181,10 +181,10 @@ def _check(base: BaseImage, request: Request, host: Host) -> None:
     """Refuse what would spoil an image, and say what a user has to know."""
     if base.cuda:
         some = ", ".join(base.cuda[:3]) + (f" and {len(base.cuda) - 3} more" if len(base.cuda) > 3 else "")
-        text = f"{base.image} brings CUDA libraries of its own: {some}"
+        text = f"{base.image} ships its own CUDA libraries: {some}"
         if not request.allow_cuda:
             raise ResolveError(
-                f"{text}; torch's wheels bring theirs, and with two copies it is open which one is loaded",
+                f"{text}; torch's wheels contain others, and it is undefined which of the two is loaded",
                 hint="take a base without CUDA, or set base.allow-cuda = true (--allow-cuda)",
             )
         host.console.warn(text)

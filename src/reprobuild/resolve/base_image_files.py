@@ -1,4 +1,4 @@
-"""What is inside a base image: its system, its C library, its Python, CUDA's libraries. None of it is run."""
+"""Inspect a base image: system, C library, Python and CUDA libraries. Runs nothing of it."""
 
 from __future__ import annotations
 

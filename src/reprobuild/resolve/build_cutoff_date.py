@@ -1,4 +1,4 @@
-"""The day of which a release's build requirements are, where it cannot be built with today's."""
+"""Cut-off date for an old release's build requirements, where today's cannot build it."""
 
 from __future__ import annotations
 

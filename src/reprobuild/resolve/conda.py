@@ -1,4 +1,4 @@
-"""The conda part of a request → locked packages; a CUDA request never ends in a CPU build."""
+"""Lock the conda part of a request; a CUDA request never ends in a CPU build."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _check(request: Request, conda: Conda, packages: Sequence[CondaPackage]) -> 
     builds = {p.name: p for p in packages if p.name in ("pytorch", "libtorch")}
     if _names_torch(conda) and not torch_from_conda(packages):
         raise ResolveError(
-            "conda: none of the packages that were found brings pytorch",
+            "conda: none of the solved packages provides pytorch",
             hint="check what the channel's packages of that name depend on",
         )
     if not builds:

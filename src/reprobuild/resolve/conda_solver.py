@@ -1,4 +1,4 @@
-"""Match specs → packages, by py-rattler's solver in a process of its own; this machine plays no part.
+"""Solve match specs with py-rattler in a process of its own, independently of this machine.
 
 py-rattler takes a fifth of a second to import, so no module should do so before a solve is wanted.
 """

@@ -1,4 +1,4 @@
-"""uv's choice of wheels, corrected until it keeps the rules that no package names."""
+"""Repeat uv's resolution with added constraints until it satisfies the ABI rules."""
 
 from __future__ import annotations
 

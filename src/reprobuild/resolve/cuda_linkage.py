@@ -1,4 +1,4 @@
-"""The libraries of CUDA that a wheel's own shared objects need, read by range requests before it is locked.
+"""CUDA libraries that a wheel's shared objects need, read by range requests before it is locked.
 
 Only objects that are small enough to be fetched for this are looked at: of packages that extend PyTorch, that
 is the one with their operators. What an image has is held against all of them when it is built.

@@ -1,4 +1,4 @@
-"""The GPUs that a torch wheel has code for, read from the wheel on its index, without the wheel.
+"""GPUs that a torch wheel supports, read by range requests, without downloading the wheel.
 
 torch writes the flags of its CUDA compiler into a header that ships in the wheel, the same that
 ``torch.__config__.show()`` tells. Running torch would not tell more: without a driver its own list is empty.

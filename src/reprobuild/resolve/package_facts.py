@@ -1,4 +1,4 @@
-"""What the files of a lock's packages say of themselves: licenses, dependencies, Debian's source packages.
+"""Licenses, dependencies and Debian source packages, from the files of a lock's packages.
 
 The store has them once an image was made. Their bytes are the lock's, but a stranger has written them.
 """

@@ -1,4 +1,4 @@
-"""What one resolve of a request for one platform works with: made once, and passed down."""
+"""Context of one resolution for one platform, created once and passed down."""
 
 from __future__ import annotations
 

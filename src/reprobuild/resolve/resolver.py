@@ -1,4 +1,4 @@
-"""request → lock: torch for its CUDA, wheels by uv, Debian packages by apt, conda packages by rattler."""
+"""Resolve a request: torch for its CUDA, wheels by uv, Debian packages by apt, conda packages by rattler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The releases of a package that an index has as a source archive alone."""
+"""Releases of a package that an index has only as a source archive."""
 
 from __future__ import annotations
 

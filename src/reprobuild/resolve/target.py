@@ -1,4 +1,4 @@
-"""What the image is for: one Python on one Linux; decides which wheel of a package fits."""
+"""Target of the wheels: one Python on one Linux; decides which wheel of a package fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which torch is built for a CUDA: read from the wheels' own metadata, no table kept by hand."""
+"""Find the torch for a CUDA version by the wheels' own metadata, without a table kept by hand."""
 
 from __future__ import annotations
 

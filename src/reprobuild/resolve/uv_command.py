@@ -1,4 +1,4 @@
-"""Python packages through uv: one wheel each, for one target, with size and sha256."""
+"""Resolve Python packages with uv: one wheel each, for one target, with size and SHA-256."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads what uv says when it refuses: a typed refusal, or an error that quotes uv.
+"""Parse uv's refusals: a typed refusal, or an error that quotes uv.
 
 Nothing else reads uv's words. They are those of uv-resolver's ``pubgrub/report.rs`` and
 ``resolver/availability.rs``, and of uv-distribution-types' ``prioritized_distribution.rs``

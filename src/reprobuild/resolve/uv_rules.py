@@ -1,4 +1,4 @@
-"""The constraints and overrides of a request, as uv takes them."""
+"""Constraints and overrides of a request, as uv's arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has no wheel, as uv sees it: an empty wheel for each package, of just that version.
+"""Stand-ins for packages without a wheel: an empty wheel of exactly that version for each.
 
 Of what conda brings, so that uv picks wheels that fit conda's versions, and says so where none does: those
 versions end in ``+conda``, which no index has. And of what is built from source (`sources`). None of them

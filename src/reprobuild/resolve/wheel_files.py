@@ -1,4 +1,4 @@
-"""The lists of files of all locked wheels: what two packages install, and what contradicts its RECORD.
+"""Conflicts between the files of locked wheels: shared paths, and contradictions of RECORD.
 
 Only the end of each wheel is fetched: the zip's own list, and its RECORD.
 https://packaging.python.org/en/latest/specifications/recording-installed-packages/#the-record-file

@@ -1,1 +1,1 @@
-"""The self-test from outside: it is started in an image, and its reports are read and compared."""
+"""The self-test from outside: run it in an image, and read and compare its reports."""

@@ -1,4 +1,4 @@
-"""Whether two reports of the self-test agree, where they can be compared at all. Pure.
+"""Compare two self-test reports, where they are comparable. Pure.
 
 Results of scope ``any`` depend on versions and architecture alone. All others belong to a kind of machine:
 bits of two kinds are not comparable; what is reported of them is how far apart their values are. The programs

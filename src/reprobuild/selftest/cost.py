@@ -1,4 +1,4 @@
-"""What determinism costs, as ``in_image/selftest --cost`` measured it. Pure."""
+"""Cost of determinism, as measured by ``in_image/selftest --cost``. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports of many machines → who has which bits, and who deviates from its own kind. Pure."""
+"""Compare the reports of many machines, and find those that deviate from their own kind. Pure."""
 
 from __future__ import annotations
 

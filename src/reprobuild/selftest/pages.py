@@ -1,4 +1,4 @@
-"""What a person looks at: the fleet as an HTML page, costs as a plot. Pure; they load nothing."""
+"""Reports for people: the fleet as an HTML page, costs as a plot. Pure; they load nothing."""
 
 from __future__ import annotations
 

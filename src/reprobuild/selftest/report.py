@@ -1,4 +1,4 @@
-"""What the self-test reports: read from the JSON of ``in_image/selftest``, every field checked. Pure.
+"""Report of the self-test: JSON of ``in_image/selftest``, every field validated. Pure.
 
 An image that fails a check is not an error here: its report says so, and tag.py refuses such a report. A
 report that cannot be read in full is a `SelfTestError`.

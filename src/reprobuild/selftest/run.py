@@ -1,4 +1,4 @@
-"""Run the self-test inside an image and read what it reports.
+"""Run the self-test inside an image and read its report.
 
 The program itself is ``in_image/selftest``, whose command_line.py describes the report; report.py reads it.
 It is handed in from here: an image may bring another under its name. No report, or one that cannot be read in
@@ -159,7 +159,7 @@ def _reason_without_gpu(runner: Runner, gpu: Gpu) -> str | None:
             missing = runner.gpu_missing()
             if missing is not None:
                 raise HostError(
-                    f"a GPU is required for the self-test, but there is none: {missing}",
+                    f"the self-test requires a GPU, but none is available: {missing}",
                     hint="Run it on a machine with a GPU, or with --gpu auto.",
                 )
             return None

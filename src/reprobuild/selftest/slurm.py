@@ -1,4 +1,4 @@
-"""A Slurm cluster → the self-test's reports of its nodes: a job array, whose every task is bound to one node.
+"""Run the self-test on the nodes of a Slurm cluster: a job array with one task bound to each node.
 
 A task runs the self-test alone, and then twice at once, since contention alone has made results differ. Nodes
 need the folder of the reports and reprobuild's home, with the image, on a file system that they share.
@@ -137,7 +137,7 @@ def _asked(program: str, *arguments: str, stdin: bytes | None = None) -> str:
             hint="`sinfo` and `squeue` must work here, and you must be allowed to submit to the partition",
         ) from None
     except process.ProcessTimeout:
-        raise HostError(f"Slurm does not answer: {program}", hint="`scontrol ping` tells its state") from None
+        raise HostError(f"Slurm does not answer: {program}", hint="`scontrol ping` shows its state") from None
     return done.stdout.decode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""A report of the self-test as the rows of a table. Pure."""
+"""Summary of a self-test report as the rows of a table. Pure."""
 
 from __future__ import annotations
 

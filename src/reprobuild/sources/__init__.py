@@ -1,1 +1,1 @@
-"""Source archives → wheels, built in a sandbox so that the same archive gives the same wheel."""
+"""Build wheels from source archives in a sandbox; the same archive gives the same wheel."""

@@ -1,4 +1,4 @@
-"""Sources that a request names by an address: a git repository, a folder, an archive by URL → the store.
+"""Download sources that a request names by address into the store: git repositories, folders, archives.
 
 What is locked of them: of git the commit, and the SHA-256 of its tree as an archive by the rule of `tree`; of
 a folder that of what git tracks in it; of an archive its own.
@@ -209,5 +209,5 @@ def check_folders(lock: Lock, where: str) -> None:
     if changed:
         raise LockError(
             f"{where}: changed since it was locked: {', '.join(changed)}",
-            hint="run `reprobuild lock` to bring it up to date",
+            hint="run `reprobuild lock` to update it",
         )

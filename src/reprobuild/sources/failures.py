@@ -1,4 +1,4 @@
-"""What a failed build lacks, guessed from its output: the line of the request that adds it. Pure."""
+"""Guess from its output what a failed build lacks, and which line of the request adds it. Pure."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def advice(said: str, setting: Setting) -> str:
     header = _HEADER.search(said)
     if header is not None and not more.apt:
         hints.append(
-            f"{header[1]} is not there: give the Debian package that has it by --build-apt, or in "
+            f"{header[1]} is missing: name the Debian package that has it with --build-apt, or in "
             'the request as [build] apt = ["..."]'
         )
     return _ended([*hints, *_of_the_sandbox(said)])
@@ -203,7 +203,7 @@ def _of_the_sandbox(said: str) -> list[str]:
         )
     if _CRATES.search(said):
         hints.append(
-            "a build has no network, so a source in Rust has to bring its crates (cargo vendor), as few do"
+            "a build has no network, so a source in Rust must include its crates (cargo vendor), as few do"
         )
     elif _NETWORK.search(said):
         hints.append("a build has no network: all that it takes must be in the archive or locked")

@@ -1,4 +1,4 @@
-"""git: what a ref names now, and the files of a commit, without a checkout, so that nothing of it is run.
+"""git: resolve a ref, and read the files of a commit without a checkout, so that nothing of it is run.
 
 Logins are git's own: credential helpers, ssh keys, ~/.netrc. git holds every object to its hash; what it has
 got is held to the commit, and by the lock to the SHA-256 of the archive.
@@ -218,7 +218,7 @@ def _has(commit: str, repository: Path) -> bool:
 def _module_addresses(url: str, commit: str, repository: Path) -> dict[bytes, str]:
     """Return where submodules come from, by path, as .gitmodules says; relative addresses are the parent's.
 
-    Raises `FetchError` for one that is no https, http or ssh address.
+    Raises `FetchError` for one that is not an https, http or ssh address.
     """
     command = [
         "config",
@@ -254,7 +254,7 @@ def _module_address(text: str, parent: str) -> str:
         is_address = False
     if not is_address:
         raise FetchError(
-            f"{without_credentials(parent)}: a submodule comes from {text!r}, which is no https, http "
+            f"{without_credentials(parent)}: a submodule comes from {text!r}, which is not an https, http "
             "or ssh address"
         )
     return text

@@ -1,4 +1,4 @@
-"""Packages by the names that people, code and compilers have for them, of ``known_packages.toml``."""
+"""Package names by the names that people, code and compilers use, from ``known_packages.toml``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one form of a wheel that was built: what a backend's archive happens to be is taken out of it.
+"""Normalize a built wheel, so that it does not depend on its backend's archive format.
 
 The rule: the same files with the same content, stored without compression, since two releases of zlib may
 give other bytes; those of ``.dist-info`` last, RECORD the very last, each part sorted by name; the time stamp

@@ -1,4 +1,4 @@
-"""Builds a source archive in the sandbox that runs the self-test; no code of a package runs on the host.
+"""Build a source archive in the sandbox of the self-test; no code of a package runs on the host.
 
 The program `program` does it there, by the root's own Python: no network, no capability, everything read-only
 but one folder in memory, one processor, a fixed time stamp, locale and hash seed, limits of memory,

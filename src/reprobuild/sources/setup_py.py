@@ -1,4 +1,4 @@
-"""What the setup.py of a source archive needs, read as text: it is never run for this. Pure."""
+"""Build requirements of a setup.py, read as text, without running it. Pure."""
 
 from __future__ import annotations
 

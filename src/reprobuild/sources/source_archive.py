@@ -1,4 +1,4 @@
-"""A source archive, looked through before anything unpacks it: its members, and what it says of itself."""
+"""Inspect a source archive before it is unpacked: its members and its metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a source archive requires, where it says so without being built (PEP 643, PEP 621). Pure.
+"""Requirements of a source archive, where its metadata is static (PEP 643, PEP 621). Pure.
 
 Nothing here is trusted: the wheel that the archive is built to is held against it (`resolve.sources`).
 """

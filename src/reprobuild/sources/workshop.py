@@ -1,4 +1,4 @@
-"""Where source packages become wheels: the lock's system with the build's Debian packages, made when needed.
+"""Build environment of source packages: the lock's system with the Debian packages of the build.
 
 `Workshop.build_twice` is for the lock, `build_locked` for an image: it builds what the store lacks, and holds
 each wheel to the hash that the lock has.

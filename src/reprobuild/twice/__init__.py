@@ -1,1 +1,1 @@
-"""Runs a user's own program twice and says whether it repeats; if not, where it parts and at which line."""
+"""Run a user's own program twice, and find the first difference and its line."""

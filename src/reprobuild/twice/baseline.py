@@ -1,4 +1,4 @@
-"""A run's digests in a small file, to compare a later run with: of another lock, or elsewhere."""
+"""Digests of a run in a small file, to compare with a later run of another lock or elsewhere."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def read_baseline(path: Path) -> Baseline:
         AttributeError,
         RecursionError,
     ):
-        raise RepeatError(f"{path} is no recording of a run", hint=_RECORD) from None
+        raise RepeatError(f"{path} is not a recording of a run", hint=_RECORD) from None
 
 
 def _stream(table: Mapping[str, Any]) -> Stream:

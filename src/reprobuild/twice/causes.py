@@ -1,4 +1,4 @@
-"""The first operation that gave another output for equal inputs, or the value that came from outside. Pure
+"""Find the first operation with equal inputs and another output, or the external value before it. Pure
 but for reading the values that the trace kept.
 """
 

@@ -1,4 +1,4 @@
-"""Where two runs part: the first moment, in the order of execution, that is not the same in both. Pure."""
+"""Find the first difference of two runs, in the order of execution. Pure."""
 
 from __future__ import annotations
 

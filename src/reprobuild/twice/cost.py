@@ -1,4 +1,4 @@
-"""What the recorder costs: its runs' steps beside those of a run without it. Pure."""
+"""Overhead of the recorder, from the steps of runs with and without it. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operations of a program moved between two images, and how far. Pure but for reading the values kept.
+"""Operations of a program that moved between two images, and how far. Pure but for reading values.
 
 Two releases of torch need not do the same operations, so those are compared that both did: the same operation
 at the same line and module, counted at that place.

@@ -1,4 +1,4 @@
-"""Reads what a run kept of its clocks, process numbers, drawn names and addresses. A stranger's bytes."""
+"""Read a run's recorded clocks, process numbers, random names and addresses. Untrusted."""
 
 from __future__ import annotations
 

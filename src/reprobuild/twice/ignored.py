@@ -1,4 +1,4 @@
-"""What a user said does not count: lines by a regular expression, files by a pattern of their path."""
+"""Output that a user excludes: lines by a regular expression, files by a path pattern."""
 
 from __future__ import annotations
 

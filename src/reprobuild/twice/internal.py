@@ -1,4 +1,4 @@
-"""Memory that an operation keeps for its own backward pass, which may hold anything between what it uses.
+"""Memory that an operation keeps for its own backward pass, whose padding may hold anything.
 
 Such an output, as the workspace of a recurrent layer, is garbage in part: it differs in each run, and nothing
 comes of it. It is known by who reads it: the operation's own backward and nobody else. Pure.

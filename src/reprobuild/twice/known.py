@@ -1,4 +1,4 @@
-"""What is known about a cause: why it gives other values, and the remedy, each with its source. Pure."""
+"""Known causes: why an operation gives other values, and the remedy, each with its source. Pure."""
 
 from __future__ import annotations
 

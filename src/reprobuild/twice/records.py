@@ -1,4 +1,4 @@
-"""Reads what the recorder in a run wrote. These are a stranger's bytes: bounded, and parsed strictly.
+"""Read the recorder's output. Untrusted: bounded, and parsed strictly.
 
 The format is that of ``in_image/twice``: a file a process, a record a line. A record that is not as it
 should be is a `RepeatError`; nothing of a record is ever executed or unpickled.
@@ -357,19 +357,19 @@ def _place(value: Any) -> ProgramLine:
 
 def _text(value: Any, most: int = 200) -> str:
     if not isinstance(value, str) or len(value) > most:
-        raise ValueError("a text is none, or too long")
+        raise ValueError("not a string, or too long")
     return value
 
 
 def _hex(value: Any) -> str:
     if not isinstance(value, str) or _HEX.fullmatch(value) is None:
-        raise ValueError("a digest is none")
+        raise ValueError("not a digest")
     return value
 
 
 def _int(value: Any) -> int:
     if type(value) is not int or not -(2**62) < value < 2**62:
-        raise ValueError("a number is none")
+        raise ValueError("not a number")
     return value
 
 
@@ -381,7 +381,7 @@ def _bool(value: Any) -> bool:
 
 def _list(value: Any, most: int) -> list[Any]:
     if not isinstance(value, list) or len(value) > most:
-        raise ValueError("a list is none, or too long")
+        raise ValueError("not a list, or too long")
     return value
 
 
@@ -401,5 +401,5 @@ def _floats(value: Any) -> tuple[float, ...]:
 
 def _seconds(value: Any) -> float:
     if type(value) not in (int, float) or not math.isfinite(value):
-        raise ValueError("a time is none")
+        raise ValueError("not a time")
     return float(value)

@@ -1,4 +1,4 @@
-"""What came of it, for a reader and for a program: the verdict in one line first. Pure."""
+"""Report for people and programs, the verdict in one line first. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole run beside one that stopped and went on: which state did not come back? Pure."""
+"""Compare a whole run with an interrupted and resumed one: which state was not restored? Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a program several times under the recorder, and goes on to a trace where the runs part."""
+"""Run a program several times under the recorder, and trace it where the runs differ."""
 
 from __future__ import annotations
 

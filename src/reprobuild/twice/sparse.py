@@ -1,4 +1,4 @@
-"""A digest of bytes in a file that costs nothing for its holes, which equal zeros."""
+"""Digest of a file's bytes that skips its holes, which equal zeros."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that a run wrote: their bytes, their text without times, their tensors."""
+"""Files that a run wrote: their bytes, their text without times, their tensors."""
 
 from __future__ import annotations
 

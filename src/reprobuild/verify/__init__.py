@@ -1,1 +1,1 @@
-"""Is an image what it says: its files against its lock, or against another image."""
+"""Compare an image's files with its lock, or with another image."""

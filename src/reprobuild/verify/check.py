@@ -1,4 +1,4 @@
-"""An image, derived or not → how it departs from the lock that it carries. Pure.
+"""Differences between an image, derived or not, and the lock that it carries. Pure.
 
 The lock is held against the digest in the labels, each file that the manifest names against its hash,
 reprobuild's own against what this reprobuild puts into an image, variables against the lock, CUDA's libraries

@@ -1,4 +1,4 @@
-"""An image → what its configuration puts before a user's program, or around it. Pure.
+"""Settings of an image that run before a user's program, or around it. Pure.
 
 The rule is that of whoever starts the program: PATH is searched in its order (execvp(3)), the entry point
 runs first (image-spec, config.md), and a shell reads what BASH_ENV and ENV name (bash(1), dash(1)).

@@ -1,4 +1,4 @@
-"""Two images → what differs between their files and settings, by path and kind. Pure."""
+"""Differences between the files and settings of two images, by path and kind. Pure."""
 
 from __future__ import annotations
 

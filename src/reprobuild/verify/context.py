@@ -1,4 +1,4 @@
-"""What each rule of `check` needs to know of an image and its lock. Pure."""
+"""Context of the rules of `check`: the image and its lock. Pure."""
 
 from __future__ import annotations
 

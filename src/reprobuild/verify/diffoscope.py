@@ -1,4 +1,4 @@
-"""What differs inside two files of the same path, as diffoscope tells it where it is installed."""
+"""Differences inside two files of the same path, by diffoscope where it is installed."""
 
 from __future__ import annotations
 

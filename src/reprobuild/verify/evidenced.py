@@ -1,4 +1,4 @@
-"""What a user calls an image → its digests, the documents about it, and the lock in it.
+"""Find an image by the user's name for it: its digests, the documents about it, and its lock.
 
 An image is one of an engine, an archive or layout, or one in a registry, of which only the layer with the
 lock is read.

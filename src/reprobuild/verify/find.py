@@ -1,4 +1,4 @@
-"""What a user calls an image → its files: a name or digest of any engine, an archive, a layout."""
+"""Find an image's files by the user's name for it: any engine's name or digest, an archive, a layout."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def parent_manifest(tree: ImageTree, kept: EngineImage | None, host: Host) -> by
 
 def _manifest(kept: EngineImage, host: Host) -> bytes:
     host.console.step(
-        f"files are held against the manifest of {kept.image.digest[:19]} of {kept.engine.kind}"
+        f"files are compared with the manifest of {kept.image.digest[:19]} of {kept.engine.kind}"
     )
     found = kept.engine.images.file(kept.image.digest, f"{OWN_FOLDER.lstrip('/')}/manifest.tsv")
     if found is None:
         raise ImageError(
-            f"{kept.image.digest}: has no {OWN_FOLDER}/manifest.tsv, so files cannot be held against it",
+            f"{kept.image.digest}: has no {OWN_FOLDER}/manifest.tsv, so files cannot be compared with it",
             hint="build that image again",
         )
     return found

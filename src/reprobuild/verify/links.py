@@ -1,4 +1,4 @@
-"""A path in an image → the file that a process reaches by it, links followed as Linux does. Pure."""
+"""Resolve a path in an image, following links as Linux does. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An image → the libraries that the dynamic linker would take in place of the lock's. Pure.
+"""Libraries that the dynamic linker would load in place of the lock's. Pure.
 
 The rule is the linker's own order (ld.so(8)): LD_PRELOAD and ``/etc/ld.so.preload``, a library's RUNPATH,
 LD_LIBRARY_PATH, ``/etc/ld.so.cache``, the default folders; in each folder first those for the processor. By

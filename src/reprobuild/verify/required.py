@@ -1,4 +1,4 @@
-"""What a team's policy asks of an image before it is used."""
+"""Policy check of an image before it is used."""
 
 from __future__ import annotations
 

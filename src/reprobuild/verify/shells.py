@@ -1,4 +1,4 @@
-"""An image → what a shell, or whatever logs a user in, reads before a user's program. Pure.
+"""Startup files that a shell or login reads before a user's program. Pure.
 
 An interactive shell and a login shell run files of the system and of the user (bash(1), "INVOCATION").
 enroot and Apptainer run files of their own (enroot, src/docker.sh; Apptainer, "Environment and Metadata").

@@ -1,4 +1,4 @@
-"""An image → what runs in a Python process, or in a locked module's place, before the program does. Pure.
+"""Code in an image that runs at Python's start, or in a locked module's place. Pure.
 
 The rule is Python's own order: the working directory, PYTHONPATH, the standard library, the folders of
 ``site.getsitepackages()`` as CPython and Debian have them, with what ``site`` runs there; links are followed.

@@ -1,4 +1,4 @@
-"""An image → files of users and of libraries that put code or settings into a program of theirs. Pure.
+"""Files of users and libraries that add code or settings to a program of theirs. Pure.
 
 Notebooks run files of IPython's and start kernels by specifications (IPython, "Introduction to IPython
 configuration"; jupyter-client, "Making kernels for Jupyter"). torch, Triton, Numba, CuPy and the driver

@@ -1,1 +1,1 @@
-"""What a user may change in a request that nothing fits: each module has ``advise(case)``."""
+"""Advice for a request that cannot be resolved: each module has ``advise(case)``."""

@@ -1,4 +1,4 @@
-"""Another Python, where a release has wheels for that one and none for the one asked for."""
+"""Suggest another Python for which a release has wheels."""
 
 from __future__ import annotations
 

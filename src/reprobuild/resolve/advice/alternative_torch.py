@@ -1,4 +1,4 @@
-"""Another torch than the newest for its CUDA, where a package of the request does not take that one."""
+"""Suggest an older torch, where a package does not support the newest for its CUDA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What advice is given on, and what it is."""
+"""Input and result of advice."""
 
 from __future__ import annotations
 

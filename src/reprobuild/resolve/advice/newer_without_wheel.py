@@ -1,4 +1,4 @@
-"""What is chosen only since wheels are: pre-releases, and versions far behind the newest.
+"""Versions chosen only because newer ones have no wheel.
 
 Of many packages the newest release, or one that it requires, is published as source alone. uv then takes an
 older release, or a pre-release, without a word.

@@ -1,4 +1,4 @@
-"""The nearest set of packages where the pins of a request cannot all be kept."""
+"""Suggest the nearest set of packages, where the pins of a request conflict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody may have meant who names a package that no index has."""
+"""Suggest known names similar to a package that no index has."""
 
 from __future__ import annotations
 
