@@ -95,7 +95,7 @@ class DockerEngine(ContainerEngine):
         return self.keeps_manifests
 
     def check(self, *, gpu: bool) -> None:
-        """Raise `HostError` for what a build lacks, or if ``gpu`` and there is none."""
+        """Raise `HostError` for what a build lacks, or if ``gpu`` is set without a GPU."""
         if gpu:
             require_gpu(self.runner("").gpu_missing())
         if not has_buildx() and (self._builder is not None or not has_own_buildkit()):

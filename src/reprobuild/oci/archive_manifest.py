@@ -181,7 +181,7 @@ def _blob(descriptor: Table) -> str:
 
 
 def _inner(table: Table, key: str) -> Table:
-    """Return the table of a key; an empty one where there is none, or null."""
+    """Return the table of a key; empty if it is missing or null."""
     return Table(table.data.get(key) or {}, table.where(key))
 
 

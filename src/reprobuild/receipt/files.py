@@ -20,7 +20,7 @@ from .model import MOST_FILES, InputFile
 from .secrets import has_secret, is_secret_file
 
 MOST_TEXT = 256 << 10
-"""Bytes of a text whose lines are told one by one."""
+"""Largest text file, in bytes, whose lines are recorded one by one."""
 MOST_LINES = 20_000
 """Of all files together."""
 MOST_BESIDE, MOST_BESIDE_BYTES = 2000, 256 << 20

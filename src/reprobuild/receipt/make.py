@@ -41,7 +41,7 @@ class Asked:
     variables: Mapping[str, str]
     """Likewise."""
     project: Path
-    """The folder from which binds are told."""
+    """The folder that the recorded paths of binds are relative to."""
 
 
 def refuse_secrets(command: tuple[str, ...]) -> None:

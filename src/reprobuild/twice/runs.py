@@ -282,7 +282,7 @@ def measure_drift(runs: tuple[RecordedRun, RecordedRun], how: HowToRun, scratch:
 
 
 def recorder_settings(how: HowToRun) -> dict[str, str]:
-    """Return what the recorder of a run is told, as variables."""
+    """Return the settings of a run's recorder, as variables."""
     opened = {OPENED: "1"} if how.receipt else {}
     return {"REPROBUILD_TWICE_EVERY": "1" if how.every == "step" else how.every, **opened}
 
