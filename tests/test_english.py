@@ -1,4 +1,4 @@
-"""The words of messages, and of the first line of docstrings: the field's, and not a private language's.
+"""The words of messages, and of what each module says that it is: the field's, and not a private language's.
 
 What a machine can tell of it; `CONTRIBUTING.md` has the rule.
 """
@@ -31,13 +31,13 @@ WORDS = 25
 
 
 def strings(path: Path) -> Iterator[tuple[int, str]]:
-    """Messages, and first lines of docstrings, with their line."""
+    """Messages, and what a module says that it is, with their line."""
     tree = ast.parse(path.read_text())
-    comments = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    yield 1, (ast.get_docstring(tree) or "").partition("\n")[0]
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-            text = node.value.strip().partition("\n")[0] if id(node) in comments else node.value
-            yield node.lineno, text
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.lineno, node.value if " " in node.value else ""
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
