@@ -186,13 +186,16 @@ def read_records(folder: Path) -> list[Stream]:
     limit = _Limit(time.monotonic() + MOST_SECONDS)
     streams = []
     for path in paths:
+        limit.line = 0
         try:
             with _opened(path) as file:
                 streams.append(_stream(_lines(file, left, limit), path.with_suffix(".values")))
                 left -= file.tell()
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            said = f"{type(error).__name__} {error}" if isinstance(error, KeyError | TypeError) else error
+            place = f"{path.name}: line {limit.line}" if limit.line else path.name
             raise RepeatError(
-                f"the records of a run cannot be read: {path.name}: {error}",
+                f"the records of a run cannot be read: {place}: {said}",
                 hint="a program that writes into /run/reprobuild/records itself cannot be compared",
             ) from None
     return [stream for stream in streams if stream is not None]
@@ -211,10 +214,13 @@ class _Limit:
     end: float
     """By time.monotonic()."""
     records: int = 0
+    line: int = 0
+    """Of the file that is read."""
 
     def count(self) -> None:
         """Count a record. Raises ValueError beyond a limit."""
         self.records += 1
+        self.line += 1
         if self.records > MOST_RECORDS:
             raise ValueError(f"a run has more than {MOST_RECORDS:,} records")
         if self.records % 1024 == 0 and time.monotonic() > self.end:
