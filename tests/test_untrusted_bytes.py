@@ -24,7 +24,7 @@ import pytest
 import requests
 
 from reprobuild.bundle.contents import Manifest, Member
-from reprobuild.errors import ReprobuildError
+from reprobuild.errors import ReprobuildError, RequestError
 from reprobuild.evidence.judgement import judge
 from reprobuild.evidence.keys import read_public_key
 from reprobuild.evidence.policy import Policy
@@ -42,6 +42,7 @@ from reprobuild.receipt.model import parse_receipt
 from reprobuild.registry.client import Registry
 from reprobuild.registry.referrers import referrers
 from reprobuild.request.kernels import canonical
+from reprobuild.request.table import refused_as
 from reprobuild.request.toml_reader import load_toml
 from reprobuild.request.yaml_reader import load_yaml
 from reprobuild.resolve.vulnerabilities import find_vulnerabilities
@@ -289,6 +290,11 @@ def readers_of_answers(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes],
     advisory = b'{"id": "A-1", "modified": "2026-01-01T00:00:00Z", "affected": [{"package": {"ecosystem":'
     advisory += b' "PyPI", "name": "a"}, "versions": ["1.0"], "ranges": [{"type": "ECOSYSTEM", "events":'
     advisory += b' [{"introduced": "0"}, {"fixed": "2"}]}]}], "summary": "x", "aliases": ["CVE-1"]}'
+
+    def chosen(data: bytes) -> object:
+        with refused_as(RequestError, "x"):
+            return canonical(data.decode("utf-8", "replace"), "x")
+
     machine = {"commit": "a", "cpu": "b", "torch": "c", "gpus": ["d"]}
     choices = json.dumps({"schema": 1, "kind": machine, "choices": {"a": {}}}).encode()
     paths = json.dumps({"artifacts": ["b"], "records": [["x", "file", 420, "c", ""]]}).encode()
@@ -305,7 +311,7 @@ def readers_of_answers(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes],
         "oci archive": (oci, as_image),
         "image manifest": (blob.read_bytes(), as_manifest),
         "advisory": (advisory, osv),
-        "kernel choices": (choices, lambda d: canonical(d.decode("utf-8", "replace"), "x")),
+        "kernel choices": (choices, chosen),
         "receipt": (json.dumps(table()).encode(), lambda d: parse_receipt(d, "x")),
         "bundle": (listed, lambda d: Manifest.parse(d, "x")),
         "layers": (of_layers, lambda d: LayerRecord.parse(d, "x")),
