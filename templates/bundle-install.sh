@@ -9,6 +9,10 @@ fi
 bundle=$(realpath "$1")
 mkdir -p "$2"
 folder=$(cd "$2" && pwd -P)
+if [ -n "$(ls -A "$folder")" ]; then
+  echo "$folder is not empty: name a new folder" >&2 # pip would leave an earlier reprobuild in it as it is
+  exit 2
+fi
 tar -C "$folder" -xf "$bundle" reprobuild debian
 
 # A Python that the wheels are for, and that can make a virtual environment.

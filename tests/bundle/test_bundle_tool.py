@@ -96,3 +96,8 @@ def test_the_script_says_how_it_is_called(tmp_path: Path) -> None:
     )
     assert said.returncode
     assert "no: Cannot open: No such file" in said.stderr
+    (tmp_path / "f" / "old").touch()
+    said = subprocess.run(
+        ["sh", script, tmp_path / "no", tmp_path / "f"], capture_output=True, text=True, check=False
+    )
+    assert (said.returncode, said.stderr) == (2, f"{tmp_path}/f is not empty: name a new folder\n")
