@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from docker.errors import APIError, ImageNotFound
 
 from reprobuild.engines.container_engine import ContainerImages, Facts
+from reprobuild.engines.docker import DockerImages
 from reprobuild.errors import ImageError
 from reprobuild.oci.file_tree import ImageTree
 from reprobuild.oci.merge_layers import Keep
 from reprobuild.oci.tar_fields import LayerRefused
 from reprobuild.render.labels import LABEL
+from support.hosts import quiet_host
 
 
 def image(digest: str, layers: list[str] | None, label: str | None = "l", tags: Any = ()) -> Facts:
@@ -93,3 +96,17 @@ def test_a_file_that_is_not_to_be_read_is_an_error_and_none_that_is_missing() ->
 def test_a_tree_has_the_platform_of_its_image() -> None:
     with pytest.raises(LayerRefused, match="base here linux/amd64"):
         Fake().tree("sha256:base", "here", lambda *_: False)
+
+
+@pytest.mark.parametrize("error", [ImageNotFound("no such image"), APIError("invalid reference format")])
+def test_what_names_no_image_of_docker_is_no_image(error: APIError) -> None:
+    class Client:
+        images: Any
+
+        def get(self, reference: str) -> None:
+            raise error
+
+    client = Client()
+    client.images = client
+    with pytest.raises(ImageError, match="Docker has no image '-x'"):
+        DockerImages(cast("Any", client), quiet_host()).find("-x")

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import docker
-from docker.errors import ImageNotFound, NotFound
+from docker.errors import APIError, ImageNotFound, NotFound
 from docker.models.containers import Container
 
 from ..errors import BuildError, EngineError, HostError, ImageError
@@ -230,7 +230,9 @@ class DockerImages(ContainerImages):
         with docker_errors("look for an image"):
             try:
                 return [self._client.images.get(each).attrs for each in references]
-            except ImageNotFound:
+            except APIError as error:
+                if not isinstance(error, ImageNotFound) and "invalid reference format" not in str(error):
+                    raise
                 raise ImageError(
                     f"Docker has no image {references[0]!r}", hint="`docker images` lists them"
                 ) from None
