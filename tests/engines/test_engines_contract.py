@@ -40,6 +40,7 @@ from reprobuild.oci.store import ImageStore
 from reprobuild.pipeline import make_image
 from reprobuild.verify.find import tree_of
 from reprobuild.workspace import read_lock
+from support import ranks
 from support.bench import NAME, Bench
 from support.engines import Site, old_docker, podman
 from support.forwarding import forwarded
@@ -508,6 +509,17 @@ def test_a_program_is_run_twice_in_a_team_s_image(
     assert parts["cause"]["text"] == "inputs[0, 0] = time.time() % 100"
     assert [end["what"] for end in parts["ends"]] == ["file /code/out/deep/last.pt"]
     assert site.call("volume", "ls", "--quiet") == ""
+
+
+def test_ranks_of_torchrun_find_each_other_without_a_network(
+    bench: Bench, site: Site, built: dict[str, Any], tmp_path: Path
+) -> None:
+    work = bound(site, tmp_path, "ranks")
+    (work / "ranks.py").write_text(ranks.RANKS)
+    where = ("--json", "--no-network", "-v", f"{work}:/code", "-w", "/code", f"{site.kind}:{NAME}")
+    found = json.loads(bench.run("twice", *where, "--", *ranks.TORCHRUN, env=site.env)[0])
+    assert found["line"] == ranks.LINE
+    assert any(note.startswith(ranks.NOTE) for note in found["notes"])
 
 
 GOES_ON = """

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support import ranks
 from support.bench import NAME, Bench
 
 pytest_plugins = ["support.shared"]
@@ -49,3 +50,13 @@ def test_a_program_in_a_bound_folder(bench: Bench, digest: str, tmp_path: Path) 
     assert again["holds"]
     resumed = json.loads(bench.run(*where, "--interrupt-at", "2", NAME, "--", "python3", "train.py")[0])
     assert resumed["line"].startswith("resumes bit for bit (went on at step ")
+
+
+def test_ranks_of_torchrun_find_each_other_without_a_network(
+    bench: Bench, digest: str, tmp_path: Path
+) -> None:
+    (tmp_path / "ranks.py").write_text(ranks.RANKS)
+    where = ("--json", "--no-network", "-v", f"{tmp_path}:/code", "-w", "/code", NAME)
+    found = json.loads(bench.run("twice", *where, "--", *ranks.TORCHRUN)[0])
+    assert found["line"] == ranks.LINE
+    assert any(note.startswith(ranks.NOTE) for note in found["notes"])

@@ -17,11 +17,15 @@ def same_draws(streams: Sequence[Stream]) -> list[str]:
                 if len(set(states)) > 1:  # it drew between two steps
                     alike[name, states][stream.rank] = None
     return [
-        f"ranks {', '.join(ranks)} drew the same random numbers of {name} from step to step: each drops and"
-        " augments as the others do; determinism.seed-by-rank gives each a seed of its own"
+        f"ranks {', '.join(sorted(ranks, key=_order))} drew the same random numbers of {name} from step to"
+        " step: each drops and augments as the others do; determinism.seed-by-rank gives each its own seed"
         for (name, _), ranks in sorted(alike.items())
         if len(ranks) > 1
     ]
+
+
+def _order(rank: str) -> tuple[int, str]:
+    return len(rank), rank  # a stranger's text, and as a rule a number
 
 
 def _states(stream: Stream) -> dict[str, tuple[str, ...]]:
