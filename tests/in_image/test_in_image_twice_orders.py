@@ -20,6 +20,8 @@ def test_what_comes_from_outside_is_recorded_at_the_line_that_takes_it(tmp_path:
     lines = Path(PROGRAM).read_text().splitlines()
     marked = {(n, line.partition("  # ")[2]) for n, line in enumerate(lines, 1) if "  # " in line}
     expected = {(n, mark) for n, mark in marked if mark.split(" ")[0] in known.SOURCES}
+    if sys.version_info >= (3, 13):
+        expected = {each for each in expected if each[1] != "order asyncio.as_completed"}
     [stream] = read_records(tmp_path / RECORDS)
     assert expected <= {(each.place.line, f"{each.kind} {each.name}") for each in stream.sources}
     scripts = [each.place for each in stream.sources if each.name == "sort -R in a command"]

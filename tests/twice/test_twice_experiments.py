@@ -54,7 +54,7 @@ class Runs:
 
 def test_what_repeats_when_it_is_pinned_comes_first_with_its_remedy() -> None:
     found = confirmed(supposed(UUID, DRAW, *CLOCKS), Runs({3}), 4)
-    assert (found.candidates[0], found.proven, found.remedy) == (DRAW, True, known.SOURCES["draw"])
+    assert (found.candidates, found.proven, found.remedy) == ((DRAW,), True, known.SOURCES["draw"])
     assert [trial.repeats for trial in found.trials] == [False, True]
 
 
@@ -70,9 +70,9 @@ def test_nothing_is_proven_by(runs: Runs) -> None:
 
 def test_of_several_clocks_the_one_that_is_enough_is_it() -> None:
     found = confirmed(supposed(*CLOCKS), Runs({8}), 4)
-    assert (found.candidates[0], found.remedy) == (CLOCKS[1], known.SOURCES["clock"])
+    assert (found.candidates, found.remedy) == (CLOCKS[1:], known.SOURCES["clock"])
     both = confirmed(supposed(*CLOCKS), Runs({7, 8}), 4)
-    assert (both.candidates[0], both.trials[0].repeats, both.trials[-1].repeats) == (CLOCKS[0], True, False)
+    assert (both.candidates, both.trials[0].repeats, both.trials[-1].repeats) == (CLOCKS, True, False)
 
 
 def test_the_remedy_is_of_what_drew() -> None:

@@ -150,8 +150,8 @@ class Laboratory(Protocol):
 def confirmed(cause: Cause, laboratory: Laboratory, most: int) -> Cause:
     """Return a cause with what experiments with so many suspects at most say of it.
 
-    What one proves comes first. Where the program as it is repeats, too, nothing is proven. Of what was
-    pinned in vain neither a reason nor a remedy is told.
+    Of what one proves all else is left out. Where the program as it is repeats, too, nothing is proven. Of
+    what was pinned in vain neither a reason nor a remedy is told.
     """
     trials: list[Trial] = []
     for suspect in suspects(cause)[:most]:
@@ -164,13 +164,10 @@ def confirmed(cause: Cause, laboratory: Laboratory, most: int) -> Cause:
         if not laboratory.parts_still():
             trials.append(Trial("nothing pinned", repeats=True))
             break
-        alone = _alone(suspect, laboratory, trials)
-        first = (alone or suspect).candidates[:1]
-        rest = tuple(each for each in cause.candidates if each not in first)
+        # Whatever else differed differed in these runs, too: it is none.
+        proven = (_alone(suspect, laboratory, trials) or suspect).candidates or cause.candidates
         remedy = cause.remedy if cause.kind == "operation" or suspect.remedy is None else suspect.remedy
-        return replace(
-            cause, candidates=(*first, *rest), proven=True, remedy=remedy, trials=tuple(trials),
-        )  # fmt: skip
+        return replace(cause, candidates=proven, proven=True, remedy=remedy, trials=tuple(trials))
     return replace(cause, trials=tuple(trials), proven=cause.proven and not _doubted(cause, trials))
 
 

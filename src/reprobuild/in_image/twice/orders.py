@@ -33,7 +33,8 @@ def _called_by_program() -> bool:
 def install(watcher: Watcher, sources: Any) -> None:
     """Watch what is imported later."""
     watcher.after("concurrent.futures", functools.partial(_futures, sources))
-    watcher.after("asyncio", functools.partial(_asyncio, sources))
+    if sys.version_info < (3, 13):  # from then on it gives what `async for` goes through, too
+        watcher.after("asyncio", functools.partial(_asyncio, sources))
     watcher.after("multiprocessing.pool", functools.partial(_pools, sources))
     watcher.after("multiprocessing.queues", functools.partial(_queues, sources, ("Queue", "SimpleQueue")))
     watcher.after("queue", functools.partial(_queues, sources, ("Queue",)))
