@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reprobuild.bundle.read import extract, locks_named, read_head, take
+from reprobuild.bundle.write import write_bundle
 from reprobuild.errors import FetchError, LockError, StorageError
 from reprobuild.fetch.store import Store
 from reprobuild.host.host import Host
@@ -16,6 +17,7 @@ from support.bundles import (
     SCRIPT,
     TORCH,
     altered,
+    contents,
     host_in,
     small_bundle,
     small_files,
@@ -202,3 +204,22 @@ def test_a_home_without_room_is_named_before_it_is_filled(
     monkeypatch.setattr("reprobuild.bundle.read.free_bytes", lambda _: 3)
     with pytest.raises(StorageError, match=r"needs .*, only 3 B free"):
         taken(bundle, empty)
+
+
+def test_a_bundle_that_is_replaced_while_it_is_read_is_refused(
+    bundle: Path, empty: Host, host: Host, tmp_path: Path
+) -> None:
+    head = read_head(bundle)
+    locks = small_locks()
+    write_bundle({"pylock.cpu.toml": locks["pylock.cpu.toml"]}, bundle, host)
+    with pytest.raises(FetchError, match="the bundle was replaced while it was read"):
+        take(head, locks["pylock.frames.toml"], empty)
+
+
+def test_a_lock_or_script_beyond_a_limit_is_not_read_into_memory(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (lock,) = [len(text) for path, text in contents(bundle).items() if path == "locks/pylock.frames.toml"]
+    monkeypatch.setattr("reprobuild.bundle.read._LARGEST_TEXT", lock - 1)
+    with pytest.raises(FetchError, match=r"pylock\.frames\.toml: it has more than"):
+        read_head(bundle)

@@ -23,7 +23,7 @@ from ..oci.tar_reader import Reader
 from .contents import FIRST_LINE, LARGEST, LOCKS, MANIFEST, README, Manifest, Member, damaged
 
 _LARGEST_TEXT = 64 << 20
-"""Bytes of the README, the manifest and a lock."""
+"""Bytes of the README, the manifest, the script and a lock, which are read into memory."""
 
 _POLL_SECONDS = 0.1
 
@@ -111,11 +111,14 @@ def take(head: Head, locks: Iterable[Lock], host: Host) -> None:
         for member, content in members.until(lambda _: True):
             if member.sha256 in missing:
                 _add(member, content, store)
+                del missing[member.sha256]
             else:
                 for _ in content:
                     pass
             advance(member.size)
         members.end()
+    if missing:
+        raise damaged(str(head.file), MANIFEST, "the bundle was replaced while it was read")
 
 
 def _wanted(head: Head, locks: Iterable[Lock], store: Store) -> set[str]:
@@ -208,6 +211,9 @@ class _Stream:
                 raise self._damaged(member.name, f"{entry.path!r} is in its place ({member.path})")
             if entry.size != member.size:
                 raise self._damaged(member.name, f"it has {entry.size:,} bytes, not {member.size:,}")
+            in_memory = "/" not in member.path or member.path.startswith(f"{LOCKS}/")
+            if in_memory and member.size > _LARGEST_TEXT:
+                raise self._damaged(member.name, f"it has more than {_LARGEST_TEXT:,} bytes")
             yield member, self._content(member)
 
     def end(self) -> None:
