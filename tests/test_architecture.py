@@ -81,7 +81,7 @@ TESTED_AS_A_WHOLE = {
     "engines/docker_twice.py": "engines/test_engines_contract.py",
     "engines/podman_twice.py": "engines/test_engines_contract.py",
     "engines/twice_mounts.py": "engines/test_engines_contract.py",
-    "evidence/of_image.py": "cli/test_cli_verify.py",
+    "evidence/create_documents.py": "cli/test_cli_verify.py",
     "in_image/twice/__init__.py": "twice/test_twice_runs.py",
     "in_image/selftest/data.py": _CHECKS,
     "in_image/selftest/documented.py": _CHECKS,
@@ -104,7 +104,7 @@ TESTED_AS_A_WHOLE = {
     "programs/user_namespace.py": "host/test_host_sandbox.py",
     "resolve/cuda_linkage.py": "resolve/test_resolve_abi_rules.py",
     "verify/context.py": "verify/test_verify_commands.py",
-    "verify/evidenced.py": "cli/test_cli_verify.py",
+    "verify/find_evidence.py": "cli/test_cli_verify.py",
 }
 """Modules that run only as a part of something larger, and the tests of that."""
 

@@ -115,7 +115,7 @@ def test_what_has_passed_here_is_not_tested_again(home: Home, steps: Steps) -> N
     assert steps.count("self-test") == 1
     assert names(home) == [(NAME, "team/again:1")]
     # With a GPU asked for, it is another test.
-    with pytest.raises(HostError, match="a GPU is required"):
+    with pytest.raises(HostError, match="the self-test requires a GPU"):
         make_image(LOCK, None, "require", quiet_host(home))
 
 

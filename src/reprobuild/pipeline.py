@@ -15,7 +15,7 @@ from .engines.engine_errors import refuse_stranger
 from .engines.protocols import Engine
 from .engines.tag import tag
 from .errors import HostError, LockError, ResolveError
-from .evidence.of_image import document_image
+from .evidence.create_documents import document_image
 from .evidence.statements import Subject
 from .fetch.arrivals import Arrivals
 from .fetch.scheduler import fetch, fetching
@@ -58,7 +58,7 @@ from .render.own_files import other_files, own_files, selftest_files
 from .request.model import Request
 from .resolve.package_facts import facts_of_wheels
 from .resolve.resolver import Upgrade, resolve_platforms
-from .selftest.kept import circumstances, forget, keep, kept
+from .selftest.last_report import circumstances, forget, keep, kept
 from .selftest.report import Mode, SelfTestReport
 from .selftest.run import Gpu, run_selftest
 from .sources.direct_source import bring

@@ -538,5 +538,5 @@ def test_a_gpu_that_is_required_and_missing(
     for module in (gpu_module, embedded):
         monkeypatch.setattr(module, "gpu_access", lambda: gpu_access([], Path("/nowhere")))
     engine, digest = tested
-    with pytest.raises(HostError, match="the self-test requires a GPU, but none is available: no NVIDIA"):
+    with pytest.raises(HostError, match="the self-test requires a GPU: no NVIDIA"):
         run_selftest(engine.runner(digest), program=selftest_files(), gpu="require")

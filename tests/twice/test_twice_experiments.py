@@ -11,7 +11,7 @@ import pytest
 from reprobuild.twice import known
 from reprobuild.twice.causes import Cause
 from reprobuild.twice.experiments import Suspect, confirmed
-from reprobuild.twice.outside import Candidate
+from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.records import ProgramLine
 from reprobuild.twice.report import rows, verdict, verdict_line
 from reprobuild.twice.runs import HowToRun

@@ -11,8 +11,8 @@ import pytest
 
 from reprobuild.twice.causes import Cause
 from reprobuild.twice.compare import EndDifference
+from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.known import Remedy
-from reprobuild.twice.outside import Candidate
 from reprobuild.twice.page import AboutRun, lines_around, twice_page
 from reprobuild.twice.records import ProgramLine
 from reprobuild.twice.report import verdict_line

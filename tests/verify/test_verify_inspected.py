@@ -9,7 +9,7 @@ import pytest
 from reprobuild.errors import ImageError
 from reprobuild.evidence.statements import Subject
 from reprobuild.registry.client import Registry
-from reprobuild.verify.evidenced import Evidenced
+from reprobuild.verify.find_evidence import Evidenced
 from reprobuild.verify.inspected import inspect_image, origins
 from support.evidence import SUBJECT, a_lock, texts
 

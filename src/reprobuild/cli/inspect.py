@@ -11,7 +11,7 @@ from ..host.console import size_text
 from ..host.home import atomic_write
 from ..host.host import Host
 from ..selftest.pages import template
-from ..verify.evidenced import find_evidenced
+from ..verify.find_evidence import find_evidenced
 from ..verify.inspected import Inspected, inspect_image, origins
 from . import complete
 from .output import STACK, as_json, columns, emit, table

@@ -9,7 +9,7 @@ import click
 from ..engines.embedded import OciEngine
 from ..engines.select import taker
 from ..engines.transfer import load as load_image
-from ..evidence.kept import kept
+from ..evidence.document_store import kept
 from ..host.host import Host
 from ..oci.store import image_name, refuse_candidate
 from . import complete

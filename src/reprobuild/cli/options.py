@@ -16,8 +16,8 @@ from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from ..host.host import Host
+from ..imports.default_cuda import cuda_of_torch
 from ..imports.image import is_kept, read_image
-from ..imports.own_cuda import cuda_of_torch
 from ..imports.reader import (
     Imported,
     pins_everything,

@@ -10,7 +10,7 @@ import click
 
 from ..engines.embedded import OciEngine
 from ..errors import EvidenceError
-from ..evidence.of_image import document_image
+from ..evidence.create_documents import document_image
 from ..evidence.statements import Subject
 from ..fetch.store import Store
 from ..host.console import size_text

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ..errors import DifferenceError, EvidenceError, SelfTestError
+from ..evidence.document_store import keep_vote
 from ..evidence.judgement import Judgement, judge
-from ..evidence.kept import keep_vote
 from ..evidence.keys import CommandSigner, read_public_key
 from ..evidence.policy import Policy, read_policy
 from ..evidence.signatures import sign
@@ -23,7 +23,7 @@ from ..registry.referrers import attach
 from ..selftest.agreement import compare as compare_reports
 from ..selftest.run import Gpu
 from ..verify.compare import Difference, compare
-from ..verify.evidenced import Evidenced, find_evidenced
+from ..verify.find_evidence import Evidenced, find_evidenced
 from ..verify.required import refuse
 from . import complete
 from .evidence_options import attachments, sign_options, signer_of

@@ -16,9 +16,9 @@ from docker.models.containers import Container
 from docker.types import DeviceRequest, LogConfig
 
 from ..host import process
-from ..host.hearing import hearing
 from ..host.limits import Limits, of_steps
 from ..host.machine import identity, visible_devices
+from ..host.stderr_listener import hearing
 from ..render.labels import LABEL
 from .docker_client import GONE, docker_errors, is_local, raise_if_gone
 from .gpu import CDI_FOLDERS, KIND, has_cdi

@@ -22,8 +22,8 @@ from types import FrameType
 from typing import IO, Any, Protocol
 
 from ..errors import HostError, ReprobuildError
-from .hearing import hearing
 from .os_reasons import SCARCE, killed_by
+from .stderr_listener import hearing
 from .workers import ending
 
 log = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from ..net.session import scrub
 from ..request.model import DEFAULT_PYTHON, PYTHONS
 from ..resolve.target import TargetPython, holds
 from .common import Imported, is_for, load_toml, minor_of
-from .elsewhere import located
+from .direct_sources import located
 from .files import read_text
 from .indexes import NamedIndexes, is_pytorch
 

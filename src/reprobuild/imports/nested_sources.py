@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from .common import load_toml, requirement_of
-from .elsewhere import Stated, UvSources
+from .direct_sources import Stated, UvSources
 from .files import read_text
 from .indexes import NamedIndexes
 from .setup_files import same_extra

@@ -14,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 
 from ..errors import RequestError
 from .common import is_for
-from .elsewhere import located
+from .direct_sources import located
 from .indexes import NamedIndexes, cuda_in, is_pytorch
 
 

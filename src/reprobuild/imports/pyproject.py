@@ -16,7 +16,7 @@ from ..errors import RequestError
 from ..host.machine import architecture
 from ..resolve.target import TargetPython
 from .common import Imported, fitting_python, load_toml, merged, minor_of, requirement_of
-from .elsewhere import Stated, UvSources, located
+from .direct_sources import Stated, UvSources, located
 from .files import read_text
 from .indexes import NamedIndexes
 from .nested_sources import of_folders

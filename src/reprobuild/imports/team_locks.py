@@ -25,7 +25,7 @@ from ..host.machine import architecture
 from ..request.toml_reader import MOST_TEXT
 from ..resolve.target import TargetPython
 from .common import Imported, fitting_python, is_for, load_toml, minor_of, requirement_of
-from .elsewhere import located
+from .direct_sources import located
 from .files import read_text
 from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .poetry import specifier

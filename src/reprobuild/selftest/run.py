@@ -17,7 +17,7 @@ from typing import Literal, Protocol, TypeVar, assert_never
 
 from ..errors import HostError, SelfTestError
 from ..host import process
-from ..host.hearing import heard_by
+from ..host.stderr_listener import heard_by
 from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
 from .cost import CostReport
 from .report import Mode, SelfTestReport
@@ -159,7 +159,7 @@ def _reason_without_gpu(runner: Runner, gpu: Gpu) -> str | None:
             missing = runner.gpu_missing()
             if missing is not None:
                 raise HostError(
-                    f"the self-test requires a GPU, but none is available: {missing}",
+                    f"the self-test requires a GPU: {missing}",
                     hint="Run it on a machine with a GPU, or with --gpu auto.",
                 )
             return None

@@ -15,9 +15,7 @@ from ..host.home import open_regular
 from . import known
 from .compare import DATA, Parting, pairs
 from .distance import largest_ulp
-from .internal import internal_outputs, without_internal
-from .known import Remedy
-from .outside import (
+from .external_values import (
     Candidate,
     differing,
     hints_near,
@@ -29,6 +27,8 @@ from .outside import (
     taken_before,
     taken_inside,
 )
+from .internal import internal_outputs, without_internal
+from .known import Remedy
 from .records import Operation, ProgramLine, Stream
 
 Kind = Literal["operation", "uninitialised", "random", "race", "outside", "flow", "source"]

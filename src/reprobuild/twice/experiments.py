@@ -11,8 +11,8 @@ from typing import Protocol
 
 from . import known
 from .causes import Cause, Trial
+from .external_values import Candidate, is_seed
 from .known import Remedy
-from .outside import Candidate, is_seed
 
 _LINES = (
     "draw",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from .evidence import EXACT, FEW, Evidence, Item, SiteKey
-from .moments import MOMENT, in_run
+from .timestamps import MOMENT, in_run
 
 _UNITS = frozenset(
     (

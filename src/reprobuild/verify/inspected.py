@@ -22,7 +22,7 @@ from ..lock.packages import CondaPackage, DebianPackage, PythonPackage
 from ..oci.documents import parse_json
 from ..oci.store import ImageStore
 from ..selftest.report import SelfTestReport
-from .evidenced import Evidenced
+from .find_evidence import Evidenced
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Key

@@ -10,7 +10,7 @@ from ..errors import EvidenceError
 from ..evidence.judgement import Judgement, judge
 from ..evidence.policy import read_policy
 from ..host.host import Host
-from .evidenced import Evidenced, find_evidenced
+from .find_evidence import Evidenced, find_evidenced
 
 
 def require(image: str, policy: Path, host: Host) -> Evidenced:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprobuild.twice.moments import in_run
+from reprobuild.twice.timestamps import in_run
 
 
 @pytest.mark.parametrize(

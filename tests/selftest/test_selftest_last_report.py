@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.selftest.kept import circumstances, forget, keep, kept
+from reprobuild.selftest.last_report import circumstances, forget, keep, kept
 from reprobuild.selftest.report import SelfTestReport
 from support.reports import DIGEST, FAILED, Script, a_report, parse_report
 

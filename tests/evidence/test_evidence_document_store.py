@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.evidence.kept import MOST, as_lines, keep, keep_vote, kept
+from reprobuild.evidence.document_store import MOST, as_lines, keep, keep_vote, kept
 from reprobuild.host.home import Home
 
 IMAGE = "sha256:" + "a" * 64

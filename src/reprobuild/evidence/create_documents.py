@@ -9,8 +9,8 @@ from ..errors import EvidenceError
 from ..host.home import Home
 from ..lock.bill import Facts
 from ..lock.model import Lock
-from ..selftest.kept import last_report
-from .kept import keep, kept
+from ..selftest.last_report import last_report
+from .document_store import keep, kept
 from .signatures import is_signed, sign, statement_in
 from .statements import Kind, Subject, read_statement, statements
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import EvidenceError, ImageError, LockError, RegistryError
-from ..evidence.kept import MOST, kept
+from ..evidence.document_store import MOST, kept
 from ..evidence.signatures import BUNDLE, IN_TOTO
 from ..evidence.statements import Subject
 from ..host.home import open_regular
