@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import re
 
+from ..errors import StorageError
 from ..host.home import Home, atomic_write, storage_errors
+from ..host.verified import read_sealed, sealed
 from .client import Target
 
 
 def remember_push(home: Home, lock: str, target: Target, digest: str) -> None:
     """Record where the image of a lock, named by the lock's digest, was pushed. Raises `StorageError`."""
-    atomic_write(
-        home.folder("pushed") / _name(lock), f"{target.host}/{target.repository}@{digest}\n".encode()
-    )
+    content = f"{target.host}/{target.repository}@{digest}\n".encode()
+    # Sealed: with one letter of it changed, what is rendered would name another image.
+    atomic_write(home.folder("pushed") / _name(lock), sealed(_name(lock), content))
 
 
 def last_push(home: Home, lock: str) -> str | None:
-    """Return ``REGISTRY/NAME@DIGEST`` of the last push of a lock's image; None without one."""
+    """Return ``REGISTRY/NAME@DIGEST`` of the last push of a lock's image; None without one.
+
+    Raises `StorageError` for a record that is damaged.
+    """
     record = home.folder("pushed") / _name(lock)
     with storage_errors(record):
-        return record.read_text().strip() if record.exists() else None
+        if not record.exists():
+            return None
+        if not (content := read_sealed(record)):
+            raise StorageError(
+                f"{record} is damaged: it says where the image of the lock was pushed",
+                hint="push the image again, or name it on the command line",
+            )
+    return content.decode().strip()
 
 
 def _name(lock: str) -> str:
