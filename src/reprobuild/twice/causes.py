@@ -108,10 +108,10 @@ def find_cause(one: Sequence[Stream], other: Sequence[Stream], parting: Parting 
             came = root.kind == "outside"
             found.append(((0 if a.worker else 1, root.received, came, elsewhere, root.at), a, root))
     if not found:
-        # What an operation of torch would be near to is nowhere: the text may say more than nothing.
-        hints = [] if candidates else _hints_of(one)
+        # What an operation of torch would be near to is nowhere: the text may say more.
+        hints = _hints_of(one)
         label = parting.stream if parting is not None else ""
-        return _by_source(candidates or hints, label) if candidates or hints else None
+        return _by_source(candidates, label, hints) if candidates or hints else None
     _, stream, finding = min(found, key=lambda each: each[0])
     if finding.remedy is known.MOVED:  # no cause by itself; a seed that is another one in each run is
         seeds = [each for each in candidates if each.kind == "seed"]
@@ -364,11 +364,11 @@ def _hints_of(streams: Sequence[Stream]) -> list[Candidate]:
     return list(dict.fromkeys(found))
 
 
-def _by_source(candidates: Sequence[Candidate], stream: str) -> Cause:
+def _by_source(candidates: Sequence[Candidate], stream: str, hints: Sequence[Candidate] = ()) -> Cause:
     """Return a cause without an operation: what came from outside is all that differed."""
-    best = nearest(candidates, None, "source")
+    best = [*nearest(candidates, None, "source"), *hints]
     # Of several, each may be only printed; and so may a clock, a process number or a drawn name.
-    proven = len(best) == 1 and best[0].kind not in ("clock", "hint", "process", "name")
+    proven = len(candidates) == 1 and best[0].kind not in ("clock", "process", "name")
     proven = proven and not is_drawn_name(best[0])
     return Cause(
         kind="source",

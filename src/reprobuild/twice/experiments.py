@@ -11,7 +11,7 @@ from typing import Protocol
 
 from . import known
 from .causes import Cause, Trial
-from .external_values import Candidate, is_seed
+from .external_values import Candidate, is_drawn_name, is_seed
 from .known import Remedy
 
 _LINES = (
@@ -92,7 +92,12 @@ def suspects(cause: Cause) -> list[Suspect]:
         one = _of_hint(name)
         if one is not None and one not in found:
             found.append(replace(one, candidates=tuple(c for c in cause.candidates if c.name == name)))
-    return found
+    return sorted(found, key=_seldom)
+
+
+def _seldom(suspect: Suspect) -> bool:
+    """Order what mostly names something behind the rest."""
+    return any(is_drawn_name(each) or each.kind in ("process", "name") for each in suspect.candidates)
 
 
 def _of_clocks(clocks: Sequence[Candidate]) -> Suspect:
