@@ -142,6 +142,11 @@ def test_a_server_that_is_not_there() -> None:
         resolve_ref("http://127.0.0.1:9/a", "main")
 
 
+def test_a_server_that_is_not_there_has_one_status_for_a_branch_and_a_commit(work: Path) -> None:
+    with pytest.raises(ResolveError, match=r"127\.0\.0\.1:9/a: git cannot read it"):
+        read_commit("http://127.0.0.1:9/a", "0" * 40, "", work)
+
+
 # --- A folder ---
 
 

@@ -94,7 +94,7 @@ def read_commit(url: str, commit: str, ref: str, folder: Path) -> list[TreeEntry
     """Return the files of a commit, those of its submodules too; ``folder`` is an empty one to work in.
 
     ``ref`` is where it was found, by which older servers give it. Raises `FetchError` where the server no
-    longer has it.
+    longer has it, `ResolveError` where it cannot be reached.
     """
     budget = _Budget(folder, without_credentials(url))
     return list(_read(url, commit, ref, budget, ()))
@@ -197,7 +197,7 @@ def _fetch(url: str, commit: str, ref: str, repository: Path, budget: _Budget) -
         if _has(commit, repository):
             return
         if done.returncode != 0 and _UNREACHED.search(done.stderr):
-            raise _unreached(without_credentials(url), done, FetchError)
+            raise _unreached(without_credentials(url), done)
     assert said is not None
     raise FetchError(
         f"{without_credentials(url)}: the commit {commit} was not found: {_last(said)}",
@@ -365,10 +365,8 @@ def _last(done: Completed) -> str:
     return lines[-1].removeprefix("fatal: ") if lines else "git said nothing"
 
 
-def _unreached(
-    shown: str, done: Completed, kind: type[FetchError | ResolveError] = ResolveError
-) -> FetchError | ResolveError:
-    return kind(
+def _unreached(shown: str, done: Completed) -> ResolveError:
+    return ResolveError(
         f"{shown}: git cannot read it: {_last(done)}",
         hint="check the address, the network and proxy, and the login in git's own settings, ~/.netrc or ssh",
     )
