@@ -24,6 +24,7 @@ REAL = {
 }
 SHIPPED = "usr/share/base-files/dot.bashrc"
 LOCKED = [
+    Record("opt/venv/bin/python", "link", 0o777, "python3"),
     Record("opt/venv/bin/python3", "link", 0o777, "/usr/bin/python3.11"),
     Record("usr/bin/python3.11", "file", 0o755, "p"),
     Record("usr/bin/bash", "file", 0o755, "b"),
@@ -102,6 +103,17 @@ def found(files: dict[str, str], **more: Any) -> list[tuple[str, str]]:
         "export PATH=$UNSET/bin:$PATH",
         "export PATH='$HOME/x:$PATH'",
         "alias if=mine\nif [ a ]; then A=1; fi",
+        "X=/a\nX=/opt/mine && true\nexport PATH=$X/bin:$PATH",
+        "X=/a\nunset X\nexport PATH=$X/opt/mine/bin:$PATH",
+        "PS1='$(mine)'\nalias x=y",
+        'PS1="\\$(mine)"',
+        "PROMPT_COMMAND='history -a; mine'",
+        "A=1 && mine",
+        "echo 'a && mine'b",
+        ". /root2/.bashrc",
+        ". ./.bashrc",
+        ". /etc/profile.d/../../opt/mine",
+        "alias python=bash",
         'eval "$(conda shell.bash hook)"',
         'eval "$(pyenv init -)"',
         'eval "$(/opt/mine init bash)"',
@@ -172,7 +184,11 @@ def test_what_nobody_here_can_judge_is_named_and_is_no_difference(path: str, tex
         OF_DEBIAN,
         f"{OF_DEBIAN}\nalias ll='ls -l'\nexport EDITOR=vim\nPS1='\\u@\\h:\\w$ '\nTZ=UTC\nset -o vi\n",
         'export PATH=$HOME/.local/bin:$PATH\nexport PATH="${PATH}:/opt/tool/bin"\n',
+        "export PROMPT_COMMAND='history -a' && export HISTFILE=/commandhistory/.bash_history\n",
+        "export PS1=\"\\[\\e[31m\\]\\u@\\h:\\w\\$ \"\nPS1='\\u$ '\n",
+        "if [ -f ~/.bashrc ]; then\n    . ~/.bashrc\nfi\n. /etc/profile\nalias python=python3\n",
         'export NVM_DIR="$HOME/.nvm"\n[ -d "$HOME/go" ] && export PATH="$HOME/go/bin:$PATH"\n',
+        "JAVA_HOME=/opt/java\nexport JAVA_HOME\nexport PATH=$JAVA_HOME/bin:$PATH\n",
         'if [ -d "$HOME/bin" ] ; then\n    PATH="$HOME/bin:$PATH"\nfi\n',
         'if [ -d "$HOME/bin" ] ; then PATH="$HOME/bin:$PATH"; fi\n',
         'export BUN_INSTALL="$HOME/.bun"\nexport PATH="$BUN_INSTALL/bin:$PATH"\nexport PATH=~/x:$PATH\n',
@@ -199,6 +215,8 @@ def test_what_a_home_may_have(text: str) -> None:
         '[[ -s "$HOME/.sdkman/bin/sdkman-init.sh" ]] && source "$HOME/.sdkman/bin/sdkman-init.sh"\n',
         "if [ -f '/opt/google-cloud-sdk/path.bash.inc' ]; then . '/opt/google-cloud-sdk/path.bash.inc'; fi\n",
         ". /usr/share/bash-completion/bash_completion\n",
+        "cd /app\n",
+        'eval "$(dircolors -b)"\n',
     ],
 )
 def test_the_lines_that_installers_of_tools_write_are_named_and_no_difference(text: str) -> None:

@@ -74,8 +74,12 @@ _NAMED = re.compile(rf"(?:export|unset)\s+([A-Za-z_]\w*){_END}")
 _PLAIN = re.compile(
     r"(?:umask\s+[0-7]+|ulimit\s+-[cn]\s+\w+|set\s+-o\s+(?:vi|emacs)|stty\s+-ixon|true|fi|cat\s+/etc/motd"
     r"|mesg n(?: 2> ?/dev/null)?(?: \|\| true)?|(?:shopt\s+-[su]|bind)\s+[\w:\s\"'\\-]+"
-    rf"|(?:echo|printf)(?:\s+(?:{_QUOTED}|{_BARE}+))*)?{_END}"
+    rf"|(?:echo|printf)(?:\s+(?:{_QUOTED}|{_BARE}+))*"
+    r"|(?:export\s+)?PROMPT_COMMAND=([\"'])history -a\1"
+    r"|(?:export\s+)?PS[0-4]=(?:\"(?:[^\"`$]|\$(?!\())*\"|'(?:[^'`$]|\$(?!\())*'))?"
+    rf"{_END}"
 )
+_READS = re.compile(rf"(?:\.|source)\s+(\"?)(/[\w./-]+)\1{_END}")
 _CONDITION = re.compile(
     r"(?:(?:el)?if\s+)?(?:!\s+)?(\[\[?)\s[^`();&|<>]*?\s\]{1,2}\s*(?:;\s*then\b|&&|\|\||$)\s*|(?:then|else)\b\s*"
 )
@@ -95,7 +99,7 @@ _WORDS_OF_SHELLS = frozenset(
 _OF_TOOLS = re.compile(
     r"(?:(?:\\?\.|source)\s+[\"']?[~\w./-]*(?:/\.cargo/env|/\.local/bin/env|/nvm\.sh|/bash_completion|[./]fzf\.bash"
     r"|/sdkman-init\.sh|/(?:path|completion)\.bash\.inc)[\"']?"
-    r"|eval\s+\"\$\((?:atuin|direnv|fzf|mise|starship|uv|zoxide)\s[\w\s=-]*\)\")"
+    r"|cd\s+[\w./~-]+|eval\s+\"\$\((?:atuin|dircolors|direnv|fzf|mise|starship|uv|zoxide)[\w\s=-]*\)\")"
     rf"{_END}"
 )
 """Lines that installers of tools write, and what stands behind them is the tool's. Those of conda and of
@@ -229,12 +233,16 @@ def _odd_lines(path: str, home: str, context: Context) -> Iterator[str]:
         while found := _CONDITION.match(command):
             command = command[found.end() :]
         command = _expanded(re.sub(r"\s*;\s*fi$", "", command), values)
-        if not _is_plain(command, home, context):
+        pieces = command.split(" && ")
+        if not all(_is_plain(each, home, context) for each in pieces):
             yield command.strip() or "a blank"
-        elif assigned := _SETS.fullmatch(command):
-            name, value = assigned[1], assigned[2].strip("\"'")
-            # one of two values, by a condition: nobody can tell which
-            values[name] = value if values.get(name, value) == value else "$"
+        for each in pieces:
+            if assigned := _SETS.fullmatch(each):
+                name, value = assigned[1], assigned[2].strip("\"'")
+                # one of two values, by a condition: nobody can tell which
+                values[name] = value if values.get(name, value) == value else "$"
+            elif (named := _NAMED.fullmatch(each)) and each.startswith("unset"):
+                values[named[1]] = "$"
 
 
 def _expanded(line: str, values: Mapping[str, str]) -> str:
@@ -264,22 +272,31 @@ def _behind_known(data: bytes, context: Context) -> bytes:
 
 def _is_plain(line: str, home: str, context: Context) -> bool:
     """Return whether a line changes nothing that the lock decides."""
+    if _PLAIN.fullmatch(line):
+        return True
     if found := _PATH.fullmatch(line):
         return _leaves_programs(found[2], home, context)
     if found := _ALIAS.fullmatch(line):
         return _is_free(found[1], found[2].strip("\"'"), context)
+    if found := _READS.fullmatch(line):  # what is judged itself
+        return found[2].lstrip("/") in (*_OF_SYSTEM, *(f"{home}/{name}" for name in _OF_USER if home))
     if found := _NAMED.fullmatch(line) or _SETS.fullmatch(line):
         name, value = found[1], "".join(found.groups()[1:]).strip("\"'")
-        if re.fullmatch(r"PS[0-4]", name):
-            return not re.search(r"[$`]\(|`", value)
-        return _may_be_set(name, value, context)
-    return _PLAIN.fullmatch(line) is not None
+        is_prompt = re.fullmatch(r"PS[0-4]", name) is not None
+        return _may_be_set(name, value, context) and not (is_prompt and re.search(r"[$`]", value))
+    return False
 
 
 def _is_free(alias: str, command: str, context: Context) -> bool:
     """Return whether an alias hides no locked program, or only gives one options."""
     if alias in context.locked_programs:
-        options = re.fullmatch(rf"{re.escape(alias)}((?:\s+-[\w=-]+)+)", command)
+        if command in context.locked_programs:  # as python is python3
+            one, other = (
+                resolve(f"{context.locked_programs[name]}/{name}", context.tree.files)
+                for name in (alias, command)
+            )
+            return one == other
+        options = re.fullmatch(rf"{re.escape(alias)}((?:\s+-[\w=-]+|\s+\$LS_OPTIONS)+)", command)
         return options is not None and not _STARTS_OTHERS.fullmatch(alias)
     return alias not in _WORDS_OF_SHELLS
 
