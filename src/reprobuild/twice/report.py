@@ -187,7 +187,9 @@ def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
                 f"{candidate.name} gave {candidate.values[0]} and {candidate.values[1]} {there}",
             )
     for trial in cause.trials:
-        outcome = "it repeats: this is proven" if trial.repeats else "it parts still"
+        outcome = "it repeats" if trial.repeats else "it parts still"
+        if trial.repeats:
+            outcome += ": this is proven" if cause.proven else ", but nothing is proven"
         yield "experiment", f"with {trial.what}, {outcome}"
     if not cause.proven and cause.candidates:
         return  # what may be it has neither

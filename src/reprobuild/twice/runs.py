@@ -403,8 +403,9 @@ class _Laboratory:
         return True
 
     def parts_still(self) -> bool:
-        """Return whether the program as it is parts from its first run again, in one of two tries."""
-        for _ in range(2):
+        """Return whether the program as it is parts from its first run again, in one of a few tries."""
+        quick = max(each.seconds for each in self.found.runs) < QUICK
+        for _ in range(5 if quick else 2):
             self.say("the experiments' control: a run as it is")
             one = _one(self.run, recorder_settings(self.how), self.how, self.scratch)
             if _differ(self.found.runs[0], one):
