@@ -24,6 +24,8 @@ def test_what_belongs_to_the_program(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert not places.is_users("/srv/venv/lib/python3.11/site-packages/torch/x.py")
     monkeypatch.setattr(sys, "argv", ["train.py"])
     assert not places.is_users("<string>")
+    assert not places.is_users("<class 'networkx.utils.decorators.argmap'> compilation 4")
+    assert all(places.is_users(name) for name in ("<stdin>", "<ipython-input-3-f00>", "<dynamic-code>"))
 
 
 def test_a_program_on_the_command_line_is_a_string(monkeypatch: pytest.MonkeyPatch) -> None:

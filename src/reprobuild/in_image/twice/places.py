@@ -25,8 +25,10 @@ def is_users(filename: str) -> bool:
     found = _known.get(filename)
     if found is None:
         found = not filename.startswith(_LIBRARIES) and "/site-packages/" not in filename
-        # Also what libraries compile has that name, as the methods of dataclasses.
-        found = found and (filename != "<string>" or sys.argv[:1] == ["-c"])
+        # What libraries compile has a name of that kind, too: methods of dataclasses, networkx's decorators.
+        if filename.startswith("<"):
+            typed = filename.startswith(("<stdin>", "<ipython-input-", _PICKLED))
+            found = typed or (filename == "<string>" and sys.argv[:1] == ["-c"])
         _known[filename] = found
     return found
 
