@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.twice.compare import EndDifference, files_apart, first_parting, lines_apart
+from reprobuild.twice.compare import EndDifference, files_apart, first_parting, lines_apart, pairs
 from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.records import Moment, MomentPart, Stream
 from reprobuild.twice.texts import Texts
@@ -44,6 +44,21 @@ def test_of_all_ranks_the_earliest_moment_counts_and_ranks_are_compared_with_the
     assert found is not None
     assert (found.stream, found.moment, found.part) == ("rank 1", 0, "loss")
     assert first_parting(run("b", "x"), list(reversed(run("b", "x")))) is None
+
+
+def test_workers_of_a_pool_are_compared_with_those_that_did_the_same() -> None:
+    def worker(loss: str) -> Stream:
+        return stream(moment(0, ("loss", loss), ("random python", f"of {id(loss)}")))
+
+    one, other = [worker("a"), worker("b")], [worker("b"), worker("a")]
+    assert first_parting(one, other) is None
+    assert first_parting(one, [worker("a")]) is not None
+    parted = first_parting(one, [worker("B"), worker("a")])
+    assert parted is not None
+    assert parted.part == "loss"
+    assert [(a and a.moments, b and b.moments) for a, b in pairs(one, [])] == [
+        (each.moments, None) for each in one
+    ]
 
 
 def test_the_first_part_that_differs_is_told_with_what_was_equal() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Literal
 
 from .distance import of_values
@@ -81,15 +82,38 @@ def kinds_apart(one: Mapping[str, str], other: Mapping[str, str], word: str) -> 
 
 
 def pairs(one: Sequence[Stream], other: Sequence[Stream]) -> list[tuple[Stream | None, Stream | None]]:
-    """Return the processes of two runs side by side: by rank, worker, name and program, then by order."""
-    rows: dict[tuple[tuple[str, ...], int], list[Stream | None]] = {}
+    """Return the processes of two runs side by side: by rank, worker, name and program.
+
+    Of several that have these in common, such as the workers of a pool, those that did the same belong
+    together, whichever began first; the rest by their order.
+    """
+    groups: dict[tuple[str, ...], tuple[list[Stream], list[Stream]]] = {}
     for side, streams in enumerate((one, other)):
-        seen: Counter[tuple[str, ...]] = Counter()
         for stream in streams:
-            row = rows.setdefault((stream.key, seen[stream.key]), [None, None])
-            row[side] = stream
-            seen[stream.key] += 1
-    return [(row[0], row[1]) for row in rows.values()]
+            groups.setdefault(stream.key, ([], []))[side].append(stream)
+    return [row for left, right in groups.values() for row in _side_by_side(left, right)]
+
+
+def _side_by_side(one: list[Stream], other: list[Stream]) -> list[tuple[Stream | None, Stream | None]]:
+    if len(one) < 2 and len(other) < 2:
+        return list(zip_longest(one, other))
+    left = [(stream, _work(stream)) for stream in other]
+    rows: list[tuple[Stream | None, Stream | None]] = []
+    for stream in one:
+        work = _work(stream)
+        same = next((at for at, (_, done) in enumerate(left) if done == work), None)
+        rows.append((stream, None if same is None else left.pop(same)[0]))
+    rest = [stream for stream, _ in left]
+    rows = [(a, rest.pop(0) if b is None and rest else b) for a, b in rows]
+    return [*rows, *((None, stream) for stream in rest)]
+
+
+def _work(stream: Stream) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return what a process did, without its generators, which differ where nobody seeds them."""
+    return [
+        (each.label, [(p.name, p.digest) for p in each.parts if not p.name.startswith("random ")])
+        for each in stream.moments
+    ]
 
 
 def first_parting(one: Sequence[Stream], other: Sequence[Stream]) -> Parting | None:
