@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import tomli_w
 
-from reprobuild.errors import LockError, RenderError
+from reprobuild.errors import LockError, RenderError, ResolveError
 from reprobuild.lock.bill import cyclonedx
 from reprobuild.lock.exports import explicit, requirements
 from reprobuild.lock.model import Lock
@@ -19,8 +19,14 @@ from reprobuild.lock.packages import BuildFiles, PythonPackage, SourceArchive, W
 from reprobuild.lock.platforms import dump_locks, parse_locks
 from reprobuild.lock.reader import parse_lock
 from reprobuild.render.dockerfile import DebianRoot, render_self_contained
-from support.locks import SMALL, SMALL_TEXT
+from support.addressed import files, source_of
+from support.building_resolve import Resolve
+from support.git_server import GitServer, repository
+from support.index import Index
+from support.locks import LOCK, SMALL, SMALL_TEXT
 from support.resolving import debian
+
+pytest_plugins = ["support.family", "support.addressed"]
 
 SETUPTOOLS = PythonPackage(
     name="setuptools",
@@ -132,3 +138,31 @@ def test_two_platforms_have_each_its_own() -> None:
 def test_there_is_no_self_contained_dockerfile() -> None:
     with pytest.raises(RenderError, match="docopt: built from source"):
         render_self_contained(BUILT, DebianRoot(urls={}, digest="sha256:" + "0" * 64))
+
+
+@pytest.mark.slow
+def test_a_lock_has_it_and_reads_it_back(resolve: Resolve, server: GitServer, index: Index) -> None:
+    tree = files(requires=("filelock",))
+    tree["pyproject.toml"] += '[tool.uv.sources]\nfilelock = { git = "https://git.example/filelock" }\n'
+    repository(server.root / "tool", {f"py/{name}": text for name, text in tree.items()})
+    text = f"tool @ git+{server.url}/tool/.git#subdirectory=py"
+    lost = "filelock is taken from the index"
+    with pytest.raises(ResolveError, match="filelock was not found") as caught:
+        resolve(text)
+    assert lost in caught.value.hint
+    index.add("filelock", "1.0")
+    resolve(text)
+    assert [line for line in resolve.notes if lost in line]
+    tool, _ = source_of(resolve)
+    lock = replace(LOCK, python=[*LOCK.python, tool], build=resolve.build)
+    assert parse_lock(lock.dump(), "x") == lock
+    assert tool.source is not None
+    assert tool.source.subdirectory == "py"
+    for old, new in (
+        (tool.source.commit, tool.source.commit[:12]),
+        (f"{server.url}/tool", "file:///etc"),
+        ('subdirectory = "py"', 'subdirectory = "../py"'),
+        ('type = "git"', 'type = "hg"'),
+    ):
+        with pytest.raises(LockError, match="vcs"):
+            parse_lock(lock.dump().replace(old, new), "x")
