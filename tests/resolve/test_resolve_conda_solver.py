@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import zstandard
 
 from reprobuild.errors import HostError, ResolveError
 from reprobuild.resolve import conda_solver
+from support.server import listening
 
 LARGEST = 8 << 20
 _EMPTY = b'{"packages": {}, "packages.conda": {}, "info": {"subdir": "linux-64"}}'
@@ -40,17 +41,11 @@ def channel(answer: Callable[[BaseHTTPRequestHandler, threading.Event], None]) -
                 with suppress(ConnectionError):
                     answer(self, over)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/channel"
-    finally:
-        over.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Handler) as server:
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/channel"
+        finally:
+            over.set()
 
 
 @pytest.fixture(autouse=True)

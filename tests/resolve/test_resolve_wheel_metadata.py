@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import zipfile
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,6 +16,7 @@ from reprobuild.errors import ResolveError
 from reprobuild.resolve import wheel_metadata
 from reprobuild.resolve.gpu_targets import gpu_targets
 from reprobuild.resolve.wheel_metadata import LARGEST, ranged_file, requirements
+from support.server import listening
 
 SIZE = 10 * 1024 * 1024
 
@@ -46,14 +46,9 @@ class Endless(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def endless() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Endless)
     Endless.sent = 0
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/a-1-py3-none-any.whl"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(Endless) as server:
+        yield f"http://127.0.0.1:{server.server_address[1]}/a-1-py3-none-any.whl"
 
 
 def test_an_answer_that_goes_on_is_not_read_to_its_end(endless: str) -> None:

@@ -9,7 +9,6 @@ import io
 import json
 import stat
 import tarfile
-import threading
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,7 +20,7 @@ from typing import Any
 import zstandard
 from rattler.index import index_fs
 
-from support.server import Httpd
+from support.server import listening
 
 BUILT = 1_725_000_000_000
 """The usual time stamp of a package: 30 August 2024, in milliseconds."""
@@ -135,16 +134,9 @@ def serve_channel(folder: Path) -> Iterator[Channel]:
                 return None
             return super().send_head()
 
-    httpd = Httpd(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
-    channel.url = f"http://127.0.0.1:{httpd.server_address[1]}"
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with listening(functools.partial(Handler, directory=str(folder))) as httpd:
+        channel.url = f"http://127.0.0.1:{httpd.server_address[1]}"
         yield channel
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
-        thread.join()
 
 
 def small_forge(channel: Channel) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 from conftest import needs
-from support.server import Httpd
+from support.server import listening
 
 _WHO = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
 
@@ -107,13 +106,6 @@ def git_server(root: Path) -> Iterator[GitServer]:
         def log_message(self, *args: object) -> None:
             pass
 
-    server = Httpd(("127.0.0.1", 0), Handler)
-    served.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
+    with listening(Handler) as server:
+        served.url = f"http://127.0.0.1:{server.server_address[1]}"
         yield served
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

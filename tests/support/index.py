@@ -8,7 +8,6 @@ import html
 import io
 import json
 import re
-import threading
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, Literal
 from urllib.parse import quote, unquote, urlsplit
 
-from support.server import Httpd
+from support.server import listening
 
 UPLOADED = "2024-09-04T19:14:13.409988Z"
 
@@ -179,16 +178,9 @@ def serve_index() -> Iterator[Index]:
     class Handler(_Handler):
         index: Index
 
-    httpd = Httpd(("127.0.0.1", 0), Handler)
-    Handler.index = Index(f"http://127.0.0.1:{httpd.server_address[1]}")
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with listening(Handler) as httpd:
+        Handler.index = Index(f"http://127.0.0.1:{httpd.server_address[1]}")
         yield Handler.index
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

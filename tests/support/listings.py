@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ import pytest
 
 from reprobuild.registry import client as registry_module
 from reprobuild.registry.client import Registry
-from support.server import Httpd
+from support.server import listening
 
 
 def digest_of(data: bytes) -> str:
@@ -56,16 +55,9 @@ class Listing:
 def serve_listing() -> Iterator[Listing]:
     """Serve such a registry: no Debian package is one."""
     listing = Listing()
-    server = Httpd(("127.0.0.1", 0), _handler(listing))
-    listing.host = f"127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with listening(_handler(listing)) as server:
+        listing.host = f"127.0.0.1:{server.server_address[1]}"
         yield listing
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _handler(listing: Listing) -> type[BaseHTTPRequestHandler]:

@@ -11,7 +11,6 @@ import html
 import select
 import socket
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from urllib.parse import quote, unquote, urlsplit
 import trustme
 
 from support.index import File, wheel
-from support.server import Httpd
+from support.server import listening
 
 
 @dataclass
@@ -79,16 +78,9 @@ def serve_pytorch(folder: Path) -> Iterator[PyTorch]:
         index: PyTorch
         issuer = authority
 
-    httpd = Httpd(("127.0.0.1", 0), Handler)
-    Handler.index = PyTorch(f"http://127.0.0.1:{httpd.server_address[1]}", ca)
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with listening(Handler) as httpd:
+        Handler.index = PyTorch(f"http://127.0.0.1:{httpd.server_address[1]}", ca)
         yield Handler.index
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

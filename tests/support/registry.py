@@ -8,7 +8,6 @@ import json
 import re
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ import requests
 import trustme
 
 from conftest import needs
-from support.server import Httpd
+from support.server import listening
 
 USER, PASSWORD = "team", "open sesame"
 _HTPASSWD = "team:$2y$05$abcdefghijklmnopqrstuupx2xBUC4954936wVIjyyPHmUBFu0wCW\n"
@@ -113,16 +112,9 @@ class Gate:
 def gate_before(registry: str) -> Iterator[Gate]:
     """Start a gate before a registry."""
     gate = Gate("")
-    server = Httpd(("127.0.0.1", 0), _handler(gate, registry))
-    gate.host = f"127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with listening(_handler(gate, registry)) as server:
+        gate.host = f"127.0.0.1:{server.server_address[1]}"
         yield gate
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _handler(gate: Gate, registry: str) -> type[BaseHTTPRequestHandler]:  # noqa: C901 -- a class in it

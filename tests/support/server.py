@@ -132,6 +132,20 @@ class Httpd(ThreadingHTTPServer):
         """A client that goes away is what some tests are about; what else goes wrong fails them anyway."""
 
 
+@contextmanager
+def listening(handler: Any) -> Iterator[Httpd]:
+    """Serve requests on loopback during the block, each by a handler of its own."""
+    httpd = Httpd(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield httpd
+    finally:
+        httpd.shutdown()
+        httpd.server_close()
+        thread.join()
+
+
 class _Handler(BaseHTTPRequestHandler):
     server_object: Server
     protocol_version = "HTTP/1.1"

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import copy
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
+
+from support.server import listening
 
 Answer = tuple[int, Mapping[str, str], bytes]
 
@@ -55,20 +56,16 @@ class Stranger:
                     with suppress(ConnectionError):
                         self.wfile.write(body)
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.host = f"127.0.0.1:{self.server.server_port}"
+        self.handler = Handler
+        self.host = ""
 
 
 @pytest.fixture(scope="module")
 def stranger() -> Iterator[Stranger]:
     made = Stranger()
-    thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-    thread.join()
+    with listening(made.handler) as server:
+        made.host = f"127.0.0.1:{server.server_port}"
+        yield made
 
 
 @st.composite
