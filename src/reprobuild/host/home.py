@@ -223,7 +223,7 @@ def storage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or ""
+        reason = error.strerror or (os.strerror(error.errno) if error.errno else "")
         named = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else path
         if error.errno in _FULL:
             hint = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place"
