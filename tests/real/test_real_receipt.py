@@ -38,7 +38,8 @@ def test_a_receipt_is_run_again(bench: Bench, digest: str, tmp_path: Path) -> No
     data.write_text("1,2\n3,4\n")
     secret = {"HF_TOKEN": "not-to-be-told"}
     asked = ("-e", "SEED=7", "-e", "HF_TOKEN", "--no-network", "-v", f"{project}:/code", "-w", "/code")
-    bench.run("run", "--receipt", str(paper), *asked, NAME, "--", "python3", "train.py", env=secret)
+    argv = ("run", "--receipt", str(paper), *asked, NAME, "--", "python3", "train.py")
+    assert "the receipt has the values of SEED\n" in bench.run(*argv, env=secret)[1]
     told = paper.read_text()
     assert secret["HF_TOKEN"] not in told
     assert str(tmp_path) not in told

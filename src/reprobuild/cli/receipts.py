@@ -60,6 +60,9 @@ def write(path: Path, receipt: Receipt, console: Console) -> None:
     """Write a receipt, and say what is not in it."""
     for note in receipt.notes:
         console.step(f"the receipt lacks: {note}")
+    values = [name for name, value in receipt.variables.items() if value is not None]
+    if values:
+        console.step(f"the receipt has the values of {', '.join(values)}")
     atomic_write(path, receipt.dump())
     console.step(f"wrote {path}, sha256:{receipt.sha256}")
 
