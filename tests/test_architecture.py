@@ -77,6 +77,7 @@ TESTED_AS_A_WHOLE = {
     "bundle/rehearse.py": "bundle/test_bundle_write.py",
     "cli/build_options.py": "cli/test_cli_lock.py",
     "cli/measure_drift.py": "twice/test_twice_drift.py",
+    "cli/receipts.py": "real/test_real_receipt.py",
     "cli/twice.py": "real/test_real_twice.py",
     "engines/docker_twice.py": "engines/test_engines_contract.py",
     "engines/podman_twice.py": "engines/test_engines_contract.py",
