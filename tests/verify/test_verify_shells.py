@@ -119,6 +119,7 @@ def found(files: dict[str, str], **more: Any) -> list[tuple[str, str]]:
         'eval "$(/opt/mine init bash)"',
         "source /opt/ros/setup.bash",
         f"echo{' ' * 900}$(mine)",
+        f"bind{' ' * 900}`mine`",
         f"{'then ' * 100_000}true",
     ],
 )

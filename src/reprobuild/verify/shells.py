@@ -73,7 +73,7 @@ _ALIAS = re.compile(rf"alias\s+(?!\.=)([\w.+-]+)=({_WORD}){_END}")
 _NAMED = re.compile(rf"(?:export|unset)\s+([A-Za-z_]\w*){_END}")
 _PLAIN = re.compile(
     r"(?:umask\s+[0-7]+|ulimit\s+-[cn]\s+\w+|set\s+-o\s+(?:vi|emacs)|stty\s+-ixon|true|fi|cat\s+/etc/motd"
-    r"|mesg n(?: 2> ?/dev/null)?(?: \|\| true)?|(?:shopt\s+-[su]|bind)\s+[\w:\s\"'\\-]+"
+    r"|mesg n(?: 2> ?/dev/null)?(?: \|\| true)?|(?:shopt\s+-[su]|bind)\s(?:[\w:\s\"'\\-]*[\w\"'])?"
     rf"|(?:echo|printf)(?:\s+(?:{_QUOTED}|{_BARE}+))*"
     r"|(?:export\s+)?PROMPT_COMMAND=([\"'])history -a\1"
     r"|(?:export\s+)?PS[0-4]=(?:\"(?:[^\"`$]|\$(?!\())*\"|'(?:[^'`$]|\$(?!\())*'))?"
