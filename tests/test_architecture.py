@@ -6,6 +6,7 @@ import ast
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -317,3 +318,22 @@ def test_no_test_module_is_imported() -> None:
     # What two of them need is in tests/support.
     imported = re.compile(r"^\s*(?:from|import) test_\w+", re.MULTILINE)
     assert not {path.name for path in (TOP / "tests").rglob("*.py") if imported.search(path.read_text())}
+
+
+def test_a_plugin_of_the_tests_has_fixtures_of_its_own_names_and_none_that_is_automatic() -> None:
+    """They count for the whole session, also for modules that do not name the plugin."""
+    named = {
+        plugin
+        for path in sorted((TOP / "tests").rglob("*.py"))
+        for names in re.findall(r"^pytest_plugins = \[(.*?)\]", path.read_text(), re.MULTILINE | re.DOTALL)
+        for plugin in re.findall(r'"support\.(\w+)"', names)
+    }
+    assert named
+    found = Counter[str]()
+    for plugin in named:
+        for node in ast.parse((TOP / f"tests/support/{plugin}.py").read_text()).body:
+            marks = [ast.unparse(each) for each in getattr(node, "decorator_list", ())]
+            if any("pytest.fixture" in mark for mark in marks):
+                assert not any("autouse" in mark for mark in marks), (plugin, node)
+                found[getattr(node, "name", "")] += 1
+    assert [name for name, count in found.items() if count > 1] == []

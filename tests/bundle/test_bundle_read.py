@@ -25,8 +25,9 @@ from support.bundles import (
     with_manifest,
 )
 from support.fetching import check, lock_of
+from support.fixtures import fixtures_of
 
-pytest_plugins = ["support.bundles"]
+globals().update(fixtures_of("support.bundles"))
 
 Members = list[tuple[tarfile.TarInfo, bytes]]
 

@@ -18,8 +18,9 @@ from reprobuild.host.home import write_all
 from reprobuild.host.host import Host
 from support.bundles import TORCH, contents, host_in, small_bundle, small_files, small_locks
 from support.fetching import sha256
+from support.fixtures import fixtures_of
 
-pytest_plugins = ["support.bundles"]
+globals().update(fixtures_of("support.bundles"))
 
 
 def test_the_readme_comes_first_and_the_manifest_names_every_other_member(host: Host, tmp_path: Path) -> None:

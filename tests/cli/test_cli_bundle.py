@@ -16,11 +16,13 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from support.bundles import small_bundle, small_files, small_locks
+from support.fixtures import fixtures_of
 
 if TYPE_CHECKING:
     from support.commands import Call  # pytest itself imports the plugin
 
-pytest_plugins = ["support.commands", "support.small_images", "support.bundles"]
+pytest_plugins = ["support.commands", "support.small_images"]
+globals().update(fixtures_of("support.bundles"))
 
 
 @pytest.fixture

@@ -16,8 +16,10 @@ from reprobuild.host.home import Home
 from reprobuild.lock.base_image import BaseImage
 from support.base_images import locked
 from support.bases import Pusher, files
+from support.fixtures import fixtures_of
 
-pytest_plugins = ["support.family", "support.base_images"]
+pytest_plugins = ["support.family"]
+globals().update(fixtures_of("support.base_images"))
 
 
 CONSOLE = Console(quiet=True)

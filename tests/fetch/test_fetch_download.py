@@ -13,9 +13,10 @@ from reprobuild.fetch.store import Store
 from reprobuild.net import transport
 from support.fetched import BIG, SMALL, fails, fetching, leave, wait_for
 from support.fetching import QUICK, Meter, check, lock_of, sha256
+from support.fixtures import fixtures_of
 from support.server import Server
 
-pytest_plugins = ["support.fetched"]
+globals().update(fixtures_of("support.fetched"))
 
 
 def test_a_redirect_is_followed(server: Server, store: Store) -> None:

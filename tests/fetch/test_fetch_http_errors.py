@@ -12,9 +12,10 @@ from reprobuild.fetch.download import Patience
 from reprobuild.fetch.store import Store
 from support.fetched import BIG, SMALL, fails
 from support.fetching import check, lock_of, sha256
+from support.fixtures import fixtures_of
 from support.server import Server, serve
 
-pytest_plugins = ["support.fetched"]
+globals().update(fixtures_of("support.fetched"))
 
 
 def test_no_server_at_all(store: Store) -> None:

@@ -23,9 +23,10 @@ from reprobuild.lock.model import Lock
 from support.disk import tiny_disk
 from support.fetched import BIG, SMALL, fails, fetching, wait_for
 from support.fetching import QUICK, Meter, check, lock_of, sha256
+from support.fixtures import fixtures_of
 from support.server import Server, ca_file, serve
 
-pytest_plugins = ["support.fetched"]
+globals().update(fixtures_of("support.fetched"))
 
 
 # What goes well

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from reprobuild.imports.reader import read_import
+from support.fixtures import fixtures_of
 from support.team_files import Write, table
 
-pytest_plugins = ["support.team_files"]
+globals().update(fixtures_of("support.team_files"))
 
 
 def test_addresses_as_pip_takes_them(write: Write, tmp_path: Path) -> None:

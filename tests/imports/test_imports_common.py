@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from support.fixtures import fixtures_of
 from support.team_files import Write, table
 
-pytest_plugins = ["support.team_files"]
+globals().update(fixtures_of("support.team_files"))
 
 
 @pytest.mark.parametrize(

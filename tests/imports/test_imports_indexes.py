@@ -7,9 +7,10 @@ from pypi_simple import PYPI_SIMPLE_ENDPOINT
 
 from reprobuild.errors import RequestError
 from reprobuild.imports.reader import read_import
+from support.fixtures import fixtures_of
 from support.team_files import PYTORCH, Write, table
 
-pytest_plugins = ["support.team_files"]
+globals().update(fixtures_of("support.team_files"))
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import pytest
 from conftest import GOLDEN
 from reprobuild.errors import RequestError
 from reprobuild.imports.reader import read_import, request_table
+from support.fixtures import fixtures_of
 from support.team_files import WINDOWS, Write, table
 
-pytest_plugins = ["support.team_files"]
+globals().update(fixtures_of("support.team_files"))
 
 PDM = """lock-version = "1.0"
 requires-python = "==3.11.*"

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from reprobuild.imports.reader import read_import, request_table
+from support.fixtures import fixtures_of
 
-pytest_plugins = ["support.team_files"]
+globals().update(fixtures_of("support.team_files"))
 
 GIT = 'foo = { git = "https://git.example/foo" }'
 

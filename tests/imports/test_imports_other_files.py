@@ -8,8 +8,9 @@ import pytest
 
 from reprobuild.errors import RequestError
 from reprobuild.imports.reader import read_import, request_table
+from support.fixtures import fixtures_of
 
-pytest_plugins = ["support.team_files"]
+globals().update(fixtures_of("support.team_files"))
 
 SCRIPT = """#!/usr/bin/env python3
 # /// script
@@ -23,6 +24,7 @@ SCRIPT = """#!/usr/bin/env python3
 # constraint-dependencies = ["idna<3.5"]
 # ///
 import six
+from support.fixtures import fixtures_of
 """
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from reprobuild.imports.reader import request_table
+from support.fixtures import fixtures_of
 from support.team_files import PYTORCH, Read
 
-pytest_plugins = ["support.team_files"]
+globals().update(fixtures_of("support.team_files"))
 
 
 def test_pdms_overrides_exclusions_and_sources_count(read: Read) -> None:

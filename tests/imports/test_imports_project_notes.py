@@ -12,8 +12,9 @@ import pytest
 from reprobuild.errors import RequestError
 from reprobuild.imports import nested_sources
 from reprobuild.imports.reader import Imported, read_import, request_table
+from support.fixtures import fixtures_of
 
-pytest_plugins = ["support.team_files"]
+globals().update(fixtures_of("support.team_files"))
 
 Files = Mapping[str, str]
 Read = Callable[..., tuple[Imported, dict[str, Any]]]

@@ -10,9 +10,10 @@ import pytest
 from reprobuild.errors import RequestError
 from reprobuild.imports.projects import project_name, read_setup_py
 from reprobuild.imports.reader import read_import
+from support.fixtures import fixtures_of
 from support.team_files import Write
 
-pytest_plugins = ["support.team_files"]
+globals().update(fixtures_of("support.team_files"))
 
 
 @pytest.mark.parametrize(

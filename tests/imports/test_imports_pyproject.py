@@ -8,9 +8,10 @@ import pytest
 
 from reprobuild.errors import RequestError
 from reprobuild.imports.reader import read_import, request_table
+from support.fixtures import fixtures_of
 from support.team_files import OF_TWO, TWO_GROUPS, Write, table
 
-pytest_plugins = ["support.team_files"]
+globals().update(fixtures_of("support.team_files"))
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import pytest
 
 from reprobuild.errors import RequestError
 from reprobuild.imports.reader import read_import
+from support.fixtures import fixtures_of
 from support.team_files import WINDOWS, Write, table
 
-pytest_plugins = ["support.team_files"]
+globals().update(fixtures_of("support.team_files"))
 
 
 def test_a_requirements_file_in_all_its_forms(write: Write) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from reprobuild.imports.reader import read_import, request_table
+from support.fixtures import fixtures_of
 from support.team_files import Write, packages
 
-pytest_plugins = ["support.team_files"]
+globals().update(fixtures_of("support.team_files"))
 
 
 SETUP = """

@@ -11,9 +11,10 @@ import pytest
 
 from reprobuild.errors import RequestError
 from reprobuild.imports.reader import read_import, request_table
+from support.fixtures import fixtures_of
 from support.team_files import PYTORCH, Write
 
-pytest_plugins = ["support.team_files"]
+globals().update(fixtures_of("support.team_files"))
 
 
 def packages(file: Path, **given: Any) -> list[str]:

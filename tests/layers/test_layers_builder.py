@@ -22,9 +22,10 @@ from reprobuild.layers.cache import LayerCache
 from reprobuild.layers.plan import place
 from support.building import lock_for
 from support.built_layers import TAG, build_all, left_over, unpack
+from support.fixtures import fixtures_of
 from support.wheels import Item, odd_wheel, put, simple_wheel, wheel_bytes
 
-pytest_plugins = ["support.built_layers"]
+globals().update(fixtures_of("support.built_layers"))
 
 
 def digests(layers: Sequence[BuiltLayer]) -> dict[str, str]:

@@ -16,9 +16,10 @@ from reprobuild.layers.plan import place
 from reprobuild.lock.model import Lock
 from support.building import lock_for
 from support.built_layers import TAG, build_all, left_over, unpack
+from support.fixtures import fixtures_of
 from support.wheels import Item, put, simple_wheel, wheel_bytes
 
-pytest_plugins = ["support.built_layers"]
+globals().update(fixtures_of("support.built_layers"))
 
 
 def test_bytecode_is_ours_and_is_imported(home: Home, ran: list[str], tmp_path: Path) -> None:

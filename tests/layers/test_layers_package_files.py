@@ -12,9 +12,10 @@ from reprobuild.host.home import Home
 from reprobuild.layers.plan import place
 from support.building import lock_for
 from support.built_layers import TAG, build_all, unpack
+from support.fixtures import fixtures_of
 from support.wheels import Item, put, wheel_bytes
 
-pytest_plugins = ["support.built_layers"]
+globals().update(fixtures_of("support.built_layers"))
 
 
 @pytest.mark.parametrize("same", [True, False])

@@ -17,12 +17,13 @@ from reprobuild.layers.clean import clean_home
 from reprobuild.layers.plan import plan, plan_digest
 from reprobuild.lock.layer_record import LayerRecord, RecordedImage
 from support.building import lock_for, no_context
+from support.fixtures import fixtures_of
 from support.registry import PASSWORD, USER, Gate, gate_before
 from support.server import serve
 from support.teams import NONE, Fresh, Team
 from support.wheels import put, simple_wheel, wheel_bytes
 
-pytest_plugins = ["support.teams"]
+globals().update(fixtures_of("support.teams"))
 
 
 @pytest.fixture

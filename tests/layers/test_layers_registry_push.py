@@ -9,9 +9,10 @@ from reprobuild.errors import ImageError
 from reprobuild.layers.registry_push import publish_layers
 from reprobuild.registry.client import Target
 from reprobuild.registry.push import push
+from support.fixtures import fixtures_of
 from support.teams import NONE, Fresh, Team
 
-pytest_plugins = ["support.teams"]
+globals().update(fixtures_of("support.teams"))
 
 
 def test_an_image_of_another_lock_is_not_recorded(team: Team) -> None:

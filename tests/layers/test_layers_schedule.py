@@ -18,10 +18,11 @@ from reprobuild.host.home import Home
 from reprobuild.layers import schedule
 from reprobuild.layers import wheel_layer as wheel_layer_module
 from support.building import lock_for, without_debian
+from support.fixtures import fixtures_of
 from support.scheduled import LARGE, arriving, build, digests, toys
 from support.wheels import put, simple_wheel
 
-pytest_plugins = ["support.scheduled"]
+globals().update(fixtures_of("support.scheduled"))
 
 
 @pytest.fixture(autouse=True)

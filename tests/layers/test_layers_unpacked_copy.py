@@ -14,9 +14,10 @@ from reprobuild.layers import unpacked_layers
 from reprobuild.layers import wheel_layer as wheel_layer_module
 from reprobuild.layers.cache import LayerCache
 from support.building import without_debian
+from support.fixtures import fixtures_of
 from support.scheduled import LARGE, build, toys
 
-pytest_plugins = ["support.scheduled"]
+globals().update(fixtures_of("support.scheduled"))
 
 
 @pytest.fixture(autouse=True)

@@ -21,12 +21,14 @@ from reprobuild.lock.reader import parse_lock
 from reprobuild.render.dockerfile import DebianRoot, render_self_contained
 from support.addressed import files, source_of
 from support.building_resolve import Resolve
+from support.fixtures import fixtures_of
 from support.git_server import GitServer, repository
 from support.index import Index
 from support.locks import LOCK, SMALL, SMALL_TEXT
 from support.resolving import debian
 
-pytest_plugins = ["support.family", "support.addressed"]
+pytest_plugins = ["support.family"]
+globals().update(fixtures_of("support.addressed"))
 
 SETUPTOOLS = PythonPackage(
     name="setuptools",

@@ -8,8 +8,9 @@ import pytest
 
 from reprobuild.host import process
 from reprobuild.net.session import ScrubFilter, scrub
+from support.fixtures import fixtures_of
 
-pytest_plugins = ["support.net_servers"]
+globals().update(fixtures_of("support.net_servers"))
 
 
 class TestScrub:

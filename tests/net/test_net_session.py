@@ -9,9 +9,10 @@ import pytest
 from reprobuild.errors import HostError
 from reprobuild.net.index_settings import Indexes, indexes, uv_environment
 from reprobuild.net.session import scrub, session, without_credentials
+from support.fixtures import fixtures_of
 from support.server import Server, serve
 
-pytest_plugins = ["support.net_servers"]
+globals().update(fixtures_of("support.net_servers"))
 
 
 class TestIndexes:

@@ -11,10 +11,11 @@ import trustme
 from reprobuild.errors import HostError
 from reprobuild.net.index_settings import ca_bundle, uv_environment
 from reprobuild.net.session import scrub, session
+from support.fixtures import fixtures_of
 from support.net_servers import BUNDLES
 from support.server import Server, ca_file, serve
 
-pytest_plugins = ["support.net_servers"]
+globals().update(fixtures_of("support.net_servers"))
 
 
 class TestSession:

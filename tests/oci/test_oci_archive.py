@@ -29,9 +29,10 @@ from reprobuild.oci.recompress import Compression, packed
 from reprobuild.oci.store import ImageStore
 from support.archived import CONSOLE, NAME, write
 from support.disk import make_unreadable, remove_folder, tiny_disk
+from support.fixtures import fixtures_of
 from support.small_root import small_image
 
-pytest_plugins = ["support.archived"]
+globals().update(fixtures_of("support.archived"))
 
 
 def test_the_archive_is_an_oci_layout_with_all_blobs(store: ImageStore, digest: str, tmp_path: Path) -> None:

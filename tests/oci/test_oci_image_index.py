@@ -13,9 +13,10 @@ from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.oci.store import ImageStore
 from support.disk import make_unreadable
+from support.fixtures import fixtures_of
 from support.small_store import CONSOLE, add
 
-pytest_plugins = ["support.small_store"]
+globals().update(fixtures_of("support.small_store"))
 
 
 def test_the_start_of_two_digests_is_no_image(store: ImageStore) -> None:

@@ -38,7 +38,7 @@ def test_files_that_count_for_more(tmp_path: Path) -> None:
     found = flat(blobs(tmp_path, BELOW, ABOVE), instead)
     assert (found.files["etc/stays"].mode, found.files["etc/stays"].content) == (0o600, sha256(b"mine")[7:])
     assert found.files["new"].kind == "dir"
-    for path, why in (("etc", "is a folder"), ("first/one", "is no folder")):
+    for path, why in (("etc", "is a folder"), ("first/one", "is not a folder")):
         with pytest.raises(LayerRefused, match=why):
             flat(blobs(tmp_path, BELOW, ABOVE), {path: (0o644, b"")})
 

@@ -16,11 +16,12 @@ from reprobuild.oci.documents import documents
 from reprobuild.oci.store import ImageStore, image_name, lowest_below
 from reprobuild.render.image_config import image_config
 from support.disk import make_unreadable
+from support.fixtures import fixtures_of
 from support.locks import LOCK
 from support.small_root import layer_of, small_image
 from support.small_store import add
 
-pytest_plugins = ["support.small_store"]
+globals().update(fixtures_of("support.small_store"))
 
 
 # --- names ---

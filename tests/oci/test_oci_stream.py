@@ -10,8 +10,9 @@ from reprobuild.oci.file_tree import read_tree
 from reprobuild.oci.store import ImageStore
 from reprobuild.oci.stream import archive_members
 from support.archived import write
+from support.fixtures import fixtures_of
 
-pytest_plugins = ["support.archived"]
+globals().update(fixtures_of("support.archived"))
 
 
 def test_layers_in_gzip(store: ImageStore, digest: str, tmp_path: Path) -> None:

@@ -14,10 +14,11 @@ import trustme
 
 from reprobuild.errors import RegistryError
 from reprobuild.net import transport
+from support.fixtures import fixtures_of
 from support.ill_registry import BUSY, CONFIG, DIGEST, answering, registry
 from support.scripted import Answer, Asked, serve_answers
 
-pytest_plugins = ["support.ill_registry"]
+globals().update(fixtures_of("support.ill_registry"))
 
 LOGIN = "Basic " + base64.b64encode("team:pässwörd".encode()).decode()
 BLOB = f"/v2/team/x/blobs/{DIGEST}"

@@ -7,9 +7,10 @@ import pytest
 from reprobuild.errors import RegistryError
 from reprobuild.registry.client import Registry, Target
 from reprobuild.registry.image_labels import read_image_manifest
+from support.fixtures import fixtures_of
 from support.listings import serve_listing
 
-pytest_plugins = ["support.listings"]
+globals().update(fixtures_of("support.listings"))
 
 
 @pytest.mark.parametrize(

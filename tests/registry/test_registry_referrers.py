@@ -13,10 +13,11 @@ from reprobuild.errors import RegistryError
 from reprobuild.oci.documents import EMPTY, MANIFEST_TYPE
 from reprobuild.registry.client import Registry, Target
 from reprobuild.registry.referrers import Attachment, attach, referrers
+from support.fixtures import fixtures_of
 from support.listings import digest_of, serve_listing
 from support.registry import gate_before, serve_registry
 
-pytest_plugins = ["support.listings"]
+globals().update(fixtures_of("support.listings"))
 
 KIND = "application/vnd.example.note+json"
 IMAGE = json.dumps({"mediaType": MANIFEST_TYPE, "schemaVersion": 2}).encode()

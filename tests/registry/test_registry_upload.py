@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import RegistryError
+from support.fixtures import fixtures_of
 from support.ill_registry import BUSY, CONFIG, DIGEST, answering, registry
 from support.scripted import Answer, Asked, serve_answers
 
-pytest_plugins = ["support.ill_registry"]
+globals().update(fixtures_of("support.ill_registry"))
 
 
 UPLOADS = "POST /v2/team/x/blobs/uploads/"

@@ -9,11 +9,13 @@ import pytest
 from reprobuild.errors import BuildError, ReprobuildError, ResolveError
 from support.addressed import files, source_of
 from support.building_resolve import Resolve
+from support.fixtures import fixtures_of
 from support.git_server import GitServer, repository
 from support.index import Index
 from support.sdists import sdist, serve
 
-pytest_plugins = ["support.family", "support.addressed"]
+pytest_plugins = ["support.family"]
+globals().update(fixtures_of("support.addressed"))
 
 
 def test_a_folder_outside_the_project_is_refused(resolve: Resolve, tmp_path: Path) -> None:

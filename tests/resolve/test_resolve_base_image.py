@@ -22,6 +22,7 @@ from reprobuild.request.table import Table
 from reprobuild.resolve.resolver import Upgrade, resolve
 from support.base_images import locked
 from support.bases import PYTHON, Form, Pusher, digest_of, files, packed
+from support.fixtures import fixtures_of
 from support.hosts import quiet_host
 from support.images import Entry, layer
 from support.index import Index
@@ -29,7 +30,8 @@ from support.registry import PASSWORD, USER, gate_before, serve_registry
 from support.resolving import request
 from support.server import serve
 
-pytest_plugins = ["support.family", "support.base_images"]
+pytest_plugins = ["support.family"]
+globals().update(fixtures_of("support.base_images"))
 
 
 @pytest.mark.parametrize("form", ["docker", "oci"])

@@ -8,9 +8,11 @@ from reprobuild.errors import ImageError, ResolveError
 from reprobuild.oci import merge_layers
 from support.base_images import locked
 from support.bases import Pusher, files
+from support.fixtures import fixtures_of
 from support.images import Entry, layer
 
-pytest_plugins = ["support.family", "support.base_images"]
+pytest_plugins = ["support.family"]
+globals().update(fixtures_of("support.base_images"))
 
 
 DEBIAN = 'ID=debian\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'

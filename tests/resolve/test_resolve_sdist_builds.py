@@ -17,6 +17,7 @@ from reprobuild.resolve.constraint_loop import fitting
 from reprobuild.resolve.sdist_builds import SourcePackages
 from reprobuild.sources import workshop
 from support.building_resolve import TARGET, Resolve
+from support.fixtures import fixtures_of
 from support.index import File, Index
 from support.index import wheel as index_wheel
 from support.python_root import PYTHON
@@ -24,7 +25,8 @@ from support.resolving import request, resolution
 from support.sdists import PYPROJECT, sdist, serve
 from support.wheels import wheel_bytes
 
-pytest_plugins = ["support.family", "support.built_sources"]
+pytest_plugins = ["support.family"]
+globals().update(fixtures_of("support.built_sources"))
 
 
 def test_the_newest_release_is_built_and_what_it_requires_comes_too(resolve: Resolve, index: Index) -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from support.building_resolve import Resolve
+from support.fixtures import fixtures_of
 from support.index import Index
 from support.sdists import sdist, serve
 
-pytest_plugins = ["support.family", "support.built_sources"]
+pytest_plugins = ["support.family"]
+globals().update(fixtures_of("support.built_sources"))
 
 
 @pytest.mark.slow

@@ -12,13 +12,15 @@ from reprobuild.lock.model import Lock
 from reprobuild.sources.direct_source import bring, check_folders
 from support.addressed import files, source_of
 from support.building_resolve import Resolve
+from support.fixtures import fixtures_of
 from support.git_server import GitServer, commit, repository
 from support.index import Index
 from support.python_root import PYTHON
 from support.resolving import request
 from support.sdists import backend
 
-pytest_plugins = ["support.family", "support.addressed"]
+pytest_plugins = ["support.family"]
+globals().update(fixtures_of("support.addressed"))
 
 
 def locked(resolve: Resolve, *packages: str) -> Lock:
