@@ -101,6 +101,21 @@ def test_an_override_of_torch_is_the_key_torch(read: Read) -> None:
     assert (table["torch"], table["overrides"], table["packages"]) == ("2.9.0", ["torch"], ["pandas"])
 
 
+@pytest.mark.parametrize(
+    ("table", "rule"),
+    [
+        ("uv", "override-dependencies = [\"torch; sys_platform == 'never'\"]"),
+        ("uv", 'exclude-dependencies = ["Torch"]'),
+        ("pdm", 'resolution.excludes = ["torch"]'),
+    ],
+)
+def test_torch_cannot_be_left_out(read: Read, table: str, rule: str) -> None:
+    found = read(f'dependencies = ["torch==2.9.1"]\n[tool.{table}]\n{rule}\n')
+    line = f"{found.origin}: tool.{table}: that torch is left out is ignored: every image has PyTorch"
+    assert (found.overrides, found.applied, found.ignored) == ((), (), (line,))
+    assert request_table(found, {"cuda": "13.0"})["torch"] == "2.9.1"
+
+
 def test_what_has_no_say_is_named_and_what_says_the_default_is_not(read: Read) -> None:
     text = (
         'dependencies = ["six"]\n[tool.uv]\nresolution = "highest"\nprerelease = "allow"\nmanaged = true\n'

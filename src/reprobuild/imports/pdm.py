@@ -55,7 +55,7 @@ def pdm_rules(pdm: Mapping[str, Any], file: Path, indexes: NamedIndexes) -> Rule
         for key in pdm
         if key not in (*_WITHOUT_EFFECT, "source", "resolution")
     ]
-    return Rules(overrides=tuple(overrides), ignored=tuple(ignored))
+    return Rules(overrides=tuple(overrides), ignored=tuple(ignored)).with_torch(place)
 
 
 def _override(name: str, value: str, place: str) -> str:

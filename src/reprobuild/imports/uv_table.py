@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,7 @@ _ROOT_ONLY = ("constraint-dependencies", "override-dependencies", "exclude-depen
 _ABOVE = 8
 NEVER = "python_version < '0'"
 """A marker that holds nowhere: as an override it leaves a package out."""
+_NO_TORCH = f"torch ; {NEVER}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,6 +84,17 @@ class Rules:
             *(f"{table}: {name} is left out" for name in gone),
         )
 
+    def with_torch(self, table: str) -> Rules:
+        """Return the rules without one that leaves torch out, which a warning names.
+
+        Projects have it where they start from an image whose PyTorch was built there.
+        """
+        kept = tuple(text for text in self.overrides if text.lower() != _NO_TORCH)
+        if kept == self.overrides:
+            return self
+        line = f"{table}: that torch is left out is ignored: every image has PyTorch"
+        return replace(self, overrides=kept, ignored=(*self.ignored, line))
+
 
 def uv_rules(uv: Mapping[str, Any], file: Path, markers: Mapping[str, str]) -> Rules:
     """Return the rules of a ``tool.uv``. Raises `RequestError`, also where the project is not for Linux."""
@@ -97,7 +109,7 @@ def uv_rules(uv: Mapping[str, Any], file: Path, markers: Mapping[str, str]) -> R
         ),
         exclude_newer=newest,
         ignored=(*note, *unused_keys(uv, file)),
-    )
+    ).with_torch(f"{file}: tool.uv")
 
 
 def unused_keys(uv: Mapping[str, Any], file: Path) -> Iterable[str]:
