@@ -45,7 +45,7 @@ def files(project: str, session: requests.Session) -> Sequence[File]:
     found = [file for link in find_links() for file in linked_files(link, project, session)]
     for index in indexes().all:
         if index.startswith(("http://", "https://")):
-            page = _page(index, project, session)
+            page = index_files(index, project, session)
             found += page or []
             if page and not every:
                 break
@@ -61,7 +61,7 @@ def check_pages(project: str, session: requests.Session) -> None:
     """Raise `ResolveError` where an index answers for a project with anything but a page of an index."""
     for index in indexes().all:
         if index.startswith(("http://", "https://")):
-            _page(index, project, session)
+            index_files(index, project, session)
 
 
 def linked_files(link: str, project: str, session: requests.Session) -> list[File]:
@@ -82,7 +82,8 @@ def linked_files(link: str, project: str, session: requests.Session) -> list[Fil
     return _read_page(link, project, session) or []
 
 
-def _page(index: str, project: str, session: requests.Session) -> list[File] | None:
+def index_files(index: str, project: str, session: requests.Session) -> list[File] | None:
+    """Return what an index has of a project; None where it does not know it. Raises `ResolveError`."""
     return _read_page(f"{index.rstrip('/')}/{project}/", project, session)
 
 

@@ -27,6 +27,7 @@ from ..lock.model import Lock
 from ..lock.packages import PythonPackage
 from ..net.session import session as new_session
 from ..request.model import Request
+from .same_names import other_bytes
 from .target import TargetPython, holds
 from .wheel_metadata import UNREADABLE, ranged_file, read_member, required
 
@@ -46,11 +47,11 @@ class _Wheel:
 
 
 def compare_files(lock: Lock, existing: Lock | None, host: Host) -> None:
-    """Warn of what `examine` finds in a lock whose wheels are not those of an earlier one."""
+    """Warn of what `examine` and `other_bytes` find where the wheels are not those of an earlier lock."""
     if existing is not None and [p.wheel for p in existing.python] == [p.wheel for p in lock.python]:
         return
     with new_session() as session:
-        for line in examine(lock, session):
+        for line in [*examine(lock, session), *other_bytes(lock.python, session)]:
             host.console.warn(line)
 
 

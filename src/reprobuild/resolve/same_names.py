@@ -1,0 +1,86 @@
+"""Locked files of whose name another configured index has other bytes.
+
+uv takes the file of the first index that knows the package, and says nothing of the others; who asks them in
+another order gets another image: https://github.com/astral-sh/uv/issues/16784
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import requests
+
+from ..errors import ResolveError
+from ..lock.packages import PythonPackage
+from ..net.index_settings import find_links
+from ..net.session import indexes, without_credentials
+from .index_page import File, index_files, linked_files
+
+_AT_ONCE = 16
+_SHOWN = 12
+"""Digits of a SHA-256."""
+_UNKNOWN = " is unknown: "
+
+
+def other_bytes(packages: Collection[PythonPackage], session: requests.Session) -> list[str]:
+    """Return a line for each file of which another index has other bytes, or cannot be asked.
+
+    The default index is asked for packages that one of the others knows, too.
+    """
+    places = (*find_links(), *indexes().all)
+    if len(set(places)) < 2:
+        return []
+    asked = [p for p in packages if p.source is None or not p.source.address]
+    with ThreadPoolExecutor(_AT_ONCE, "same-names") as pool:
+        found = list(pool.map(partial(_lines, places=places, session=session), asked))
+    # Of an index that does not answer, the first project's reason is enough.
+    return list({line.partition(_UNKNOWN)[0]: line for lines in reversed(found) for line in lines}.values())
+
+
+def _lines(package: PythonPackage, places: Collection[str], session: requests.Session) -> list[str]:
+    *others, default = places
+    lines: list[str] = []
+    known = False
+    for place in [*others, default]:
+        if place == default and not known:
+            break
+        try:
+            found = _files(place, package.name, session)
+        except ResolveError as error:
+            lines.append(f"whether {without_credentials(place)} has other bytes{_UNKNOWN}{error.message}")
+            known = True
+            continue
+        known = known or bool(found)
+        lines += [
+            f"{package.file.filename} is locked from {without_credentials(package.file.url)} (SHA-256 "
+            f"{package.file.sha256[:_SHOWN]}…), and {without_credentials(place)} has other bytes under that "
+            f"name ({sha256[:_SHOWN]}…): set up only the index that you trust, or name it first"
+            for sha256 in sorted(_digests(found, package.file.filename) - {package.file.sha256})
+        ]
+    return lines
+
+
+def _files(place: str, project: str, session: requests.Session) -> list[File]:
+    if place in find_links():
+        return linked_files(place, project, session)
+    return (index_files(place, project, session) or []) if place.startswith(("http://", "https://")) else []
+
+
+def _digests(found: Iterable[File], filename: str) -> set[str]:
+    digests = set()
+    for file in found:
+        if file.package.filename != filename:
+            continue
+        sha256 = file.package.digests.get("sha256")
+        if file.package.url.startswith("file:"):
+            with Path(url2pathname(urlsplit(file.package.url).path)).open("rb") as stream:
+                sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        if sha256:
+            digests.add(sha256.lower())
+    return digests
