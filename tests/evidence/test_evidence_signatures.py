@@ -1,4 +1,4 @@
-"""Keys and envelopes, with openssl as the other side."""
+"""Keys and envelopes, with openssl and sigstore's own packages as the other side."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from reprobuild.errors import EvidenceError
 from reprobuild.evidence.keys import read_private_key, read_public_key
 from reprobuild.evidence.signatures import is_signed, read_document, sign, statement_in
 from support.evidence import altered, signed, texts, write_key
+from support.node import install, node
 
 STATEMENT = texts()["provenance"]
 
@@ -35,6 +36,51 @@ def test_openssl_verifies_what_we_sign(kind: str, tmp_path: Path) -> None:
     verify += ["-digest", "sha256"] if kind == "p256" else []
     done = subprocess.run(verify, capture_output=True, text=True, check=False)
     assert "Verified Successfully" in done.stdout, done.stderr
+
+
+_VERIFY = """
+import { createPublicKey } from "crypto";
+import { readFileSync } from "fs";
+import { bundleFromJSON } from "@sigstore/bundle";
+import { Verifier, toSignedEntity, toTrustMaterial } from "@sigstore/verify";
+
+const says = {};
+for (const [name, key, text] of JSON.parse(readFileSync("documents.json", "utf8"))) {
+  const root = { certificateAuthorities: [], ctlogs: [], timestampAuthorities: [], tlogs: [] };
+  const material = toTrustMaterial(root, () => ({ publicKey: createPublicKey(key), validFor: () => true }));
+  const verifier = new Verifier(material, { tlogThreshold: 0, ctlogThreshold: 0, timestampThreshold: 0 });
+  try {
+    verifier.verify(toSignedEntity(bundleFromJSON(JSON.parse(text))));
+    says[name] = "good";
+  } catch (error) {
+    says[name] = error.code ?? error.name;
+  }
+}
+console.log(JSON.stringify(says));
+"""
+
+
+@pytest.mark.slow
+def test_sigstore_verifies_what_we_sign_and_refuses_what_is_altered(tmp_path: Path) -> None:
+    cases: dict[str, tuple[str, bytes]] = {}
+    foreign = write_key(tmp_path, "foreign").with_suffix(".pub").read_text()
+    for kind in ("ed25519", "p256"):
+        key = write_key(tmp_path, kind, kind)
+        public = key.with_suffix(".pub").read_text()
+        documents = signed(texts(), key)
+        cases |= {f"{kind} {name}": (public, document) for name, document in documents.items()}
+        cases[f"altered {kind}"] = public, altered(documents["sbom"], lambda s: s["predicate"].update(more=1))
+        cases[f"foreign {kind}"] = foreign, documents["sbom"]
+        cases[f"of another type {kind}"] = public, documents["sbom"].replace(b"in-toto+json", b"other+json")
+    listed = [(name, key, document.decode()) for name, (key, document) in cases.items()]
+    (tmp_path / "documents.json").write_text(json.dumps(listed))
+    (tmp_path / "verify.mjs").write_text(_VERIFY)
+    install("@sigstore/verify@4.1.3", tmp_path)
+    install("@sigstore/bundle@5.0.1", tmp_path)
+    says = json.loads(node("node", "verify.mjs", folder=tmp_path))
+    good = {name for name, said in says.items() if said == "good"}
+    assert len(cases) == 12
+    assert good == {name for name in cases if name.startswith(("ed25519 ", "p256 "))}, says
 
 
 @pytest.mark.parametrize("kind", ["ed25519", "p256"])
