@@ -242,10 +242,16 @@ def test_a_wheel_without_its_documents_is_refused(tmp_path: Path, file: str) -> 
         *("reprobuild_hook.cpython-311-x86_64-linux-gnu.so", "__pycache__/reprobuild_hook.cpython-311.pyc"),
         *("a.data/purelib/reprobuild_hook.py", "a.data/data/lib/python3.11/site-packages/reprobuild_hook.py"),
         *("sitecustomize.py", "usercustomize/__init__.py", "__pycache__/sitecustomize.cpython-311.pyc"),
+        *(
+            "a.data/data/lib/python3.11/sitecustomize.py",
+            "a.data/data/lib/python3/dist-packages/sitecustomize.so",
+        ),
+        "a.data/data/local/lib/python3.11/dist-packages/usercustomize/__init__.py",
     ],
 )
 def test_a_name_of_reprobuild_s_own_is_refused(tmp_path: Path, path: str) -> None:
-    wheel = write_wheel(tmp_path, "a", "1", wheel_bytes("a", "1", {path: "x"}))
+    data = wheel_bytes("a", "1", {path.replace("a.data", "a-1.data"): "x"})
+    wheel = write_wheel(tmp_path, "a", "1", data)
     with pytest.raises(BuildError, match=r"a: has the file '/opt/venv/.*', a name that "):
         contents(wheel, "a")
 
@@ -260,12 +266,22 @@ def test_a_name_of_reprobuild_s_own_is_refused(tmp_path: Path, path: str) -> Non
             "a.data/data/bin/python3",
         ),
         *("a.data/data/pyvenv.cfg", "a.data/data/pyvenv.cfg/x", "a.data/data/bin/python/x"),
+        *("a.data/scripts/python._pth", "a.data/scripts/python3.11._pth", "a.data/scripts/pyvenv.cfg"),
+        *("a.data/scripts/pybuilddir.txt", "a.data/data/bin/Modules/Setup.local", "a.data/data/lib64"),
+        *("a.data/data/bin/lib/python3.11/os.py", "a.data/data/lib/python311.zip"),
+        "a.data/data/lib64/python3.11/random.abi3.so",
     ],
 )
 def test_the_environment_s_interpreter_is_no_wheel_s_to_replace(tmp_path: Path, path: str) -> None:
     """pip installs it, and from then on every program runs on what the wheel brought."""
     data = wheel_bytes("a", "1", {path.replace("a.data", "a-1.data"): "x"})
     with pytest.raises(BuildError, match=r"a: has the file '/opt/venv/.*', which is the environment's own"):
+        contents(write_wheel(tmp_path, "a", "1", data), "a")
+
+
+def test_a_script_whose_name_no_file_system_takes_is_refused(tmp_path: Path) -> None:
+    data = wheel_bytes("a", "1", {}, entry_points=f"[console_scripts]\n{'x' * 256} = a:b\n")
+    with pytest.raises(BuildError, match="an entry point of a refused name: 'x"):
         contents(write_wheel(tmp_path, "a", "1", data), "a")
 
 

@@ -43,6 +43,9 @@ def found(path: str, text: str = "", /, *more: Record, **env: str) -> list[tuple
         ("etc/python3.11/sitecustomize.py", "import evil"),
         ("opt/venv/bin/pyvenv.cfg", ""),
         ("usr/bin/pybuilddir.txt", ""),
+        ("usr/bin/Modules/Setup.local", ""),
+        ("usr/bin/lib/python3.11/os.py", ""),
+        ("usr/bin/lib/python311.zip", ""),
         ("usr/lib/python311.zip", ""),
         ("usr/lib/python311.zip/torch/__init__.py", ""),
         (f"{SITE}/zz.pth", "\ufeffimport evil\n"),
@@ -56,6 +59,14 @@ def found(path: str, text: str = "", /, *more: Record, **env: str) -> list[tuple
 )
 def test_what_runs_at_the_start_of_a_process_is_named(path: str, text: str) -> None:
     assert found(path, text) == [(f"/{path}", "runs at start", "")]
+
+
+@pytest.mark.parametrize("program", ["opt/venv/bin/python", "usr/bin/python3.11", "app/mine"])
+def test_a_path_file_beside_a_program_takes_the_place_of_the_whole_path(program: str) -> None:
+    """Of each name by which Python may be started: CPython's ``Modules/getpath.py``, from 3.11 on."""
+    named = f"/{program}._pth", "runs at start", ""
+    assert named in found(f"{program}._pth", "/app\n", Record(program, "link", 0o777, "/usr/bin/python3"))
+    assert found("app/other._pth", "/app\n") == []
 
 
 @pytest.mark.parametrize(

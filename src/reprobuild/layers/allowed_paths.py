@@ -10,6 +10,10 @@ from ..in_image.manifest import reserved
 
 _LONGEST = 4096
 _LONGEST_NAME = 255
+_CUSTOM = re.compile(
+    r"/opt/venv/(local/)?lib/python3[^/]*/(dist-packages/)?(__pycache__/)?(site|user)customize([./].*)?"
+)
+"""In the other folders of the environment where Python may look for it: conda's library, Debian's folders."""
 _REFUSED = re.compile("[\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """A backslash, control characters, what ends a line in Unicode, and bytes that are not text."""
 
@@ -26,9 +30,9 @@ def is_plain(path: str) -> bool:
 
 
 def refuse_own_names(paths: Iterable[str], whose: str) -> None:
-    """Raise `BuildError` for a path in the image, without a leading slash, that is `reserved`."""
+    """Raise `BuildError` for a path, without a leading slash, that is `reserved` or a ``sitecustomize``."""
     for path in paths:
-        if reserved(f"/{path}"):
+        if reserved(f"/{path}") or _CUSTOM.fullmatch(f"/{path}"):
             raise BuildError(
                 f"{whose}: has the file {'/' + path!a}, a name that is reprobuild's own, or of a module that "
                 "Python runs at every start",

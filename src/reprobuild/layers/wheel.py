@@ -30,6 +30,12 @@ from .entry_points import fixed_script, is_wrapper, own_names, wrapper
 _MOST_TEXT = 64 << 20
 """Bytes of a file of ``.dist-info``; torch's RECORD has two million."""
 _SCRIPT_NAME = re.compile(r"\w[\w.+-]*")
+_INTERPRETER = re.compile(
+    r"(pyvenv\.cfg|pybuilddir\.txt|lib64|lib/python3[0-9]+\.zip"
+    r"|bin/(python[0-9.]*(\._pth)?|pyvenv\.cfg|pybuilddir\.txt|Modules/Setup\.local|lib(64)?/python[^/]*)"
+    r"|lib/python3\.[0-9]+/(?!(site|dist)-packages/)[^/]+)(/.*)?"
+)
+"""Below the environment: what CPython's ``Modules/getpath.py`` looks for, and conda's standard library."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +117,12 @@ def installed_files(
 
 
 def _refuse_interpreter(files: Iterable[str], name: str, place: Place) -> None:
-    """Refuse a wheel that takes the place of the environment's interpreter, or says where its library is."""
-    taken = re.compile(rf"{re.escape(place.prefix)}/(bin/python[0-9.]*|pyvenv\.cfg|pybuilddir\.txt)(/.*)?")
+    """Refuse a wheel with a file of the environment's interpreter, or one that it reads before `site`."""
     for path in files:
-        if taken.fullmatch(path):
+        if path.startswith(f"{place.prefix}/") and _INTERPRETER.fullmatch(path, len(place.prefix) + 1):
             raise BuildError(
-                f"{name}: has the file {'/' + path!a}, which is the environment's own interpreter, or says "
-                "where its library is",
+                f"{name}: has the file {'/' + path!a}, which is the environment's own interpreter, of its "
+                "library, or read at its start",
                 hint="use another version of it; this one would run in place of the locked Python",
             )
 
@@ -231,7 +236,9 @@ class _Layout:
         except (TypeError, ValueError):  # a line without "="; bytes that are no text
             raise BuildError(f"{self._name}: the wheel's entry_points.txt cannot be read") from None
         for point in points:
-            if point.group.endswith("_scripts") and not _SCRIPT_NAME.fullmatch(point.name):
+            if point.group.endswith("_scripts") and not (
+                _SCRIPT_NAME.fullmatch(point.name) and is_plain(point.name)
+            ):
                 raise BuildError(
                     f"{self._name}: the wheel has an entry point of a refused name: {point.name!r}"
                 )

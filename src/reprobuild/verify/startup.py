@@ -74,17 +74,31 @@ def startup(context: Context) -> Iterator[Difference]:
     Needs the content of the files that `is_read_at_start` names.
     """
     sites, searched = _searched(context)
-    version = context.lock.request.python.replace(".", "")
-    places = {
-        *(f"{PREFIX}/bin/pyvenv.cfg", "usr/bin/pybuilddir.txt", f"{PREFIX}/bin/pybuilddir.txt"),
-        *(f"{each.rpartition('/')[0]}/python{version}.zip" for each in _standard(context)),
-    }
+    places = tuple(f"{place}/" for place in _landmarks(context))
     for path in context.added:
-        is_in = any(f"{path}/".startswith(f"{place}/") for place in places)  # a zip may be a folder
+        is_in = f"{path}/".startswith(places)  # a zip may be a folder
+        is_in = is_in or (path.endswith("._pth") and path.removesuffix("._pth") in context.tree.files)
         if is_in or _runs(path, context, sites) or _customizes(path, context, searched):
             yield Difference(f"/{path}", "runs at start", "", f"/{path}")
     yield from _plugins(context, searched)
     yield from _shadows(context)
+
+
+def _landmarks(context: Context) -> Iterator[str]:
+    """Give what the interpreter takes for its settings or its library before the locked ones.
+
+    CPython's ``Modules/getpath.py`` looks beside the program first, then upwards; ``NAME._pth`` is beside
+    each program NAME, and takes the place of the whole path.
+    """
+    python = context.lock.request.python
+    archive = f"python{python.replace('.', '')}.zip"
+    for folder in _standard(context):
+        yield f"{folder.rpartition('/')[0]}/{archive}"
+    interpreter = resolve(context.lock.interpreter, context.tree.files) or context.lock.interpreter
+    for folder in sorted({f"{PREFIX}/bin", "usr/bin", interpreter.strip("/").rpartition("/")[0]}):
+        yield from (f"{folder}/{name}" for name in ("pyvenv.cfg", "pybuilddir.txt", "Modules/Setup.local"))
+        for lib in ("lib", "lib64"):
+            yield from (f"{folder}/{lib}/{name}" for name in (archive, f"python{python}"))
 
 
 def unknown_plugins(context: Context) -> Iterator[str]:
