@@ -11,10 +11,10 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import zstandard
 
@@ -101,6 +101,37 @@ def read_file(archive: Path, filename: str, ending: str) -> bytes | None:
     except _BROKEN as error:
         raise BuildError(f"{filename}: not a conda package: {str(error) or type(error).__name__}") from None
     return None
+
+
+def listed_files(archive: IO[bytes], filename: str) -> Mapping[str, tuple[int, str]]:
+    """Return path → size and SHA-256 of the files in ``paths.json``, from that part of the archive alone.
+
+    Raises `BuildError` where it is damaged, or old and does not begin with it.
+    """
+    try:
+        with ExitStack() as stack:
+            plain: IO[bytes] = stack.enter_context(bz2.open(archive))
+            if filename.endswith(".conda"):
+                outer = stack.enter_context(zipfile.ZipFile(archive))
+                (info,) = (e for e in outer.namelist() if e.startswith("info-") and e.endswith(".tar.zst"))
+                packed = stack.enter_context(outer.open(info))
+                plain = stack.enter_context(
+                    zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+                )
+            tar = Reader(plain)
+            for entry in tar:
+                if entry.path == "info/paths.json":
+                    entries = _json({entry.path: _whole(tar, entry)}, entry.path, filename)["paths"]
+                    return {
+                        str(each["_path"]): (int(each["size_in_bytes"]), str(each["sha256"]).lower())
+                        for each in entries
+                        if _TYPES.get(each["path_type"]) == "file"
+                    }
+                if entry.path and not entry.path.startswith("info"):
+                    break
+            raise ValueError("its list of files is not at the start")
+    except _BROKEN as error:
+        raise BuildError(f"{filename}: not a conda package: {str(error) or type(error).__name__}") from None
 
 
 def _read(archive: Path, name: str) -> tuple[dict[str, Kind], dict[str, bytes]]:

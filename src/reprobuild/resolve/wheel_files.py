@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
+import re
 import zipfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -27,11 +28,14 @@ from ..lock.model import Lock
 from ..lock.packages import PythonPackage
 from ..net.session import session as new_session
 from ..request.model import Request
+from .conda_files import shared_with_conda
 from .same_names import other_bytes
 from .target import TargetPython, holds
 from .wheel_metadata import UNREADABLE, ranged_file, read_member, required
 
 _MOST_NAMED = 3
+_DIGEST = re.compile("[A-Za-z0-9_-]{43}=?")
+"""A SHA-256 in RECORD."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class _Wheel:
     """What its own metadata requires, which an index may say otherwise."""
     wrong: str = ""
     """How a file contradicts RECORD; empty where none does."""
+    recorded: Mapping[str, str] = field(default_factory=dict)
+    """Where a file is installed → its SHA-256 by RECORD."""
 
 
 def compare_files(lock: Lock, existing: Lock | None, host: Host) -> None:
@@ -78,6 +84,8 @@ def examine(lock: Lock, session: requests.Session) -> list[str]:
     _refuse_wrong({p.name: p for p in known}, wheels, request.allow_bad_record)
     unread = [package.name for package, wheel in zip(known, read, strict=True) if wheel is None]
     lines = [*_shared(wheels, request), *_unmet(wheels, lock)]
+    sizes = {name: {path: size for path, (_, size) in wheel.files.items()} for name, wheel in wheels.items()}
+    lines += shared_with_conda(lock, sizes, {name: wheel.recorded for name, wheel in wheels.items()}, session)
     if unread:
         more = f" and {len(unread) - _MOST_NAMED} more" if unread[_MOST_NAMED:] else ""
         lines.append(
@@ -163,7 +171,8 @@ def _read(package: PythonPackage, session: requests.Session) -> _Wheel | None:
             metadata = (
                 read_member(wheel, f"{folder}/METADATA").decode() if f"{folder}/METADATA" in members else ""
             )
-            return _Wheel(files, required(metadata), _contradiction(wheel, members, record))
+            recorded = _recorded(wheel, record)
+            return _Wheel(files, required(metadata), _contradiction(wheel, members, record), recorded)
     except (*UNREADABLE, requests.RequestException, ValueError, OSError, StopIteration, csv.Error):
         return None
 
@@ -177,6 +186,17 @@ def _installed(name: str) -> str | None:
         return name
     kind, _, inner = rest.partition("/")
     return inner if kind in ("purelib", "platlib") else f"{kind}: {inner}" if kind != "headers" else None
+
+
+def _recorded(wheel: zipfile.ZipFile, record: str) -> Mapping[str, str]:
+    """Return where a file is installed → its SHA-256 by RECORD."""
+    found = {}
+    for row in csv.reader(read_member(wheel, record).decode().splitlines()):
+        kind, _, text = (row[1] if len(row) > 1 else "").partition("=")
+        where = _installed(row[0]) if row else None
+        if kind == "sha256" and where is not None and _DIGEST.fullmatch(text):
+            found[where] = base64.urlsafe_b64decode(f"{text[:43]}=").hex()
+    return found
 
 
 def _contradiction(wheel: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], record: str) -> str:
