@@ -28,10 +28,10 @@ from reprobuild.errors import (
 from reprobuild.fetch.arrivals import Arrivals
 from reprobuild.host import namespaces, process, sandbox
 from reprobuild.host.home import Home
+from reprobuild.layers.image_documents import documents
 from reprobuild.lock.model import Lock
 from reprobuild.lock.own_files import OwnFiles
 from reprobuild.lock.reader import parse_lock
-from reprobuild.oci.documents import documents
 from reprobuild.pipeline import check_host, lock_env, lock_of, make_image, write_context
 from reprobuild.render.image_config import image_config
 from reprobuild.render.own_files import other_files, own_files

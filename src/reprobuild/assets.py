@@ -54,11 +54,6 @@ def package_files() -> dict[str, bytes]:
     return found | {f"envs/{name}.toml": (request(name) or "").encode() for name in SHIPPED}
 
 
-def program(name: str) -> Path:
-    """Return the file of ``programs/`` that is to be run by itself."""
-    return Path(__file__).with_name("programs") / name
-
-
 def _folder(name: str) -> Traversable:
     packaged = resources.files(__package__) / name
     if packaged.is_dir():

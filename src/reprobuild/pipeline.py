@@ -18,6 +18,7 @@ from .errors import HostError, LockError, ResolveError
 from .evidence.create_documents import document_image
 from .evidence.statements import Subject
 from .fetch.arrivals import Arrivals
+from .fetch.debian_mirrors import package_urls
 from .fetch.scheduler import fetch, fetching
 from .fetch.store import Store
 from .host import namespaces, process
@@ -35,7 +36,6 @@ from .lock.merge import agreed_pins
 from .lock.model import Lock
 from .lock.own_files import NAME as OWN_FILES
 from .lock.platforms import dump_locks
-from .net.debian_mirrors import package_urls
 from .net.session import without_credentials
 from .oci.file_tree import tree_digest
 from .oci.store import ImageStore, image_name
@@ -224,7 +224,7 @@ def make_image(
             digest = engine.build(lock, lambda folder: _fill(lock, render(lock), folder, host), arrivals)
         report = selftest_image(engine, digest, gpu, host, mode="battery", again=False)
         tag(engine.images, digest, name, report)
-        facts = facts_of_wheels(lock, Store(host.home))
+        facts = facts_of_wheels(lock, host.home)
         document_image(host.home, lock, _subject(engine, digest), signer, facts)
     return Made(name, digest, report)
 

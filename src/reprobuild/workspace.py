@@ -20,11 +20,11 @@ from .lock.layer_record import LayerRecord
 from .lock.merge import sides
 from .lock.model import Lock
 from .lock.platforms import parse_locks
+from .request.envs_folder import FOLDER, OUTSIDE
 from .request.kernels import canonical
 from .request.model import PLATFORMS, Request, default_name
 from .request.table import refused_as
 
-FOLDER = Path("envs")
 LAYERS = FOLDER / "layers.json"
 
 
@@ -100,10 +100,6 @@ def read_env(text: str) -> Env:
             hint=f'write name = "{file.stem}", or leave the line out',
         )
     return Env(request, file)
-
-
-OUTSIDE = "REPROBUILD_OUTSIDE_FILES"
-"""A variable: set to 1, requests may name files outside their own folder."""
 
 
 def with_environment(data: Mapping[str, Any], file: Path) -> Mapping[str, Any]:

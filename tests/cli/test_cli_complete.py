@@ -14,7 +14,7 @@ from reprobuild.cli import run_command_line
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.oci.documents import documents
+from reprobuild.layers.image_documents import documents
 from reprobuild.oci.store import ImageStore
 from reprobuild.render.image_config import image_config
 from support.locks import LOCK

@@ -15,8 +15,8 @@ import pytest
 from conftest import GOLDEN
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.host.home import Home
+from reprobuild.layers.image_documents import documents
 from reprobuild.lock.reader import parse_lock
-from reprobuild.oci.documents import documents
 from reprobuild.render.image_config import image_config
 from support.hosts import quiet_host
 from support.reports import (

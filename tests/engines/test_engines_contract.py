@@ -31,11 +31,11 @@ from reprobuild.errors import (
     ResolveError,
     SelfTestError,
 )
+from reprobuild.fetch.debian_mirrors import mirrors
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.host.process import OUTPUT_LIMIT
-from reprobuild.net.debian_mirrors import mirrors
 from reprobuild.oci.store import ImageStore
 from reprobuild.pipeline import make_image
 from reprobuild.verify.find import tree_of

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from reprobuild.errors import BuildError
+from reprobuild.fetch.wheel_zip import opened
 from reprobuild.layers.entry_points import script_template
 from reprobuild.layers.wheel import Place, installed_files
-from reprobuild.layers.wheel_zip import opened
 from support.fuzz import for_long, quickly
 from support.wheel_contents import PLACE, TEMPLATE, Tree, contents
 from support.wheels import Item, odd_wheel, wheel_bytes, write_wheel, zip_bytes

@@ -17,7 +17,6 @@ from reprobuild.errors import ImageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.oci.documents import parse_json
 from reprobuild.oci.file_tree import ImageTree
 from reprobuild.verify.find import tree_of
 from support.images import Entry, docker_archive, layer, layout, oci_archive
@@ -227,8 +226,3 @@ def test_a_manifest_of_docker_with_keys_in_another_case(tmp_path: Path, more: di
     [manifest] = json.loads(parts["manifest.json"])
     parts["manifest.json"] = json.dumps([{**manifest, **more}]).encode()
     refused(write(tmp_path / "a.tar", parts), tmp_path, "are one to some tools")
-
-
-def test_labels_and_annotations_may_differ_in_case_alone() -> None:
-    text = b'{"config":{"Labels":{"a":"1","A":"2"}},"annotations":{"b":"1","B":"2"}}'
-    assert parse_json(text) == json.loads(text)

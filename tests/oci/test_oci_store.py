@@ -12,7 +12,7 @@ from conftest import needs
 from reprobuild.errors import ImageError, StorageError
 from reprobuild.host import process
 from reprobuild.host.home import Home
-from reprobuild.oci.documents import documents
+from reprobuild.layers.image_documents import documents
 from reprobuild.oci.store import ImageStore, image_name, lowest_below
 from reprobuild.render.image_config import image_config
 from support.disk import make_unreadable

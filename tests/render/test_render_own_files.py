@@ -6,7 +6,6 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from reprobuild.lock.reader import parse_lock
-from reprobuild.oci.documents import MANIFEST_ROOTS
 from reprobuild.render import own_files
 from reprobuild.render.program import selftest_program
 from support.locks import LOCK
@@ -37,10 +36,6 @@ def test_every_file_of_in_image_has_its_place() -> None:
     # init.py is given to an image's Python as text.
     known |= {own_files.ROOT_FILE, "init.py", "__init__.py"}
     assert {path.name for path in SOURCE.iterdir() if path.suffix in (".py", ".pth", ".json")} == known
-
-
-def test_both_ways_of_building_write_the_same_manifest() -> None:
-    assert tuple(f"/{root}" for root in MANIFEST_ROOTS) == own_files.MANIFEST_FOLDERS
 
 
 def test_the_environment_s_python_decides_the_folder() -> None:

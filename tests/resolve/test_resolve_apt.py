@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import ResolveError, StorageError
+from reprobuild.fetch import debian_mirrors
 from reprobuild.host.machine import architecture as this_machine
-from reprobuild.net import debian_mirrors
 from support.apt_archive import BASE, World, versions
 from support.debian_archive import Archive, Key
 from support.disk import tiny_disk

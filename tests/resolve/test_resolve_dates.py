@@ -12,9 +12,9 @@ import pytest
 
 from conftest import needs
 from reprobuild.errors import ResolveError
+from reprobuild.fetch import debian_mirrors
 from reprobuild.host.console import Console
 from reprobuild.host.machine import architecture as this_machine
-from reprobuild.net import debian_mirrors
 from reprobuild.resolve.debian import DebianRequest, resolve_debian
 from reprobuild.resolve.resolver import Upgrade, resolve
 from support.debian_archive import Archive, Key

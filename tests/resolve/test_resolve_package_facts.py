@@ -32,7 +32,7 @@ def python_facts(home: Home, headers: Mapping[str, str], packages: tuple[str, ..
     """Return the facts of wheels, by name, each with more lines in its METADATA."""
     wheels = [put(home, name, wheel(name, text)) for name, text in headers.items()]
     lock = replace(LOCK, python=wheels, debian=(), request=replace(LOCK.request, packages=packages))
-    found = facts_of(lock, Store(home))
+    found = facts_of(lock, home)
     return {package.name: found[package.wheel.sha256] for package in wheels}
 
 
@@ -119,7 +119,7 @@ def test_what_debian_packages_say(tmp_path: Path) -> None:
     libx = deb(home, "libx", "Pre-Depends: gone", "Source: x", link="tool")
     mail = deb(home, "mail", "Provides: mta (= 1), sendmail", document=OLD)
     lock: Lock = replace(LOCK, python=(), debian=[tool, libx, mail])
-    found = facts_of(lock, Store(home))
+    found = facts_of(lock, home)
     assert found == {
         tool.sha256: Facts(
             licenses=["Expat", "GPL-2+"], upstream="toolbox@2", requires=[libx.sha256, mail.sha256]
@@ -145,4 +145,4 @@ def test_a_file_that_is_no_package_is_named(tmp_path: Path) -> None:
     path.chmod(0o644)
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(BuildError, match=r"tool_1_amd64\.deb: not a Debian package"):
-        facts_of(replace(LOCK, python=(), debian=[package]), Store(home))
+        facts_of(replace(LOCK, python=(), debian=[package]), home)

@@ -73,9 +73,9 @@ def test_the_bill_of_a_lock_has_them_and_keeps_its_schema(tmp_path: Path) -> Non
     torch = next(p for p in LOCK.python if p.name == "torch")
     wheel = replace(torch.wheel, sha256=sha256(content), size=len(content))
     lock = replace(LOCK, python=[replace(torch, wheel=wheel)])
-    store = Store(Home(tmp_path / "home"))
-    store.add_document(content)
-    text = cyclonedx(lock, facts_of_wheels(lock, store))
+    home = Home(tmp_path / "home")
+    Store(home).add_document(content)
+    text = cyclonedx(lock, facts_of_wheels(lock, home))
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     (component,) = [c for c in json.loads(text)["components"] if c["name"] == "torch"]
     assert component["components"] == [{**OPENSSL, "bom-ref": "pkg:pypi/torch@2.4.1#part-0"}]

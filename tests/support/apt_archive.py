@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from conftest import needs
+from reprobuild.fetch import debian_mirrors
 from reprobuild.host.console import Console
 from reprobuild.host.machine import architecture as this_machine
 from reprobuild.lock.packages import DebianPackage
-from reprobuild.net import debian_mirrors
 from reprobuild.resolve.debian import DebianRequest, resolve_debian
 from support.debian_archive import Archive, Key
 from support.server import serve

@@ -17,8 +17,8 @@ from reprobuild.cli import run_options
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.protocols import RunOptions
 from reprobuild.fetch.arrivals import Arrivals
+from reprobuild.layers.image_documents import documents
 from reprobuild.lock.model import Lock
-from reprobuild.oci.documents import documents
 from reprobuild.render.image_config import image_config
 from support.reports import Script, a_check, a_report, printing
 

@@ -13,8 +13,8 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.layers.cache import Cached, LayerCache
+from reprobuild.layers.image_documents import documents
 from reprobuild.lock.model import Lock
-from reprobuild.oci.documents import documents
 from reprobuild.oci.store import ImageStore
 from reprobuild.oci.tar_writer import Layer, LayerWriter
 from reprobuild.render.image_config import image_config

@@ -13,7 +13,7 @@ import pytest
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.oci.documents import documents
+from reprobuild.layers.image_documents import documents
 from reprobuild.oci.store import ImageStore
 from reprobuild.render.image_config import image_config
 from support.locks import LOCK

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from reprobuild.layers.image_documents import file_manifest
 from reprobuild.lock.model import Lock
-from reprobuild.oci.documents import file_manifest
 from reprobuild.oci.file_tree import ImageTree
 from reprobuild.oci.tar_writer import Record
 from reprobuild.render.image_config import image_config

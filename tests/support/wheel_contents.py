@@ -7,8 +7,8 @@ from pathlib import Path
 
 from packaging.utils import parse_wheel_filename
 
+from reprobuild.fetch.wheel_zip import chunks, opened
 from reprobuild.layers.wheel import Generated, Place, installed_files
-from reprobuild.layers.wheel_zip import chunks, opened
 
 PLACE = Place(prefix="opt/venv", python="3.11")
 TEMPLATE = "import sys\nfrom %(module)s import %(import_name)s\nsys.exit(%(func)s())\n"

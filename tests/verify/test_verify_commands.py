@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reprobuild.oci.documents import file_manifest
+from reprobuild.layers.image_documents import file_manifest
 from reprobuild.oci.tar_writer import Record
 from reprobuild.render.image_config import image_config
 from reprobuild.verify.check import Checked, check_tree

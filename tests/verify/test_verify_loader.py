@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from reprobuild.oci.documents import file_manifest
+from reprobuild.layers.image_documents import file_manifest
 from reprobuild.oci.tar_writer import Record
 from reprobuild.verify.check import check_tree, is_kept
 from support.trees import SITE, image, sha

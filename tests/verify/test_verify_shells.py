@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reprobuild.oci.documents import file_manifest
+from reprobuild.layers.image_documents import file_manifest
 from reprobuild.oci.tar_writer import Record
 from reprobuild.verify.check import Checked, check_tree, is_kept
 from reprobuild.verify.shells import _DEBIAN

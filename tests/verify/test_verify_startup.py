@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reprobuild.oci.documents import file_manifest
+from reprobuild.layers.image_documents import file_manifest
 from reprobuild.oci.tar_writer import Record
 from reprobuild.verify.check import check_tree, is_kept
 from reprobuild.verify.startup import is_read_at_start

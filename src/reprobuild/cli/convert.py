@@ -8,7 +8,6 @@ from typing import Literal, get_args
 
 import click
 
-from ..fetch.store import Store
 from ..host.home import atomic_write
 from ..host.host import Host
 from ..lock.bill import Facts
@@ -70,7 +69,7 @@ def convert(
 
 def _facts(lock: Lock, host: Host) -> Mapping[str, Facts]:
     """Return what the files in the store say of themselves; warn of those that are not there."""
-    facts = facts_of(lock, Store(host.home))
+    facts = facts_of(lock, host.home)
     files = {p.wheel.sha256: p.name for p in lock.python} | {p.sha256: p.name for p in lock.debian}
     missing = [name for sha256, name in files.items() if sha256 not in facts]
     if missing:

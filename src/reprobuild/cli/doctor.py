@@ -17,9 +17,9 @@ from ..host.host import Host
 from ..preflight.doctor import Finding, examine, examine_for
 from ..preflight.image_needs import needs_of_labels
 from ..registry.client import Target
-from ..registry.image_labels import read_remote
 from ..render.labels import LABEL
 from ..verify.find import find_image
+from ..verify.image_labels import read_remote
 from ..workspace import is_env, is_lock, read_env, read_lock
 from . import complete
 from .output import as_json, emit, table

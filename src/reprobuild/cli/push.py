@@ -12,7 +12,6 @@ from ..engines.embedded import OciEngine
 from ..errors import EvidenceError
 from ..evidence.create_documents import document_image
 from ..evidence.statements import Subject
-from ..fetch.store import Store
 from ..host.console import size_text
 from ..host.home import atomic_write, make_folders
 from ..host.host import Host
@@ -113,7 +112,7 @@ def _evidence(
     refuse_candidate(image)
     lock, config = _lock(store, image), str(store.manifest(image.digest)["config"]["digest"])
     try:
-        facts = facts_of_wheels(lock, Store(host.home))
+        facts = facts_of_wheels(lock, host.home)
         return document_image(host.home, lock, Subject(image.digest, config), signer, facts)
     except EvidenceError:
         if signer is not None:

@@ -24,7 +24,6 @@ from ..host.machine import identity
 from ..layers import unpacked_layers
 from ..lock.layer_record import LayerRecord
 from ..lock.model import Lock
-from ..oci.documents import documents
 from ..oci.store import Image, ImageStore, damaged
 from ..render.image_config import image_config
 from ..request.image_layout import SITE_PREFIX
@@ -67,6 +66,7 @@ class OciEngine:
         `Arrivals.wait`.
         """
         from ..layers.builder import build_layers  # noqa: PLC0415 -- a `run` need not wait for it
+        from ..layers.image_documents import documents  # noqa: PLC0415
 
         store = Store(self._host.home)
         layers = build_layers(lock, store, self._host, arrivals, lay_out=self._runs, record=self._record)

@@ -19,16 +19,16 @@ from ..errors import FetchError, HostError, StorageError
 from ..host.console import Console, size_text
 from ..host.home import free_bytes
 from ..lock.base_image import BaseLayer
-from ..lock.model import Artifact, Lock
+from ..lock.model import UNPACKED, Artifact, Lock
 from ..lock.packages import CondaPackage, DebianPackage, PythonPackage
 from ..lock.standalone_python import StandalonePython
-from ..net import debian_snapshot
-from ..net.debian_mirrors import package_urls
 from ..net.index_settings import PYTHON_MIRROR, mirrored_python
 from ..net.local_files import named_file
 from ..net.session import session
+from . import debian_snapshot
 from .arrivals import Arrivals
 from .base_layers import fetch_base
+from .debian_mirrors import package_urls
 from .download import Download, Patience, Stop, Stopped, Wanted
 from .store import Store
 
@@ -47,8 +47,6 @@ _GONE = (
     "a Debian mirror carries current versions only: `reprobuild lock --upgrade` takes those; or name a "
     f"snapshot archive, which keeps old ones, in {debian_snapshot.VARIABLE}"
 )
-UNPACKED = 4
-"""An image takes about so many times the bytes that are fetched: packed, unpacked, and its layers."""
 
 _JOIN_SECONDS = 2.0
 """After Ctrl-C, for threads that cannot be woken: one that connects, or asks for an address."""

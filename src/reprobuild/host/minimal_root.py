@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from .. import assets
 from . import namespaces, process
 from .limits import LARGEST_FILE, guarded, of_steps
+from .own_program import own_program
 
 WORK = "/build"
 """Where the folder is, whatever its path on the host."""
@@ -102,4 +102,4 @@ def _own_users() -> tuple[str, ...]:
 
 
 def _program(name: str) -> tuple[str, ...]:
-    return sys.executable, "-I", "-S", str(assets.program(name))
+    return sys.executable, "-I", "-S", str(own_program(name))

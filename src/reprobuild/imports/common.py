@@ -23,10 +23,10 @@ from ..host.machine import architecture
 from ..net.session import without_credentials
 from ..request import toml_reader
 from ..request.direct import Direct
+from ..request.envs_folder import FOLDER
 from ..request.model import DEFAULT_PYTHON, PYTHONS, TorchIndex
 from ..resolve.target import TargetPython, holds
 from ..resolve.torch import cuda_of_version, is_cuda_package
-from ..workspace import FOLDER
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,11 +13,11 @@ from ..fetch.store import DAMAGED, Store
 from ..host.host import Host
 from ..lock.layer_record import LayerRecord
 from ..lock.model import Lock
-from ..oci.documents import file_manifest
 from ..oci.tar_writer import LayerWriter, Record, parents, write_tar
 from ..render.own_files import image_files
 from .allowed_paths import refuse_own_names
 from .cache import Cached, LayerCache
+from .image_documents import file_manifest
 from .image_user import write_user
 from .layer_writing import Drafts
 from .plan import plan, plan_digest

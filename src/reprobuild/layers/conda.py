@@ -21,12 +21,12 @@ from typing import IO, Any
 from packaging.utils import canonicalize_name
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
-from .. import assets
 from ..errors import BuildError
 from ..fetch.store import Store
 from ..host import process, sandbox, untrusted_files
 from ..host.console import Console
 from ..host.home import raise_if_full, storage_errors
+from ..host.own_program import own_program
 from ..lock.model import Lock
 from ..lock.packages import CondaPackage
 from ..oci.tar_writer import LayerWriter, parents
@@ -87,7 +87,7 @@ def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Linked:
         folder, bundle, root = scratch / "conda", scratch / "conda-bundle", scratch / "conda-root"
         for each in (folder, bundle, root):
             each.mkdir()
-        (scratch / "linker.py").write_bytes(assets.program("link_conda.py").read_bytes())
+        (scratch / "linker.py").write_bytes(own_program("link_conda.py").read_bytes())
         binds = [*_python(root), sandbox.Bind(source=scratch / "linker.py", destination=f"{_AT}/linker.py")]
         archives = {f"{_AT}/archives/{package.filename}": package for package in lock.conda}
     binds += [sandbox.Bind(source=store.path(p.sha256), destination=at) for at, p in archives.items()]

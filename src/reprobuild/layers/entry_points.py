@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 
 from ..errors import BuildError
-from .wheel_zip import opened
+from ..fetch.wheel_zip import opened
 
 _PYTHON = b"#!python"
 _DOTTED = re.compile(r"\w+(\.\w+)*")

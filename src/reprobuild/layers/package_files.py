@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..errors import BuildError
 from ..fetch.store import Store
+from ..fetch.wheel_zip import opened
 from ..lock.model import Lock
 from ..lock.packages import PythonPackage
 from ..oci.tar_writer import parents
@@ -18,7 +19,6 @@ from .plan import place
 from .split_large import cut
 from .wheel import Generated, Member, installed_files
 from .wheel_layer import Files
-from .wheel_zip import opened
 
 
 class PackageFiles:

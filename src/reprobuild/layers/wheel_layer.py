@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import BuildError
+from ..fetch.wheel_zip import chunks
 from ..host.page_cache import PageCache, Passed
 from ..lock.packages import PythonPackage
 from ..oci.tar_writer import Beside, LayerWriter, parents
 from . import bytecode_stream
 from .wheel import Generated, Member, Place
-from .wheel_zip import chunks
 
 Files = Mapping[str, Member | Generated]
 """Path in the image → what to put there."""

@@ -40,6 +40,9 @@ _STACK = {
     "nccl": re.compile(r"nvidia-nccl(-cu\d+)?"),
 }
 
+UNPACKED = 4
+"""Bytes on disk of an image, as a multiple of the bytes that are downloaded: packed, unpacked, and layers."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Artifact:

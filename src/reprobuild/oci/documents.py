@@ -1,4 +1,4 @@
-"""Layers and a configuration → the JSON of an OCI image, canonical, so that its digest says it all. Pure."""
+"""JSON documents of the OCI image format, in canonical form. Pure."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
-from ..in_image import manifest
-from .tar_writer import Layer, Record
-
-if TYPE_CHECKING:  # who only lists images need not wait for what a lock takes
-    from ..lock.model import Lock
-    from ..render.image_config import ImageConfig
+from .tar_writer import Layer
 
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
@@ -23,16 +18,11 @@ EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
 EMPTY = b"{}"
 """Configuration of a manifest that is not an image (image-spec, "Guidance for an Empty Descriptor")."""
 
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
-
 LAYOUT = b'{"imageLayoutVersion":"1.0.0"}'
 """The file ``oci-layout`` of a layout (image-spec, image-layout.md)."""
 
 DOCUMENT_LIMIT = 4 << 20
 """Bytes of a manifest, an index or a configuration, as in Podman (containers/image, internal/iolimits)."""
-
-MANIFEST_ROOTS = ("opt/venv", "usr")
-"""The folders whose files the manifest of installed files names; ``in_image/manifest.py`` writes the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,30 +38,15 @@ class ImageDocuments:
         return sha256(self.manifest)
 
 
-def documents(lock: Lock, config: ImageConfig, layers: Sequence[tuple[str, Layer]]) -> ImageDocuments:
-    """Return the documents of an image with these layers, each with its title, the lowest first."""
-    architecture = lock.platform.partition("/")[2]
-    created = datetime.fromtimestamp(lock.epoch, UTC).strftime(_TIME)
-    config_bytes = _json(
-        {
-            "architecture": architecture,
-            "config": {
-                "Cmd": list(config.cmd),
-                "Env": [f"{key}={value}" for key, value in config.env.items()],
-                "Labels": dict(config.labels),
-                "WorkingDir": config.workdir,
-                **({"User": config.user} if config.user else {}),
-            },
-            "created": created,
-            "history": [{"created": created, "created_by": f"reprobuild: {title}"} for title, _ in layers],
-            "os": "linux",
-            "rootfs": {"diff_ids": [layer.diff_id for _, layer in layers], "type": "layers"},
-        }
-    )
+def image_documents(
+    config: Mapping[str, Any], layers: Iterable[Layer], annotations: Mapping[str, str] | None = None
+) -> ImageDocuments:
+    """Return the documents of an image with a configuration and layers, the lowest first."""
+    config_bytes = _json(config)
     manifest = {
-        "annotations": dict(config.labels),
-        "config": _config_entry(config_bytes),
-        "layers": _layer_entries(layer for _, layer in layers),
+        **({} if annotations is None else {"annotations": dict(annotations)}),
+        "config": {"digest": sha256(config_bytes), "mediaType": CONFIG_TYPE, "size": len(config_bytes)},
+        "layers": _layer_entries(layers),
         "mediaType": MANIFEST_TYPE,
         "schemaVersion": 2,
     }
@@ -91,18 +66,7 @@ def stand_in(
     It runs nothing. ``layers``: how they are compressed there.
     """
     own = {key: config[key] for key in ("architecture", "os", "rootfs")}
-    config_bytes = _json({**own, "config": {"Labels": labels}, "created": created.strftime(_TIME)})
-    manifest = {
-        "config": _config_entry(config_bytes),
-        "layers": _layer_entries(layers),
-        "mediaType": MANIFEST_TYPE,
-        "schemaVersion": 2,
-    }
-    return ImageDocuments(_json(manifest), config_bytes)
-
-
-def _config_entry(config: bytes) -> dict[str, Any]:
-    return {"digest": sha256(config), "mediaType": CONFIG_TYPE, "size": len(config)}
+    return image_documents({**own, "config": {"Labels": labels}, "created": time_text(created)}, layers)
 
 
 def _layer_entries(layers: Iterable[Layer]) -> list[dict[str, Any]]:
@@ -118,16 +82,6 @@ def manifest_entry(digest: str, size: int, annotations: Mapping[str, str] | None
 def index_document(entries: Sequence[Mapping[str, Any]]) -> bytes:
     """Return the index of an OCI layout with some images."""
     return _json({"manifests": entries, "mediaType": INDEX_TYPE, "schemaVersion": 2})
-
-
-def file_manifest(records: Iterable[Record]) -> bytes:
-    """Return the manifest of installed files, in the form of ``in_image/manifest.py``.
-
-    Where layers name the same path, the last one given counts.
-    """
-    found = {f"/{r.path}": r for r in records if r.path in MANIFEST_ROOTS or r.path.startswith(_INSIDE)}
-    lines = [manifest.written(r.kind, f"{r.mode:o}", r.content, path) for path, r in sorted(found.items())]
-    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
 
 
 def parse_json(data: bytes) -> Any:
@@ -179,12 +133,14 @@ def _one_spelling(value: Any) -> None:
                 _one_spelling(each)
 
 
+def time_text(moment: datetime) -> str:
+    """Return a moment as RFC 3339 with seconds."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def sha256(data: bytes) -> str:
     """Return ``sha256:…`` of some bytes."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
-
-
-_INSIDE = tuple(f"{root}/" for root in MANIFEST_ROOTS)
 
 
 def _json(value: Any) -> bytes:

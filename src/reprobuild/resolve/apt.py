@@ -13,11 +13,11 @@ from urllib.parse import unquote
 from debian.deb822 import Deb822
 
 from ..errors import ResolveError
+from ..fetch.debian_mirrors import MAIN, OVERRIDES, Mirror, apt_config
+from ..fetch.debian_snapshot import VARIABLE as SNAPSHOT
 from ..host.home import refuse_full_temporary
 from ..host.process import Completed, ProcessTimeout, require, run
 from ..lock.packages import DebianPackage
-from ..net.debian_mirrors import MAIN, OVERRIDES, Mirror, apt_config
-from ..net.debian_snapshot import VARIABLE as SNAPSHOT
 from ..net.session import scrub, without_credentials
 
 _TIMEOUT = 900.0

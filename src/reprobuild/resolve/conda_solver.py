@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from .. import assets
 from ..errors import HostError, ResolveError
 from ..host import process
 from ..host.limits import guarded, of_steps
+from ..host.own_program import own_program
 from ..lock.packages import CondaPackage
 from ..net.session import scrub, without_credentials
 from ..request.dates import end_of
@@ -96,7 +96,7 @@ def _answer(job: Mapping[str, Any]) -> Mapping[str, Any]:
     """Run the program that solves, within the limits of a step: what channels serve is a stranger's."""
     with tempfile.TemporaryDirectory(prefix="reprobuild-conda-") as folder, guarded(of_steps()) as guard:
         answer = Path(folder, "answer.json")
-        program = str(assets.program("solve_conda.py"))
+        program = str(own_program("solve_conda.py"))
         slow = "a channel is slow, or no set of its packages fits: try again, or name fewer of both"
         try:
             with process.named_when_stopped(ResolveError, "the conda packages were not resolved", slow=slow):

@@ -15,11 +15,11 @@ from datetime import date, datetime
 from pathlib import Path
 
 from ..errors import ResolveError
+from ..fetch.debian_mirrors import MAIN, OVERRIDES, SECURITY, mirrors
+from ..fetch.debian_snapshot import VARIABLE, dated_mirrors
 from ..host.console import Console
 from ..lock.merged_usr import CONVERTS, IS_MERGED
 from ..lock.packages import DebianPackage
-from ..net.debian_mirrors import MAIN, OVERRIDES, SECURITY, mirrors
-from ..net.debian_snapshot import VARIABLE, dated_mirrors
 from .apt import Apt, legible
 
 BASE = ("apt", "ca-certificates")

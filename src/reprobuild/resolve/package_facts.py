@@ -24,7 +24,8 @@ from packaging.utils import canonicalize_name
 
 from ..errors import BuildError
 from ..fetch.store import DAMAGED, Store
-from ..layers.wheel_zip import opened
+from ..fetch.wheel_zip import opened
+from ..host.home import Home
 from ..lock.bill import Facts
 from ..lock.model import Lock
 from ..lock.packages import DebianPackage, PythonPackage
@@ -39,21 +40,23 @@ _COMMON = re.compile(r"/usr/share/common-licenses/([A-Za-z0-9.+-]*[A-Za-z0-9+])"
 _LICENSE = re.compile(r"^License:[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 
 
-def facts_of(lock: Lock, store: Store) -> Mapping[str, Facts]:
+def facts_of(lock: Lock, home: Home) -> Mapping[str, Facts]:
     """Return what is known of the packages whose files are in the store, by the SHA-256 of the file.
 
     Raises `BuildError` for a file that cannot be read as what it is.
     """
+    store = Store(home)
     stored = [p for p in lock.debian if store.path(p.sha256).is_file()]
     with ThreadPoolExecutor(2) as threads:
         read = list(threads.map(lambda p: _deb(p, store.path(p.sha256)), stored))
     debian = {p.name: deb for p, deb in zip(stored, read, strict=True)}
     found: dict[str, Facts] = {p.sha256: _debian_facts(p, debian, lock) for p in stored}
-    return {**found, **facts_of_wheels(lock, store)}
+    return {**found, **facts_of_wheels(lock, home)}
 
 
-def facts_of_wheels(lock: Lock, store: Store) -> Mapping[str, Facts]:
+def facts_of_wheels(lock: Lock, home: Home) -> Mapping[str, Facts]:
     """Return what `facts_of` does, of Python packages alone: in a tenth of a second."""
+    store = Store(home)
     wheels = [p for p in lock.python if store.path(p.wheel.sha256).is_file()]
     found = _python_facts(lock, {p: _metadata(p, store.path(p.wheel.sha256)) for p in wheels})
     return {

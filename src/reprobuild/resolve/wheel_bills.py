@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..layers.wheel_zip import opened
+from ..fetch.wheel_zip import opened
 from ..lock.bill import Facts
 from ..lock.packages import PythonPackage
 

@@ -23,7 +23,7 @@ from ..lock.model import Lock
 from ..lock.packages import PythonPackage, SourceArchive
 from ..net.session import scrub, session, without_credentials
 from ..request.direct import Direct
-from ..workspace import FOLDER, OUTSIDE
+from ..request.envs_folder import FOLDER, OUTSIDE
 from . import git
 from .source_tree import Tree, keep, pack
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import BuildError
-from ..layers.wheel_zip import chunks, opened
+from ..fetch.wheel_zip import chunks, opened
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _SIGNATURES = ("RECORD.jws", "RECORD.p7s")

@@ -18,11 +18,11 @@ from typing import Any
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-from .. import assets
 from ..errors import BuildError, HostError
 from ..fetch.store import Store
 from ..host import process, sandbox, untrusted_files
 from ..host.home import storage_errors
+from ..host.own_program import own_program
 from ..lock.packages import PythonPackage
 from .failures import UNEXPLAINED, Setting, advice, last_lines
 from .normalize_wheel import normalise
@@ -193,7 +193,7 @@ def _run(
     metadata: bool = False,
 ) -> dict[str, Any]:
     with storage_errors(scratch):
-        (scratch / "program.py").write_bytes(assets.program("build_wheel.py").read_bytes())
+        (scratch / "program.py").write_bytes(own_program("build_wheel.py").read_bytes())
         (scratch / "processors").write_bytes(_ONE_PROCESSOR)
         (scratch / "out").write_bytes(b"")
         bundle = scratch / "bundle"

@@ -14,18 +14,18 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from .. import assets
 from ..errors import BuildError
 from ..fetch.scheduler import fetch
 from ..fetch.store import Store
+from ..fetch.wheel_zip import opened
 from ..host import process
 from ..host.home import atomic_write, open_regular, storage_errors
 from ..host.host import Host
+from ..host.own_program import own_program
 from ..host.verified import read_sealed, sealed
 from ..layers import unpacked_layers
 from ..layers.builder import system_folders
 from ..layers.plan import SYSTEM, plan
-from ..layers.wheel_zip import opened
 from ..lock.model import Lock
 from ..lock.packages import BuildFiles, PythonPackage, SourceArchive, Wheel
 from ..net.local_files import folders
@@ -181,7 +181,7 @@ class Workshop:
 
     def _record(self, recipe: Recipe) -> Path:
         layers = [layer.key for layer in plan(self._system) if layer.kind in SYSTEM]
-        program = assets.program("build_wheel.py").read_bytes()
+        program = own_program("build_wheel.py").read_bytes()
         env = environment(recipe, is_standalone=self._system.standalone is not None)
         parts = [
             *(FORMAT, hashlib.sha256(program).hexdigest(), layers, self._system.interpreter),

@@ -17,12 +17,12 @@ from ..in_image.manifest import read as read_manifest
 from ..in_image.selftest.names import CUDA_LIBRARY, FORBIDDEN
 from ..lock.model import Lock
 from ..lock.reader import parse_lock
-from ..oci.documents import MANIFEST_ROOTS, sha256
+from ..oci.documents import sha256
 from ..oci.file_tree import ImageTree, capability
 from ..oci.tar_writer import Kind, Record
 from ..render.image_config import image_config
 from ..render.labels import LABEL
-from ..render.own_files import image_files, own_files, site_packages
+from ..render.own_files import MANIFEST_FOLDERS, image_files, own_files, site_packages
 from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
 from .commands import beside, commands
 from .compare import Difference, settings
@@ -90,7 +90,7 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Chec
         *_planted(ours, tree),
         *_privileged(named, tree, lock),
     ]
-    roots = tuple(f"{root}/" for root in MANIFEST_ROOTS)
+    roots = tuple(f"{folder}/".removeprefix("/") for folder in MANIFEST_FOLDERS)
     added = sorted(
         path
         for path, record in tree.files.items()

@@ -25,10 +25,10 @@ from ..oci.file_tree import ImageTree
 from ..oci.store import ImageStore
 from ..oci.tar_fields import LayerRefused
 from ..registry.client import Registry, Target
-from ..registry.image_labels import parsed, read_image_manifest
 from ..registry.referrers import referrers
 from ..request.image_layout import OWN_FOLDER
 from .find import EngineImage, find_image, is_file, tree_in, tree_of
+from .image_labels import parsed, read_image_manifest
 
 _LOCK = f"{OWN_FOLDER.lstrip('/')}/pylock.toml"
 

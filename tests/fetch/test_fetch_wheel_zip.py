@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import BuildError
-from reprobuild.layers import wheel_zip
-from reprobuild.layers.wheel_zip import CHUNK, chunks
+from reprobuild.fetch import wheel_zip
+from reprobuild.fetch.wheel_zip import CHUNK, chunks
 from support.wheel_contents import contents
 from support.wheels import Item, simple_wheel, wheel_bytes, write_wheel, zip_bytes
 

@@ -6,7 +6,7 @@ import pytest
 
 from reprobuild.errors import RegistryError
 from reprobuild.registry.client import Registry, Target
-from reprobuild.registry.image_labels import read_image_manifest
+from reprobuild.verify.image_labels import read_image_manifest
 from support.fixtures import fixtures_of
 from support.listings import serve_listing
 

@@ -18,8 +18,8 @@ import requests
 
 from ..errors import HostError
 from ..lock.packages import DebianPackage
+from ..net.session import scrub, session
 from .debian_mirrors import MAIN, SECURITY, Mirror, keyring, mirrors, suites
-from .session import scrub, session
 
 log = logging.getLogger(__name__)
 

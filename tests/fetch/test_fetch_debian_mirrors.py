@@ -6,9 +6,9 @@ import pytest
 
 from conftest import needs
 from reprobuild.errors import HostError
+from reprobuild.fetch import debian_mirrors as module
+from reprobuild.fetch.debian_mirrors import Mirror, mirrors, package_urls
 from reprobuild.lock.packages import DebianPackage
-from reprobuild.net import debian_mirrors as module
-from reprobuild.net.debian_mirrors import Mirror, mirrors, package_urls
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 

@@ -22,7 +22,7 @@ from debian.deb822 import Deb822
 from ..errors import HostError
 from ..host.process import ProcessFailed, require, run, which
 from ..lock.packages import DebianPackage
-from .session import scrub
+from ..net.session import scrub
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from typing import IO
 from isal import igzip_lib, isal_zlib
 
 from ..errors import BuildError
-from ..fetch.store import DAMAGED
+from .store import DAMAGED
 
 CHUNK = 1 << 20
 MOST_BYTES = 64 << 30

@@ -112,7 +112,7 @@ def test_without_one_the_error_says_how_to_name_it(
 
 def test_no_mirror_at_all(server: Server, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("APT_CONFIG", "/dev/null")
-    monkeypatch.setattr("reprobuild.net.debian_mirrors._entries", lambda _: ())
+    monkeypatch.setattr("reprobuild.fetch.debian_mirrors._entries", lambda _: ())
     monkeypatch.delenv("REPROBUILD_DEBIAN_MIRROR")
     server.add("/snap/archive/debian/20240915T000000Z/pool/main/libc6_1_amd64.deb", DEB)
     fetch(lock(date(2024, 9, 15)), store, Meter(), patience=QUICK)
