@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import BuildError
+from reprobuild.fetch import conda_archive
 from reprobuild.fetch.store import Store
 from reprobuild.host import sandbox
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
-from reprobuild.layers import conda_archive
 from reprobuild.layers.conda import link
 from reprobuild.lock.model import Lock
 from reprobuild.lock.packages import CondaPackage

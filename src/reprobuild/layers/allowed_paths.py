@@ -1,4 +1,4 @@
-"""Paths that a package may put into an image, and those reserved for reprobuild. Pure."""
+"""Refuse paths in an image that are reserved for reprobuild. Pure."""
 
 from __future__ import annotations
 
@@ -8,25 +8,10 @@ from collections.abc import Iterable
 from ..errors import BuildError
 from ..in_image.manifest import reserved
 
-_LONGEST = 4096
-_LONGEST_NAME = 255
 _CUSTOM = re.compile(
     r"/opt/venv/(local/)?lib/python3[^/]*/(dist-packages/)?(__pycache__/)?(site|user)customize([./].*)?"
 )
 """In the other folders of the environment where Python may look for it: conda's library, Debian's folders."""
-_REFUSED = re.compile("[\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-"""A backslash, control characters, what ends a line in Unicode, and bytes that are not text."""
-
-
-def is_plain(path: str) -> bool:
-    """Whether a path is relative, leads nowhere but down, and prints as one line of text."""
-    parts = path.split("/")
-    return (
-        not {"", ".", ".."}.intersection(parts)
-        and _REFUSED.search(path) is None
-        and len(path.encode()) <= _LONGEST
-        and all(len(part.encode()) <= _LONGEST_NAME for part in parts)
-    )
 
 
 def refuse_own_names(paths: Iterable[str], whose: str) -> None:

@@ -22,6 +22,8 @@ from packaging.utils import canonicalize_name
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 from ..errors import BuildError
+from ..fetch import conda_archive
+from ..fetch.plain_path import is_plain
 from ..fetch.store import Store
 from ..host import process, sandbox, untrusted_files
 from ..host.console import Console
@@ -31,8 +33,8 @@ from ..lock.model import Lock
 from ..lock.packages import CondaPackage
 from ..oci.tar_writer import LayerWriter, parents
 from ..request.image_layout import SITE_PREFIX
-from . import bytecode_stream, conda_archive
-from .allowed_paths import is_plain, refuse_own_names
+from . import bytecode_stream
+from .allowed_paths import refuse_own_names
 from .split_large import cut
 
 STAGE = "+conda"

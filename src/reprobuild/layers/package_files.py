@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import BuildError
+from ..fetch.conda_archive import read_file
 from ..fetch.store import Store
 from ..fetch.wheel_zip import opened
 from ..lock.model import Lock
 from ..lock.packages import PythonPackage
 from ..oci.tar_writer import parents
-from .conda_archive import read_file
 from .entry_points import script_template, template_of
 from .plan import place
 from .split_large import cut

@@ -15,6 +15,7 @@ from pathlib import Path
 from zlib import error as ZlibError  # noqa: N812 -- it is an exception
 
 from ..errors import BuildError
+from ..fetch.plain_path import is_plain
 from ..host import untrusted_files
 from ..host.home import storage_errors
 from ..lock.model import Lock
@@ -23,7 +24,6 @@ from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Entry, Reader
 from ..oci.tar_writer import LayerWriter, parents
 from . import bytecode_stream
-from .allowed_paths import is_plain
 from .image_python import run_interpreter
 
 _TOP = "python/"

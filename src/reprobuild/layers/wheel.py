@@ -24,7 +24,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from ..errors import BuildError
-from .allowed_paths import is_plain, refuse_own_names
+from ..fetch.plain_path import is_plain
+from .allowed_paths import refuse_own_names
 from .entry_points import fixed_script, is_wrapper, own_names, wrapper
 
 _MOST_TEXT = 64 << 20

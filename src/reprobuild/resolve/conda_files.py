@@ -15,7 +15,7 @@ import requests
 from packaging.utils import canonicalize_name
 
 from ..errors import BuildError, ResolveError
-from ..layers.conda_archive import listed_files
+from ..fetch.conda_archive import listed_files
 from ..lock.model import Lock
 from ..lock.packages import CondaPackage
 from .wheel_metadata import ranged_file

@@ -19,11 +19,11 @@ from typing import IO, Any, Literal
 import zstandard
 
 from ..errors import BuildError
-from ..fetch.wheel_zip import BAD_ARCHIVE, hold_layout
 from ..lock.packages import CondaPackage
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Entry, Reader
-from .allowed_paths import is_plain
+from .plain_path import is_plain
+from .wheel_zip import BAD_ARCHIVE, hold_layout
 
 MOST_DOCUMENT = 256 << 20
 """Bytes of a file below ``info/`` that is read as a whole."""

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from reprobuild.errors import BuildError
-from reprobuild.layers import conda_archive as module
-from reprobuild.layers.conda_archive import Contents, hold, read_file, refuse_detours
+from reprobuild.fetch import conda_archive as module
+from reprobuild.fetch.conda_archive import Contents, hold, read_file, refuse_detours
 from reprobuild.oci import tar_reader
 from support.conda_archives import conda_archive, conda_package, listed, member
 from support.fuzz import for_long, quickly
