@@ -9,11 +9,10 @@ give the same bytes.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 from urllib.parse import quote
 
 from .. import __version__
@@ -21,6 +20,7 @@ from ..errors import EvidenceError, SelfTestError
 from ..lock.bill import Facts, cyclonedx
 from ..lock.model import Lock
 from ..oci.documents import parse_json
+from ..request.table import Table, refused_as, shown
 from ..selftest.report import SelfTestReport
 
 Kind = Literal["sbom", "provenance", "test-result", "rebuild"]
@@ -42,7 +42,6 @@ STATEMENT = "https://in-toto.io/Statement/v1"
 LARGEST = 3 << 20
 """Bytes of a statement: in base64 a document of 4 MiB, which is what registries give whole."""
 
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -79,9 +78,10 @@ class Statement:
     @property
     def report(self) -> SelfTestReport:
         """Return the report in a test result. Raises `EvidenceError` if invalid or about another image."""
-        table = _table(self.predicate.get("reprobuild"), "predicate.reprobuild")
+        with refused_as(EvidenceError, ""):
+            table = _predicate(self.predicate).table("reprobuild")
         try:
-            report = SelfTestReport.parse_kept(json.dumps(table.get("report")).encode())
+            report = SelfTestReport.parse_kept(json.dumps(table.data.get("report")).encode())
         except SelfTestError as error:
             raise EvidenceError(error.message) from None
         if report.digest not in self.subjects:
@@ -203,111 +203,103 @@ def _uri(address: str) -> str:
     return address if "://" in address else f"pkg:generic/{quote(address, safe='/:@')}"
 
 
+@refused_as(EvidenceError, "")
 def read_statement(data: bytes) -> Statement:
     """Read a statement, which may be a stranger's. Raises `EvidenceError`."""
     if len(data) > LARGEST:
         raise EvidenceError(f"it has more than {LARGEST:,} bytes")
     try:
-        table = _table(parse_json(data), "it")
+        value = parse_json(data)
     except ValueError as error:
         raise EvidenceError(f"it is not JSON: {error}") from None
-    if table.get("_type") != STATEMENT:
+    table = Table(value, "statement")
+    if table.data.get("_type") != STATEMENT:
         raise EvidenceError("it is not an in-toto statement of version 1")
-    found = [kind for kind in get_args(Kind) if PREDICATES[kind] == table.get("predicateType")]
+    found = [kind for kind in get_args(Kind) if PREDICATES[kind] == table.data.get("predicateType")]
     if not found:
-        raise EvidenceError(f"its predicate type is not known: {table.get('predicateType')!r}")
-    predicate = _table(table.get("predicate"), "predicate")
-    return Statement(found[0], _subjects(table.get("subject")), _made(found[0], predicate), predicate)
+        raise EvidenceError(f"its predicate type is not known: {shown(table.data.get('predicateType'))}")
+    predicate = table.value("predicate", dict)
+    return Statement(found[0], _subjects(table), _made(found[0], _predicate(predicate)), predicate)
 
 
-def _subjects(value: object) -> frozenset[str]:
-    if not isinstance(value, list) or not 0 < len(value) <= 64:
-        raise EvidenceError("subject: expected a list of 1 to 64")
-    digests = [
-        _table(_table(each, "subject").get("digest"), "subject.digest").get("sha256") for each in value
-    ]
-    if not all(isinstance(digest, str) and _DIGEST.fullmatch(f"sha256:{digest}") for digest in digests):
-        raise EvidenceError("subject.digest.sha256: expected 64 lower-case hex digits")
-    return frozenset(f"sha256:{digest}" for digest in digests)
+def _subjects(table: Table) -> frozenset[str]:
+    subjects = table.tables("subject")
+    if not 0 < len(subjects) <= 64:
+        raise table.bad("subject", "expected a list of 1 to 64")
+    return frozenset(f"sha256:{each.table('digest').sha256()}" for each in subjects)
 
 
-def _made(kind: Kind, predicate: Mapping[str, Any]) -> datetime | None:
+def _made(kind: Kind, predicate: Table) -> datetime | None:
     match kind:
         case "sbom":
             return None
         case "provenance":
-            details = _table(predicate.get("runDetails"), "runDetails")
-            text = _table(details.get("metadata"), "runDetails.metadata").get("finishedOn")
+            text = predicate.table("runDetails").table("metadata").value("finishedOn", str)
         case "test-result":
-            text = _table(predicate.get("reprobuild"), "predicate.reprobuild").get("finishedOn")
+            text = predicate.table("reprobuild").value("finishedOn", str)
         case "rebuild":
-            text = predicate.get("timeVerified")
+            text = predicate.value("timeVerified", str)
     try:
-        return datetime.strptime(str(text), _TIME).replace(tzinfo=UTC)
+        return datetime.strptime(text, _TIME).replace(tzinfo=UTC)
     except ValueError:
-        raise EvidenceError(f"its time {text!r} is not like 2026-01-31T12:00:00Z") from None
+        raise EvidenceError(f"its time {shown(text)} is not like 2026-01-31T12:00:00Z") from None
 
 
-def _list(value: object, place: str) -> list[Any]:
-    if not isinstance(value or [], list):
-        raise EvidenceError(f"{place}: expected a list")
-    return cast("list[Any]", value or [])
+def _predicate(predicate: Mapping[str, Any]) -> Table:
+    return Table(predicate, "predicate")
 
 
-def _table(value: object, place: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise EvidenceError(f"{place}: expected an object")
-    return value
-
-
+@refused_as(EvidenceError, "")
 def hashes_of(predicate: Mapping[str, Any]) -> frozenset[str]:
     """Return the SHA-256 (hex) of every component in a bill of materials. Raises `EvidenceError`."""
-    components = predicate.get("components")
-    if not isinstance(components, list):
-        raise EvidenceError("components: expected a list")
-    found = set()
-    for component in components:
-        table, hashes = _table(component, "components"), list[Any]()
-        references = _list(table.get("externalReferences"), "externalReferences")
-        for each in (table, *(each for each in references if isinstance(each, dict))):
-            hashes += _list(each.get("hashes"), "hashes")
-        for entry in hashes:
-            if isinstance(entry, dict) and entry.get("alg") == "SHA-256":
-                found.add(str(entry.get("content")))
-    return frozenset(found)
+    components = _predicate(predicate).tables("components")
+    return frozenset(
+        entry.value("content", str)
+        for component in components
+        for part in (component, *component.tables("externalReferences", default=()))
+        for entry in part.tables("hashes", default=())
+        if entry.data.get("alg") == "SHA-256"
+    )
 
 
+@refused_as(EvidenceError, "")
 def dependencies_of(predicate: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return what a provenance says was built from: names by SHA-256. Raises `EvidenceError`."""
-    definition = _table(predicate.get("buildDefinition"), "buildDefinition")
-    entries = definition.get("resolvedDependencies")
-    if not isinstance(entries, list):
-        raise EvidenceError("buildDefinition.resolvedDependencies: expected a list")
-    tables = [_table(each, "resolvedDependencies") for each in entries]
-    return {str(_table(t.get("digest"), "digest").get("sha256")): str(t.get("name")) for t in tables}
+    """Return the names of a provenance's resolved dependencies by their SHA-256. Raises `EvidenceError`."""
+    found = {}
+    for entry in _predicate(predicate).table("buildDefinition").tables("resolvedDependencies"):
+        sha256 = entry.table("digest").sha256()
+        found[sha256] = entry.value("name", str, sha256)
+    return found
 
 
+@refused_as(EvidenceError, "")
 def parameters_of(provenance: Statement) -> Mapping[str, Any]:
-    """Return what a provenance says was asked for. Raises `EvidenceError`."""
-    definition = _table(provenance.predicate.get("buildDefinition"), "buildDefinition")
-    return _table(definition.get("externalParameters"), "externalParameters")
+    """Return the external parameters of a provenance. Raises `EvidenceError`."""
+    return _parameters(provenance).data
 
 
+def _parameters(provenance: Statement) -> Table:
+    return _predicate(provenance.predicate).table("buildDefinition").table("externalParameters")
+
+
+@refused_as(EvidenceError, "")
 def lock_of(statement: Statement) -> str:
     """Return the digest of the lock that a provenance or a test result names. Raises `EvidenceError`."""
     if statement.kind == "provenance":
-        digest = _table(_table(parameters_of(statement).get("lock"), "lock").get("digest"), "lock.digest")
-        return f"sha256:{digest.get('sha256')}"
-    for entry in _list(statement.predicate.get("configuration"), "configuration"):
-        if isinstance(entry, dict) and entry.get("name") == "pylock.toml":
-            return f"sha256:{_table(entry.get('digest'), 'configuration').get('sha256')}"
-    raise EvidenceError("it names no lock")
+        return f"sha256:{_parameters(statement).table('lock').table('digest').sha256()}"
+    sha256 = _named("pylock.toml", _predicate(statement.predicate).tables("configuration", default=()))
+    if sha256 is None:
+        raise EvidenceError("it names no lock")
+    return f"sha256:{sha256}"
 
 
+@refused_as(EvidenceError, "")
 def program_of(provenance: Statement) -> str | None:
-    """Return the SHA-256 of the self-test program that a provenance names."""
-    builder = _table(_table(provenance.predicate.get("runDetails"), "runDetails").get("builder"), "builder")
-    for entry in _list(builder.get("builderDependencies"), "builderDependencies"):
-        if isinstance(entry, dict) and entry.get("name") == "selftest.py":
-            return str(_table(entry.get("digest"), "builderDependencies").get("sha256"))
-    return None
+    """Return the SHA-256 of the self-test program that a provenance names. Raises `EvidenceError`."""
+    builder = _predicate(provenance.predicate).table("runDetails").table("builder")
+    return _named("selftest.py", builder.tables("builderDependencies", default=()))
+
+
+def _named(name: str, entries: Sequence[Table]) -> str | None:
+    """Return the SHA-256 of the entry with a name."""
+    return next((e.table("digest").sha256() for e in entries if e.data.get("name") == name), None)
