@@ -57,12 +57,34 @@ def test_a_bundle_is_written_and_an_image_is_made_of_it(
 
 
 @pytest.mark.parametrize(
-    "argv", [(), ("a.toml",), ("--check", "x", "-o", "y"), ("a.toml", "--check", "x"), ("-o", "y")]
+    "argv",
+    [
+        (),
+        ("a.toml",),
+        ("--check", "x", "-o", "y"),
+        ("a.toml", "--check", "x"),
+        ("-o", "y"),
+        ("--check", "x", "--mirror", "x", "y"),
+        ("a.toml", "--mirror", "x", "y"),
+    ],
 )
 def test_a_call_that_says_neither_is_refused(argv: tuple[str, ...], call: Call) -> None:
     said = call("bundle", *argv)
     assert said.status == 2
-    assert "give locks and -o FILE to write a bundle, or --check FILE" in said.err
+    assert "give locks and -o FILE to write a bundle, --check FILE, or --mirror FILE FOLDER" in said.err
+
+
+def test_a_mirror_says_what_is_in_it(host: Host, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_bundle(host, Path("a.tar"))
+    monkeypatch.setattr("reprobuild.bundle.mirror.archive_entry", lambda package, store: package.filename)
+    said = call("bundle", "--mirror", "a.tar", "mirror", "--json")
+    told = {"mirror": "mirror", "python": 4, "debian": {"bookworm": 2}, "left_out": []}
+    assert (said.status, json.loads(said.out)) == (0, told)
+    said = call("bundle", "--mirror", "a.tar", "other")
+    assert "4 files in other/simple" in " ".join(said.out.split())
+    assert "2 packages in other/debian/bookworm" in " ".join(said.out.split())
+    said = call("bundle", "--mirror", "a.tar", "other")
+    assert (said.status, "other is there already" in said.err) == (11, True)
 
 
 def test_a_check_compares_with_the_image_here(

@@ -175,7 +175,7 @@ def _write(
         if (text := texts.get(member.path)) is not None:
             put(text)
         else:
-            for chunk in _stored(member, store):
+            for chunk in stored(member, store):
                 put(chunk)
         put(bytes(-member.size % _BLOCK))
         advance(member.size)
@@ -188,7 +188,7 @@ def _write(
     return digest.hexdigest(), total
 
 
-def _stored(member: Member, store: Store) -> Iterator[memoryview]:
+def stored(member: Member, store: Store) -> Iterator[memoryview]:
     """Give the content of a file of the store; `StorageError` where it is damaged."""
     digest, size = hashlib.sha256(), 0
     buffer = memoryview(bytearray(CHUNK))

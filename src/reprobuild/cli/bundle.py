@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..bundle.mirror import DEBIAN, SIMPLE, lay_out
 from ..bundle.read import read_head
 from ..bundle.rehearse import Built, rehearse
 from ..bundle.write import lock_names, write_bundle
@@ -31,10 +32,24 @@ from .output import as_json, emit, table
     metavar="FILE",
     help="Build the images of this bundle in an empty home, without a network.",
 )
+@click.option(
+    "--mirror",
+    nargs=2,
+    type=click.Path(path_type=Path),
+    metavar="FILE FOLDER",
+    help="Lay this bundle out in a new folder: a package index for pip and uv, an archive for apt.",
+)
 @as_json
 @click.pass_obj
 def bundle(
-    host: Host, /, locks: tuple[str, ...], *, output: Path | None, check: Path | None, json_: bool
+    host: Host,
+    /,
+    locks: tuple[str, ...],
+    *,
+    output: Path | None,
+    check: Path | None,
+    mirror: tuple[Path, Path] | None,
+    json_: bool,
 ) -> None:
     """Write everything that images are built from into one archive.
 
@@ -45,10 +60,16 @@ def bundle(
     \b
     reprobuild bundle envs/frames.toml envs/torch-cpu.toml -o team.bundle.tar
     reprobuild bundle --check team.bundle.tar
+    reprobuild bundle --mirror team.bundle.tar mirror
     reprobuild image --bundle team.bundle.tar frames
     """
-    if (check is None) == (output is None) or bool(locks) != (output is not None):
-        raise click.UsageError("give locks and -o FILE to write a bundle, or --check FILE")
+    if [output, check, mirror].count(None) != 2 or bool(locks) != (output is not None):
+        raise click.UsageError(
+            "give locks and -o FILE to write a bundle, --check FILE, or --mirror FILE FOLDER"
+        )
+    if mirror is not None:
+        _mirror(*mirror, host, json_=json_)
+        return
     if check is not None:
         _check(check, host, json_=json_)
         return
@@ -88,6 +109,19 @@ def _check(file: Path, host: Host, *, json_: bool) -> None:
         emit({"file": str(file), "images": found})
     else:
         table("", [("bundle", f"{file} suffices"), *rows])
+
+
+def _mirror(file: Path, folder: Path, host: Host, *, json_: bool) -> None:
+    found = lay_out(read_head(file), folder, host)
+    python = sum(map(len, found.python.values()))
+    debian = {suite: len(packages) for suite, packages in sorted(found.debian.items())}
+    if json_:
+        emit({"mirror": str(folder), "python": python, "debian": debian, "left_out": list(found.left_out)})
+        return
+    rows = [("mirror", str(folder)), ("for pip, uv", f"{python} files in {folder / SIMPLE}")]
+    rows += [("for apt", f"{count} packages in {folder / DEBIAN / suite}") for suite, count in debian.items()]
+    rows += [("left out", name) for name in found.left_out]
+    table("", rows)
 
 
 def _compare(built: Built, expected: str | None, file: Path) -> None:
