@@ -26,7 +26,7 @@ from test_benchmark_real_files import FOLDER, LIST, ONLY, checkout
 
 from reprobuild.errors import ReprobuildError
 from reprobuild.imports.common import Imported
-from reprobuild.imports.reader import pins_everything, read_import, request_table
+from reprobuild.imports.recognize import pins_everything, read_import, request_table
 from reprobuild.net.index_settings import find_links, uv_program
 from reprobuild.net.session import session
 from reprobuild.request.model import Request

@@ -15,7 +15,7 @@ from statistics import median
 import pytest
 from torch_python import need_torch, torch_python
 
-from reprobuild.twice.cost import measured
+from reprobuild.twice.recorder_cost import measured
 from reprobuild.twice.runs import HowToRun, ProgramRun, one_run
 from support.twice import recorded, scratch_below
 

@@ -29,7 +29,7 @@ from reprobuild.evidence.judgement import judge
 from reprobuild.evidence.keys import read_public_key
 from reprobuild.evidence.policy import Policy
 from reprobuild.evidence.statements import rebuilt
-from reprobuild.imports.reader import read_import
+from reprobuild.imports.recognize import read_import
 from reprobuild.in_image.manifest import read as read_manifest
 from reprobuild.layers.debian import normalise
 from reprobuild.layers.registry_pull import parse_paths

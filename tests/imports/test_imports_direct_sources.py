@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports.reader import read_import, request_table
+from reprobuild.imports.recognize import read_import, request_table
 from support.fixtures import fixtures_of
 from support.team_files import Write
 

@@ -6,7 +6,7 @@ import pytest
 from pypi_simple import PYPI_SIMPLE_ENDPOINT
 
 from reprobuild.errors import RequestError
-from reprobuild.imports.reader import read_import
+from reprobuild.imports.recognize import read_import
 from support.fixtures import fixtures_of
 from support.team_files import PYTORCH, Write, table
 

@@ -19,7 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from reprobuild.errors import RequestError, ResolveError
-from reprobuild.imports.reader import read_import, request_table
+from reprobuild.imports.recognize import read_import, request_table
 from reprobuild.net.session import session
 from reprobuild.request.model import Request
 from reprobuild.resolve.target import TargetPython

@@ -9,7 +9,7 @@ import pytest
 
 from reprobuild.errors import RequestError
 from reprobuild.imports.projects import project_name, read_setup_py
-from reprobuild.imports.reader import read_import
+from reprobuild.imports.recognize import read_import
 from support.fixtures import fixtures_of
 from support.team_files import Write
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports.reader import read_import
+from reprobuild.imports.recognize import read_import
 from support.fixtures import fixtures_of
 from support.team_files import WINDOWS, Write, table
 

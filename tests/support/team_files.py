@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reprobuild.imports import common, conda, pyproject, team_locks
-from reprobuild.imports.reader import Imported, read_import, request_table
+from reprobuild.imports.recognize import Imported, read_import, request_table
 
 Write = Callable[[str, str], Path]
 Read = Callable[..., Imported]

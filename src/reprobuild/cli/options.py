@@ -17,8 +17,8 @@ from packaging.utils import canonicalize_name
 from ..errors import RequestError
 from ..host.host import Host
 from ..imports.default_cuda import cuda_of_torch
-from ..imports.image import is_kept, read_image
-from ..imports.reader import (
+from ..imports.image_pins import is_kept, read_image
+from ..imports.recognize import (
     Imported,
     pins_everything,
     pythons_of,

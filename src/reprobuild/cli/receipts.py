@@ -12,9 +12,9 @@ from ..engines.protocols import RunOptions
 from ..host.console import Console
 from ..host.home import atomic_write
 from ..host.host import Host
-from ..receipt.files import changed_since, look
 from ..receipt.make import Asked, make_receipt, refuse_secrets, without_own
 from ..receipt.model import Receipt
+from ..receipt.program_files import changed_since, look
 from ..receipt.project import code_of
 from ..render.labels import LABEL
 from ..twice.report import verdict

@@ -235,7 +235,7 @@ def call(
     return -ended[0] if ended else status
 
 
-def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None], *, umask: int = -1) -> None:
+def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]) -> None:
     """Run with a pipe as standard input, which ``write`` fills through the function that it is given.
 
     Raises `ProcessFailed` on a status other than 0; the process is killed when ``write`` raises.
@@ -250,7 +250,6 @@ def feed(argv: Sequence[str], write: Callable[[Callable[[bytes], object]], None]
             stdout=subprocess.DEVNULL,
             stderr=said,
             start_new_session=True,
-            umask=umask,
         ) as process,
     ):
         assert process.stdin is not None

@@ -18,8 +18,8 @@ from packaging.utils import canonicalize_name
 from ..errors import RequestError
 from .addresses import requirement_at
 from .common import is_for, load_toml, requirement_of
-from .files import read_text
 from .indexes import NamedIndexes, cuda_in, is_pytorch
+from .project_files import read_text
 from .projects import project_name
 
 _ABOVE = 8

@@ -25,8 +25,8 @@ from ..request.model import DEFAULT_PYTHON, PYTHONS
 from ..resolve.target import TargetPython, holds
 from .common import Imported, is_for, load_toml, minor_of
 from .direct_sources import located
-from .files import read_text
 from .indexes import NamedIndexes, is_pytorch
+from .project_files import read_text
 
 
 def read_pylock(

@@ -18,8 +18,8 @@ from packaging.utils import canonicalize_name
 from ..errors import RequestError
 from .common import load_toml, requirement_of
 from .direct_sources import Stated, UvSources
-from .files import read_text
 from .indexes import NamedIndexes
+from .project_files import read_text
 from .setup_files import same_extra
 from .uv_table import with_workspace
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import RequestError
 from ..request.yaml_reader import load_yaml
 from .common import Imported, load_toml, minor_of
-from .files import read_text
+from .project_files import read_text
 from .pyproject import read_project
 from .requirements import imported_lines
 

@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import RequestError
 from ..host.home import kind_of
 from .common import load_toml
-from .files import read_text
+from .project_files import read_text
 
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S.*?)\s*$", re.MULTILINE)
 _CONDITIONAL = re.compile(r"['\"]:\s*[a-z(]")

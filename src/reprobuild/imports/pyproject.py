@@ -17,7 +17,6 @@ from ..host.machine import architecture
 from ..resolve.target import TargetPython
 from .common import Imported, fitting_python, load_toml, merged, minor_of, requirement_of
 from .direct_sources import Stated, UvSources, located
-from .files import read_text
 from .indexes import NamedIndexes
 from .nested_sources import of_folders
 from .pdm import pdm_rules
@@ -30,6 +29,7 @@ from .poetry import (
     unused_keys,
     with_included,
 )
+from .project_files import read_text
 from .project_notes import line_on_default_groups, lines_on_other_tools
 from .projects import requirements_beside
 from .setup_files import imported_files, read_setup, same_extra, setup_file_in

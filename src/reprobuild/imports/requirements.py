@@ -18,8 +18,8 @@ from ..request.model import PYTHONS
 from ..resolve.target import TargetPython, holds
 from .addresses import is_address, requirement_at
 from .common import Imported, requirement_of
-from .files import read_text
 from .indexes import NamedIndexes
+from .project_files import read_text
 
 _COMMENT = re.compile(r"(?<!\S)#.*")
 _HASH = re.compile(r"\s--hash[= ]([a-z0-9]+):([0-9a-fA-F]+)")

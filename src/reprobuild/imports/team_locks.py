@@ -26,9 +26,9 @@ from ..request.toml_reader import MOST_TEXT
 from ..resolve.target import TargetPython
 from .common import Imported, fitting_python, is_for, load_toml, minor_of, requirement_of
 from .direct_sources import located
-from .files import read_text
 from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .poetry import specifier
+from .project_files import read_text
 
 MAIN = "main"
 """What Poetry calls the group of the project's own dependencies; PDM says ``default``."""

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from .common import is_for, load_toml, requirement_of
-from .files import read_text
+from .project_files import read_text
 
 _USED = (
     *("sources", "index", "index-url", "extra-index-url", "find-links", "no-sources", "no-sources-package"),

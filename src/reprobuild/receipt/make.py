@@ -16,8 +16,8 @@ from ..twice.records import Moment, Stream
 from ..twice.runs import ProgramRun
 from ..twice.texts import general
 from ..twice.written import WrittenFile
-from .files import beside, inputs
 from .model import MOST_FILES, MOST_MOMENTS, Code, Folder, OutputFile, ProcessSteps, Receipt, is_below
+from .program_files import beside, inputs
 from .project import machine_here
 from .secrets import is_secret, is_secret_file, secret_in
 

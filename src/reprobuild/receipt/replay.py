@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ..errors import RepeatError
 from ..host.sandbox import Bind
-from .files import MOST_TEXT, input_file, line_digests, open_in
 from .model import Code, Folder, InputFile, Receipt
+from .program_files import MOST_TEXT, input_file, line_digests, open_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from .causes import Cause
 from .compare import EndDifference, Parting, TimelineRow, pairs, timeline
-from .cost import RecorderCost, measured
 from .distance import ENDLESS
 from .ranks import same_draws
+from .recorder_cost import RecorderCost, measured
 from .runs import Comparison, status_text
 from .variations import VARIATIONS
 from .written import LEFT_OUT

@@ -13,7 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from reprobuild.errors import ImageError, RequestError
-from reprobuild.imports.image import is_kept, read_image
+from reprobuild.imports.image_pins import is_kept, read_image
 from reprobuild.oci.file_tree import ImageTree, read_root
 from support.images import Entry, layer
 from support.wheels import simple_wheel, write_wheel

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.host.sandbox import Bind
-from reprobuild.receipt import files
-from reprobuild.receipt.files import beside, changed_since, input_file, inputs, line_digests, look
+from reprobuild.receipt import program_files
+from reprobuild.receipt.program_files import beside, changed_since, input_file, inputs, line_digests, look
 from reprobuild.twice.evidence import Evidence
 from support.receipts import sha256
 
@@ -28,7 +28,7 @@ def test_a_file_has_its_digest_and_those_of_its_lines(binds: list[Bind]) -> None
 
 
 def test_a_large_file_has_no_lines(binds: list[Bind], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_TEXT", 3)
+    monkeypatch.setattr(program_files, "MOST_TEXT", 3)
     assert input_file("/code/train.py", binds, 1000).lines == ""
     assert input_file("/code/train.py", binds, 1000).sha256 == sha256(b"a\nb\n")
 
@@ -52,7 +52,7 @@ def test_no_link_is_followed_out_of_a_folder(binds: list[Bind], tmp_path: Path) 
 def test_what_a_receipt_lacks_is_named(binds: list[Bind], monkeypatch: pytest.MonkeyPatch) -> None:
     (binds[0].source / ".env").write_text("KEY=1")
     (binds[0].source / "b").write_text("1")
-    monkeypatch.setattr(files, "MOST_FILES", 1)
+    monkeypatch.setattr(program_files, "MOST_FILES", 1)
     asked = ["/code/.env", "/code/b", "/code/data/set.bin", "/code/train.py", "/code/\udcff"]
     found, missing = inputs(asked, binds, frozenset(["/code/data/set.bin"]))
     assert [file.path for file in found] == ["/code/b"]
@@ -64,7 +64,7 @@ def test_what_a_receipt_lacks_is_named(binds: list[Bind], monkeypatch: pytest.Mo
 
 
 def test_the_others_are_bounded(binds: list[Bind], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_BESIDE", 1)
+    monkeypatch.setattr(program_files, "MOST_BESIDE", 1)
     found, whole = beside(binds, frozenset())
     assert len(found) == 1
     assert not whole

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports import files
-from reprobuild.imports.reader import read_import
+from reprobuild.imports import project_files
+from reprobuild.imports.recognize import read_import
 
 PROJECT = "[project]\nname = 'x'\ndynamic = ['dependencies']\n"
 SECRET = "root:$6$verysecret:19000::"
@@ -85,7 +85,7 @@ def test_only_regular_files_are_read(project: Path) -> None:
 
 
 def test_a_file_has_a_limit(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(project_files, "MOST_BYTES", 1 << 20)
     (project / "requirements.txt").write_text("#" * ((1 << 20) + 1))
     assert "has more than 1 MiB" in refused(project / "requirements.txt")
 

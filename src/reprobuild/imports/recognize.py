@@ -27,9 +27,9 @@ from .common import (
     without_pins,
 )
 from .conda import read_conda
-from .files import of_project, read_text
 from .locks import read_pylock, read_uv_lock
 from .other_files import PYTHON_ENV, how_to_export, read_python_env, read_script
+from .project_files import of_project, read_text
 from .pyproject import read_pyproject
 from .requirements import read_requirements
 from .setup_files import read_setup

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.twice.cost import measured
+from reprobuild.twice.recorder_cost import measured
 from reprobuild.twice.records import Moment, Stream
 
 
