@@ -57,6 +57,11 @@ def test_what_names_nothing_is_dropped() -> None:
             "git+https://u:p@h.example/a",
         ),
         *(
+            "https://h.example/%2e%2e%2fa-1.tar.gz",
+            "https://h.example/a%0a-1.zip",
+            "https://h.example/a%1b-1.zip",
+        ),
+        *(
             "git+ssh://git:p@h.example/a",
             "git+file:///a",
             "git+git://h.example/a",

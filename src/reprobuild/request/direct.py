@@ -78,6 +78,8 @@ class Direct:
         if sha256 is not None and not _SHA256.fullmatch(sha256):
             raise ValueError("its sha256 is not 64 hex digits")
         bare = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+        if "/" in name or not name.isprintable():  # behind %
+            raise ValueError("its last part is not the file name of a wheel or a source archive")
         if name.endswith(_ARCHIVES):
             under = _inside(fragment.get("subdirectory", ""))
             return cls(kind="archive", url=bare, subdirectory=under, sha256=sha256)
