@@ -164,3 +164,13 @@ def test_locks_are_read_by_file() -> None:
     with pytest.raises(LockError, match="no such file") as caught:
         read_lock(Path("envs/pylock.x.toml"))
     assert caught.value.hint == "`reprobuild lock` writes one"
+
+
+@pytest.mark.parametrize(
+    "address", ["https://w.example/x-1-py3-none-any.whl", "git+https://g.example/x@main"]
+)
+def test_an_address_in_a_message_names_the_package_that_has_it(address: str) -> None:
+    asked = Request.from_dict({"cuda": "12.1", "packages": [f"x @ {address}", "six", "ours @ .."]}, "test")
+    env = Env(asked, Path("a.toml"), places={"x": "r.txt:3", "six": "r.txt:4", "ours": "setup.py"})
+    where = address.removeprefix("git+").partition("@")[0]
+    assert env.places_in(f"{where} cannot be reached...") == ["x is asked for in r.txt:3"]

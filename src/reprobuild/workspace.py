@@ -20,6 +20,7 @@ from .lock.layer_record import LayerRecord
 from .lock.merge import sides
 from .lock.model import Lock
 from .lock.platforms import parse_locks
+from .request.direct import Direct
 from .request.envs_folder import FOLDER, OUTSIDE
 from .request.kernels import canonical
 from .request.model import PLATFORMS, Request, default_name
@@ -51,8 +52,15 @@ class Env:
     """Normalised name → where a file that was taken over asks for the package."""
 
     def places_in(self, message: str) -> list[str]:
-        """Return a line for each package that a message names and such a file asks for, where it does."""
+        """Return a line for each package that a message names and such a file asks for, where it does.
+
+        An address names the package, too.
+        """
         words = {canonicalize_name(word) for word in _WORDS.findall(message)}
+        for requirement in map(Requirement, self.request.packages):
+            address = "" if requirement.url is None else Direct.parse(requirement.url).url
+            if "://" in address and address in message:
+                words.add(canonicalize_name(requirement.name))
         found = [f"{name} is asked for in {place}" for name, place in self.places.items() if name in words]
         return found[:_MOST_PLACES]
 

@@ -228,10 +228,13 @@ def test_computed_requirements_are_asked_of_the_build_whatever_the_setup_cfg_say
         "extras_require=dict([(\":os_name=='posix'\", ['idna'])])",
     )
     for argument in computed:
-        _, keys = read(
+        found, keys = read(
             {"setup.py": SETUP.format(argument), "setup.cfg": "[options]\ninstall_requires = six\n"}
         )
         assert keys["packages"] == ["ours @ .."]
+        assert found.places == {"ours": found.origin}
+        (line,) = found.applied
+        assert line.endswith("computes its requirements, so the project itself has to be built to learn them")
 
 
 @pytest.mark.parametrize(

@@ -220,3 +220,26 @@ def test_what_cannot_be_reached_is_named_by_its_address(retried: str) -> None:
     assert refused(said).message == (
         "an index cannot be reached: https://index.example/simple/torch/: Connection refused (os error 111)"
     )
+    assert refused(said.replace("/torch/", "/x-1-py3-none-any.whl")).message.startswith(
+        "a file cannot be reached: https://index.example/simple/x-1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("platforms", "elsewhere"), [("`win32`, `win_amd64`", True), ("`manylinux_2_28_s390x`", False)]
+)
+def test_a_package_for_other_systems_alone_is_told_so(platforms: str, elsewhere: bool) -> None:
+    said = (
+        "error: No solution found when resolving dependencies:\n"
+        "  cause: Because pywin32==306 has no wheels with a matching platform tag and you "
+        "require pywin32==306, we can conclude that your requirements are unsatisfiable.\n\n"
+        f"hint: Wheels are available for `pywin32` (v306) on the following platforms: {platforms}\n"
+    )
+    error = refused(said)
+    assert isinstance(error, RefusedError)
+    told = error.refusal.hints[1:]
+    assert told == (
+        ("pywin32 has no wheel for Linux: remove it, or add ; sys_platform != 'linux' to its requirement",)
+        if elsewhere
+        else ()
+    )

@@ -96,12 +96,15 @@ def _project_itself(
     asked = f"[{','.join(extras)}]" if extras else ""
     requires = _specifier(call.python or (config.python if config else ""), str(file))
     folder = quote(str(file.parent.resolve()))
+    which = "computes its" if call.requires is None else "names no"
     return Imported(
         origin=str(file),
         name=name,
         requirements=(requirement_of(f"{name}{asked} @ file://{folder}", str(file)),),
         python=minor_of(requires),
         requires_python=requires,
+        places={canonicalize_name(name): str(file)},
+        applied=(f"{file}: {which} requirements, so the project itself has to be built to learn them",),
     )
 
 

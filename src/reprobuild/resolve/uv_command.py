@@ -245,9 +245,7 @@ def _refusal(result: Completed, as_of: date | None, backend: str | None) -> Reso
     ):
         hints = ["PyTorch's own index may have that build: give --index pytorch"]
     if refusal.only_sources:
-        hints = [
-            "only wheels can be locked; ask for a version that has one, or publish a wheel to your own index"
-        ]
+        hints = ["ask for a version that has a wheel, or publish one to your own index"]
     if any(version.endswith("+conda") for _, version in refusal.versions):
         hints.append("a version that ends in +conda is that of a conda package; ask for versions that fit it")
     if as_of is not None:

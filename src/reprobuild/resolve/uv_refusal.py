@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from packaging.utils import canonicalize_name
@@ -108,6 +108,12 @@ def refused(said: str, *, backend: str | None = None) -> RefusedError | Unreacha
         refusal = _read(causes, hints)
     except _UnknownWordsError as error:
         return _unread([*causes, *hints], f"{str(error)!r} is not among the words of uv that are known")
+    more = [
+        f"{found[1]} has no wheel for Linux: remove it, or add ; sys_platform != 'linux' to its requirement"
+        for hint in hints
+        if (found := _PLATFORMS.fullmatch(hint)) and not _LINUX.search(found[2])
+    ]
+    refusal = replace(refusal, hints=(*refusal.hints, *more))
     return RefusedError(REASONS + "\n".join(_cut(causes)), refusal)
 
 
@@ -124,10 +130,11 @@ def _failed(
     unreached = [line for line in causes if _UNREACHED.search(line)]
     if not unreached:
         return _unread([*causes, *hints], "uv has failed in words that are not known")
-    where = "PyTorch's own index" if backend is not None else "an index"
     # The line that names the address, which retries put second, and the innermost cause.
     named = next((line for line in unreached if line.startswith("Failed to fetch: ")), unreached[0])
     lines = dict.fromkeys(line.removeprefix("Failed to fetch: ").strip("`") for line in (named, causes[-1]))
+    where = "PyTorch's own index" if backend is not None else "an index"
+    where = "a file" if _FILE.search(named) else where
     redirected = _REDIRECTED.match(named)
     return UnreachableError(
         f"{where} cannot be reached: {': '.join(lines)}",
@@ -156,8 +163,11 @@ _UNREACHED = re.compile(
     r"Failed to fetch|error sending request|dns error|Could not connect|Request failed after"
     r"|Missing `Content-Type` header"
 )
+_FILE = re.compile(r"\.(whl|zip|tar\.gz)\b")
 _REDIRECTED = re.compile(r"Missing `Content-Type` header for `\S*/([^/\s]+)/`?$")
 """What uv says of a redirect that it follows no further, and of an answer without that header."""
+_PLATFORMS = re.compile(r"Wheels are available for `(\S+)` \(\S+\) on the following platforms?: (.+)")
+_LINUX = re.compile(r"linux|`any`")
 _DRAWING = re.compile("[\u2500-\u25ff\u00d7]")
 """The lines and crosses that uv puts before a cause."""
 

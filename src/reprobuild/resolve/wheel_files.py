@@ -54,7 +54,8 @@ class _Wheel:
 
 def compare_files(lock: Lock, existing: Lock | None, host: Host) -> None:
     """Warn of what `examine` and `other_bytes` find where the wheels are not those of an earlier lock."""
-    if existing is not None and [p.wheel for p in existing.python] == [p.wheel for p in lock.python]:
+    wheels = [p.wheel for p in lock.python]
+    if existing is not None and ([p.wheel for p in existing.python], existing.conda) == (wheels, lock.conda):
         return
     with new_session() as session:
         for line in [*examine(lock, session), *other_bytes(lock.python, session)]:
