@@ -57,12 +57,12 @@ def diff(
     reprobuild diff old.toml envs/pylock.frames.toml
     reprobuild diff --measure -v $PWD:/work -w /work old.toml frames -- python3 train.py --steps 5
     """
-    if markdown and (json_ or measure):
-        raise click.UsageError("--markdown excludes --json and --measure")
+    if markdown and json_:
+        raise click.UsageError("--markdown excludes --json")
     before, after = locks_of(old), locks_of(new)
     if measure:
         locks = [lock_for(found, one_platform(()), name) for found, name in ((before, old), (after, new))]
-        show_drift(host, locks, command, options, json_=json_)
+        show_drift(host, locks, command, options, json_=json_, markdown=markdown)
         return
     source = click.get_current_context().get_parameter_source
     if command or any(source(name) == ParameterSource.COMMANDLINE for name in options):

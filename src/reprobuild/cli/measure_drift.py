@@ -20,6 +20,7 @@ from ..render.own_files import own_files, selftest_files
 from ..twice.drift import Drift, Moved
 from ..twice.report import ulp_text
 from ..twice.runs import HowToRun, measure_drift
+from .markdown import cell, code
 from .output import columns, emit
 from .run_options import settings
 
@@ -28,7 +29,13 @@ _PROGRAM = "/run/reprobuild/selftest"
 
 
 def show_drift(
-    host: Host, locks: Sequence[Lock], command: tuple[str, ...], options: Mapping[str, Any], *, json_: bool
+    host: Host,
+    locks: Sequence[Lock],
+    command: tuple[str, ...],
+    options: Mapping[str, Any],
+    *,
+    json_: bool,
+    markdown: bool,
 ) -> None:
     """Run a program in the images of two locks and print what moved. Raises `ImageError`."""
     engine, how = OciEngine(host), settings(host.console, **options)
@@ -48,6 +55,9 @@ def show_drift(
     if json_:
         emit({"line": _line(found), **asdict(found)})
         return
+    if markdown:
+        click.echo(drift_as_markdown(found))
+        return
     click.echo(_line(found))
     for kind in found.kinds:
         click.echo(f"also differs: {kind}")
@@ -55,6 +65,20 @@ def show_drift(
         columns(("OPERATION", "WHERE", "TIMES", "ULP", ""), [_row(each) for each in found.moved[:MOST_ROWS]])
     if len(found.moved) > MOST_ROWS:
         click.echo(f"{len(found.moved) - MOST_ROWS} more; --json has all")
+
+
+def drift_as_markdown(found: Drift) -> str:
+    """Return what moved as Markdown, for a pull request."""
+    line = _line(found)
+    lines = ["#### Operations", "", f"{line[0].upper()}{line[1:]}."]
+    lines += [f"Also differs: {cell(kind)}." for kind in found.kinds]
+    if found.moved:
+        lines += ["", "| Operation | Where | Times | ULP | |", "|---|---|---:|---:|---|"]
+        rows = map(_row, found.moved[:MOST_ROWS])
+        lines += [f"| {code(row[0])} | {code(row[1])} | {' | '.join(row[2:])} |" for row in rows]
+    if len(found.moved) > MOST_ROWS:
+        lines += ["", f"{len(found.moved) - MOST_ROWS} more."]
+    return "\n".join(lines)
 
 
 def _image(engine: OciEngine, lock: Lock) -> str:
