@@ -254,7 +254,7 @@ def rebuild(lock: Lock, host: Host) -> Generator[tuple[str, ImageStore]]:
 
 
 def obtain(lock: Lock, host: Host) -> None:
-    """Bring every wheel and package of a lock into the store: fetched, or built from its source.
+    """Download or build every wheel and package of a lock into the store.
 
     The caller holds the lock ``build`` of the home.
     """
@@ -264,7 +264,7 @@ def obtain(lock: Lock, host: Host) -> None:
 
 @contextmanager
 def obtaining(lock: Lock, host: Host) -> Iterator[Arrivals]:
-    """Do as `obtain` while the block works on what has come; see `fetching`.
+    """As `obtain`, while the block works on the files that have arrived; see `fetching`.
 
     Where a wheel is built from its source, all is there before the block begins.
     """
@@ -302,7 +302,7 @@ def selftest_image(
 
 
 def check_host(lock: Lock) -> None:
-    """Raise `HostError` for what a build needs and this machine lacks, before gigabytes are fetched."""
+    """Raise `HostError` for missing requirements of a build, before gigabytes are downloaded."""
     if lock.base is None:
         process.require("mmdebstrap", "to install the Debian packages of the image")
     namespaces.check(all_ids=bool(lock.debian))

@@ -35,7 +35,7 @@ _MOST_PLACES = 5
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """A request and where it and its lock are kept. The request's file may not be there yet."""
+    """A request, with the paths of its file and its lock. The request's file may not exist yet."""
 
     request: Request
     file: Path
@@ -49,7 +49,7 @@ class Env:
     pinned_by: str = ""
     """The lock of another tool that was taken over, which pins all that it needs itself; else empty."""
     places: Mapping[str, str] = field(default_factory=dict)
-    """Normalised name → where a file that was taken over asks for the package."""
+    """Place in an imported file that requires the package, by normalized name."""
 
     def places_in(self, message: str) -> list[str]:
         """Return a line for each package that a message names and such a file asks for, where it does.

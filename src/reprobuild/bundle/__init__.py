@@ -1,1 +1,1 @@
-"""All inputs of some locks, and reprobuild with what it needs to run, in one archive."""
+"""Bundles: all inputs of some locks, reprobuild and its dependencies in one archive."""

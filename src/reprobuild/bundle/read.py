@@ -192,7 +192,7 @@ class _Stream:
         self.manifest: Manifest | None = None
 
     def until(self, wanted: Callable[[str], bool]) -> Iterator[tuple[Member, Iterator[bytes]]]:
-        """Give the members and their content, up to the first whose path is not wanted.
+        """Yield the members and their content, up to the first whose path is not wanted.
 
         README comes first whatever is wanted. The content of each is to be read to its end.
         """

@@ -23,7 +23,7 @@ _DROPPED = ("PIP_", "UV_", "PYTHON", "REPROBUILD_", "XDG_")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Built:
-    """An image that came out of a bundle."""
+    """An image built from a bundle."""
 
     name: str
     """Of the lock."""

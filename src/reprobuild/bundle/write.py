@@ -138,7 +138,7 @@ def lock_names(sources: Sequence[str], locks: Sequence[Sequence[Lock]]) -> dict[
 
 @contextmanager
 def _replacing(file: Path) -> Iterator[IO[bytes]]:
-    """Give a file that takes the place of ``file`` at the end; two writers take turns."""
+    """Yield a file that takes the place of ``file`` at the end; two writers take turns."""
     partial = file.with_name(f".{file.name}.partial")
     with storage_errors(file.parent), claim(partial) as out:
         try:
@@ -189,7 +189,7 @@ def _write(
 
 
 def stored(member: Member, store: Store) -> Iterator[memoryview]:
-    """Give the content of a file of the store; `StorageError` where it is damaged."""
+    """Yield the content of a file of the store; `StorageError` where it is damaged."""
     digest, size = hashlib.sha256(), 0
     buffer = memoryview(bytearray(CHUNK))
     with open_regular(store.path(member.sha256)) as file:

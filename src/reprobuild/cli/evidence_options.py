@@ -35,7 +35,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def sign_options(function: F) -> F:
-    """Add the options that say who signs."""
+    """Add the options that choose a signer."""
     for name, settings in (
         (
             "--sign-public",

@@ -13,7 +13,7 @@ from .output import as_json, columns, emit, image_facts
 
 _CANDIDATE = "<candidate>"
 _LOST = "<name lost>"
-"""Of an image whose name went with a damaged index."""
+"""For an image that lost its name with a damaged index."""
 
 
 @click.command()

@@ -138,7 +138,7 @@ def _chosen(names: tuple[str, ...], flags: dict[str, Any], host: Host) -> list[E
 def _locked(
     env: Env, upgrade: Upgrade, host: Host, pages: list[str] | None, osv: str | None
 ) -> list[dict[str, Any]]:
-    """Lock a request; return what came of it, and add its report to ``pages`` where these are wanted."""
+    """Lock a request; return the result, and add its report to ``pages`` if given."""
     locks, before = lock_env(env, upgrade, host)
     if pages is not None:
         pages.append(lock_report(before, locks, osv, host))

@@ -45,7 +45,7 @@ def asked_for(by: str, name: str, kept: EngineImage, command: tuple[str, ...], c
 def begin_receipt(
     by: str, name: str, kept: EngineImage, command: tuple[str, ...], chosen: RunOptions
 ) -> Callable[[Path, Comparison, Console], None]:
-    """Look at the project before a run of ``twice``, and return what writes its receipt afterwards."""
+    """Record the project before a run of ``twice``; return a function that writes its receipt."""
     refuse_secrets(command)
     asked = asked_for(by, name, kept, command, chosen)
     code = code_of(asked.project)

@@ -56,7 +56,7 @@ _OPTIONS = (
 
 
 def in_image(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how a command runs in an image; `settings` reads them."""
+    """Add the options for running a command in an image; `settings` reads them."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

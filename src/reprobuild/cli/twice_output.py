@@ -47,7 +47,7 @@ def write_page(path: Path, found: Comparison, asked: Asked) -> None:
 
 
 def show_verdict(found: Comparison, *, json_: bool) -> None:
-    """Write the verdict, as soon as it is known."""
+    """Write the verdict."""
     if not json_:
         click.echo(verdict_line(found))
 

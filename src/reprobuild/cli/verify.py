@@ -167,7 +167,7 @@ _IDENTICAL = "identical: the same bytes"
 
 
 def _rebuilt(found: Evidenced, host: Host) -> tuple[list[Difference], str]:
-    """Build an image again; return what differs, and what came of it in words."""
+    """Rebuild an image; return the differences, and a summary."""
     lock = _lock_of(found)
     ours = lock_to_build(lock, host)
     if ours.own_files != lock.own_files:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the SDK takes longer to import than all else
 
 
 class HandedOver:
-    """An engine that keeps and tests what the embedded one builds."""
+    """An engine that stores and tests images built by the embedded engine."""
 
     built_by: EngineName = "oci"
 

@@ -94,7 +94,7 @@ class ContainerEngine(ABC):
 
     @abstractmethod
     def build_context(self, lock: Lock, context: Path, answer: Path) -> str:
-        """Build a folder without a network; return the image's ID. ``answer``: a file to hear of it by."""
+        """Build a folder without a network; return the image's ID, read from the file ``answer``."""
 
     def build(self, lock: Lock, context: WriteContext, arrivals: Arrivals | None = None) -> str:
         """Build the rendered Dockerfile; see `protocols.Engine`."""

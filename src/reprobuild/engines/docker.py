@@ -95,7 +95,7 @@ class DockerEngine(ContainerEngine):
         return self.keeps_manifests
 
     def check(self, *, gpu: bool) -> None:
-        """Raise `HostError` for what a build lacks, or if ``gpu`` is set without a GPU."""
+        """Raise `HostError` if a requirement of a build is missing, or ``gpu`` is set without a GPU."""
         if gpu:
             require_gpu(self.runner("").gpu_missing())
         if not has_buildx() and (self._builder is not None or not has_own_buildkit()):
@@ -226,7 +226,7 @@ class DockerImages(ContainerImages):
         self._client, self._host = client, host
 
     def inspect(self, references: Sequence[str]) -> Sequence[Facts]:
-        """Return what the daemon says of images; see `ContainerImages`."""
+        """Query the daemon for images; see `ContainerImages`."""
         with docker_errors("look for an image"):
             try:
                 return [self._client.images.get(each).attrs for each in references]
@@ -288,7 +288,7 @@ class DockerImages(ContainerImages):
 
     @contextmanager
     def _container(self, digest: str) -> Iterator[Container]:
-        """Give a container of an image that is never started."""
+        """Yield a container of an image that is never started."""
         # Left by a run that was killed. The daemon decides by its own clock.
         self._client.containers.prune(filters={"label": READ, "until": "1h"})
         container = self._client.containers.create(

@@ -43,7 +43,7 @@ class Output:
         self._thread = threading.Thread(target=self._read, daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin to read."""
+        """Start reading."""
         self._thread.start()
         return self
 

@@ -128,7 +128,7 @@ def _ran(
 def _views(
     client: docker.DockerClient, folders: Sequence[Bind], runner: DockerRunner
 ) -> Iterator[tuple[Any, str]]:
-    """Give a container that is never started and has the views' own folders, and where the daemon keeps
+    """Yield a container that is never started and has the views' own folders, and where the daemon keeps
     these."""
     if not folders:
         yield None, ""

@@ -80,7 +80,7 @@ def _size(blob: Path) -> int:
 
 
 class _Server(ThreadingTCPServer):
-    """A registry of one image, for reading alone (the OCI distribution specification, "pull")."""
+    """A read-only registry of one image (OCI distribution specification, "pull")."""
 
     daemon_threads = True
     request_queue_size = 16
@@ -111,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(data)
 
     def _head(self) -> bytes | Path:
-        """Begin the answer; return what it is to go on with."""
+        """Start the response; return its body."""
         found = self.server.answers.get(self.path)
         kind, size, content = found or (_BYTES, 0, b"")
         self.send_response(200 if found else 404)

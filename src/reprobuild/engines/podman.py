@@ -1,4 +1,4 @@
-"""Podman: the rendered Dockerfile, built by its buildah. Everything goes through the podman command.
+"""The Podman engine: builds the rendered Dockerfile with the podman command.
 
 So the user's own settings hold: containers.conf, storage.conf, a connection to another machine.
 """
@@ -68,7 +68,7 @@ class PodmanEngine(ContainerEngine):
         self._program = program
 
     def check(self, *, gpu: bool) -> None:
-        """Raise `HostError` if ``gpu`` and none can be passed in."""
+        """Raise `HostError` if ``gpu`` is set and no GPU can be passed in."""
         if gpu:
             require_gpu(gpu_missing())
 
@@ -145,7 +145,7 @@ class PodmanImages(ContainerImages):
         self._program = program
 
     def inspect(self, references: Sequence[str]) -> Sequence[Facts]:
-        """Return what Podman says of images; see `ContainerImages`."""
+        """Query Podman for images; see `ContainerImages`."""
         command = [self._program, "image", "inspect", "--", *(y.removeprefix("sha256:") for y in references)]
         done = process.run(command, check=False)
         if done.returncode != 0:

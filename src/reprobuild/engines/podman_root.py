@@ -35,7 +35,7 @@ def podman_errors(what: str) -> Iterator[None]:
 
 @contextmanager
 def opened_root(podman: str, image: str) -> Iterator[IO[bytes]]:
-    """Give the tar of an image's root to read, by the image ID. Raises `process.ProcessFailed`."""
+    """Yield the tar of an image's root to read, by the image ID. Raises `process.ProcessFailed`."""
     if _is_remote(podman):
         with _exported(podman, image) as tar:
             yield tar
@@ -52,7 +52,7 @@ def opened_root(podman: str, image: str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def opened_file(podman: str, image: str, path: str) -> Iterator[IO[bytes]]:
-    """Give the tar of one file of an image to read. Raises `process.ProcessFailed`."""
+    """Yield the tar of one file of an image to read. Raises `process.ProcessFailed`."""
     with (
         _container(podman, image) as container,
         process.stream([podman, "cp", f"{container}:/{path}", "-"]) as tar,
@@ -68,7 +68,7 @@ def _exported(podman: str, image: str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _container(podman: str, image: str) -> Iterator[str]:
-    """Give a container of an image that is never started."""
+    """Yield a container of an image that is never started."""
     # Left by a run that was killed.
     process.run([podman, "container", "prune", "--force", f"--filter=label={READ}", "--filter=until=1h"])
     create = [podman, "create", f"--label={READ}=1", "--pull=never", "--image-volume=ignore"]

@@ -98,7 +98,7 @@ def _container(podman: str, options: Sequence[str]) -> Iterator[str]:
 
 @contextmanager
 def _views(podman: str, folders: Sequence[Bind]) -> Iterator[tuple[str, str]]:
-    """Give a volume for the views' own folders, and where it is."""
+    """Yield a volume for the views' own folders, and where it is."""
     if not folders:
         yield "", ""
         return

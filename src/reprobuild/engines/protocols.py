@@ -35,7 +35,7 @@ class RunOptions:
     """What a command in an image gets of this machine: by default no folder, no network, no GPU."""
 
     env: Mapping[str, str] = field(default_factory=dict)
-    """Beside the image's own, which they override."""
+    """In addition to the image's variables, which they override."""
     binds: Sequence[Bind] = ()
     network: bool = False
     """Whether it has the host's network."""
@@ -104,7 +104,7 @@ class Engine(Protocol):
         """Its images."""
 
     def check(self, *, gpu: bool) -> None:
-        """Raise for what the engine needs for building and testing and lacks, before gigabytes are fetched.
+        """Raise if the engine lacks requirements for builds and tests, before gigabytes are downloaded.
 
         ``gpu``: whether it must be able to pass in a GPU.
         """

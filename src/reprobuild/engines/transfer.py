@@ -86,7 +86,7 @@ def _load(engine: Taker, write: Callable[[IO[bytes]], object]) -> None:
 
 @contextmanager
 def _pulled_layers(images: ImageStore, image: Image, engine: Taker, shared: int) -> Iterator[bool]:
-    """Give whether an engine has pulled the layers of an image, where that is faster than an archive of them.
+    """Yield whether an engine has pulled the layers of an image, if that is faster than an archive.
 
     They stay for the image that is loaded within the block. ``shared``: how many of the lowest it has anyway.
     """

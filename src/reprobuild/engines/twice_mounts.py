@@ -167,7 +167,7 @@ class _Written(Reader):
         raise LayerRefused(f"{path!r} is a device node")
 
     def __iter__(self) -> Iterator[Entry]:
-        """Give the entries."""
+        """Yield the entries."""
         for entry in super().__iter__():
             if self._skip is None and entry.kind == "dir":
                 return

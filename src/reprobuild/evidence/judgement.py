@@ -41,7 +41,7 @@ _AHEAD = timedelta(minutes=10)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judgement:
-    """What the documents about an image come to."""
+    """The verdict on the documents about an image."""
 
     refused: tuple[str, ...]
     """Why they do not suffice; none: they do."""

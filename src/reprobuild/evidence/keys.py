@@ -38,7 +38,7 @@ def read_public_key(path: Path) -> Key:
 
 
 def read_private_key(path: Path, passphrase: Callable[[], str]) -> Signer:
-    """Read a private key; ``passphrase`` is asked for one where it is encrypted. Raises `EvidenceError`."""
+    """Read a private key; ``passphrase`` is called if it is encrypted. Raises `EvidenceError`."""
     data = _read(path)
     try:
         try:

@@ -41,7 +41,7 @@ class Policy:
 
 
 def read_policy(path: Path) -> Policy:
-    """Read a policy; the files of keys that it names are beside it. Raises `EvidenceError`."""
+    """Read a policy; paths of keys are relative to it. Raises `EvidenceError`."""
     try:
         with open_regular(path) as file:
             text = file.read(MOST_TEXT + 1).decode()

@@ -28,7 +28,7 @@ IN_TOTO = "application/vnd.in-toto+json"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A statement as it is kept and sent, and who signed it."""
+    """A statement as it is stored and sent, with its signers."""
 
     statement: Statement
     signers: frozenset[str]
@@ -67,7 +67,7 @@ def is_signed(document: bytes) -> bool:
 
 
 def read_document(document: bytes, keys: Sequence[Key]) -> Document:
-    """Read a document, which may be a stranger's, and say which keys signed it. Raises `EvidenceError`."""
+    """Read an untrusted document, and determine which keys signed it. Raises `EvidenceError`."""
     from .keys import signers_of  # noqa: PLC0415 -- who verifies nothing need not load it
 
     payload, signatures = _opened(document)

@@ -72,7 +72,7 @@ class Statement:
     subjects: frozenset[str]
     """``sha256:…`` of what it is about."""
     made: datetime | None
-    """By its maker's clock; None where the kind has no time."""
+    """By the clock of its author; None if the kind has no time."""
     predicate: Mapping[str, Any]
 
     @property
@@ -205,7 +205,7 @@ def _uri(address: str) -> str:
 
 @refused_as(EvidenceError, "")
 def read_statement(data: bytes) -> Statement:
-    """Read a statement, which may be a stranger's. Raises `EvidenceError`."""
+    """Read an untrusted statement. Raises `EvidenceError`."""
     if len(data) > LARGEST:
         raise EvidenceError(f"it has more than {LARGEST:,} bytes")
     try:

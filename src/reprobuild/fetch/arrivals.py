@@ -1,4 +1,4 @@
-"""Progress of a fetch by file, so that work on one file need not wait for all of them."""
+"""Progress of a download by file, so that work can start on each file as it arrives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .download import Stopped
 
 
 class Arrivals:
-    """Of all files of a lock. The threads that fetch tell it; any thread may ask.
+    """Arrivals of all files of a lock. Download threads update it; any thread may query it.
 
     With nothing missing, everything is there and nothing ever fails.
     """

@@ -130,7 +130,7 @@ def _other(base: BaseImage, reason: str) -> LockError:
 def fetch_layers(
     image: str, layers: Sequence[BaseLayer], store: Store, console: Console, patience: Patience | None = None
 ) -> None:
-    """Make some layers of an image present in the store, verified; those that are there are left alone.
+    """Download missing layers of an image into the store, verified.
 
     Raises `RegistryError`, and `FetchError` for bytes that are not those of the digest.
     """

@@ -47,7 +47,7 @@ class Contents:
 
 
 def hold(archive: Path, package: CondaPackage) -> Contents:
-    """Read a package's archive from its start to its end and return what it puts where.
+    """Read a package's whole archive and return its files with their destinations.
 
     Raises `BuildError` that names the package for an archive that is damaged, larger than the limits here,
     or of another package; for a path that is not plain, or that leads through another one that is a link; and
@@ -222,7 +222,7 @@ def _whole(tar: Reader, entry: Entry) -> bytes:
 
 @contextmanager
 def _tars(archive: Path, name: str) -> Iterator[Iterator[Reader]]:
-    """Give the tars in a package, each to be read before the next."""
+    """Yield the tars in a package, each to be read before the next."""
     if not name.endswith(".conda"):
         with bz2.open(archive) as plain:
             yield iter([Reader(plain)])

@@ -171,14 +171,14 @@ def _read(files: Path, parts: Path) -> Iterator[_Entry]:
 
 
 def _files() -> tuple[Path, Path]:
-    """Ask apt where its sources are, since APT_CONFIG and apt.conf can move them."""
+    """Query apt for the paths of its sources, which APT_CONFIG and apt.conf can move."""
     shell = apt_config("shell", "A", "Dir::Etc::sourcelist/f", "B", "Dir::Etc::sourceparts/d")
     values = dict(line.split("=", 1) for line in shlex.split(shell))
     return Path(values.get("A", "/dev/null")), Path(values.get("B", "/dev/null"))
 
 
 def apt_config(*arguments: str) -> str:
-    """Return what apt-config says of the user's settings. Raises `HostError` when those are broken."""
+    """Return the user's settings from apt-config. Raises `HostError` if they are invalid."""
     program = require("apt-config", "to learn how apt is set up")
     try:
         return run([program, *arguments]).stdout.decode("utf-8", "replace")

@@ -44,10 +44,10 @@ class Wanted:
     gone: str
     """What to do when no address has it any more."""
     more: Callable[[], tuple[str, ...]] | None = None
-    """Asked for further addresses when those have failed."""
+    """Called for more addresses when those have failed."""
 
     def __post_init__(self) -> None:
-        """Raise `FetchError` for a size that no file has, such as a registry may give."""
+        """Raise `FetchError` for a size out of range, which a registry may send."""
         if type(self.size) is not int or not 0 < self.size <= LARGEST:
             raise FetchError(
                 f"{self.filename}: its size is given as {str(self.size)[:40]}, which is not that of a file",
@@ -118,7 +118,7 @@ class _Mismatch(Exception):  # noqa: N818 -- a state of the try, seen by `Downlo
 
 
 class Download:
-    """Brings one artifact into its partial file. Each byte is hashed once, as it arrives."""
+    """Download of one artifact into its partial file. Each byte is hashed once, as it arrives."""
 
     def __init__(
         self,

@@ -87,7 +87,7 @@ def host_of(url: str) -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Give the exception and those inside it; each library keeps the cause in a place of its own."""
+    """Yield the exception and those inside it; each library keeps the cause in a place of its own."""
     found: list[BaseException] = []
     inner: object = error
     while isinstance(inner, BaseException) and inner not in found:

@@ -52,7 +52,7 @@ _JOIN_SECONDS = 2.0
 """After Ctrl-C, for threads that cannot be woken: one that connects, or asks for an address."""
 
 _POLL_SECONDS = 0.1
-"""Between two looks at a file that another process is fetching."""
+"""Poll interval for a file that another process is downloading."""
 
 
 def fetch(lock: Lock, store: Store, console: Console, *, patience: Patience | None = None) -> None:
@@ -71,7 +71,7 @@ def fetch(lock: Lock, store: Store, console: Console, *, patience: Patience | No
 def fetching(
     lock: Lock, store: Store, console: Console, *, patience: Patience | None = None
 ) -> Iterator[Arrivals]:
-    """Fetch as `fetch` while the block works on what has come; a base image is there before it begins.
+    """As `fetch`, while the block works on the files that have arrived; a base image is complete before it.
 
     The block is to wait for every file. When one cannot be fetched, `Arrivals` ends the block's waiting by
     `Stopped`, and the error that is raised is that of `fetch`. When the block fails, the fetching ends.

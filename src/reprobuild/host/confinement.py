@@ -35,7 +35,7 @@ MASKED = (
     "/sys/firmware",
     "/sys/fs/selinux",
 )
-"""Paths that are empty in a sandbox: they tell of the host, or of other programs' timing (Platypus)."""
+"""Paths that are empty in a sandbox: they reveal the host, or other programs' timing (Platypus)."""
 
 READ_ONLY = ("/proc/asound", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 

@@ -279,7 +279,7 @@ def kind_of(path: str | Path) -> Literal["file", "folder", "other"] | None:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading. OSError for anything else, whose reading might never end."""
+    """Open a regular file for reading. OSError for anything else, which could block forever."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):

@@ -14,7 +14,7 @@ _HEARD_BY: ContextVar[Callable[[bytes], None] | None] = ContextVar("heard_by", d
 
 @contextmanager
 def heard_by(hear: Callable[[bytes], None]) -> Iterator[None]:
-    """Call ``hear`` during the block with the end of what a program has written to standard error.
+    """Call ``hear`` during the block with the end of a program's standard error.
 
     It holds for programs that `process.run` or a container engine starts in this thread, and is called in
     another, whenever there is more.

@@ -60,7 +60,7 @@ class Imported:
     settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """uv's variable → addresses of indexes that the file names, and that the user allows for this once."""
     places: Mapping[str, str] = field(default_factory=dict)
-    """Normalised name → the first place that asks for it, as file and line, or file and key."""
+    """First place that requires each normalized name, as file and line, or file and key."""
     constraints: tuple[str, ...] = ()
     """PEP 508: they hold where something requires the package."""
     overrides: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Imported:
     applied: tuple[str, ...] = ()
     """Lines on what decided, for the user."""
     ignored: tuple[str, ...] = ()
-    """Lines on what the file says and has no say here, for the user."""
+    """Lines for the user about settings of the file without effect here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Choose the CUDA version for a file that names none: that of the newest torch which it allows."""
+"""Choose the CUDA version for a file without one: that of the newest torch that it allows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..resolve.torch import TorchScan
 
 @dataclass(frozen=True, slots=True)
 class OwnCuda:
-    """A CUDA, and the torch whose it is."""
+    """A CUDA version, and the torch version that requires it."""
 
     cuda: str
     torch: str

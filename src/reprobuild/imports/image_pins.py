@@ -1,4 +1,4 @@
-"""Pins of the Python packages in an image, from its files. Runs nothing of the image. Pure.
+"""Read the pins of an image's Python packages from its files, without running it. Pure.
 
 They are those that the ``python3`` on the image's PATH would find: in its virtual environment, if it has one,
 else where it keeps packages itself; in PYTHONPATH's folders, and those that ``.pth`` files add (site.py).
@@ -88,7 +88,7 @@ class _Python:
     """Whether that has the packages outside of it too."""
 
     def folders(self, files: Content, *, user: str | None) -> Iterator[str]:
-        """Give the folders of packages in the order of ``sys.path``; ``user`` is the home directory."""
+        """Yield the folders of packages in the order of ``sys.path``; ``user`` is the home directory."""
         libraries = f"lib/python{self.minor}"
         every: list[str] = []
         if self.venv is not None:
@@ -148,7 +148,7 @@ def _settings(files: Content, path: str) -> Mapping[str, str] | None:
 
 
 def _added(files: Content, folder: str) -> Iterator[str]:
-    """Give the folders that the ``.pth`` files of a folder add."""
+    """Yield the folders that the ``.pth`` files of a folder add."""
     real = files.real(folder)
     if real is None:
         return

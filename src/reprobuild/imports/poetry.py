@@ -81,7 +81,7 @@ def entries_for(
     markers: Mapping[str, str],
     file: Path,
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Give the entries of dependencies that are for a system, by name; a marker chooses among several."""
+    """Yield the entries of dependencies that are for a system, by name; a marker chooses among several."""
     tables = [
         poetry.get("dependencies", {}),
         *(table for name, table in group_tables(poetry).items() if name in with_included(poetry, groups)),
@@ -117,7 +117,7 @@ def add_sources(
 
 
 def unused_keys(poetry: Mapping[str, Any], file: Path) -> Iterator[str]:
-    """Give a line for each key that has no say here."""
+    """Yield a line for each key that has no say here."""
     for key in poetry:
         if key not in _KEYS:
             yield f"{file}: tool.poetry.{key} is ignored: reprobuild does not use it"

@@ -19,7 +19,7 @@ _OF_AN_ENVIRONMENT = ("dependencies", "extra-dependencies", "features", "depende
 
 
 def lines_on_other_tools(tool: Mapping[str, Any], file: Path) -> Iterator[str]:
-    """Give a line for each table of another tool that names packages or indexes and is not read."""
+    """Yield a line for each table of another tool that names packages or indexes and is not read."""
     for name, how in _EXPORTS.items():
         if name in tool:
             yield f"{file}: tool.{name} is ignored: {how}"
@@ -42,7 +42,7 @@ def lines_on_other_tools(tool: Mapping[str, Any], file: Path) -> Iterator[str]:
 def line_on_default_groups(
     tool: Mapping[str, Any], listed: Collection[str], groups: Collection[str], file: Path
 ) -> Iterator[str]:
-    """Give a line for the groups that the project's tool installs unasked, of those ``listed``."""
+    """Yield a line for the groups that the project's tool installs unasked, of those ``listed``."""
     uv, poetry = _table(tool, "uv"), _table(tool, "poetry")
     asked = {*with_included(poetry, [*groups])}
     known: dict[str, str] = {canonicalize_name(group): group for group in listed}

@@ -20,7 +20,7 @@ _SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S.*?)\s*$", re.MULTILINE)
 _CONDITIONAL = re.compile(r"['\"]:\s*[a-z(]")
 """The name of an extra that is a marker alone, with requirements of the project itself."""
 _ABOVE = 8
-"""Folders above a missing one that may have it as a git submodule."""
+"""Parent folders of a missing one that may be a git submodule."""
 _LARGEST = 1 << 20
 """Characters of a setup.py that is read; the longest known have 100,000."""
 
@@ -128,7 +128,7 @@ def _lines(value: object) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SetupConfig:
-    """A setup.cfg, as far as it is asked for here."""
+    """The parts of a setup.cfg that are read here."""
 
     name: str | None
     requires: tuple[str, ...]

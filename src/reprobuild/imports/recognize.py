@@ -131,7 +131,7 @@ def _read(
 
 
 def _of_setuptools(file: Path, extras: Sequence[str], hosts: Collection[str], python: str | None) -> Imported:
-    """Read a setup file, or the ``project`` table beside it, before which setuptools takes it for nothing.
+    """Read a setup file, or the ``project`` table beside it, which takes precedence in setuptools.
 
     https://setuptools.pypa.io/en/latest/userguide/pyproject_config.html
     """
@@ -231,7 +231,7 @@ def request_name(imported: Imported) -> str:
 
 
 def _check_flavour(wanted: Keys, given: Mapping[str, Any], origin: str) -> None:
-    """Raise `RequestError` where the file pins a build of torch for another CUDA than the user asks for."""
+    """Raise `RequestError` if the file pins a build of torch for another CUDA than the user requests."""
     local = cuda_of_local(wanted.torch_key) if "torch" not in given else None
     cuda = given.get("cuda")
     if local is not None and cuda is not None and local != cuda:

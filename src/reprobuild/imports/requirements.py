@@ -114,7 +114,7 @@ def imported_lines(
 
 
 def _line_on_hashes(reader: _Reader) -> Iterator[str]:
-    """Give a line on packages without a hash where others have one, or the file demands it: pip refuses that.
+    """Yield a line on packages without a hash that pip would refuse: others have one, or the file demands it.
 
     https://pip.pypa.io/en/stable/topics/secure-installs/#hash-checking-mode
     """
@@ -134,7 +134,7 @@ def _line_on_hashes(reader: _Reader) -> Iterator[str]:
 
 
 def _held(constraint: Requirement, asked: Sequence[Requirement]) -> Iterator[Requirement]:
-    """Give a constraint on what is asked for by name as a requirement, under their markers."""
+    """Yield a constraint on what is asked for by name as a requirement, under their markers."""
     if any(requirement.marker is None for requirement in asked):
         yield constraint
         return
@@ -147,7 +147,7 @@ def _held(constraint: Requirement, asked: Sequence[Requirement]) -> Iterator[Req
 class _Reader:
     def __init__(self, hosts: Collection[str]) -> None:
         self.ignored: dict[str, None] = {}
-        """Lines on what has no say here, each once."""
+        """Lines about settings without effect here, each once."""
         self.requirements: list[Requirement] = []
         self.constraints: list[Requirement] = []
         self.hashes: dict[str, set[str]] = {}
@@ -253,7 +253,7 @@ class _Reader:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Give the lines with their numbers: those that end in a backslash joined, comments taken out."""
+    """Yield the lines with their numbers: those that end in a backslash joined, comments taken out."""
     joined, first = "", 0
     for number, raw in enumerate([*text.splitlines(), ""], 1):
         first = first or number

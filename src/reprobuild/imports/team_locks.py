@@ -50,7 +50,7 @@ class _Node:
     extra_needs: Mapping[str, tuple[Requirement, ...]] = field(default_factory=dict)
     """Extra → what it requires beside; of Poetry."""
     extras: frozenset[str] = frozenset()
-    """Of PDM, whose locks list a package with extras beside it without."""
+    """PDM: its locks list a package with extras in addition to the one without."""
     index: str = ""
     """The address of the index that it comes from, where the lock names another than the usual one."""
 
@@ -214,7 +214,7 @@ def _extra_needs(table: Mapping[str, Any], place: str) -> dict[str, tuple[Requir
 
 
 def _needs(value: object, place: str, *, optional: bool = False) -> Iterator[Requirement]:
-    """Give what a package requires: a table of Poetry's, or a list of PDM's."""
+    """Yield what a package requires: a table of Poetry's, or a list of PDM's."""
     if isinstance(value, list):
         for text in value:
             try:
@@ -267,7 +267,7 @@ def _wanted(
 def _reached(
     nodes: Sequence[_Node], roots: Sequence[Requirement], target: TargetPython, place: str
 ) -> Iterator[_Node]:
-    """Give the packages that requirements lead to on a target, each once."""
+    """Yield the packages that requirements lead to on a target, each once."""
     by_name: dict[str, list[_Node]] = {}
     for node in nodes:
         by_name.setdefault(canonicalize_name(node.requirement.name), []).append(node)

@@ -58,7 +58,7 @@ _ROOT_ONLY = ("constraint-dependencies", "override-dependencies", "exclude-depen
 """uv reads them in the root of a workspace alone, as it does ``conflicts`` of all members."""
 _ABOVE = 8
 NEVER = "python_version < '0'"
-"""A marker that holds nowhere: as an override it leaves a package out."""
+"""A marker that is never true: as an override it excludes a package."""
 _NO_TORCH = f"torch ; {NEVER}"
 
 
@@ -72,7 +72,7 @@ class Rules:
     exclude_newer: date | None = None
     """The last whole day of what may be used."""
     ignored: tuple[str, ...] = ()
-    """A line for each key that has no say here."""
+    """One line for each key that has no effect here."""
 
     def applied(self, table: str) -> tuple[str, ...]:
         """Return a line for each rule of a table."""
@@ -160,7 +160,7 @@ _OF_THE_PROJECT = (
     *("build-constraint-dependencies", "conflicts", "environments", "required-environments"),
     *("dev-dependencies", "default-groups", "dependency-groups", "managed", "package"),
 )
-"""Keys that uv takes of a pyproject.toml alone."""
+"""Keys that uv reads from a pyproject.toml only."""
 
 
 def with_uv_toml(uv: Mapping[str, Any], file: Path) -> Mapping[str, Any]:

@@ -28,7 +28,7 @@ folds at most ``"x" * 4096``."""
 
 
 class Sources:
-    """An archive of Python files that is being written, and what is in it."""
+    """An archive of Python files that is being written, with its members."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

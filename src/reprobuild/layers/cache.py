@@ -112,7 +112,7 @@ class LayerCache:
         return self._tell(_name(recorded), cached)
 
     def take_over(self, key: str, blob: Path, cached: Cached) -> Cached:
-        """Add a layer whose blob is a verified file that stays where it is."""
+        """Add a layer whose blob is a verified file, without moving the file."""
         self._blobs.share(blob, cached.layer.digest)
         return self._tell(self._place(key), cached)
 

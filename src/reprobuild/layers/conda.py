@@ -57,7 +57,7 @@ class Linked:
 
     prefix: Path
     paths: Mapping[str, os.stat_result]
-    """All that is in it, by relative path. None of it leads out of the prefix, unless a link is followed."""
+    """Its entries by relative path. None is outside the prefix, unless a link is followed."""
 
     def meta(self, package: CondaPackage) -> dict[str, Any]:
         """Return the package's file in ``conda-meta``. Raises `BuildError` where it is not true."""

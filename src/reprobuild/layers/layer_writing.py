@@ -27,12 +27,12 @@ class Drafts:
         self._blobs = PageCache(keeps=read_soon)
 
     def open(self, name: str) -> IO[bytes]:
-        """Begin a blob. Raises `StorageError`."""
+        """Start a blob. Raises `StorageError`."""
         with storage_errors(self.folder):
             return PassingFile(self.folder / name, self._blobs)
 
     def put(self, key: str, out: IO[bytes], writer: LayerWriter, artifacts: Iterable[str] = ()) -> Cached:
-        """End a layer and take it into the cache. Raises `StorageError`."""
+        """Finish a layer and add it to the cache. Raises `StorageError`."""
         with storage_errors(self.folder):
             cached = Cached(writer.close(), tuple(writer.records), tuple(artifacts))
             return self.cache.put(key, Path(out.name), cached)

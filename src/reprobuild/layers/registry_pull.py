@@ -1,4 +1,4 @@
-"""Pull the layers of a lock from a team's registry, by a record committed beside the locks.
+"""Pull the layers of a lock from a team's registry, using a record committed with the locks.
 
 A layer is a function of what is locked, so who has one need not fetch, inflate, hash and compress its wheels.
 The registry is not trusted: of what it gives, only bytes with the recorded digest are taken.

@@ -104,7 +104,7 @@ class Schedule:
                 self._events.get()()
 
     def _advance(self) -> None:
-        """Begin all that can begin."""
+        """Start every step whose inputs are ready."""
         self._read()
         if not self._settled and not self._unread:
             self._settle()
@@ -157,7 +157,7 @@ class Schedule:
         return self._arrivals.fetched(sha256) and sha256 not in self._known
 
     def _settle(self) -> None:
-        """Find out, with all wheels read, which paths are whose, and so which layers are in the cache."""
+        """Assign each path to its wheel once all wheels are read, and find the cached layers."""
         self._files.settle()
         self._plans = [with_losers(layer, self._files.lost(layer.packages)) for layer in self._plans]
         self._settled = True

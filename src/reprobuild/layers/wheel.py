@@ -41,7 +41,7 @@ _INTERPRETER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file of the archive: where it goes and how."""
+    """A file of the archive: its destination, and how it is installed."""
 
     info: zipfile.ZipInfo
     mode: int
@@ -198,7 +198,7 @@ class _Layout:
         return f"{roots[key]}/{inner}", key == "scripts"
 
     def members(self) -> Iterator[tuple[zipfile.ZipInfo, str, bool]]:
-        """Give the files in pip's order of writing: a later one at the same path wins."""
+        """Yield the files in pip's order of writing: a later one at the same path wins."""
         placed = [
             (info, *self.destination(info.filename)) for info in self._archive.infolist() if not info.is_dir()
         ]
@@ -219,7 +219,7 @@ class _Layout:
         return posixpath.relpath(path, self._place.site)
 
     def record_rows(self) -> Iterator[tuple[str, str, str]]:
-        """Give the rows of the wheel's own RECORD: path in the wheel, hash and size as the wheel has them."""
+        """Yield the rows of the wheel's own RECORD: path in the wheel, hash and size."""
         text = self._text("RECORD")
         if text is None:
             raise BuildError(f"{self._name}: the wheel has no RECORD")

@@ -21,7 +21,7 @@ MEDIA_TYPES = {
     "application/vnd.docker.image.rootfs.diff.tar.zstd": f"{_TAR}+zstd",
     **{each: each for each in (_TAR, f"{_TAR}+gzip", f"{_TAR}+zstd")},
 }
-"""Media type of a layer → OCI's name of it: the bytes are the same."""
+"""OCI's name of each media type of layers; the bytes are the same."""
 
 MOST_BYTES = 32 << 30
 """Of a layer's blob: four times the largest layer that reprobuild itself makes."""
@@ -31,14 +31,14 @@ _VERSION = re.compile(r"[0-9]+(\.[0-9]+)+[a-z0-9+]*")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BaseLayer:
-    """A layer of the image underneath, taken as it is."""
+    """A layer of the base image, unchanged."""
 
     digest: str
     """``sha256:…`` of the compressed blob."""
     size: int
     """Bytes of the blob."""
     media_type: str
-    """OCI's name of its form, also where the registry has it by Docker's."""
+    """Media type as OCI names it, also if the registry uses Docker's name."""
     diff_id: str
     """``sha256:…`` of the tar in it."""
 

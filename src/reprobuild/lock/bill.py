@@ -15,12 +15,12 @@ from .model import Lock
 from .packages import CondaPackage, DebianPackage, PythonPackage
 
 _PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-"""One that escapes nothing."""
+"""A percent sign that does not start an escape sequence."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Facts:
-    """What the file of a locked package says of it, beyond the lock."""
+    """Facts about a locked package from its file, beyond the lock."""
 
     expression: str = ""
     """Its license as an SPDX expression."""
@@ -139,7 +139,7 @@ def _part(of: str, number: int, part: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _for_builds(component: dict[str, Any]) -> dict[str, Any]:
-    """Mark what is not in the image; another version, or another wheel of it, may be there."""
+    """Mark packages that are not in the image, where another version or wheel may be."""
     return {**component, "bom-ref": f"{component['bom-ref']}#build", "scope": "excluded"}
 
 

@@ -138,7 +138,7 @@ def _is_plain(line: str) -> bool:
 
 
 def _without(text: str, special: Collection[str]) -> str:
-    """Leave items out of a YAML text, and keep its comments, of which some are selectors.
+    """Remove items from a YAML text, and keep its comments, some of which are selectors.
 
     A list for pip of which nothing is left goes as a whole.
     """

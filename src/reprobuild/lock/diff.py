@@ -1,4 +1,4 @@
-"""Two locks → what changed, by package, and what it can do to a program. Pure."""
+"""Compare two locks by package, with the likely effect of each change. Pure."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _DEBIAN_NOTHING = re.compile(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
-    """One thing that differs. A side is None where it is not there."""
+    """One difference. A side is None if it is missing there."""
 
     kind: Kind
     name: str

@@ -9,7 +9,7 @@ from .model import Lock
 
 
 def check_hashes(lock: Lock, allowed: Mapping[str, frozenset[str]]) -> None:
-    """Raise `ResolveError` for files whose bytes are not those that an imported file allows."""
+    """Raise `ResolveError` for files whose hashes an imported file does not allow."""
     wrong = [
         f"{c.filename} (sha256 {c.sha256[:12]}…)"
         for c in lock.conda

@@ -61,7 +61,7 @@ class Artifact:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lock:
-    """All that goes into an image. Made by `reader.parse_lock` or a resolve; the lists sort themselves."""
+    """All inputs of an image, made by `reader.parse_lock` or a resolve; the lists sort themselves."""
 
     request: Request
     platform: str
@@ -75,7 +75,7 @@ class Lock:
     gpu_targets: Sequence[str] = ()
     """The GPUs that torch has code for, as CUDA writes them (``sm_80``); empty where that is not known."""
     base: BaseImage | None = None
-    """The image underneath, where the request names one; ``debian`` then goes on top of it."""
+    """The base image, if the request names one; ``debian`` is installed on top of it."""
     standalone: StandalonePython | None = None
     """Python, where it is not Debian's, conda's or the base's."""
     build: BuildFiles = field(default_factory=BuildFiles)
@@ -149,7 +149,7 @@ class Lock:
 
     @property
     def artifacts(self) -> Iterator[Artifact]:
-        """Every locked file: the base image's layers, lowest first, then a standalone Python, conda packages,
+        """Every locked file: the base image's layers from the lowest, a standalone Python, conda packages,
         wheels or what they are built from, Debian's; last what only builds need."""
         for layer in () if self.base is None else self.base.layers:
             assert self.base is not None

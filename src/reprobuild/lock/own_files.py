@@ -1,4 +1,4 @@
-"""What a lock says of reprobuild's own files in an image: whose they are, and the hash of each. Pure."""
+"""reprobuild's own files in an image, as locked: version and hashes. Pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class OwnFiles:
 
     @classmethod
     def read(cls, table: Table) -> OwnFiles:
-        """Check the lock's table of it. Raises `TableError`."""
+        """Read it from the lock's table. Raises `TableError`."""
         table.only(("version", "sha256"))
         version = table.text("version", _VERSION.fullmatch, "a version of reprobuild")
         files = table.table("sha256")

@@ -370,7 +370,7 @@ class BuildFiles:
     python: Sequence[PythonPackage] = ()
     """Several may be of one name, in different versions."""
     debian: Sequence[DebianPackage] = ()
-    """Beside those of the image."""
+    """In addition to those of the image."""
 
     def __post_init__(self) -> None:
         """Sort the lists into canonical order."""
@@ -379,7 +379,7 @@ class BuildFiles:
 
     @classmethod
     def read(cls, table: Table) -> BuildFiles:
-        """Check the lock's table of it. Raises `TableError`."""
+        """Read it from the lock's table. Raises `TableError`."""
         table.only(("packages", "debian"))
         packages = table.tables("packages", default=())
         for each in packages:

@@ -118,7 +118,7 @@ def _own(lock: Lock) -> dict[str, Any]:
 
 
 def _packages(locks: Sequence[Lock]) -> Iterator[dict[str, Any]]:
-    """Give the entries, sorted; entries of one name exclude each other by their markers."""
+    """Yield the entries, sorted; entries of one name exclude each other by their markers."""
     tables = {lock.platform: {p["name"]: p for p in lock.table()["packages"]} for lock in locks}
     for name in sorted({name for packages in tables.values() for name in packages}):
         every = {platform: packages[name] for platform, packages in tables.items() if name in packages}

@@ -37,7 +37,7 @@ def parse_lock(text: str, where: str) -> Lock:
 
 
 def load_table(text: str, where: str) -> dict[str, Any]:
-    """Read a lock's text as a table that nothing has checked. Raises `LockError`."""
+    """Parse a lock's text into an unchecked table. Raises `LockError`."""
     try:
         return load_toml(text)
     except ValueError as error:

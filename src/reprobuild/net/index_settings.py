@@ -37,11 +37,11 @@ _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "PIP_CERT")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Indexes:
-    """Addresses as the user gave them; they may hold credentials, so none goes into a message or a lock."""
+    """Addresses from the user, which may contain credentials: they never go into a message or a lock."""
 
     default: str
     extra: tuple[str, ...] = ()
-    """Asked before the default one, first to last, as uv does."""
+    """Queried in this order before the default one, as uv does."""
     from_uv: bool = False
     """Whether uv itself is set up with the default index, so that it needs no telling."""
 
@@ -141,7 +141,7 @@ def mirrored_python(url: str) -> str:
 
 
 def check_no_backend() -> None:
-    """Raise `HostError` where a file of uv's names a torch backend, which it has no way to take back."""
+    """Raise `HostError` if a file of uv's sets a torch backend, which cannot be overridden."""
     for path, table in _uv_files():
         if "torch-backend" in table.get("pip", {}):
             raise HostError(
@@ -289,7 +289,7 @@ def _uv_files() -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
 
 def _with_variables(url: str, name: str) -> str:
-    """Add the credentials that uv takes for a named index from ``UV_INDEX_NAME_USERNAME``/``_PASSWORD``."""
+    """Add uv's credentials of a named index: ``UV_INDEX_NAME_USERNAME`` and ``_PASSWORD``."""
     stem = "UV_INDEX_" + re.sub(r"[^A-Z0-9]", "_", name.upper())
     user, word = os.environ.get(f"{stem}_USERNAME", ""), os.environ.get(f"{stem}_PASSWORD", "")
     parts = _split(url)

@@ -56,7 +56,7 @@ class Adapter(HTTPAdapter):
         return manager
 
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
-        """Add no CA of certifi's to the context's: it verifies, whatever requests would say here."""
+        """Keep certifi's CAs out of the context, which verifies by itself."""
 
     def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
         """Return an answer that refuses to be read whole beyond a limit."""

@@ -1,4 +1,4 @@
-"""An image of the store → an archive that other tools take; the same image gives the same bytes."""
+"""Export an image as an archive for other tools, reproducibly."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _opened(blob: Path) -> IO[bytes]:
 
 
 class _Hashing:
-    """A file to read from, whose bytes are hashed on the way."""
+    """A readable file that hashes its bytes as they are read."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._hash = file, hashlib.sha256()

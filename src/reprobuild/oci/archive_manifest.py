@@ -186,7 +186,7 @@ def _inner(table: Table, key: str) -> Table:
 
 
 PLATFORM = "platform"
-"""Key of the image's platform, which the configuration has beside the section."""
+"""Key of the image's platform, beside the section in the configuration."""
 
 
 def with_platform(section: Any, document: Mapping[str, Any], *keys: str) -> Any:

@@ -44,7 +44,7 @@ class Blobs:
         stamp(self.path(digest), digest.removeprefix("sha256:"))
 
     def share(self, file: Path, digest: str) -> None:
-        """Add a verified file that also stays where it is; it takes no space twice where it can be linked."""
+        """Add a verified file by a hard link, or a copy where it cannot be linked."""
         temporary = self.folder / f".{digest.removeprefix('sha256:')}"
         with storage_errors(self.folder):
             temporary.unlink(missing_ok=True)
@@ -93,7 +93,7 @@ def open_blob(blob: Path) -> BufferedReader:
 
 
 class _BlobFile(FileIO):
-    """A file whose errors of reading have its name: those of read(2) have none."""
+    """A file whose read errors have its name; those of read(2) lack it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)

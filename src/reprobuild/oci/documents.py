@@ -74,7 +74,7 @@ def _layer_entries(layers: Iterable[Layer]) -> list[dict[str, Any]]:
 
 
 def manifest_entry(digest: str, size: int, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return what an index says of an image."""
+    """Return an image's entry in an index."""
     named = {"annotations": dict(annotations)} if annotations else {}
     return {**named, "digest": digest, "mediaType": MANIFEST_TYPE, "size": size}
 
@@ -85,7 +85,7 @@ def index_document(entries: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def parse_json(data: bytes) -> Any:
-    """Read a stranger's document. ValueError for what is not JSON, or is read in two ways."""
+    """Parse untrusted JSON. ValueError if it is invalid or ambiguous."""
 
     def one(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -114,11 +114,11 @@ def descriptors(index: bytes) -> list[Mapping[str, Any]]:
 
 
 _FREE = frozenset(("annotations", "exposedports", "labels", "volumes"))
-"""Objects whose keys are anybody's own: Go reads them into maps, which know their keys letter by letter."""
+"""Objects with free keys: Go reads them into maps, whose keys are case-sensitive."""
 
 
 def _one_spelling(value: Any) -> None:
-    """Raise ValueError for two keys of an object that are one to Go (encoding/json), which looks at no case:
+    """Raise ValueError for keys of an object that differ in case only, which are one to Go (encoding/json):
     of ``digest`` and ``Digest`` it takes the last.
     """
     if isinstance(value, list):

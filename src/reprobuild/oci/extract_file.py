@@ -1,4 +1,4 @@
-"""One file of an image, out of the uppermost layer that has it, or out of a tar of that file alone."""
+"""Extract one file of an image, from its uppermost layer or from a tar of that file."""
 
 from __future__ import annotations
 

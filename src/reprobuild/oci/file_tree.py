@@ -64,7 +64,7 @@ class ImageTree:
     digests: tuple[str, str] = ("", "")
     """Of the image's manifest and of its configuration, where an archive or a layout tells them."""
     untold: tuple[str, ...] = ()
-    """Names of settings that the engine does not tell, so that ``config`` lacks them."""
+    """Names of settings that the engine does not report, so that ``config`` lacks them."""
 
     @property
     def unknown(self) -> frozenset[str]:

@@ -41,7 +41,7 @@ class ImageIndex:
         self._file, self._copy = folder / "index.json", folder / "index.sealed"
 
     def entries(self) -> list[dict[str, Any]]:
-        """Return what the index says of each image and name. Raises `StorageError`."""
+        """Return the index entry of each image and name. Raises `StorageError`."""
         faults: list[StorageError] = []
         plain, copy = _read(self._file, faults), _read(self._copy, faults)
         kept = unsealed("index", copy) if copy is not None else None

@@ -1,4 +1,4 @@
-"""Layers as overlayfs keeps them on a disk → what each puts over those below it. Nothing is mounted for it.
+"""Read layers as overlayfs stores them on disk, without mounting them.
 
 What a layer takes away is a character device 0:0, and a folder that hides all below it has an attribute
 (Linux, filesystems/overlayfs.rst). All of it is a stranger's, and held to what a layer of a tar may contain.
@@ -81,7 +81,7 @@ def _identity(file: _File) -> tuple[int, int]:
 
 
 def _walk(folder: bytes, layer: LayerFiles) -> Iterator[_File]:
-    """Note all of a layer but its regular files, and give those."""
+    """Record all entries of a layer but regular files, and yield those."""
     entries, size, open_folders = 0, 0, [b""]
     while open_folders:
         inside = open_folders.pop()

@@ -1,4 +1,4 @@
-"""Paths by their folder: what is below one is found without a look at all the others."""
+"""Index of paths by folder, to find those below one without a scan."""
 
 from __future__ import annotations
 

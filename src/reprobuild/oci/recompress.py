@@ -41,7 +41,7 @@ class Packed:
 
 @contextmanager
 def packed(images: ImageStore, image: Image, compression: Compression) -> Iterator[Packed]:
-    """Give an image in a compression; what is made for that is gone after the block.
+    """Yield an image in a compression; what is made for that is gone after the block.
 
     In gzip its digest is another one; the configuration, and so the image ID, and the files stay the same.
     Raises `ImageError` when a blob is missing or damaged, `StorageError`.
@@ -64,7 +64,7 @@ def blobs_of(images: ImageStore, image: Image) -> dict[str, Path]:
 
 @contextmanager
 def inflated(blob: Path) -> Iterator[IO[bytes]]:
-    """Give the tar of a layer of the store to read; a base image's may be compressed with gzip."""
+    """Yield the tar of a layer of the store to read; a base image's may be compressed with gzip."""
     with open_blob(blob) as file:
         tar = layer_of(file)
         if tar is None:

@@ -13,7 +13,7 @@ from .store import Image, ImageStore
 
 @contextmanager
 def alone(images: ImageStore, image: Image) -> Iterator[Path]:
-    """Give an OCI layout that has one image, without a name; its blobs are those of the store.
+    """Yield an OCI layout that has one image, without a name; its blobs are those of the store.
 
     Raises `ImageError` for an image that is damaged, `StorageError`.
     """

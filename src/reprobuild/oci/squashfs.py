@@ -1,4 +1,4 @@
-"""An image of the store → a squashfs file in enroot's layout; the same image gives the same bytes.
+"""Export an image as a squashfs file in enroot's layout, reproducibly.
 
 enroot, and pyxis with it, mounts such a file as it is, without unpacking anything. Its layout is the root and
 three files beside: ``/etc/rc`` starts the program, ``/etc/fstab`` names mounts, ``/etc/environment`` holds

@@ -91,7 +91,7 @@ class ImageStore:
         return self._blobs.path(digest)
 
     def add(self, image: ImageDocuments) -> str:
-        """Add an image, without a name, whose layers are there already; return its digest."""
+        """Add an unnamed image whose layers are in the store; return its digest."""
         for document in (image.config, image.manifest):
             # Also where one is: a machine that stopped may have left it too short.
             atomic_write(self.blob(sha256(document)), document, mode=0o444, sync=False)

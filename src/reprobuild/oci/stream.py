@@ -39,7 +39,7 @@ class Member:
 
 @contextmanager
 def piped(write: Callable[[IO[bytes]], object]) -> Iterator[IO[bytes]]:
-    """Give the reading end of a pipe that another thread writes; its exception is raised at the end."""
+    """Yield the reading end of a pipe that another thread writes; its exception is raised at the end."""
     reading, writing = os.pipe()
     failure: list[BaseException] = []
 
@@ -69,7 +69,7 @@ def from_chunks(chunks: Iterable[bytes]) -> IO[bytes]:
 
 
 def archive_members(file: BufferedReader) -> Iterator[Member]:
-    """Give the members of a tar that may be compressed; see `members`."""
+    """Yield the members of a tar that may be compressed; see `members`."""
     start = file.peek(6)[:6]
     if start.startswith(b"\x28\xb5\x2f\xfd"):
         inflate = zstandard.ZstdDecompressor()
@@ -95,7 +95,7 @@ class _Slow:
 
 
 def members(tar: IO[bytes]) -> Iterator[Member]:
-    """Give the files and links of a tar, in its order. Each file can be read until the next is asked for.
+    """Yield the files and links of a tar, in its order. Each file can be read until the next is asked for.
 
     Raises `LayerRefused` for what no tool writes into an archive of an image.
     """
@@ -111,7 +111,7 @@ def members(tar: IO[bytes]) -> Iterator[Member]:
 
 
 def layout_members(folder: Path, digest: str) -> Iterator[Member]:
-    """Give the files of an OCI layout that belong to one image, by the digest of its manifest.
+    """Yield the files of an OCI layout that belong to one image, by the digest of its manifest.
 
     Raises `ImageError` when one is missing, or is not a regular file.
     """

@@ -38,7 +38,7 @@ _TIME = re.compile(r"-?[0-9]{1,20}(\.[0-9]{0,20})?")
 
 
 class LayerRefused(Exception):  # noqa: N818 -- callers turn it into one of errors.py
-    """A layer is damaged, or contains what no layer may; the text says what."""
+    """A damaged layer, or one with a forbidden entry; the text describes the fault."""
 
 
 def clean_path(name: str) -> str:

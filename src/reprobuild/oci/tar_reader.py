@@ -1,4 +1,4 @@
-"""A layer's tar → its entries, each held to what a layer may contain. All of it is a stranger's.
+"""Read and validate the entries of a layer's tar. The input is untrusted.
 
 Not the standard library's tarfile, which takes a damaged header for the end of the archive, reads headers of
 any length into memory and through expressions of quadratic time (CVE-2024-6232), and lets a global header
@@ -101,7 +101,7 @@ class Reader:
         self._left, self._padding = 0, 0
 
     def __iter__(self) -> Iterator[Entry]:
-        """Give the entries; the whole stream is read at the end."""
+        """Yield the entries; the whole stream is read at the end."""
         count = 0
         while (entry := self._next()) is not None:
             count += 1
@@ -112,7 +112,7 @@ class Reader:
             pass
 
     def content(self) -> Iterator[bytes]:
-        """Give what is left of the content of the latest entry."""
+        """Yield what is left of the content of the latest entry."""
         while self._left:
             chunk = self._some(self._left)
             if not chunk:

@@ -1,4 +1,4 @@
-"""Entries → one layer: a tar whose bytes depend on nothing but the entries, hashed and compressed on the way.
+"""Write a layer: a tar that depends on its entries alone, hashed and compressed as it is written.
 
 Every entry has one time stamp, owner names are left out, and PAX headers stand only where a name or a size
 needs one. The bytes are read once: the same chunk feeds the file's hash, the tar's hash and the compressor.

@@ -168,7 +168,7 @@ def called(hook_: str, task: dict[str, Any], source: Path, python: Path) -> dict
 
 
 def install(task: dict[str, Any], env: Path, python: Path) -> None:
-    """Make an environment with the build requirements; nothing is fetched."""
+    """Create an environment with the build requirements, without downloads."""
     subprocess.run([sys.executable, "-I", "-m", "venv", "--without-pip", env], check=True)
     site = next(env.glob("lib/python*/site-packages"))
     (site / "_reprobuild_settled.py").write_text(SETTLED, "utf-8")

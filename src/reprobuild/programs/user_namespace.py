@@ -17,7 +17,7 @@ _PDEATHSIG = 1  # PR_SET_PDEATHSIG
 
 
 def main() -> None:
-    """Become the program, or end with status 125."""
+    """Replace this process with the program, or exit with status 125."""
     first, count, argv = sys.argv[1], sys.argv[2], sys.argv[3:]
     libc = ctypes.CDLL(None, use_errno=True)
     ours = os.getpid()

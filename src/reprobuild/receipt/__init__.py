@@ -1,1 +1,1 @@
-"""A receipt of a run: what it was made of, in a small file, and what of it is no longer so."""
+"""Receipts: the inputs and results of a run in a small file, and what has changed since."""

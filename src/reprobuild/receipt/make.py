@@ -1,4 +1,4 @@
-"""Makes the receipt of a run that has ended, from what the caller asked for and what the recorder saw."""
+"""Make the receipt of a finished run, from its options and from the recorder's output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A receipt: what a run was made of and what came of it, as one small JSON file.
+"""A receipt: the inputs and results of a run, as one small JSON file.
 
 Reading takes a stranger's bytes: bounded, each key known, each value of its form. Nothing in it is a path of
 this machine: folders are told from that of the project.
@@ -122,7 +122,7 @@ class Receipt:
     steps: tuple[ProcessSteps, ...]
     status: int
     stdout: str | None
-    """A digest of its lines without times; None where it went to the terminal."""
+    """Digest of its lines without times; None if it was written to the terminal."""
     outputs: tuple[OutputFile, ...]
     verdict: str
     """Of ``twice``: ``repeats`` or ``text``; else empty."""
@@ -201,7 +201,7 @@ def _json(value: Any) -> str:
 
 
 def read_receipt(path: Path) -> Receipt:
-    """Read a receipt, which may be a stranger's. Raises `RepeatError` that names what is wrong with it."""
+    """Read an untrusted receipt. Raises `RepeatError` that describes the fault."""
     try:
         with open_regular(path) as file:
             data = file.read(MOST_BYTES + 1)

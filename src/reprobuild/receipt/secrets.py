@@ -19,12 +19,12 @@ _FILE = re.compile(
 )
 """Names of files that hold secrets."""
 MOST_SECRET = 64 << 10
-"""Bytes of one; what is larger is data."""
+"""Bytes of one; a larger file counts as data."""
 _VALUE = re.compile(
     r"(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA|ASIA|AIza|pypi-|eyJ[\w-]{8,}\.)[\w.-]{8,}"
     r"|://[^/\s:@]*:[^/\s@]+@|-----BEGIN [A-Z ]*PRIVATE KEY"
 )
-"""Beginnings that services give their tokens, addresses with a password, private keys."""
+"""Known prefixes of tokens, URLs with a password, private keys."""
 
 
 def is_secret(name: str, value: str) -> bool:

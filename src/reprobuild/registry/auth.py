@@ -117,7 +117,7 @@ def challenge(answer: requests.Response) -> tuple[str, Mapping[str, str]]:
 def ask_token(
     http: requests.Session, fields: Mapping[str, str], scope: str, login: Login | None, root: str
 ) -> str:
-    """Ask the token server that a registry at ``root`` names (distribution, docs/spec/auth).
+    """Request a token from the server that a registry at ``root`` names (distribution, docs/spec/auth).
 
     Raises `RegistryError`, and exceptions of requests where the server cannot be reached.
     """

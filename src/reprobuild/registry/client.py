@@ -265,7 +265,7 @@ class Registry:
             return False
 
     def _log_in(self, answer: requests.Response) -> bool:
-        """Do as the registry's 401 asks (RFC 7235); return whether there is something new to show."""
+        """Log in as the registry's 401 requires (RFC 7235); return whether the credentials changed."""
         kind, fields = challenge(answer)
         if kind == "bearer":
             scope = f"repository:{self._target.repository}:{self._actions}"

@@ -104,7 +104,7 @@ def _of(config: Mapping[str, Any], key: str, file: Path) -> Login | None:
 
 
 def _ask(helper: str, key: str) -> Login | None:
-    """Ask a credential helper (docker/docker-credential-helpers); None when it has nothing."""
+    """Query a credential helper (docker/docker-credential-helpers); None if it has no login."""
     program = process.require(f"docker-credential-{helper}", "by your settings for registries")
     try:
         # Long: it may ask the user for a password of its own.

@@ -25,7 +25,7 @@ class Pushed:
     sent: int
     """Bytes of the blobs that the registry did not have."""
     there: int
-    """Bytes of those that it had."""
+    """Bytes of the blobs that it had."""
 
 
 def push(

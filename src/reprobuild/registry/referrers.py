@@ -116,7 +116,7 @@ def _document(registry: Registry, digest: str, subject: str, types: Sequence[str
 
 
 def _list_by_tag(registry: Registry, digest: str, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Add documents to the list of a registry that makes none itself."""
+    """Add documents to the referrers tag of a registry without a referrers API."""
     found = registry.find_manifest(_tag(digest))
     before = [] if found is None else _entries(found, digest)
     new = {entry["digest"] for entry in entries}

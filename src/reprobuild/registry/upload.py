@@ -36,7 +36,7 @@ def next_place(answer: requests.Response, root: str) -> str:
 
 
 class Body:
-    """A file to send, whose length is known and whose bytes are counted; taken back unless it ``arrived``."""
+    """A file to upload, with progress per byte; the progress is undone unless it ``arrived``."""
 
     def __init__(self, file: IO[bytes], size: int, advance: Callable[[int], None]) -> None:
         self._file, self._size, self._advance = file, size, advance
@@ -44,7 +44,7 @@ class Body:
         self.arrived = False
 
     def __enter__(self) -> Self:
-        """Begin an attempt."""
+        """Start an attempt."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -57,7 +57,7 @@ class Body:
         return self._size
 
     def __iter__(self) -> Iterator[bytes]:
-        """Give the bytes."""
+        """Yield the bytes."""
         while chunk := self._file.read(_CHUNK):
             yield chunk
             self._sent += len(chunk)

@@ -14,7 +14,7 @@ _LOWEST, _HIGHEST = 1000, 59999
 
 @dataclass(frozen=True, slots=True)
 class ImageUser:
-    """A user that an image has beside those of its system, and the group of the same name and number."""
+    """A user of an image in addition to those of its system, with a group of the same name and number."""
 
     name: str
     number: int
@@ -44,7 +44,7 @@ class ImageUser:
 
 
 def image_user(table: Table) -> ImageUser | None:
-    """Return what a request says of the user; None: root. Raises `TableError`."""
+    """Read the user of a request; None: root. Raises `TableError`."""
     text = table.text("user", _USER.fullmatch, 'a name and a number, like "app:1000"', "")
     if not text:
         return None

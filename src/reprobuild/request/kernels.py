@@ -30,7 +30,7 @@ class Kernels:
 
 
 def kernels(table: Table) -> Kernels:
-    """Return what a request says of kernels. Raises `TableError`."""
+    """Read a request's settings of kernels. Raises `TableError`."""
     locked = table.choice("kernels", ("locked",), None) is not None
     if table.has("kernel-choices") and not table.has("kernels"):
         raise table.bad("kernel-choices", "has no effect alone", 'add kernels = "locked", or remove it')

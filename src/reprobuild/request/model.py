@@ -79,9 +79,9 @@ class Request:
     python: str = DEFAULT_PYTHON
     """A Python minor version; the Debian release, or the standalone build, decides the patch version."""
     platforms: tuple[str, ...] = ()
-    """As in OCI, sorted: what the lock shall hold; empty: what the machine is that locks."""
+    """Platforms to lock, as OCI names them, sorted; empty: that of this machine."""
     torch: str | None = None
-    """A version, or a range like ``>=2.4,<2.6``; the newest whose wheels ask for this CUDA is taken."""
+    """A version, or a range like ``>=2.4,<2.6``, of which the newest with wheels for this CUDA is chosen."""
     index: TorchIndex | None = None
     """``pytorch``: torch and its kin come from PyTorch's own index for this CUDA; None: from the user's."""
     packages: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class Request:
     conda: Conda | None = None
     """When set, Python comes from conda, and torch too where a package of conda's asks for it."""
     as_of: date | None = None
-    """Nothing published on a later day (UTC)."""
+    """Cut-off date (UTC) of published files."""
     suite: str = DEFAULT_SUITE
     """The Debian release under the image, by code name; not asked where there is a `base_image`."""
     base_image: str | None = None
@@ -131,7 +131,7 @@ class Request:
 
     @classmethod
     def parse(cls, text: str, where: str, name: str | None = None) -> Request:
-        """Read a request file's text; ``name`` counts where it has none.
+        """Read a request file's text; ``name`` is the default of its name.
 
         Raises `RequestError` that begins with ``where`` and the key.
         """
@@ -140,7 +140,7 @@ class Request:
 
     @staticmethod
     def load(text: str, where: str) -> dict[str, Any]:
-        """Read a request file's text as a table that nothing has checked. Raises `RequestError`."""
+        """Parse a request file's text into an unchecked table. Raises `RequestError`."""
         try:
             return load_toml(text)
         except ValueError as error:

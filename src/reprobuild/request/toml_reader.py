@@ -17,7 +17,7 @@ _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """Parse TOML that may be a stranger's. Raises `ValueError` for what is not valid, or out of bounds."""
+    """Parse untrusted TOML. Raises `ValueError` if it is invalid or out of bounds."""
     if len(text) > MOST_TEXT:
         raise ValueError(f"it has more than {MOST_TEXT:,} characters")
     for number, line in enumerate(text.split("\n"), 1):

@@ -10,7 +10,7 @@ MOST_TEXT = 8 << 20
 """Characters of a YAML file; a conda-lock.yml of 500 packages for three platforms has a million."""
 
 MOST_LINE = 1 << 16
-"""Characters of a line: PyYAML takes the square of the length of a number like ``1:1:1``."""
+"""Characters of a line: PyYAML needs quadratic time for a number like ``1:1:1``."""
 
 MOST_VALUES = 1_000_000
 """Number of values with aliases expanded: nine levels of nine aliases make 387 million."""
@@ -24,7 +24,7 @@ class _Loader(yaml.SafeLoader):
         self._merged = 0
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Put what the merge keys of a mapping name in their place; PyYAML calls this for every mapping."""
+        """Resolve the merge keys of a mapping; PyYAML calls this for every mapping."""
         super().flatten_mapping(node)
         self._merged += len(node.value)
         if self._merged > MOST_VALUES:
@@ -32,7 +32,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def load_yaml(text: str) -> Any:
-    """Parse YAML with plain values alone. Raises `ValueError` for what is not valid, or out of bounds."""
+    """Parse untrusted YAML of plain values. Raises `ValueError` if it is invalid or out of bounds."""
     if len(text) > MOST_TEXT:
         raise ValueError(f"it has more than {MOST_TEXT:,} characters")
     for number, line in enumerate(text.split("\n"), 1):
@@ -51,7 +51,7 @@ def load_yaml(text: str) -> Any:
 
 
 def _count(value: object, before: int) -> int:
-    """Count values, an alias's each time. Raises `RecursionError` for one that holds itself."""
+    """Count values, those of an alias at each use. Raises `RecursionError` for one that contains itself."""
     total = before + 1
     if total > MOST_VALUES:
         raise ValueError(f"it has more than {MOST_VALUES:,} values, with its aliases written out")

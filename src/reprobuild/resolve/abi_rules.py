@@ -136,7 +136,7 @@ def _by_torch(found: Mapping[str, PythonPackage]) -> Iterator[Rule]:
 
 
 def _of_libraries(package: PythonPackage, libraries: Collection[str], cuda: str) -> Iterator[Rule]:
-    """Give the rule that a build for another CUDA breaks."""
+    """Yield the rule that a build for another CUDA breaks."""
     wrong = sorted({m for m in map(major_of, libraries) if m is not None} - {cuda.partition(".")[0]})
     if wrong:
         reason = f"{package.name} {package.version} is built for CUDA {wrong[0]}, not {cuda}"

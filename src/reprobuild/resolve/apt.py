@@ -126,7 +126,7 @@ class Apt:
         self._write("preferences", "\n".join(stanzas))
 
     def plan(self, targets: Sequence[str]) -> Completed:
-        """Ask apt which files an installation on an empty system would take."""
+        """Query apt for the files of an installation on an empty system."""
         return self._run([self._get, "install", "--print-uris", "-q", "--yes", "--no-remove", *targets])
 
     def packages(self, plan: str, *, none: bool) -> tuple[DebianPackage, ...]:

@@ -17,7 +17,7 @@ STATUS = "var/lib/dpkg/status"
 _OS_RELEASE = ("etc/os-release", "usr/lib/os-release")
 _LOADERS = {"linux/amd64": "lib64/ld-linux-x86-64.so.2", "linux/arm64": "lib/ld-linux-aarch64.so.1"}
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Of an image that sets none."""
+"""PATH of an image that sets none."""
 _MOST_LINKS = 40
 
 

@@ -17,7 +17,7 @@ _TORCH = ("pytorch", "pytorch-gpu", "pytorch-cpu")
 _CONDA_NAMES = {"torch": "pytorch"}
 """What conda calls a wheel, where that is not its own name."""
 CUDA = re.compile(r"cuda-version|cuda-cudart|cudatoolkit|pytorch-cuda|libcudart")
-"""Packages whose version tells which CUDA."""
+"""Packages whose version identifies the CUDA version."""
 
 
 def torch_from_conda(packages: Sequence[CondaPackage]) -> bool:
@@ -26,7 +26,7 @@ def torch_from_conda(packages: Sequence[CondaPackage]) -> bool:
 
 
 def check_wheels(conda: Sequence[CondaPackage], python: Sequence[PythonPackage]) -> None:
-    """Raise `ResolveError` for a wheel that a conda package does not want beside itself.
+    """Raise `ResolveError` for a wheel that a conda package excludes by its constraints.
 
     What the wheels want of conda's packages is uv's to see: it knows their versions.
     """

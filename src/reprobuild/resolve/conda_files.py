@@ -1,4 +1,4 @@
-"""Files that conda packages and wheels of a lock both install, told from the parts that list them.
+"""Find files that both conda packages and wheels of a lock install, from their own lists.
 
 Neither conda nor uv knows of the other's: conda's ``opencv`` and the wheel ``opencv-python`` have no name in
 common (https://github.com/conda-forge/opencv-feedstock/issues/188).
@@ -34,7 +34,7 @@ def shared_with_conda(
     hashes: Mapping[str, Mapping[str, str]],
     session: requests.Session,
 ) -> Iterator[str]:
-    """Give a line for each conda package and wheel that install one path with different bytes.
+    """Yield a line for each conda package and wheel that install one path with different bytes.
 
     ``sizes`` and ``hashes`` are those of the wheels' files: package → where it is installed → which. Raises
     `ResolveError` for a package that both install, which no build takes.

@@ -48,7 +48,7 @@ def fitting(
 
 
 class _Fitting:
-    """One search for packages that fit: what uv is asked, and what was learnt from its answers."""
+    """One search for compatible packages: the input of uv, and the constraints learnt from its answers."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class _Fitting:
         self._rules: dict[str, str] = {}
         self._other_torch = ""
         self._untold: dict[str, str] = {}
-        """Newer releases of which uv does not say whether they fit, and what it says in place of that."""
+        """Newer releases that uv does not judge, with the reason that it gives."""
 
     def found(self) -> tuple[PythonPackage, ...] | None:
         """Return what fits; None where it would be built for another C library than the image's."""
@@ -119,7 +119,7 @@ class _Fitting:
         return found
 
     def _place(self, named: Sequence[str]) -> None:
-        """Put what is built of those that have the address of a source into their place."""
+        """Replace the packages with the address of a source by those built from it."""
         if self._sources is None:
             why, cure = only_wheels(self._request, self._target)
             names = ", ".join(Requirement(text).name for text in named)
@@ -164,7 +164,7 @@ class _Fitting:
         return found if isinstance(found, ResolveError) else None
 
     def _give_way(self, error: ResolveError) -> None:
-        """Let uv have more to choose from. Raises its refusal, with what is known beside it, otherwise."""
+        """Offer uv more candidates. Raises its refusal, with what else is known, if there are none."""
         names = without_wheels(error)
         # All at once, though uv names the first that it comes upon.
         alone = sources_alone(self._own, self._resolution) if names else []

@@ -38,7 +38,7 @@ class DebianRequest:
     """A minor version; empty if conda installs Python."""
     apt: tuple[str, ...]
     as_of: date | None = None
-    """Nothing that came into the archive later."""
+    """Cut-off date of the archive's packages."""
     installed: str = ""
     """What a base image has already, as dpkg's status file; empty: nothing, the packages are the base."""
 

@@ -28,7 +28,7 @@ _FOR_PEOPLE = re.compile(rb"<(form|input|script|noscript|iframe)\b|http-equiv=.?
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of a project and when it was published, where the index tells."""
+    """A file of a project, with its publication time if the index has one."""
 
     package: DistributionPackage
     uploaded: datetime | None

@@ -35,7 +35,7 @@ from .wheel_bills import with_own_bills
 _MOST = 16 << 20
 """Bytes of a file of metadata, or of a license."""
 _LONGEST_NAME = 100
-"""Of a license; what is longer is its text."""
+"""Characters of a license's name; a longer value is its text."""
 _COMMON = re.compile(r"/usr/share/common-licenses/([A-Za-z0-9.+-]*[A-Za-z0-9+])")
 _LICENSE = re.compile(r"^License:[ \t]*(\S.*)$", re.MULTILINE | re.IGNORECASE)
 

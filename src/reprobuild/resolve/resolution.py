@@ -17,14 +17,14 @@ from .target import TargetPython
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Resolution:
-    """A request, what its packages have to fit, and what is chosen already."""
+    """A request, its target, and the packages chosen so far."""
 
     request: Request
     target: TargetPython
     host: Host
     session: requests.Session
     existing: Lock | None = None
-    """An earlier lock, whose pins stay where they fit."""
+    """An earlier lock; its pins are preferred."""
     upgrade: frozenset[str] | None = None
     """The packages whose versions in ``existing`` need not stay; None: all."""
     provided: Mapping[str, str] = field(default_factory=dict)

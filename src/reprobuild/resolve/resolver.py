@@ -314,7 +314,7 @@ def _gpu_targets(torch: Version | None, resolution: Resolution, scan: TorchScan)
 
 
 def _wheels(requirements: Iterable[str], provided: Mapping[str, str]) -> list[str]:
-    """Leave out what conda provides. Raises `ResolveError` where that is not the version asked for."""
+    """Remove packages that conda provides. Raises `ResolveError` if their version does not match."""
     wheels = []
     for text in requirements:
         requirement = Requirement(text)

@@ -1,4 +1,4 @@
-"""Locked files of whose name another configured index has other bytes.
+"""Locked files that another configured index has with the same name and other bytes.
 
 uv takes the file of the first index that knows the package, and says nothing of the others; who asks them in
 another order gets another image: https://github.com/astral-sh/uv/issues/16784

@@ -1,4 +1,4 @@
-"""Packages without a wheel: offered to uv as stand-ins, and built when uv chooses one.
+"""Build packages without a wheel, which uv sees as stand-ins, once uv chooses them.
 
 uv itself builds nothing. For each release that has only a source archive it gets an empty wheel that requires
 nothing, and chooses among all releases by everybody's requirements. The stand-in of what it has chosen then
@@ -101,7 +101,7 @@ class SourcePackages:
         )
 
     def close(self) -> None:
-        """Let go of what the builds have held."""
+        """Release the resources of the builds."""
         self._stack.close()
 
     def offer(self, names: Iterable[str], *, optional: bool = False) -> bool:
@@ -193,7 +193,7 @@ class SourcePackages:
         return BuildError(error.message, hint=hint)
 
     def _learn(self, name: str, version: str) -> bool:
-        """Learn what a release requires, without building it where it says so; whether uv has to know."""
+        """Read a release's requirements, with a build if they are dynamic; return whether uv needs them."""
         key = (name, version)
         if key in self._known:
             return False
@@ -218,7 +218,7 @@ class SourcePackages:
         return self._says_more(metadata)
 
     def _make(self, name: str, version: str) -> bool:
-        """Build a release; whether its wheel requires other things than was said before."""
+        """Build a release; return whether its wheel's requirements differ from its metadata."""
         key = (name, version)
         if key in self._built:
             return False

@@ -116,7 +116,7 @@ def _listed(output: bytes) -> list[Any]:
 
 
 def _fetched(key: str, version: str, url: str, folder: Path, host: Host) -> StandalonePython:
-    """Let uv fetch and verify a build; take its archive into the store."""
+    """Download and verify a build with uv; add its archive to the store."""
     host.console.step(f"fetching Python {version}, a standalone build")
     cache = folder / "archives"
     done = _uv(

@@ -158,7 +158,7 @@ class TorchScan:
     def _cudas(
         self, releases: Sequence[Release], target: TargetPython
     ) -> Generator[tuple[Release, str | None], None, None]:
-        """Give releases with their CUDA. Close it: else what a signal raises in its end is lost."""
+        """Yield releases with their CUDA. Close it: else what a signal raises in its end is lost."""
         with ThreadPoolExecutor(_AT_ONCE, "torch-metadata") as pool:
             for start in range(0, len(releases), _AT_ONCE):
                 group = releases[start : start + _AT_ONCE]

@@ -26,7 +26,7 @@ from .target import TargetPython, holds
 def lines_on_sources(
     asked: Requirement, source: SourceArchive, metadata: bytes, resolution: Resolution
 ) -> Iterator[str]:
-    """Give a line for the dependencies of a package whose sources are not used; its archive is in the store.
+    """Yield a line for the dependencies of a package whose sources are not used; its archive is in the store.
 
     ``metadata`` is that of its wheel. What the request itself gives an address or overrides is decided there,
     as is the index of torch. Raises `BuildError`.
@@ -75,7 +75,7 @@ def _required(metadata: bytes, extras: Collection[str], target: TargetPython) ->
 
 
 def _that_count(sources: Mapping[str, Any], target: TargetPython, known: Collection[str]) -> Iterator[str]:
-    """Give the names of sources, but of those that are for other systems alone, or of a ``known`` kind."""
+    """Yield the names of sources, but of those that are for other systems alone, or of a ``known`` kind."""
     for name, entries in sources.items():
         for entry in entries if isinstance(entries, list) else [entries]:
             own = entry if isinstance(entry, dict) else {}

@@ -354,7 +354,7 @@ def _whole_second(time: datetime | None) -> datetime | None:
 
 
 def file_size(address: str, session: requests.Session) -> int:
-    """Ask the server for the bytes of a file; HTML indexes give no sizes. Raises `ResolveError`."""
+    """Query the server for the size of a file, which HTML indexes lack. Raises `ResolveError`."""
     parts = urlsplit(address)
     try:
         if parts.scheme == "file":

@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from ..errors import ResolveError
 
 REASONS = "the Python packages cannot be resolved: "
-"""Before uv's reasons why nothing fits."""
+"""Precedes uv's reasons why no version fits."""
 CORRECT = "correct the versions or names in the request"
 """The hint where nothing better is known."""
 
@@ -96,7 +96,7 @@ class UnreadError(ResolveError):
 
 
 def refused(said: str, *, backend: str | None = None) -> RefusedError | UnreachableError | UnreadError:
-    """Return the error for what uv has said on standard error, without secrets in it.
+    """Return the error for uv's standard error, without secrets.
 
     ``backend`` is its name of an index of PyTorch's that it was asked for.
     """
@@ -120,7 +120,7 @@ def refused(said: str, *, backend: str | None = None) -> RefusedError | Unreacha
 def _failed(
     said: str, causes: Sequence[str], hints: Sequence[str], backend: str | None
 ) -> UnreachableError | UnreadError:
-    """Return the error where uv has not come to resolve anything."""
+    """Return the error if uv failed before it resolved."""
     if backend is not None and "for '--torch-backend" in said:
         known = re.findall(r"\bcu[0-9]+\b", said.partition("possible values")[2])
         return UnreadError(
@@ -271,7 +271,7 @@ def _read(causes: Sequence[str], hints: Sequence[str]) -> Refusal:
 
 
 def _clauses(text: str) -> Iterator[tuple[int, list[tuple[str, str]], str]]:
-    """Give packages, each with its versions, the words after them, and where those begin."""
+    """Yield packages, each with its versions, the words after them, and where those begin."""
     subject: list[tuple[str, str]] = []
     at, is_said = 0, False
     while (at := _next(text, at)) < len(text):

@@ -15,7 +15,7 @@ State = Literal["agrees", "deviates", "alone", "no result"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Machine:
-    """One report, under the name that its file gives it."""
+    """One report, named by its file."""
 
     name: str
     report: SelfTestReport

@@ -1,4 +1,4 @@
-"""Last report of each image, kept in the home, and whether it is still valid.
+"""The last report of each image, stored in the home, and whether it is still valid.
 
 A digest names every byte of an image. If a build gives the same bytes again, and this is the same boot of the
 same machine, with the same engine and limits, then the report that is there is the proof.

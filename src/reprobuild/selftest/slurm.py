@@ -118,7 +118,7 @@ def run_on_nodes(command: Sequence[str], folder: Path, console: Console, cluster
 
 
 def _tried(program: str, *arguments: str) -> process.Completed:
-    """Ask a command of Slurm that may fail for a while: the scheduler is busy, or starts again."""
+    """Run a command of Slurm, with retries while the scheduler is busy or restarts."""
     path = process.require(program, _PURPOSE)
     try:
         return process.run([path, *arguments], check=False, timeout=_MOST_SECONDS)

@@ -172,7 +172,7 @@ def _download(url: str, file: Path, http: requests.Session) -> tuple[str, int]:
 
 
 def bring(packages: Iterable[PythonPackage], host: Host) -> None:
-    """Make the archives of packages that come from git or a folder, where the store lacks them.
+    """Create the missing archives of packages from git or a folder in the store.
 
     Raises `FetchError` where they are other files than were locked.
     """

@@ -131,7 +131,7 @@ class _Budget:
 
 
 def _read(url: str, commit: str, ref: str, budget: _Budget, above: tuple[bytes, ...]) -> Iterator[TreeEntry]:
-    """Give the files of a commit; ``above`` are the paths of the submodules that it is in."""
+    """Yield the files of a commit; ``above`` are the paths of the submodules that it is in."""
     depth, below = len(above), b"".join(path + b"/" for path in above)
     if depth > _DEEPEST:
         raise FetchError(f"{without_credentials(url)}: submodules are nested more than {_DEEPEST} deep")
@@ -171,7 +171,7 @@ def _read(url: str, commit: str, ref: str, budget: _Budget, above: tuple[bytes, 
 
 
 def _contents(data: bytes) -> Iterator[bytes]:
-    """Give the objects of ``git cat-file --batch``."""
+    """Yield the objects of ``git cat-file --batch``."""
     position = 0
     while position < len(data):
         end = data.index(b"\n", position)

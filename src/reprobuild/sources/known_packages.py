@@ -12,21 +12,21 @@ _DATA: Mapping[str, Any] = tomllib.loads(
 )
 
 IMPORTED_AS: Mapping[str, str] = _DATA["imported-as"]
-"""A name that code imports, or that people use, in lower case → the package that has it."""
+"""Package of each name that code imports or that people use, in lower case."""
 
 OFTEN_ASKED_FOR: tuple[str, ...] = tuple(_DATA["often-asked-for"]["names"])
-"""Packages beside PyTorch that requests name most."""
+"""Packages that requests name most, apart from PyTorch."""
 
 HEADERS: Mapping[str, str] = _DATA["debian"]["headers"]
-"""A header → the Debian package that has it."""
+"""Debian package of each C header."""
 
 PROGRAMS: Mapping[str, str] = _DATA["debian"]["programs"]
-"""A program → the Debian package that has it."""
+"""Debian package of each program."""
 
 TOGETHER: Mapping[str, tuple[str, ...]] = {
     name: tuple(packages) for name, packages in _DATA["debian"]["together"].items()
 }
-"""A package whose build asks for several Debian packages, one after the other → all of them."""
+"""Debian packages of builds that report one missing package after the other."""
 
 FFMPEG: tuple[str, ...] = tuple(_DATA["debian"]["ffmpeg"]["packages"])
 """The Debian packages of FFmpeg's libraries: who asks for one asks for more."""

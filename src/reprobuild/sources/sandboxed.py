@@ -83,12 +83,12 @@ CUDA_HOME = f"{FOLDER}/cuda"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recipe:
-    """One package to build, all of whose files are in the store."""
+    """One package to build; its files are in the store."""
 
     name: str
     """Normalised."""
     version: str | None
-    """None where only the build can tell."""
+    """None if only the build determines it."""
     filename: str
     """Of the source archive."""
     sha256: str
@@ -272,7 +272,7 @@ def _run(
 
 
 class BuildFailedError(BuildError):
-    """A build of a source package ended badly; ``said`` is the end of its output."""
+    """A failed build of a source package; ``said`` is the end of its output."""
 
     @property
     def is_explained(self) -> bool:

@@ -1,4 +1,4 @@
-"""Pack a source tree into an archive; the same files give the same bytes everywhere.
+"""Pack a source tree into a reproducible archive.
 
 The rule: a POSIX tar (``ustar``, with PAX headers where a name is longer than it takes), not compressed, of
 one folder ``source/``; its files and symbolic links in the order of the bytes of their paths, no entries for

@@ -59,7 +59,7 @@ class Workshop:
         return build_system(file, source.filename, subdirectory=source.subdirectory)
 
     def static_metadata(self, name: str, version: str, source: SourceArchive) -> bytes | None:
-        """Return what an archive says of its wheels without a build; None where it does not. As `archive`."""
+        """Return an archive's static wheel metadata; None if it needs a build. As `archive`."""
         file = self._archive(name, version, source)
         said = told(file, source.filename, subdirectory=source.subdirectory)
         return static_metadata(said, name, version)
@@ -129,7 +129,7 @@ class Workshop:
         return wheel
 
     def build_again(self, package: PythonPackage, recipe: Recipe) -> None:
-        """Build a locked package into the store. Raises `BuildError` where it gives other bytes."""
+        """Build a locked package into the store. Raises `BuildError` if the bytes differ."""
         self._host.console.step(f"building {recipe.title} from its source")
         with self._host.home.scratch("source") as scratch, self._host.home.scratch("source") as other:
             built = self._build(recipe, scratch)
@@ -201,7 +201,7 @@ class Workshop:
 
 @contextmanager
 def workshop(lock: Lock, host: Host) -> Iterator[Workshop]:
-    """Give the workshop of a lock; what it has unpacked is held until the end.
+    """Yield the workshop of a lock; what it has unpacked is held until the end.
 
     The caller holds the lock ``build`` of the home, or `clean` might take files away.
     """

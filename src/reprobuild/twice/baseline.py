@@ -50,7 +50,7 @@ class Baseline:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Agreed:
-    """A run beside a baseline."""
+    """A run compared with a baseline."""
 
     kinds: tuple[str, ...]
     """What the two machines differ in; empty: they are of one kind, and every bit has to agree."""

@@ -235,7 +235,7 @@ def timeline(one: Stream, other: Stream) -> list[TimelineRow]:
 def lines_apart(
     texts: Texts, one: Sequence[str], other: Sequence[str], what: str, *, many: bool
 ) -> tuple[list[EndDifference], list[TextDifference]]:
-    """Compare lines; with ``many`` processes, which print when they come to it, in any order."""
+    """Compare lines; with ``many`` processes, whose lines interleave, in any order."""
     number, explained = texts.compare(one, other, what, many=many)
     if number is None:
         return [], explained

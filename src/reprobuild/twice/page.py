@@ -47,7 +47,7 @@ class AboutRun:
     """What was run, for a reader who has the page alone."""
 
     rows: Sequence[tuple[str, str]] = ()
-    """Command, image, and what else was asked for."""
+    """Command, image, and the other options."""
     place: str = ""
     lines: Sequence[tuple[int, str, bool]] = ()
     """The source around the cause: number, text, whether it is the line of the cause."""

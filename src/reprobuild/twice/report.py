@@ -144,7 +144,7 @@ MOST_TEXTS = 20
 
 
 def _text_rows(found: Comparison) -> Iterator[tuple[str, str]]:
-    """Give what of the text differs, and what it comes from."""
+    """Yield what of the text differs, and what it comes from."""
     for difference in found.texts[:MOST_TEXTS]:
         values = f"{difference.values[0]} and {difference.values[1]}"
         yield "text differs", f"{difference.where}: {values} ({difference.kind})"

@@ -33,7 +33,7 @@ PATIENCE = 5
 QUICK = 20
 """Seconds of a run up to which an experiment takes one run more."""
 MOST_CANDIDATES = 8
-"""Of what may be the cause, how much is told."""
+"""Number of possible causes that are reported."""
 ATTEMPTS = 3
 """Pairs of runs with a trace, before a parting counts as seen once."""
 WIDER = 10

@@ -33,7 +33,7 @@ def in_run(text: str, began: float, ended: float, zones: Sequence[int]) -> bool:
 
 
 def _read(text: str, low: float, high: float, zones: Sequence[int]) -> Iterator[tuple[float, float]]:
-    """Give what a text may mean: seconds since 1970, and how long that lasts."""
+    """Yield what a text may mean: seconds since 1970, and how long that lasts."""
     full, short, named, slashed, clock, epoch = (pattern.fullmatch(text) for pattern in _PATTERNS)
     numbers = [int(number) for number in re.findall(r"\d+", text)]
     if epoch:

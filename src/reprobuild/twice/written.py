@@ -48,7 +48,7 @@ class WrittenFile:
     """Of a text, without those that are ignored."""
     tensors: Mapping[str, str]
     sha256: str = ""
-    """Of its bytes, as ``sha256sum`` has it; empty: not asked for, or no regular file."""
+    """SHA-256 of its bytes in hex; empty: not requested, or not a regular file."""
 
     def meaning(self, evidence: Evidence) -> str:
         """Return a digest of what counts: a text without times, a checkpoint's tensors, else the bytes."""

@@ -60,7 +60,7 @@ class Checked:
     beside: Mapping[str, str]
     """Settings that the lock does not have and that reach no user's program."""
     not_checked: list[str]
-    """Paths and settings of which nobody here can say whether they are as locked."""
+    """Paths and settings that cannot be compared with the lock."""
 
 
 def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Checked:

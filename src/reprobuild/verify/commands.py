@@ -43,7 +43,7 @@ _OTHERS = frozenset(
         *("COMPILER_PATH", "CFLAGS", "CXXFLAGS", "LDFLAGS", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"),
     )
 )
-"""Others of them: of the C library, of what torch.compile and extensions are compiled with, and folders of
+"""Further ones: of the C library, of the compilers of torch.compile and extensions, and folders of
 settings."""
 
 _HARMLESS = re.compile(
@@ -79,7 +79,7 @@ _BESIDE = ("Entrypoint", "Healthcheck", "Shell", "User", "Volumes")
 
 
 def commands(context: Context) -> Iterator[Difference]:
-    """Give what runs, or is read, before a user's program does, and what rules images built on this one."""
+    """Yield what runs, or is read, before a user's program does, and what rules images built on this one."""
     yield from _variables(context)
     yield from _shadowed(context)
     yield from _entry_point(context)
@@ -213,7 +213,7 @@ def _program(name: str, context: Context) -> str | None:
 
 
 def _options(arguments: list[str]) -> Iterator[str]:
-    """Give Python's options, which end at a script, ``-c`` or ``-m``; of ``-X NAME`` with the name."""
+    """Yield Python's options, which end at a script, ``-c`` or ``-m``; of ``-X NAME`` with the name."""
     left = iter(arguments)
     for argument in left:
         if not argument.startswith("-"):

@@ -19,7 +19,7 @@ _SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that differs. ``first`` and ``second`` are what each image has; empty: it has none."""
+    """One difference. ``first`` and ``second`` are the values of each image; empty: missing."""
 
     path: str
     """A file's path, or the name of a setting: ``Env PYTHONHASHSEED``."""

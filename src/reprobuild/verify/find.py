@@ -27,7 +27,7 @@ _ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
 @dataclass(frozen=True, slots=True)
 class EngineImage:
-    """An image that an engine keeps."""
+    """An image in an engine's store."""
 
     engine: Recorder
     image: Image

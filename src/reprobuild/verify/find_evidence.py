@@ -49,7 +49,7 @@ class Evidenced:
     read: ImageTree | None = None
     """Its files, where they had to be read."""
     kept: EngineImage | None = None
-    """None where no engine here has it."""
+    """None if no engine here has it."""
     registry: Registry | None = None
 
     def tree(self, host: Host) -> ImageTree | None:

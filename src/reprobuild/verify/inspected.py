@@ -61,9 +61,9 @@ class EvidenceFact:
 
     place: str
     kind: Kind | None
-    """None: it cannot be read."""
+    """None: unreadable."""
     made: datetime | None
-    """By the clock of whoever made it."""
+    """By the clock of its author."""
     signers: tuple[str, ...]
     """The IDs of those given keys that signed it."""
     text: str
@@ -72,7 +72,7 @@ class EvidenceFact:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Inspected:
-    """All of it."""
+    """An image with its packages and documents, as ``inspect`` shows them."""
 
     name: str
     digest: str

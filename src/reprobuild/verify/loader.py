@@ -60,7 +60,7 @@ def is_read_by_linker(path: str) -> bool:
 
 
 def libraries(context: Context) -> Iterator[Difference]:
-    """Give what the linker would take that the image of the lock does not have."""
+    """Yield what the linker would take that the image of the lock does not have."""
     files, named = context.tree.files, context.named
     if PRELOAD in files:
         yield Difference(f"/{PRELOAD}", "runs at start", "", f"/{PRELOAD}")
@@ -131,14 +131,14 @@ def _included(context: Context) -> Mapping[str, list[list[str]]]:
 
 
 def _configured(context: Context) -> Iterator[str]:
-    """Give the folders that ldconfig's files name, links followed."""
+    """Yield the folders that ldconfig's files name, links followed."""
     for word, *_ in (words for lines in _included(context).values() for words in lines):
         if word.startswith("/") and (folder := resolve(word.partition("=")[0], context.tree.files)):
             yield folder
 
 
 def _unread(context: Context) -> Iterator[str]:
-    """Give ldconfig's files whose content is not known: links, or files elsewhere than below ``/etc``."""
+    """Yield ldconfig's files whose content is not known: links, or files elsewhere than below ``/etc``."""
     every = _included(context)
     if len(every) >= _MOST_INCLUDED:
         yield _CONF
@@ -198,7 +198,7 @@ def _cached(context: Context, locked: Mapping[str, set[str]]) -> Iterator[Differ
 
 
 def _entries(data: bytes) -> Iterator[tuple[str, str]]:
-    """Give name and path of each library in a cache (glibc, elf/cache.c and sysdeps/generic/dl-cache.h)."""
+    """Yield name and path of each library in a cache (glibc, elf/cache.c and sysdeps/generic/dl-cache.h)."""
     start = 0
     if data.startswith(_OLD_MAGIC):
         # Behind the table of the old format, at the alignment of the new one's 64-bit fields.

@@ -126,7 +126,7 @@ def homes(context: Context) -> list[str]:
 
 
 def shells(context: Context) -> Iterator[Difference]:
-    """Give what shells and launchers run that is neither Debian's nor known to be harmless.
+    """Yield what shells and launchers run that is neither Debian's nor known to be harmless.
 
     Needs the content of the files that `is_read_by_shells` names.
     """
@@ -141,7 +141,7 @@ def shells(context: Context) -> Iterator[Difference]:
 
 
 def unknown(context: Context) -> Iterator[str]:
-    """Give what shells run and torch.compile starts that nobody here can judge, for whoever reads on."""
+    """Yield what shells run and torch.compile starts that nobody here can judge, for whoever reads on."""
     files, named = context.tree.files, context.named
     own = {f"{home}/{name}" for home in homes(context) for name in (".zshrc", ".zshenv", ".config/fish/*")}
     completed = any(path in files for path in _COMPLETION)
@@ -183,7 +183,7 @@ def _logins(context: Context) -> Iterator[tuple[str, str]]:
 
 
 def _read(context: Context) -> Iterator[tuple[str, str]]:
-    """Give each file that is read, and the home of the user who reads it (empty: all do)."""
+    """Yield each file that is read, and the home of the user who reads it (empty: all do)."""
     files = context.tree.files
     users = {f"{home}/{name}": home for home in homes(context) for name in _OF_USER}
     for path, record in sorted(files.items()):
@@ -211,7 +211,7 @@ def _is_tool_s(line: str, path: str) -> bool:
 
 
 def _odd_lines(path: str, home: str, context: Context) -> Iterator[str]:
-    """Give the lines of a file that are not known to be harmless, without the conditions before them."""
+    """Yield the lines of a file that are not known to be harmless, without the conditions before them."""
     files, kept = context.tree.files, context.tree.kept
     place = resolve(path, files)
     if place is None or place not in files:

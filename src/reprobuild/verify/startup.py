@@ -69,7 +69,7 @@ def is_read_at_start(path: str) -> bool:
 
 
 def startup(context: Context) -> Iterator[Difference]:
-    """Give what runs at the start of a process, or in a locked module's place.
+    """Yield what runs at the start of a process, or in a locked module's place.
 
     Needs the content of the files that `is_read_at_start` names.
     """
@@ -85,7 +85,7 @@ def startup(context: Context) -> Iterator[Difference]:
 
 
 def _landmarks(context: Context) -> Iterator[str]:
-    """Give what the interpreter takes for its settings or its library before the locked ones.
+    """Yield what the interpreter takes for its settings or its library before the locked ones.
 
     CPython's ``Modules/getpath.py`` looks beside the program first, then upwards; ``NAME._pth`` is beside
     each program NAME, and takes the place of the whole path.
@@ -102,7 +102,7 @@ def _landmarks(context: Context) -> Iterator[str]:
 
 
 def unknown_plugins(context: Context) -> Iterator[str]:
-    """Give entry points that locked packages load when they are imported, or asked for something by name."""
+    """Yield entry points that locked packages load when they are imported, or asked for something by name."""
     groups = [group for name in sorted(_locked_names(context)) for group in _PLUGINS_OF.get(name, ())]
     _, searched = _searched(context)
     for path in context.added:
@@ -120,7 +120,7 @@ def _searched(context: Context) -> tuple[set[str], set[str]]:
 
 
 def _site_folders(context: Context) -> Iterator[str]:
-    """Give the folders whose ``.pth`` files the environment's Python reads, links followed."""
+    """Yield the folders whose ``.pth`` files the environment's Python reads, links followed."""
     python = f"python{context.lock.request.python}"
     for lib in ("lib", "lib64", "local/lib"):
         for folder in (f"{python}/site-packages", f"{python}/dist-packages", "python3/dist-packages"):
@@ -147,7 +147,7 @@ def _first(context: Context) -> list[str]:
 
 
 def _lines(path: str, context: Context) -> Iterator[str]:
-    """Give the lines of a ``.pth`` file as every Python splits them.
+    """Yield the lines of a ``.pth`` file as every Python splits them.
 
     By line feed up to 3.12; since then by any break, and without a byte order mark.
     """
@@ -157,7 +157,7 @@ def _lines(path: str, context: Context) -> Iterator[str]:
 
 
 def _named_by_path_files(context: Context, sites: set[str]) -> Iterator[str]:
-    """Give the folders that the lines of ``.pth`` files add, in the image as it is."""
+    """Yield the folders that the lines of ``.pth`` files add, in the image as it is."""
     for path in context.added:
         if path.endswith(".pth") and path.rpartition("/")[0] in sites:
             yield from _places(path, context)
@@ -167,7 +167,7 @@ _IMPORTS = re.compile(r"import[ \t]")
 
 
 def _places(path: str, context: Context) -> Iterator[str]:
-    """Give what the lines of a ``.pth`` file add to the path, links followed; `site` strips their ends."""
+    """Yield what the lines of a ``.pth`` file add to the path, links followed; `site` strips their ends."""
     for line in map(str.rstrip, _lines(path, context)):
         if line and not line.startswith("#") and not _IMPORTS.match(line):
             place = resolve(posixpath.join(path.rpartition("/")[0], line), context.tree.files)

@@ -41,7 +41,7 @@ _SERVICES = frozenset(
 
 
 def system_files(context: Context) -> Iterator[Difference]:
-    """Give the files of the system that put code or settings into a user's program."""
+    """Yield the files of the system that put code or settings into a user's program."""
     files, kept = context.tree.files, context.tree.kept
     etc = files.get("etc")
     if etc is not None and etc.kind == "link":  # then nothing is where these rules look

@@ -58,7 +58,7 @@ def is_read_of_users(path: str, size: int) -> bool:
 
 
 def user_files(context: Context) -> Iterator[Difference]:
-    """Give what runs, or is taken in place of what would be compiled, in a program of a user's."""
+    """Yield what runs, or is taken in place of what would be compiled, in a program of a user's."""
     own = [f"{home}/{name}" for home in homes(context) for name in _RUN]
     start = context.start.strip("/")
     settings = [f"{start}/{name}".lstrip("/") for name in _SETTINGS]
@@ -71,7 +71,7 @@ def user_files(context: Context) -> Iterator[Difference]:
 
 
 def unknown_of_users(context: Context) -> Iterator[str]:
-    """Give what a user may start, or a server reads, of which nobody here can tell what it does."""
+    """Yield what a user may start, or a server reads, of which nobody here can tell what it does."""
     servers = (*_SERVERS, *(f"{home}/.jupyter/jupyter*_config.py" for home in homes(context)))
     for path in context.added:
         if any(fnmatchcase(path, each) for each in servers):

@@ -22,7 +22,7 @@ _OLDEST_GLIBC = (2, 31)
 
 
 def advise(case: Case) -> Advice:
-    """Name the Python for which the release has wheels that has none for the request's."""
+    """Name a Python version for which the release has wheels."""
     if case.refusal is None or not case.refusal.wrong_abi:
         return Advice()
     line = other_python(case.refusal.wrong_abi[0], case.requirements, case.resolution)

@@ -17,7 +17,7 @@ Attempt = Callable[[Sequence[str]], Sequence[PythonPackage] | ResolveError]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """Requirements that nothing fits, and the means to find out what would."""
+    """Unsatisfiable requirements, with the means to search for alternatives."""
 
     error: ResolveError
     requirements: Sequence[str]

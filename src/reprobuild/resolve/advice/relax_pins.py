@@ -16,7 +16,7 @@ _MOST = 6
 
 
 def advise(case: Case) -> Advice:
-    """Name each pin that has to go so that the others stay, with the version that then comes.
+    """Name each pin to remove so that the others can stay, with the version that results.
 
     Nothing where taking pins away does not help, or too many would have to go.
     """
