@@ -92,7 +92,7 @@ class SharedLayers:
 
 
 def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], tuple[Lock, ...]]:
-    """Resolve a request and write its locks; return them and the earlier ones, whose pins stay."""
+    """Resolve a request and write its locks; return them and the earlier ones, whose pins are preferred."""
     before, upgrade = _before(env, upgrade, host)
     moves = not before or upgrade.everything or OWN_FILES in upgrade.packages
     own = (None if moves else before[0].own_files) or own_files()
@@ -135,7 +135,7 @@ def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], 
 
 
 def _before(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], Upgrade]:
-    """Return the existing locks, and what of them need not stay.
+    """Return the existing locks, and the packages that may change.
 
     An unreadable one is only an error if pins of it have to stay; of one with the conflicts of a merge, those
     stay that both sides have.

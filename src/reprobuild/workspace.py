@@ -52,7 +52,7 @@ class Env:
     """Place in an imported file that requires the package, by normalized name."""
 
     def places_in(self, message: str) -> list[str]:
-        """Return a line for each package that a message names and such a file asks for, where it does.
+        """Return a line for each package of a message that such a file requires, with its place.
 
         An address names the package, too.
         """

@@ -91,7 +91,7 @@ class Manifest:
 
 
 def damaged(where: str, name: str, why: str) -> FetchError:
-    """Return the error for a member that is not what the bundle's manifest says."""
+    """Return the error for a member that differs from the bundle's manifest."""
     return FetchError(
         f"{where}: {name}: {why}",
         hint="copy the bundle again from where it was made, and compare the SHA-256 of the two files",

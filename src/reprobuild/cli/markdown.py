@@ -19,7 +19,7 @@ def sum_of(changes: Sequence[Change]) -> str:
 
 
 def more(size: int) -> str:
-    """Return a difference in size, with its sign; empty: none."""
+    """Return a difference in size, with its sign; empty if there is none."""
     return f"{'+' if size > 0 else '-'}{size_text(abs(size))}" if size else ""
 
 

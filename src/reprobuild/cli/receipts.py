@@ -23,7 +23,7 @@ from ..verify.find import EngineImage
 
 
 def asked_for(by: str, name: str, kept: EngineImage, command: tuple[str, ...], chosen: RunOptions) -> Asked:
-    """Return how a run is started, as a receipt says it. The folder of the project is the current one."""
+    """Return a receipt's command to start the run in the project's folder."""
     binds, variables = without_own(chosen.binds, chosen.env)
     return Asked(
         by=by,

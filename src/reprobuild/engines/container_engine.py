@@ -41,7 +41,7 @@ class ContainerImages(ABC):
 
     @abstractmethod
     def name(self, digest: str, name: str) -> None:
-        """Give an image a name; see `protocols.Images`."""
+        """Name an image; see `protocols.Images`."""
 
     @abstractmethod
     def read_tree(self, facts: Facts, where: str, config: Mapping[str, Any], keep: Keep) -> ImageTree:
@@ -49,7 +49,7 @@ class ContainerImages(ABC):
 
     @abstractmethod
     def read_file(self, digest: str, path: str) -> bytes | None:
-        """Return the content of a file. Raises `LayerRefused` for what is not to be read."""
+        """Return the content of a file. Raises `LayerRefused` if it must not be read."""
 
     def find(self, reference: str) -> Image:
         """Return the image of a name or image ID. Raises `ImageError`."""

@@ -244,7 +244,7 @@ class DockerImages(ContainerImages):
         return sorted({str(each) for each in found})
 
     def name(self, digest: str, name: str) -> None:
-        """Give an image a name; see `protocols.Images`."""
+        """Name an image; see `protocols.Images`."""
         repository, _, tag = image_name(name).rpartition(":")
         with docker_errors("name an image"):
             self._client.api.tag(digest, repository, tag)
@@ -277,7 +277,7 @@ class DockerImages(ContainerImages):
                 return mounted_layers(self._client, str(container.id), count)
 
     def read_file(self, digest: str, path: str) -> bytes | None:
-        """Return the content of a file, as ``docker cp`` has it."""
+        """Return the content of a file through ``docker cp``."""
         with docker_errors("read an image"), self._container(digest) as container:
             try:
                 chunks, _ = container.get_archive(f"/{path}", chunk_size=CHUNK)

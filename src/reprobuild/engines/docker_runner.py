@@ -24,7 +24,7 @@ from .docker_client import GONE, docker_errors, is_local, raise_if_gone
 from .gpu import CDI_FOLDERS, KIND, has_cdi
 
 _LAST_SECONDS = 60
-"""For what a container that has ended wrote last, to come through."""
+"""Time limit for the last output of an exited container."""
 
 _TMPFS = "rw,exec,nosuid,nodev,mode=1777"
 _KILLED = 128
@@ -33,7 +33,7 @@ _SLOW = (requests.exceptions.ReadTimeout, requests.exceptions.ConnectTimeout)
 
 
 class Output:
-    """Reads what a container writes, from its start to its end; stops it above `process.OUTPUT_LIMIT`."""
+    """Read a container's whole output; stop the container above `process.OUTPUT_LIMIT`."""
 
     def __init__(self, container: Container) -> None:
         self._container = container

@@ -57,7 +57,7 @@ class GpuAccess:
 def gpu_access(
     cdi_folders: Sequence[Path] = CDI_FOLDERS, dev: Path = Path("/dev"), proc: Path = Path("/proc")
 ) -> GpuAccess | str:
-    """Return how the GPUs of this machine get into a container, or the reason why none does.
+    """Return how to pass this machine's GPUs into a container, or the reason why it is impossible.
 
     All of them, but for those that the caller's own variables hide. Raises `HostError` if there is a CDI
     specification for them that cannot be read.

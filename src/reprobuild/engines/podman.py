@@ -163,7 +163,7 @@ class PodmanImages(ContainerImages):
             return sorted({*process.run(command).stdout.decode().split()})
 
     def name(self, digest: str, name: str) -> None:
-        """Give an image a name; see `protocols.Images`."""
+        """Name an image; see `protocols.Images`."""
         with podman_errors("name an image"):
             process.run([self._program, "tag", digest.removeprefix("sha256:"), image_name(name)])
 
@@ -175,7 +175,7 @@ class PodmanImages(ContainerImages):
             return replace(read_root(tar, where, config, keep=keep), untold=_UNTOLD)
 
     def read_file(self, digest: str, path: str) -> bytes | None:
-        """Return the content of a file, as ``podman cp`` has it."""
+        """Return the content of a file through ``podman cp``."""
         try:
             with opened_file(self._program, digest.removeprefix("sha256:"), path) as tar:
                 return file_of_tar(tar, path.rpartition("/")[2])

@@ -12,7 +12,7 @@ class Named(Protocol):
     """The images whose names are set."""
 
     def name(self, digest: str, name: str) -> None:
-        """Give the image of a digest a name."""
+        """Name the image of a digest."""
 
 
 def tag(images: Named, digest: str, name: str, report: SelfTestReport) -> None:

@@ -20,7 +20,7 @@ MOST = 64
 
 
 def keep(home: Home, manifest: str, documents: Mapping[Kind, bytes]) -> None:
-    """Keep the documents of the image of a manifest's digest, in place of earlier ones of their kinds."""
+    """Store the documents of an image by its manifest's digest; they replace earlier ones of their kinds."""
     folder = _folder(home, manifest)
     make_folders(folder)
     for kind, document in documents.items():
@@ -29,7 +29,7 @@ def keep(home: Home, manifest: str, documents: Mapping[Kind, bytes]) -> None:
 
 
 def keep_vote(home: Home, manifest: str, document: bytes) -> Path:
-    """Keep what a rebuild said beside what others said; return the file."""
+    """Store the statement of a rebuild beside those of others; return the file."""
     folder = _folder(home, manifest)
     make_folders(folder)
     path = folder / f"rebuild.{hashlib.sha256(document).hexdigest()[:16]}.json"

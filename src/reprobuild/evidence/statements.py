@@ -167,7 +167,7 @@ def _provenance(lock: Lock, made: datetime) -> Mapping[str, Any]:
 
 
 def _test_result(lock: Lock, report: SelfTestReport, made: datetime) -> Mapping[str, Any]:
-    """Return a test result; the whole report is beside the fields that every reader knows.
+    """Return a test result; the whole report is an additional field beside the standard ones.
 
     What belongs to one run, and not to the image, is left out: times, memory, and the values of results,
     whose hashes stay.

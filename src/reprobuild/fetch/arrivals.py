@@ -44,7 +44,7 @@ class Arrivals:
                 self._changed.wait()
 
     def listen(self, listener: Callable[[], object]) -> None:
-        """Have a function called after each change from now on, in the thread that tells of it."""
+        """Register a function to call after each change, in the thread that reports the change."""
         with self._changed:
             self._listeners.append(listener)
 

@@ -32,7 +32,7 @@ def address() -> str | None:
 
 
 def dated_mirrors(suite: str, day: date) -> dict[str, tuple[Mirror, ...]] | None:
-    """Return Debian's archives as they were when a day began (UTC); None where no snapshot is named."""
+    """Return Debian's archives as of the start of a day (UTC); None if no snapshot is configured."""
     root = address()
     if root is None:
         return None

@@ -205,7 +205,7 @@ class _Crew:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Have the threads work during a block, at most; whatever ends it ends them before it passes on."""
+        """Run the workers during the block at most; its end or an exception stops them first."""
         # Daemons, so that one that hangs in a name lookup cannot keep the program from ending.
         threads = [
             threading.Thread(target=self._member, kwargs={"from_smallest": end}, daemon=True)

@@ -131,7 +131,7 @@ class Home:
             os.close(claimed)
 
     def sweep(self) -> int:
-        """Remove what killed processes left below ``tmp``, nothing of a live one; return how many entries."""
+        """Remove leftovers of killed processes below ``tmp``; return the number of entries."""
         removed = 0
         parent = self.folder("tmp")
         with storage_errors(parent):

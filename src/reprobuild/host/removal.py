@@ -68,7 +68,7 @@ def _remove(folder: Path) -> None:
 
 
 def _empty(folder: int) -> list[str]:
-    """Remove what is in an open folder but folders that are not empty; return the names of those."""
+    """Remove the content of an open folder except non-empty folders; return the names of those."""
     left = []
     with os.scandir(folder) as entries:
         found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]

@@ -242,7 +242,7 @@ def requirement_of(text: str, place: str) -> Requirement:
 
 
 def checked(requirement: Requirement, place: str) -> Requirement:
-    """Hold the address of a requirement against what a request takes. Raises `RequestError`."""
+    """Validate the address of a requirement. Raises `RequestError`."""
     # A marker may have an escaped line break, which uv would read as one.
     if not str(requirement).isprintable():
         raise RequestError(f"{place}: {requirement.name}: has a line break or another control character")

@@ -163,7 +163,7 @@ def _check_environment(lock: Pylock, python: str, markers: Mapping[str, str], wh
 
 
 def _chosen(lock: Pylock, extras: Collection[str], groups: Collection[str], where: str) -> Pylock:
-    """Return a lock whose markers know which extras and groups are asked for. Raises `RequestError`.
+    """Return a lock with markers evaluated for the requested extras and groups. Raises `RequestError`.
 
     https://packaging.python.org/en/latest/specifications/pylock-toml/#installation
     """
@@ -252,7 +252,7 @@ def _further_indexes(project: Mapping[str, Any]) -> set[str]:
 
 
 def _fill_hashes(data: Mapping[str, Any]) -> None:
-    """Give a file without hashes one that none has: uv writes none where the index had none."""
+    """Add a hash that no file has to a file without hashes: uv writes none if the index had none."""
     packages = data.get("packages")
     for package in packages if isinstance(packages, list) else ():
         if isinstance(package, dict):

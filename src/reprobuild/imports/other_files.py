@@ -28,7 +28,7 @@ _EXPORTS = (
 
 
 def read_script(file: Path, hosts: Collection[str], python: str | None) -> Imported | None:
-    """Read what a Python script says of its requirements; None where it says nothing. Raises `RequestError`.
+    """Read a Python script's inline metadata (PEP 723); None if it has none. Raises `RequestError`.
 
     https://packaging.python.org/en/latest/specifications/inline-script-metadata/
     """

@@ -236,7 +236,7 @@ def _requirement(  # noqa: PLR0917 -- an entry, what is wanted, and where it sta
 
 
 def specifier(text: str, place: str) -> str:
-    """Return a constraint of Poetry's as PEP 440 has it. Raises `RequestError` for alternatives."""
+    """Convert a constraint of Poetry's to PEP 440. Raises `RequestError` for alternatives."""
     if "|" in text:
         raise RequestError(f"{place}: {text!r}: alternatives cannot be locked", hint="name one range")
     plain = " ".join(text.split())

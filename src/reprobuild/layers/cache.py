@@ -131,7 +131,7 @@ class LayerCache:
         return found if good else None
 
     def known(self, plan: str) -> list[Cached] | None:
-        """Return all layers of a plan whose keys are known, lowest first; None where one is missing."""
+        """Return all layers of a plan from the cache, lowest first; None if one is missing."""
         # The first time after a boot, all blobs are hashed.
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             found = list(pool.map(self.get, self.keys(plan) or ()))

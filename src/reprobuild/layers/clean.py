@@ -58,7 +58,7 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
 
 
 def _forget_built(home: Home, needed: Collection[str]) -> None:
-    """Remove what is noted of the builds whose wheels are gone (see sources/workshop.py), or is damaged."""
+    """Remove build records that are damaged, or whose wheels are gone (see sources/workshop.py)."""
     for record in sorted(home.folder("built").glob("*.json")):
         with storage_errors(record):
             content = read_sealed(record)

@@ -16,7 +16,7 @@ from ..request.image_layout import SITE_PREFIX
 
 _MOUNT = "/mnt"
 _MOST_SECONDS = 3600
-"""For compiling all packages; a hundred times what the largest images take on two processors."""
+"""Time limit to compile all packages; a hundred times what the largest images need on two processors."""
 _LARGEST = 1 << 26
 """Bytes of a file of the environment's skeleton; the interpreter itself may be copied into it."""
 

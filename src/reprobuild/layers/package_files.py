@@ -40,7 +40,7 @@ class PackageFiles:
         return _template(self._lock, self._store)
 
     def read(self, package: PythonPackage) -> None:
-        """Read what a wheel in the store puts where. Raises `BuildError`."""
+        """Read the files of a wheel in the store, with their destinations. Raises `BuildError`."""
         with opened(self.path(package), package.name) as archive:
             files = installed_files(archive, package.name, package.version, place(self._lock), self._template)
         if package.name in self._lock.request.allow_bad_record:
@@ -98,7 +98,7 @@ def _cut(files: Files, parts: int) -> dict[str, int]:
 
 
 def _template(lock: Lock, store: Store) -> str:
-    """Read what scripts look like from the locked pip, which is a wheel, or else a package of conda's."""
+    """Read the template of scripts from the locked pip, which is a wheel or a conda package."""
     for package in lock.python:
         if package.name == "pip":
             return script_template(store.path(package.wheel.sha256))

@@ -39,7 +39,7 @@ _MOST_FAILURES = 4
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pace:
-    """How slow a registry may be before what it has is built in its place."""
+    """Slowest download rate, below which layers are built instead."""
 
     seconds: float = 30.0
     """Between two looks."""

@@ -130,7 +130,7 @@ class Schedule:
     # What the wheels have
 
     def _read(self) -> None:
-        """Read what those wheels put where that have come; begin the layers of those fetched just now.
+        """Read the file lists of downloaded wheels; start the layers of new ones.
 
         A layer of what was there before may be in the cache, under a key that all wheels have a part in; so
         may one that came from a registry.

@@ -56,7 +56,7 @@ class LaidOut:
             self._dress(descriptor, mode)
 
     def finish(self) -> None:
-        """Give the folders their rights and times."""
+        """Set the permissions and times of the folders."""
         for path, mode in sorted(self._folders, reverse=True):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._descriptor)
             try:

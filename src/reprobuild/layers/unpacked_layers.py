@@ -69,7 +69,7 @@ def take_over(host: Host, root: Path, diff_id: str, size: int) -> None:
 
 @contextmanager
 def in_use(folders: Sequence[Path]) -> Iterator[None]:
-    """Keep `remove_unused` of other processes away from some layers' folders."""
+    """Lock some layers' folders against `remove_unused` of other processes."""
     with ExitStack() as stack:
         for folder in folders:
             with suppress(OSError):

@@ -140,7 +140,7 @@ class _Layout:
         self.info_dir = f"{place.site}/{self._info}"
 
     def refuse_another(self, version: str) -> None:
-        """Refuse a wheel of another package or version than the lock has, or of a form yet to come.
+        """Refuse a wheel of another package or version than locked, or of an unknown wheel version.
 
         As pip does (``_internal/utils/wheel.py``, ``_internal/operations/prepare.py``).
         """
@@ -259,7 +259,7 @@ def _hash(content: bytes) -> tuple[str, str]:
 
 
 def _sha256(digest: str) -> str:
-    """Return a RECORD's hash in hexadecimal; empty where it is another kind, or none."""
+    """Return a RECORD's SHA-256 in hex; empty if missing or of another kind."""
     kind, _, text = digest.partition("=")
     try:
         return base64.urlsafe_b64decode(text + "==").hex() if kind == "sha256" else ""

@@ -14,7 +14,7 @@ _LEAST_PINS = 3
 
 
 def age_gap(lock: Lock) -> str:
-    """Return a line where a request leaves torch open, and all its pins are years older; else nothing."""
+    """Return a line if a request leaves torch open and all its pins are years older; else nothing."""
     pins = {
         canonicalize_name(requirement.name)
         for requirement in map(Requirement, lock.request.packages)

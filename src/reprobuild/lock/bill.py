@@ -188,7 +188,7 @@ def _component(purl: str, name: str, version: str, sha256: str, url: str = "") -
 
 
 def _uri(address: str) -> str:
-    """Return an address in the form that the schema demands (RFC 3986); indexes also give others."""
+    """Return an address as an RFC 3986 URI, which the schema requires and indexes may violate."""
     host = found[0] if (found := re.match(r"[a-z+]+://[^/?#]*", address)) else ""
     parts = address[len(host) :].split("#", 1)
     escaped = (quote(_PERCENT.sub("%25", part), safe="%/:?@!$&'()*+,;=") for part in parts)

@@ -257,7 +257,7 @@ def write_conda_lock(lock: Lock) -> str:
 
 @contextmanager
 def _quiet(file: Path) -> Iterator[None]:
-    """Keep conda-lock's warnings about its own parts from the user, and make its errors ours."""
+    """Suppress conda-lock's internal warnings, and convert its errors to ours."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

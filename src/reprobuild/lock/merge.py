@@ -17,7 +17,7 @@ _OURS, _BEFORE, _THEIRS, _END = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
 
 
 def sides(text: str) -> tuple[str, str] | None:
-    """Return our and their side of a file with git's marks of a conflict; None for any other file."""
+    """Return both sides of a file with git's conflict markers; None for any other file."""
     ours, theirs = list[str](), list[str]()
     found, mark = False, _END
     conflict: dict[str, list[str]] = {}

@@ -185,7 +185,7 @@ def _existing(where: str, path: str) -> Path | None:
 
 
 def proxy() -> str:
-    """Return pip's ``proxy`` setting, which counts where no proxy variable is set; empty: none."""
+    """Return pip's ``proxy`` setting, which applies if no proxy variable is set; empty: none."""
     known = ("http_proxy", "https_proxy", "all_proxy")
     if any(os.environ.get(name) or os.environ.get(name.upper()) for name in known):
         return ""

@@ -105,7 +105,7 @@ def _verifying_context() -> ssl.SSLContext:
 
 class _Session(requests.Session):
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:
-        """Give every call a time limit; requests has none."""
+        """Add a timeout to every call; requests has none."""
         if kwargs.get("timeout") is None:
             kwargs["timeout"] = (CONNECT_TIMEOUT, READ_TIMEOUT)
         try:
@@ -117,7 +117,7 @@ class _Session(requests.Session):
             raise requests.exceptions.InvalidURL(str(error)) from error
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
-        """Give a redirect the credentials of where it leads, and none where it leaves TLS."""
+        """Send a redirect the credentials of its target, and none if it leaves TLS."""
         headers, old, new = prepared_request.headers, response.url, prepared_request.url or ""
         left_tls = old.startswith("https:") and not new.startswith("https:")
         if left_tls or self.should_strip_auth(old, new):  # type: ignore[no-untyped-call]

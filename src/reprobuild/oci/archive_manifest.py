@@ -212,7 +212,7 @@ def config_section(found: object) -> Mapping[str, Any]:
 
 
 def _one_meaning(table: Table, *keys: str) -> None:
-    """Refuse a key in another case: tools written in Go would take it, and others not."""
+    """Refuse a key in another case: tools written in Go accept it, and others do not."""
     known = {key.casefold(): key for key in keys}
     for key in table.data:
         if known.get(key.casefold(), key) != key:

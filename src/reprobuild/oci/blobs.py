@@ -55,7 +55,7 @@ class Blobs:
         self.take(temporary, digest)
 
     def keep_only(self, digests: Collection[str]) -> int:
-        """Remove all blobs but some; return the bytes freed. For `ImageStore.drop_blobs` alone."""
+        """Remove all blobs except some; return the bytes freed. Only for `ImageStore.drop_blobs`."""
         freed = 0
         with storage_errors(self.folder):
             for blob in sorted(self.folder.iterdir()):

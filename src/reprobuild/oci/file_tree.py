@@ -85,7 +85,7 @@ class ImageTree:
 
 
 def capability(record: Record) -> str:
-    """Return a file's capabilities as its attributes have them; empty for none."""
+    """Return a file's capabilities from its attributes; empty for none."""
     return "\n".join(y for y in record.attributes.split("\n") if y.startswith("security.capability="))
 
 
@@ -100,7 +100,7 @@ def tree_digest(records: Iterable[Record]) -> str:
 
 
 def nothing(_path: str, _size: int) -> bool:
-    """Keep no content."""
+    """Store no content."""
     return False
 
 

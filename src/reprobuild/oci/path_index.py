@@ -22,7 +22,7 @@ class PathIndex:
             path = folder
 
     def take_below(self, folder: str) -> Iterator[str]:
-        """Remove the paths below a folder, and give each; the folder itself stays."""
+        """Remove the paths below a folder, and yield each; the folder itself stays."""
         rest = [folder]
         while rest:
             found = self._in.pop(rest.pop(), ())

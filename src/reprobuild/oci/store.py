@@ -108,7 +108,7 @@ class ImageStore:
         return None
 
     def name(self, digest: str, name: str) -> None:
-        """Give an image a name, which is taken from the image that had it. Only tag.py calls this."""
+        """Name an image; another image loses that name. Only tag.py calls this."""
         known = self.find(digest)
         size = self.blob(known.digest).stat().st_size
 
@@ -300,7 +300,7 @@ def refuse_damaged(*blobs: Path) -> None:
 
 
 def damaged(digest: str, reason: str) -> ImageError:
-    """Return the error of a blob that is not what its name says."""
+    """Return the error for a blob that does not match its digest."""
     return ImageError(f"the image store is damaged: {digest}: {reason}", hint=_AGAIN)
 
 

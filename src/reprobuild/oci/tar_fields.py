@@ -168,5 +168,5 @@ def pax_time(value: str, shown: str) -> int:
 
 
 def clamped(seconds: int) -> int:
-    """Return a time that every file system takes; 0 in place of any other."""
+    """Return a time that every file system supports; otherwise 0."""
     return seconds if 0 <= seconds < 1 << 33 else 0

@@ -168,7 +168,7 @@ def write_tar(blobs: Sequence[Path], target: Path) -> None:
 
 
 def parents(paths: Iterable[str]) -> list[str]:
-    """Return every folder above some paths, sorted, so that each comes before what is in it."""
+    """Return all parent folders of some paths, sorted: each precedes its content."""
     found: set[str] = set()
     for path in paths:
         above = path.rpartition("/")[0]

@@ -30,7 +30,7 @@ _SET_SECCOMP, _FILTER = 22, 2
 
 
 def program(machine: str) -> bytes | None:
-    """Return the filter for a machine by its name in uname(2); None where its calls are not known."""
+    """Return the seccomp filter for a machine's uname(2) name; None if its system calls are unknown."""
     if machine not in _CALLS:
         return None
     audit, calls = _CALLS[machine]

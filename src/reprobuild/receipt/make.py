@@ -132,7 +132,7 @@ def _words(asked: Asked) -> list[str]:
 
 
 def _told(source: Path, project: Path) -> str | None:
-    """Return a path from the project's folder; None for one that is elsewhere."""
+    """Return a path relative to the project's folder; None if it is elsewhere."""
     try:
         told = source.resolve().relative_to(project.resolve()).as_posix()
     except ValueError:
@@ -170,7 +170,7 @@ def _digest(moments: Sequence[Moment]) -> str:
 
 
 def stdout_digest(run: ProgramRun) -> str:
-    """Return a digest of what a program printed, without times; of several processes, in any order."""
+    """Return a digest of a program's output, without times; independent of the order of processes."""
     lines = [general(line, run.evidence) for line in run.stdout]
     several = run.evidence.several or sum(bool(stream.moments) for stream in run.streams) > 1
     return hashlib.sha256(json.dumps(sorted(lines) if several else lines).encode()).hexdigest()

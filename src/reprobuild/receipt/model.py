@@ -43,7 +43,7 @@ class Folder:
 
     destination: str
     source: str | None
-    """From the folder of the project, ``.`` for that itself; None: it was elsewhere."""
+    """Relative to the project's folder, ``.`` for the folder itself; None: elsewhere."""
     writable: bool
 
 
@@ -129,7 +129,7 @@ class Receipt:
     notes: tuple[str, ...] = field(default=())
 
     def dump(self) -> bytes:
-        """Return the file; the same run gives the same bytes."""
+        """Return the file; it is reproducible."""
         code = self.code and {"commit": self.code.commit, "dirty": self.code.dirty, "tree": self.code.tree}
         table = {
             "receipt": FORMAT,

@@ -127,7 +127,7 @@ def input_file(path: str, binds: Sequence[Bind], room: int) -> InputFile:
 
 
 def line_digests(data: bytes) -> str:
-    """Return six digits for each line of a text; empty for what is none, or has a secret in it."""
+    """Return a six-digit hash for each line of a text; empty if it is binary or contains a secret."""
     if b"\0" in data or not data or has_secret(data.decode(errors="replace")):
         return ""
     return "".join(hashlib.sha256(line).hexdigest()[:6] for line in data.split(b"\n"))

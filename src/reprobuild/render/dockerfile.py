@@ -109,7 +109,7 @@ def check_self_contained(lock: Lock, urls: Mapping[str, str]) -> None:
 
 
 def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
-    """Return a Dockerfile that needs no context: it names every file by address and hash, or holds it.
+    """Return a Dockerfile without a context: files are embedded, or named by address and hash.
 
     Raises `RenderError` as `render` does, for a lock with conda packages, which a Dockerfile cannot link,
     with a base image or a standalone Python, and for a file that is not served over HTTP.

@@ -39,7 +39,7 @@ class Direct:
 
     @classmethod
     def parse(cls, text: str) -> Direct:
-        """Read an address. Raises `ValueError` that says what is wrong with it."""
+        """Parse an address. Raises `ValueError` with the reason."""
         if not text.isprintable() or any(mark in text for mark in "\\ \"'`$<>"):
             raise ValueError("it has characters that an address cannot have")
         if text.startswith((".", "/")):

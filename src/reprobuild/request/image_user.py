@@ -21,7 +21,7 @@ class ImageUser:
     """Its id, and that of its group."""
 
     def __str__(self) -> str:
-        """Return it as a request has it."""
+        """Return it as in a request."""
         return f"{self.name}:{self.number}"
 
     @property

@@ -81,7 +81,7 @@ class Table:
         return f"{self.place}.{key}".removeprefix(".") + ("" if index is None else f"[{index}]")
 
     def bad(self, key: str, message: str, hint: str = "") -> TableError:
-        """Return the error that says what is wrong with a key."""
+        """Return the error for a key."""
         return TableError(f"{self.where(key)}: {message}", hint)
 
     def has(self, key: str) -> bool:

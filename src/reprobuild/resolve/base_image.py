@@ -29,7 +29,7 @@ _UNDATED = datetime(1990, 1, 1, tzinfo=UTC)
 def resolve_base(
     request: Request, architecture: str, *, existing: Lock | None, host: Host
 ) -> BaseImage | None:
-    """Return the base image of a request, as its registry has it today; None where it names none.
+    """Return the current base image of a request from its registry; None if it names none.
 
     That of ``existing`` stays where it is of the same name. Its layers are in the store afterwards. Raises
     `RegistryError`, `FetchError`, and `ResolveError` for an image that cannot be built on.
@@ -178,7 +178,7 @@ def _json(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _check(base: BaseImage, request: Request, host: Host) -> None:
-    """Refuse what would spoil an image, and say what a user has to know."""
+    """Refuse unsuitable base images, and return warnings for the user."""
     if base.cuda:
         some = ", ".join(base.cuda[:3]) + (f" and {len(base.cuda) - 3} more" if len(base.cuda) > 3 else "")
         text = f"{base.image} ships its own CUDA libraries: {some}"

@@ -1,4 +1,4 @@
-"""Inspect a base image: system, C library, Python and CUDA libraries. Runs nothing of it."""
+"""Inspect a base image without running it: system, C library, Python and CUDA libraries."""
 
 from __future__ import annotations
 

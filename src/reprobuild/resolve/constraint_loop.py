@@ -201,7 +201,7 @@ class _Fitting:
         ) from None
 
     def _advice(self, advise: Callable[[Case], Advice], error: ResolveError, attempt: Attempt) -> Advice:
-        """Return advice on what is refused; where uv does not say what would fit, what it says."""
+        """Return advice on a refusal; without known alternatives, uv's own message."""
         case = Case(
             error=error,
             requirements=self._requirements,

@@ -107,7 +107,7 @@ def _without_perl(
 
 
 def _check_date(suite: str, as_of: date, states: Mapping[str, datetime]) -> None:
-    """Refuse what a mirror has when that is younger: it has one state of a release, and no other."""
+    """Refuse a mirror that is newer than the cut-off date: it has one state of a release only."""
     young = {name: state for name, state in states.items() if state.date() > as_of}
     if young:
         found = ", ".join(f"{name} of {state.date()}" for name, state in sorted(young.items()))
@@ -119,7 +119,7 @@ def _check_date(suite: str, as_of: date, states: Mapping[str, datetime]) -> None
 
 
 def _check_names(wanted: DebianRequest, names: Sequence[str]) -> None:
-    """Refuse unknown names here: apt would take ``git-`` for a removal and ``lib.*`` for a pattern."""
+    """Refuse unknown names: apt reads ``git-`` as a removal and ``lib.*`` as a pattern."""
     interpreter = f"python{wanted.python}"
     if wanted.python and interpreter not in names:
         have = [name.removeprefix("python") for name in names if re.fullmatch(r"python[0-9]+\.[0-9]+", name)]

@@ -346,7 +346,7 @@ def _requirement(request: Request, torch: Version | None) -> str:
 
 
 def _check_cuda(request: Request, python: Collection[PythonPackage]) -> None:
-    """Hold uv's outcome against the request: another index than the one read may have had its say."""
+    """Compare uv's result with the request: another index than the parsed one may have been used."""
     torch = next(Version(package.version) for package in python if package.name == "torch")
     cudas = {cuda_of_version(package.version) for package in python if is_cuda_package(package.name)}
     built_for_gpu = (torch.local or "").startswith(("cu", "rocm", "xpu"))

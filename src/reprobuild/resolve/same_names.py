@@ -29,7 +29,7 @@ _UNKNOWN = " is unknown: "
 
 
 def other_bytes(packages: Collection[PythonPackage], session: requests.Session) -> list[str]:
-    """Return a line for each file of which another index has other bytes, or cannot be asked.
+    """Return a line for each file that differs on another index, or whose index is unreachable.
 
     The default index is asked for packages that one of the others knows, too.
     """

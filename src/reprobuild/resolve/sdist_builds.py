@@ -46,7 +46,7 @@ _BUILD_TAG = "0source"
 """Part of a stand-in's file name that distinguishes it from any wheel."""
 
 _MOST_ROUNDS = 100
-"""Releases that are asked what they require, in one resolve."""
+"""Releases whose requirements are read, in one resolve."""
 
 _T = TypeVar("_T")
 
@@ -437,7 +437,7 @@ def _filename(name: str, version: str) -> str:
 
 
 def _checked(text: str) -> str:
-    """Return a requirement of a build, which a stranger has written. Raises `ResolveError`."""
+    """Parse an untrusted requirement of a build. Raises `ResolveError`."""
     try:
         return requirement_of_index(text)
     except ValueError as error:

@@ -79,7 +79,7 @@ class TorchScan:
         return found
 
     def cuda_of(self, release: Release, target: TargetPython) -> str | None:
-        """Return the CUDA minor version that a release requires; None where it names none."""
+        """Return the CUDA minor version that a release requires; None if it names none."""
         name = release.package.filename
         if name not in self._requirements:
             self._requirements[name] = requirements(release.package, self._session)

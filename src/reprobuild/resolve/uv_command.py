@@ -37,7 +37,7 @@ from .uv_rules import write_rules
 from .uv_standins import write_standins
 
 ALWAYS = ("numpy", "pip")
-"""In every image beside torch: torch's bridge to arrays, and what a derived image installs with."""
+"""Packages of every image in addition to torch: numpy, and pip for derived images."""
 
 _TIMEOUT = 900.0
 # Variables that change *what* uv picks. Those that say where it looks (indexes, proxies, logins, caches)
@@ -125,7 +125,7 @@ def resolve_python(
 
 
 def _check_named_hashes(found: Collection[PythonPackage], requirements: Sequence[str]) -> None:
-    """Hold wheels against the hashes in their requirements' own addresses."""
+    """Verify wheels by the hashes in the addresses of their requirements."""
     by_name = {package.name: package.wheel for package in found}
     for requirement in map(Requirement, requirements):
         wanted = Direct.parse(requirement.url).sha256 if requirement.url is not None else None
@@ -205,7 +205,7 @@ def _compile(
 
 
 def _for_uv(text: str) -> str:
-    """Return a requirement without the hash in its address, which uv would take for the file's own."""
+    """Return a requirement without the hash in its address, which uv would apply to the file."""
     requirement = Requirement(text)
     if requirement.url is not None:
         requirement.url = str(dataclasses.replace(Direct.parse(requirement.url), sha256=None))

@@ -39,7 +39,7 @@ def write_standins(folder: Path, provided: Mapping[str, str]) -> Mapping[str, st
 
 
 def standin(name: str, version: str, metadata: bytes | None = None) -> bytes:
-    """Return a wheel of nothing but metadata: those given, else ones that require nothing."""
+    """Return a wheel of metadata only: those given, else ones without requirements."""
     info = f"{name.replace('-', '_')}-{version}.dist-info"
     plain = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     files = {

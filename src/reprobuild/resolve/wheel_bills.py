@@ -47,7 +47,7 @@ def with_own_bills(facts: Facts, package: PythonPackage, wheel: Path) -> Facts:
 
 
 def _parts(data: bytes) -> list[Mapping[str, str]] | None:
-    """Return the components of a bill; None where it is not CycloneDX's JSON."""
+    """Return the components of a bill; None if it is not CycloneDX JSON."""
     try:
         table = json.loads(data)
         if table.get("bomFormat") != "CycloneDX":

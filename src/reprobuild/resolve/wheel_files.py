@@ -47,7 +47,7 @@ class _Wheel:
     requires: Sequence[Requirement]
     """What its own metadata requires, which an index may say otherwise."""
     wrong: str = ""
-    """How a file contradicts RECORD; empty where none does."""
+    """How a file contradicts RECORD; empty if it does not."""
     recorded: Mapping[str, str] = field(default_factory=dict)
     """Where a file is installed → its SHA-256 by RECORD."""
 
@@ -156,7 +156,7 @@ def _unmet(wheels: Mapping[str, _Wheel], lock: Lock) -> Iterable[str]:
 
 
 def _read(package: PythonPackage, session: requests.Session) -> _Wheel | None:
-    """Read the end of a wheel; None where that cannot be read, of which the build will say more."""
+    """Read the end of a wheel; None if it is unreadable, which the build reports in detail."""
     url = package.wheel.url
     try:
         local = Path(url2pathname(urlsplit(url).path)) if url.startswith("file:") else None
@@ -201,7 +201,7 @@ def _recorded(wheel: zipfile.ZipFile, record: str) -> Mapping[str, str]:
 
 
 def _contradiction(wheel: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], record: str) -> str:
-    """Return how RECORD is wrong about a member: its size, or the hash of one beside RECORD.
+    """Return how RECORD misstates a member: its size or its hash.
 
     All other contents would have to be fetched, and are compared when they are built.
     """

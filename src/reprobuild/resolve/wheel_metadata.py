@@ -106,7 +106,7 @@ def _of(file: Path | io.RawIOBase) -> str:
 
 
 def read_member(wheel: zipfile.ZipFile, name: str) -> bytes:
-    """Return a small member of a wheel that nothing has verified; ValueError where it is too large."""
+    """Read a small member of an unverified wheel; ValueError if it is too large."""
     if wheel.getinfo(name).file_size > LARGEST:
         raise ValueError(f"{name} is larger than {LARGEST >> 20} MiB")
     return wheel.read(name)  # inflates no more than the size that was just looked at

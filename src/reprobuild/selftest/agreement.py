@@ -128,7 +128,7 @@ _OF_ALL_GPUS = ("ranks-nccl", "torch-seed")
 
 
 def _setting(gpu: Mapping[str, Any], key: str) -> str:
-    """Return a fact of a GPU. One that a report lacks was not asked for by the program that made it."""
+    """Return a fact about a GPU. A missing one was not recorded by the program of that version."""
     value = gpu.get(key, "not asked for")
     return UNKNOWN if value is None else str(value)
 

@@ -92,7 +92,7 @@ class Fleet:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return it as a JSON value."""
         return {
             "machines": [
                 {

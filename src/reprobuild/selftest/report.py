@@ -237,7 +237,7 @@ _CHECK: Types = {
 
 
 def check_facts(report: Table) -> None:
-    """Hold ``versions``, and ``cpu`` and ``gpu`` of ``scope``, to tables of plain values or nothing.
+    """Validate that ``versions``, and ``cpu`` and ``gpu`` of ``scope``, are tables of plain values or None.
 
     Which keys they have depends on the program that made the report. Raises `TableError`.
     """

@@ -62,10 +62,10 @@ class Runner(Protocol):
         """
 
     def gpu_missing(self) -> str | None:
-        """Return None when a GPU can be handed in, else the reason why not."""
+        """Return None if a GPU can be passed in, else the reason why not."""
 
     def machine(self) -> str | None:
-        """Return `host.machine.identity` of where it runs; None where that is, or may be, another machine."""
+        """Return `host.machine.identity` of the engine's machine; None if it may be another machine."""
 
 
 def command(program: Mapping[str, bytes]) -> tuple[str, ...]:

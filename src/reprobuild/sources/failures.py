@@ -1,4 +1,4 @@
-"""Guess from its output what a failed build lacks, and which line of the request adds it. Pure."""
+"""Guess a failed build's missing dependency from its output, and the request's line that adds it. Pure."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Told:
 
 
 def told(file: Path, filename: str, *, subdirectory: str = "") -> Told:
-    """Return the files that say it. Raises `BuildError` for an archive that must not be unpacked.
+    """Return the metadata files of an archive. Raises `BuildError` for one that must not be unpacked.
 
     That is one with members outside its one folder, with links that leave it, or that unpacks to more than
     `MOST_BYTES`.

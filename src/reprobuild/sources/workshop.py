@@ -54,7 +54,7 @@ class Workshop:
         """Record → the first of its two wheels."""
 
     def archive(self, name: str, version: str | None, source: SourceArchive) -> BuildSystem:
-        """Return how a source archive wants to be built; it is fetched. Raises `BuildError`, `FetchError`."""
+        """Download a source archive and return its build settings. Raises `BuildError`, `FetchError`."""
         file = self._archive(name, version, source)
         return build_system(file, source.filename, subdirectory=source.subdirectory)
 
@@ -350,7 +350,7 @@ def _compared(one: Path, two: Path, recipe: Recipe) -> str:
 
 
 def _account(one: Path, two: Path) -> str:
-    """Return the beginning of what diffoscope tells of two wheels, where it is installed."""
+    """Return the start of diffoscope's output for two wheels, if it is installed."""
     program = process.which("diffoscope")
     if program is None:
         return ""

@@ -151,7 +151,7 @@ def _moment_json(moment: Moment) -> list[Any]:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read such a file, which may be a stranger's. Raises `RepeatError`."""
+    """Read such a file, which is untrusted. Raises `RepeatError`."""
     try:
         with open_regular(path) as file:
             inflater = zlib.decompressobj()

@@ -92,7 +92,7 @@ class _Finding:
 
 
 def find_cause(one: Sequence[Stream], other: Sequence[Stream], parting: Parting | None) -> Cause | None:
-    """Return the first cause that the traces of two runs show, or None where they show none."""
+    """Return the first cause in the traces of two runs; None if there is none."""
     streams = [_compared(a, b) for a, b in pairs(one, other) if a is not None and b is not None]
     candidates = differing(streams)
     of_data = parting is not None and parting.part in DATA
@@ -296,7 +296,7 @@ def _drawn(number: int, operation: Operation, stream: Stream) -> _Finding:
 
 
 def _unwritten(made: int, maker: Operation, reader: Operation) -> _Finding:
-    """Return the finding for an operation that read what another gave, or what other ranks had sent."""
+    """Return the finding for an operation that read another's output, or data of other ranks."""
     if not maker.name.startswith(ALLOCATES):
         told = f"what came from other ranks differs; {reader.name} at {reader.place} is the first to read it"
         # Any source: this rank itself takes what comes first.
@@ -365,7 +365,7 @@ def _hints_of(streams: Sequence[Stream]) -> list[Candidate]:
 
 
 def _by_source(candidates: Sequence[Candidate], stream: str, hints: Sequence[Candidate] = ()) -> Cause:
-    """Return a cause without an operation: what came from outside is all that differed."""
+    """Return a cause without an operation: only external values differed."""
     best = [*nearest(candidates, None, "source"), *hints]
     # Of several, each may be only printed; and so may a clock, a process number or a drawn name.
     proven = len(candidates) == 1 and best[0].kind not in ("clock", "process", "name")

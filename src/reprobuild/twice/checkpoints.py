@@ -30,7 +30,7 @@ _REST = "everything but the tensors"
 
 
 General = Callable[[str], str]
-"""Replaces what differs in each run by its nature, as a time, by what it is."""
+"""Replace inherently varying values, such as times, by their kind."""
 
 
 def tensors(path: Path, general: General) -> Mapping[str, str]:

@@ -153,7 +153,7 @@ class Laboratory(Protocol):
 
 
 def confirmed(cause: Cause, laboratory: Laboratory, most: int) -> Cause:
-    """Return a cause with what experiments with so many suspects at most say of it.
+    """Return a cause with the results of experiments on some suspects at most.
 
     Of what one proves all else is left out. Where the program as it is repeats, too, nothing is proven. Of
     what was pinned in vain neither a reason nor a remedy is told.

@@ -1,4 +1,4 @@
-"""Reads which files the processes of a run opened for reading. A stranger's bytes."""
+"""Read the list of files that the processes of a run opened for reading. Untrusted."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class RecorderCost:
 def measured(
     recorded: Sequence[Sequence[Stream]], plain: Sequence[Stream], every: int
 ) -> RecorderCost | None:
-    """Return the cost by runs with and a run without the recorder, or None where steps are too few.
+    """Return the overhead from runs with and without the recorder; None with too few steps.
 
     Of ``every`` steps one is compared whole, so their time is taken together.
     """

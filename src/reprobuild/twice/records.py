@@ -29,7 +29,7 @@ LONGEST = 64 << 20
 MOST_RECORDS = 4_000_000
 """Of all files of a run together; a trace of 1,000 steps of a large model has a tenth."""
 MOST_SECONDS = 600.0
-"""For reading a run, after which it is given up."""
+"""Time limit to read a run."""
 _MOST_GROUPS = 4096
 """Of tensors with names, in one process."""
 FORMAT = 1

@@ -18,7 +18,7 @@ Verdict = Literal["repeats", "text", "parts", "unfinished"]
 
 
 def verdict(found: Comparison) -> Verdict:
-    """Return ``unfinished`` for runs that are equal but did not end well, of which nothing is proven.
+    """Return ``unfinished`` for runs that are equal but failed, which proves nothing.
 
     ``text``: all that differs is explained by a clock, a drawn name, or the like.
     """

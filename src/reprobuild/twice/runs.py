@@ -299,7 +299,7 @@ def _read(run: RecordedRun, settings: Mapping[str, str], how: HowToRun, folder: 
 
 
 def read_run(ran: RanProgram, how: HowToRun, folder: Path, clock: tuple[float, float]) -> ProgramRun:
-    """Read what a run kept below its folder; ``clock``: when it began, and how many seconds it took.
+    """Read the output of a run from its folder; ``clock``: its start and its duration in seconds.
 
     Raises `RepeatError`.
     """
@@ -330,7 +330,7 @@ def read_run(ran: RanProgram, how: HowToRun, folder: Path, clock: tuple[float, f
 def _trace(
     run: RecordedRun, how: HowToRun, found: Comparison, scratch: Scratch, say: Say
 ) -> tuple[Cause | None, int]:
-    """Return the cause and how many pairs of runs were traced; None where it did not show again."""
+    """Return the cause and the number of traced pairs of runs; None if it did not recur."""
     parting = found.parting
     at = parting.moment if parting is not None else -1
     data = parting is not None and parting.part in DATA

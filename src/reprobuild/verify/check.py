@@ -64,7 +64,7 @@ class Checked:
 
 
 def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Checked:
-    """Hold an image against the lock in it; `is_kept` says whose content that needs.
+    """Compare an image with the lock in it; `is_kept` selects the files whose content is needed.
 
     ``parent`` is the manifest of the image that this one starts from; without it the image's own is believed.
     Raises `ImageError` when the image carries no lock of reprobuild's, or one that was edited.

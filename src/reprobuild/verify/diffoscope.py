@@ -13,14 +13,14 @@ from .compare import Difference
 from .find import tree_of
 
 _FILES = 5
-"""How many files are looked into: diffoscope takes its time."""
+"""Files that are compared at most: diffoscope is slow."""
 
 _BARE = "--exclude-directory-metadata=yes"
 """Times and owners are those of the copies that it looks at."""
 
 
 def diffoscope(found: Sequence[Difference], images: tuple[str, str], host: Host) -> str:
-    """Return diffoscope's account of the first files whose content differs; empty without diffoscope."""
+    """Return diffoscope's output for the first differing files; empty without diffoscope."""
     program = process.which("diffoscope")
     changed = [each for each in found if each.kind == "content"][:_FILES]
     if program is None or not changed:

@@ -118,7 +118,7 @@ def _archive(path: Path) -> BufferedReader:
 
 
 def tree_in(kept: EngineImage, text: str, host: Host, *, keep: Keep = nothing) -> ImageTree:
-    """Return the files of an image of an engine; ``text`` is what the user calls it."""
+    """Return the files of an engine's image; ``text`` is the user's reference to it."""
     host.console.step(f"reading {kept.image.digest[:19]} of {kept.engine.kind}")
     tree = kept.engine.images.tree(kept.image.digest, text, keep)
     if tree.replaced:

@@ -47,7 +47,7 @@ class Evidenced:
     lock: Lock | None
     """The one in the image; None where the image carries none."""
     read: ImageTree | None = None
-    """Its files, where they had to be read."""
+    """Its files, if they were read."""
     kept: EngineImage | None = None
     """None if no engine here has it."""
     registry: Registry | None = None

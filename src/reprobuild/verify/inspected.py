@@ -141,7 +141,7 @@ def _layers(found: Evidenced) -> tuple[LayerFact, ...]:
 
 
 def _documents(found: Evidenced) -> tuple[Any, Any] | None:
-    """Return manifest and configuration of an image; None where nobody tells them."""
+    """Return manifest and configuration of an image; None if unknown."""
     if found.registry is not None:
         manifest = parse_json(found.registry.read_manifest(found.subject.manifest))
         return manifest, parse_json(found.registry.read_blob(found.subject.config))

@@ -30,7 +30,7 @@ def advise(case: Case) -> Advice:
 
 
 def other_python(pin: str, others: Sequence[str], resolution: Resolution) -> str | None:
-    """Return a line that names the Python to take for ``name==version``; None where no other has a wheel.
+    """Return a line that suggests a Python for ``name==version``; None if no other has a wheel.
 
     Of several it is the one for which the most of ``others``, the rest of the requirements, have wheels.
     """

@@ -12,7 +12,7 @@ from ..torch import TorchScan
 from ..uv_refusal import Refusal, RefusedError
 
 Attempt = Callable[[Sequence[str]], Sequence[PythonPackage] | ResolveError]
-"""Resolves requirements, or says why nothing fits."""
+"""Resolves requirements, or returns the reason why that is impossible."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,7 +23,7 @@ class Case:
     requirements: Sequence[str]
     resolution: Resolution
     attempt: Attempt | None = None
-    """Resolves others; None: no others count."""
+    """Resolves alternatives; None: there are none."""
     scan: TorchScan | None = None
     """The torches of the index, where another than the pinned one may be taken."""
 
@@ -44,6 +44,6 @@ class Advice:
 
     lines: tuple[str, ...] = ()
     requirements: Sequence[str] | None = None
-    """Requirements that fit, to be taken in place of the case's; the line says so."""
+    """Satisfiable requirements that replace those of the case, with a line that says so."""
     cuda: str | None = None
     """The CUDA with which all would fit."""

@@ -49,7 +49,7 @@ class Held:
 
 
 _ATTEMPTS = 4
-"""How often uv is asked for a reason; each takes it about half a second."""
+"""Queries of uv for a reason, at about half a second each."""
 
 
 def held_back(

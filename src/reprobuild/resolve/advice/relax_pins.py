@@ -12,7 +12,7 @@ from ...errors import ResolveError
 from .case import Advice, Case
 
 _MOST = 6
-"""Groups of pins that are tried one by one; each takes uv about half a second."""
+"""Groups of pins that are tried one by one, at about half a second each."""
 
 
 def advise(case: Case) -> Advice:

@@ -9,7 +9,7 @@ from .case import Advice, Case
 
 
 def near_names(name: str) -> list[str]:
-    """Return at most three packages that may have been meant, the nearest first; none where none is near."""
+    """Return at most three packages with a similar name, the nearest first."""
     if meant := IMPORTED_AS.get(name):
         return [meant]
     return difflib.get_close_matches(name, OFTEN_ASKED_FOR, n=3, cutoff=0.8)
