@@ -16,6 +16,7 @@ from .engines.protocols import Engine
 from .engines.tag import tag
 from .errors import HostError, LockError, ResolveError
 from .evidence.create_documents import document_image
+from .evidence.document_store import mark_elsewhere
 from .evidence.statements import Subject
 from .fetch.arrivals import Arrivals
 from .fetch.debian_mirrors import package_urls
@@ -226,6 +227,8 @@ def make_image(
         tag(engine.images, digest, name, report)
         facts = facts_of_wheels(lock, host.home)
         document_image(host.home, lock, _subject(engine, digest), signer, facts)
+        if engine.kind != "oci":
+            mark_elsewhere(host.home, digest)
     return Made(name, digest, report)
 
 

@@ -39,6 +39,15 @@ def test_an_image_has_evidence_from_the_start_unsigned(image: str, call: Call, k
     assert "there is no sbom that counts" in said.err
 
 
+def test_clean_takes_the_evidence_of_an_image_that_is_gone(image: str, call: Call) -> None:
+    evidence = Home.from_environment().folder("evidence")
+    assert call("clean").status == 0
+    assert [folder.name for folder in evidence.iterdir()] == [image[7:]]
+    assert call("remove", "team/toy:1").status == 0
+    assert call("clean").status == 0
+    assert not list(evidence.iterdir())
+
+
 def test_an_image_that_failed_since_is_not_passed_off(
     runs: Any, lock: Path, call: Call, key: Path, registry: str
 ) -> None:

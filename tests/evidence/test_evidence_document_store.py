@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.evidence.document_store import MOST, as_lines, keep, keep_vote, kept
+from reprobuild.evidence.document_store import (
+    MOST,
+    as_lines,
+    forget_all_but,
+    keep,
+    keep_vote,
+    kept,
+    mark_elsewhere,
+)
 from reprobuild.host.home import Home
 
 IMAGE = "sha256:" + "a" * 64
@@ -33,6 +41,19 @@ def test_no_more_than_a_bound_is_read(home: Home) -> None:
     for number in range(MOST + 3):
         keep_vote(home, IMAGE, json.dumps({"v": number}).encode())
     assert len(kept(home, IMAGE)) == MOST
+
+
+def test_what_is_about_images_that_are_gone_goes_with_them(home: Home) -> None:
+    here, gone, loaded, voted = ("sha256:" + digit * 64 for digit in "abcd")
+    for each in (here, gone, loaded):
+        keep(home, each, {"provenance": b"{}", "sbom": b"{}"})
+    keep_vote(home, gone, b"{}")
+    keep_vote(home, voted, b"{}")
+    mark_elsewhere(home, loaded)
+    mark_elsewhere(home, "sha256:" + "e" * 64)
+    assert forget_all_but(home, {here}) == 6
+    assert [bool(kept(home, each)) for each in (here, gone, loaded, voted)] == [True, False, True, True]
+    assert len(list(home.folder("evidence").iterdir())) == 3
 
 
 def test_one_document_a_line() -> None:

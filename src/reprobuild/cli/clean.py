@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from ..evidence.document_store import forget_all_but
 from ..host.console import size_text
 from ..host.host import Host
 from ..layers.clean import clean_home
+from ..oci.store import ImageStore
 from .output import as_json, emit
 
 
@@ -24,8 +26,12 @@ def clean(host: Host, *, all_: bool, json_: bool) -> None:
     reprobuild clean
     """
     freed = clean_home(host, everything=all_)
+    with host.home.lock("build", host.console):  # which would add an image, and then its evidence
+        images = ImageStore(host)
+        there = {*(each.digest for each in images.images()), *(bad.digest for bad in images.damaged_images())}
+        total = freed.total + forget_all_but(host.home, there)
     if json_:
-        emit({"freed": freed.total, "unpacked": freed.unpacked, "home": str(host.home.root)})
+        emit({"freed": total, "unpacked": freed.unpacked, "home": str(host.home.root)})
     else:
         part = f", {size_text(freed.unpacked)} of it layers unpacked for running" if freed.unpacked else ""
-        click.echo(f"{size_text(freed.total)} freed in {host.home.root}{part}")
+        click.echo(f"{size_text(total)} freed in {host.home.root}{part}")

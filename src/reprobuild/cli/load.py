@@ -9,7 +9,7 @@ import click
 from ..engines.embedded import OciEngine
 from ..engines.select import taker
 from ..engines.transfer import load as load_image
-from ..evidence.document_store import kept
+from ..evidence.document_store import kept, mark_elsewhere
 from ..host.host import Host
 from ..oci.store import image_name, refuse_candidate
 from . import complete
@@ -38,5 +38,6 @@ def load(host: Host, image: str, *, into: Literal["docker", "podman"], tag: str 
     engine = taker(into, host)
     digest = load_image(store, found, name, engine, force=force)
     if kept(host.home, found.digest):
+        mark_elsewhere(host.home, found.digest)
         host.console.step(f"{into} keeps no evidence; that of this image stays here, and `verify` finds it")
     click.echo(f"{into}: {name}, {digest}")

@@ -6,14 +6,18 @@ What is kept is no more trusted than what a registry sends: whoever relies on it
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from ..errors import EvidenceError
 from ..host.home import Home, atomic_write, make_folders, open_regular, storage_errors
+from ..host.removal import remove_tree
 from ..oci.documents import DOCUMENT_LIMIT
 from .signatures import statement_in
 from .statements import Kind, read_statement
+
+_ELSEWHERE = "elsewhere"
+"""An empty file beside documents: Docker or Podman has their image, too."""
 
 MOST = 64
 """Documents about one image that are read."""
@@ -35,6 +39,29 @@ def keep_vote(home: Home, manifest: str, document: bytes) -> Path:
     path = folder / f"rebuild.{hashlib.sha256(document).hexdigest()[:16]}.json"
     atomic_write(path, document)
     return path
+
+
+def mark_elsewhere(home: Home, digest: str) -> None:
+    """Let the documents about an image outlive it in the embedded store: an engine that has it keeps none."""
+    folder = _folder(home, digest)
+    if folder.is_dir():
+        atomic_write(folder / _ELSEWHERE, b"", sync=False)
+
+
+def forget_all_but(home: Home, digests: Collection[str]) -> int:
+    """Remove what was written about images of the embedded store but these; return the bytes freed.
+
+    Stays: what is about an image elsewhere, and a vote about one that never was in the store.
+    """
+    freed = 0
+    top = home.folder("evidence")
+    with storage_errors(top):
+        for folder in sorted(path for path in top.iterdir() if path.is_dir()):
+            of_store = (folder / "provenance.json").exists() and not (folder / _ELSEWHERE).exists()
+            if of_store and f"sha256:{folder.name}" not in digests:
+                freed += sum(path.lstat().st_size for path in folder.iterdir())
+                remove_tree(folder)
+    return freed
 
 
 def kept(home: Home, *digests: str) -> Mapping[str, bytes]:
