@@ -253,7 +253,7 @@ def cuda_of_env(name: str) -> str | None:
 
 
 def env_for(cuda: str, fits: Callable[[Request], bool], fallback: Callable[[], Request]) -> Env:
-    """Return the one env with this CUDA that fits, else a new one for ``fallback``'s request.
+    """Return the matching env with this CUDA, else a new one for ``fallback``'s request.
 
     Among several the one with the default name counts; without it, raises `RequestError` that lists them.
     """

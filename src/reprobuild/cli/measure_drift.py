@@ -37,7 +37,7 @@ def show_drift(
     json_: bool,
     markdown: bool,
 ) -> None:
-    """Run a program in the images of two locks and print what moved. Raises `ImageError`."""
+    """Run a program in the images of two locks and print the changes. Raises `ImageError`."""
     engine, how = OciEngine(host), settings(host.console, **options)
 
     def scratch() -> AbstractContextManager[Path]:

@@ -44,7 +44,7 @@ class PageCache:
 
 
 class Passed:
-    """The ranges of an open file that nobody here needs any more, given back a few at a time."""
+    """Ranges of an open file to drop from the page cache, in batches."""
 
     def __init__(self, cache: PageCache, descriptor: int) -> None:
         self._cache, self._descriptor = cache, descriptor

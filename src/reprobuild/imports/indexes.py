@@ -42,7 +42,7 @@ def cuda_in(url: str) -> str | None:
 
 
 class NamedIndexes:
-    """The indexes that a file names, as far as they may be taken over."""
+    """The indexes of a file that a request may use."""
 
     def __init__(self, allowed: Collection[str] = ()) -> None:
         """``allowed``: the hosts of which the user has said that the file's indexes may be asked."""

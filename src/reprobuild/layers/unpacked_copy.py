@@ -41,7 +41,7 @@ class LaidOut:
         self._owners = os.geteuid() == 0
 
     def folder(self, path: str, mode: int) -> None:
-        """Make a folder; its rights are set at the end, since files go into it until then."""
+        """Create a folder; its permissions are set last, since files are added until then."""
         _made(path, lambda: os.mkdir(path, 0o700, dir_fd=self._descriptor))
         self._folders.append((path, mode))
 

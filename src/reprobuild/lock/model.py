@@ -77,7 +77,7 @@ class Lock:
     base: BaseImage | None = None
     """The base image, if the request names one; ``debian`` is installed on top of it."""
     standalone: StandalonePython | None = None
-    """Python, where it is not Debian's, conda's or the base's."""
+    """The standalone Python, unless Debian, conda or the base image provides Python."""
     build: BuildFiles = field(default_factory=BuildFiles)
     """What the packages with a `SourceArchive` are built with."""
     own_files: OwnFiles | None = None

@@ -19,7 +19,7 @@ from ..request.table import Table, TableError, shown
 from .documents import parse_json, sha256
 
 NAME = "org.opencontainers.image.ref.name"
-"""The annotation of an index's entry that holds the image's name."""
+"""Annotation of an index's entry with the image's name."""
 
 _NAMED_BY_HASH = re.compile(r"(?:.*/)?([0-9a-f]{64})(?:\.json)?")
 _BLOB = re.compile(r"blobs/sha256/([0-9a-f]{64})")

@@ -82,7 +82,7 @@ def archive_members(file: BufferedReader) -> Iterator[Member]:
 
 
 class _Slow:
-    """A file in one of the older compressions, whose errors are those of a stream that ends early."""
+    """A file in an older compression format, whose errors are reported as a truncated stream."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -39,7 +39,7 @@ _USER = re.compile(r"[^:\s/]{1,64}(?::[^:\s/]{1,64})?")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Folder:
-    """A folder or file that the program saw."""
+    """A folder or file that was visible to the program."""
 
     destination: str
     source: str | None

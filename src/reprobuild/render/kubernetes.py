@@ -21,7 +21,7 @@ MOST_NODES = 5000
 
 _NOBODY = 65534
 _SECONDS = 3600
-"""Until the Job is ended: for the wait for a node, the image's pull and the test."""
+"""Time limit of the Job: for the wait for a node, the image's pull and the test."""
 
 _BY_DIGEST = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+@sha256:[0-9a-f]{64}"

@@ -41,7 +41,7 @@ _KINDS = {
 
 
 class TableError(ValueError):
-    """A place in a table and what is wrong there; ``hint`` says what to do."""
+    """An invalid place in a table; ``hint`` is the remedy."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

@@ -226,7 +226,7 @@ def _ends(job: str, count: int) -> Mapping[int, str]:
 
 
 def _read(folder: Path, number: int, node: str, state: str) -> tuple[list[Machine], Silent | None]:
-    """Return a node's reports, and why some are missing."""
+    """Return a node's reports, and the reasons for missing ones."""
     ran_on = _text(folder / f"{number}.node").strip()
     if ran_on and ran_on != node:
         # In a folder that others can write to it may be a link to something that is nobody's to see.

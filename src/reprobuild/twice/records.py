@@ -57,7 +57,7 @@ class Moment:
     losses: tuple[float, ...]
     sample: tuple[float, ...]
     wall: float
-    """Seconds since the moment before."""
+    """Seconds since the previous moment."""
     spent: float
     """Seconds of those that the recorder took."""
 
