@@ -158,7 +158,7 @@ def _evidence(judged: Judgement, policy: Policy) -> list[tuple[str, str]]:
     good = (
         "the evidence suffices"
         if policy.keys
-        else "unsigned: the word of whoever wrote it; --key asks who that was"
+        else "the word of whoever wrote it, since no key was given: --key asks who signed it"
     )
     return [*rows, ("verdict", "refused" if judged.refused else good)]
 
