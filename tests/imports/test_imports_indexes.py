@@ -32,6 +32,12 @@ def test_an_index_that_is_set_up_may_stand_in_the_file(write: Write, monkeypatch
     assert "index" not in table(file)
 
 
+@pytest.mark.parametrize(("scheme", "end"), [("https", "org"), ("http", "org"), ("https", "python.org")])
+def test_the_well_known_index_has_several_addresses(write: Write, scheme: str, end: str) -> None:
+    address = PYPI_SIMPLE_ENDPOINT.replace("https", scheme).replace(".org", f".{end}")
+    assert "index" not in table(write("requirements.txt", f"-i {address}\ntorch==2.4.1+cu121\n"))
+
+
 def test_another_index_is_the_user_s_to_set_up(write: Write) -> None:
     file = write("requirements.txt", "--extra-index-url https://u:secret@index.example/simple\ntorch\n")
     with pytest.raises(RequestError) as caught:

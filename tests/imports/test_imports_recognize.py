@@ -45,6 +45,12 @@ def test_bad_files(write: Write, name: str, text: str, says: str) -> None:
     assert name in caught.value.message
 
 
+def test_a_requirements_file_by_the_name_of_a_lock(write: Write) -> None:
+    with pytest.raises(RequestError, match="not valid TOML") as caught:
+        read_import(write("pylock.toml", "# of uv export\n-e .\nanyio==4.9.0 \\\n    --hash=sha256:67\n"))
+    assert caught.value.hint == "it has the lines of a requirements file: rename it to requirements.txt"
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="no such file"):
         read_import(tmp_path / "requirements.txt")

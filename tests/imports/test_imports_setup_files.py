@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reprobuild.errors import RequestError
 from reprobuild.imports.recognize import read_import, request_table
 from support.fixtures import fixtures_of
 from support.team_files import Write, packages
@@ -87,3 +88,22 @@ def test_a_project_s_own_extras_among_its_extras(write: Write) -> None:
         "all = ['ours[plot]', 'tqdm']\nplot = ['matplotlib']\n",
     )
     assert packages(file, extras=["all"]) == ["tqdm", "matplotlib"]
+
+
+@pytest.mark.parametrize(
+    ("beside", "hint"),
+    [
+        (("setup.py", "requirements.txt"), "import a file beside it: --from {}/setup.py"),
+        (("requirements.txt",), "import a file beside it: --from {}/requirements.txt"),
+        ((), "import a requirements file"),
+    ],
+)
+def test_a_setup_cfg_of_tools_alone_names_the_file_that_has_more(
+    write: Write, beside: tuple[str, ...], hint: str
+) -> None:
+    file = write("setup.cfg", "[isort]\nline_length = 100\n")
+    for name in beside:
+        write(name, "six")
+    with pytest.raises(RequestError, match="no dependencies") as caught:
+        read_import(file)
+    assert caught.value.hint == hint.format(file.parent)

@@ -110,5 +110,16 @@ class NamedIndexes:
 
 
 def _set_up() -> set[str]:
-    """Return the addresses of the user's indexes and find-links, and the one without a setting."""
-    return {without_credentials(url).rstrip("/") for url in (*indexes().all, *find_links(), well_known())}
+    """Return the addresses of the user's indexes and find-links, and those of the one without a setting."""
+    urls = (*indexes().all, *find_links(), *_well_known())
+    return {without_credentials(url).rstrip("/") for url in urls}
+
+
+def _well_known() -> tuple[str, ...]:
+    """Return the addresses of the well-known index: those without TLS and those of before 2018 lead to it.
+
+    https://blog.python.org/2018/04/new-pypi-launched-legacy-pypi-shutting.html
+    """
+    url = urlsplit(well_known())
+    hosts = (url.netloc, f"{url.netloc.partition('.')[0]}.python.org")
+    return tuple(f"{scheme}://{host}{url.path}" for scheme in ("https", "http") for host in hosts)

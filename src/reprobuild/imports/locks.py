@@ -28,6 +28,18 @@ from .direct_sources import located
 from .indexes import NamedIndexes, is_pytorch
 from .project_files import read_text
 
+_PINNED = re.compile(r"^[A-Za-z0-9._\[\]-]+==[^\s=]", re.MULTILINE)
+
+
+def _load(text: str, where: str) -> dict[str, Any]:
+    """Read a lock's TOML. Raises `RequestError`, which tells it from what old releases of uv wrote."""
+    try:
+        return load_toml(text, where)
+    except RequestError as error:
+        if _PINNED.search(text):
+            error.hint = "it has the lines of a requirements file: rename it to requirements.txt"
+        raise
+
 
 def read_pylock(
     text: str,
@@ -49,7 +61,7 @@ def read_pylock(
     up, or its host to be among ``hosts``. Raises `RequestError` that names the packages of which the lock
     names no file.
     """
-    data = load_toml(text, where)
+    data = _load(text, where)
     _fill_hashes(data)
     nowhere = _take_out_what_is_nowhere(data)
     try:

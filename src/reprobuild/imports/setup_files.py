@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from .common import Imported, merged, minor_of, requirement_of
-from .projects import SetupCall, SetupConfig, project_name, read_setup_cfg, read_setup_py
+from .projects import SetupCall, SetupConfig, project_name, read_setup_cfg, read_setup_py, requirements_beside
 from .requirements import read_requirements
 
 
@@ -54,9 +54,7 @@ def read_setup(file: Path, extras: Sequence[str], hosts: Collection[str] = ()) -
     if not lines and not any(each.requirements for each in read) and call is not None:
         return _project_itself(file, call, config, extras)
     if not lines and not any(each.requirements for each in read):
-        raise RequestError(
-            f"{place}: no dependencies", hint="name an extra with --extra, or import a requirements file"
-        )
+        raise _nothing(file, place, optional)
     found = Imported(
         origin=str(file),
         name=name,
@@ -65,6 +63,14 @@ def read_setup(file: Path, extras: Sequence[str], hosts: Collection[str] = ()) -
         requires_python=requires,
     )
     return merged(found, *read)
+
+
+def _nothing(file: Path, place: str, optional: Mapping[str, Sequence[str]]) -> RequestError:
+    beside = [name for name in ("setup.py",) if file.with_name(name).is_file()]
+    beside += requirements_beside(file.parent)
+    ways = [f"import a file beside it: --from {file.parent / beside[0]}"] if beside else []
+    ways += [f"name an extra with --extra: {', '.join(sorted(optional))}"] if optional else []
+    return RequestError(f"{place}: no dependencies", hint="; or ".join(ways) or "import a requirements file")
 
 
 def conditional(extra: str, optional: Mapping[str, Sequence[str]], place: str) -> list[str]:
