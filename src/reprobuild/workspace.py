@@ -223,7 +223,7 @@ def is_lock(file: Path) -> bool:
 
 
 _MOST = 64 << 20
-"""Bytes of a file that are looked at."""
+"""Bytes of a file that are examined."""
 
 
 def all_envs() -> list[Env]:

@@ -162,7 +162,7 @@ class Taker(Protocol):
 
     @property
     def load_folder(self) -> Callable[[Path], None] | None:
-        """Return what loads the image of an OCI layout that has one, and raises `EngineError`.
+        """Return a function that loads the single image of an OCI layout, and raises `EngineError`.
 
         None where it cannot read a folder of this machine.
         """

@@ -127,7 +127,7 @@ def _one(place: GroupFolder, limits: Mapping[Controller, int]) -> Iterator[Path]
 
 
 def _claimed(parent: Path) -> tuple[Path, int]:
-    """Make a group; return it, and a descriptor that keeps other processes' `_sweep` away."""
+    """Create a group; return it with a descriptor that protects it from other processes' `_sweep`."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         # Until it is locked, a sweep may take it away; then a new one is made.
@@ -143,7 +143,7 @@ def _claimed(parent: Path) -> tuple[Path, int]:
 def places(
     mounts: Path = Path("/proc/self/mountinfo"), own: Path = Path("/proc/self/cgroup")
 ) -> Iterator[GroupFolder]:
-    """Return where this process can make groups that bound memory or processes, each controller once."""
+    """Return the folders in which this process can limit memory or processes, each controller once."""
     for group, top in _own_groups(mounts, own):
         if group.version == 2:
             yield from _unified(group.folder, top)

@@ -17,7 +17,7 @@ from typing import Any
 
 _STEP = 16 << 20
 _MOST_WAITED = 2.0
-"""Total seconds of all threads: with a disk slower than its writers, releasing costs more than it saves."""
+"""Total seconds of all threads. On a disk slower than its writers, more would cost time."""
 
 
 class PageCache:

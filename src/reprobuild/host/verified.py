@@ -39,7 +39,7 @@ def is_unchanged(path: Path, sha256: str, *, trust: bool = True) -> bool:
 
 
 def stamp(path: Path, sha256: str) -> None:
-    """Record that a file has the bytes of a SHA-256, where the disk allows it."""
+    """Record the SHA-256 of a verified file, if the file system allows it."""
     with suppress(OSError):
         wanted = _time(path.stat(), sha256)
         os.utime(path, ns=(wanted, wanted))
@@ -66,13 +66,13 @@ def sealed(name: str, content: bytes) -> bytes:
 
 
 def unsealed(name: str, data: bytes) -> bytes | None:
-    """Return the content of what `sealed` gave for that name; None where it is damaged or not sealed."""
+    """Return the content that `sealed` wrote for a name; None if it is damaged or not sealed."""
     head, _, content = data.partition(b"\n")
     return content if head == _seal(name, content).encode() else None
 
 
 def read_sealed(path: Path, name: str | None = None) -> bytes:
-    """Return the content that is sealed with a name, or that of its file; nothing where it is damaged.
+    """Return the content sealed with a name, or that of its file; nothing if it is damaged.
 
     So is what is missing, or what a disk has lost: it is made again, in a new file. Raises `OSError` for
     other faults.

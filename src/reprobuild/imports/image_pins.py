@@ -184,7 +184,7 @@ def _requirement(found: _Distribution, image: str) -> Requirement:
 
 
 def _cuda(tree: ImageTree, places: list[str]) -> str | None:
-    """Return the CUDA that torch's own version file names, or ``cpu``; None without torch."""
+    """Return the CUDA version in torch's version file, or ``cpu``; None without torch."""
     for place in places:
         content = tree.kept.get(f"{place}/torch/version.py")
         if content is not None:

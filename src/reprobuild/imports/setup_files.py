@@ -19,7 +19,7 @@ from .requirements import read_requirements
 
 
 def read_setup(file: Path, extras: Sequence[str], hosts: Collection[str] = ()) -> Imported:
-    """Read a setup.py or setup.cfg; with a setup.py that names nothing, the setup.cfg beside it counts.
+    """Read a setup.py or setup.cfg; a setup.py without requirements defers to the setup.cfg beside it.
 
     Neither is run here. Of a setup.py that computes its requirements or has none, the project itself is asked
     for: its build in the sandbox tells what it requires. Raises `RequestError`.
@@ -137,6 +137,6 @@ def setup_file_in(folder: Path) -> Path | None:
 
 
 def same_extra(extra: str, optional: Mapping[str, Any]) -> str | None:
-    """Return an extra as the file spells it; names of extras are normalised as those of projects."""
+    """Return the file's spelling of an extra, whose names are compared in normalized form."""
     wanted = canonicalize_name(extra)
     return next((name for name in optional if canonicalize_name(str(name)) == wanted), None)

@@ -20,7 +20,7 @@ _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 T = TypeVar("T")
 
 _OF_THE_PATH = (errno.ENAMETOOLONG, errno.EINVAL, errno.ENOTDIR, errno.EEXIST, errno.EILSEQ)
-"""What the kernel says where the path is at fault, not the disk; nobody else writes in the folder."""
+"""Error numbers about the path, not the disk; no other process writes in the folder."""
 
 
 class LaidOut:

@@ -46,7 +46,7 @@ class Member:
     info: zipfile.ZipInfo
     mode: int
     recorded: str = ""
-    """The sha256 that the wheel's RECORD has of it, in hexadecimal; empty where it has none."""
+    """Its SHA-256 in the wheel's RECORD, in hex; empty if missing."""
 
 
 @dataclass(frozen=True, slots=True)

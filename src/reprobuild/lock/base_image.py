@@ -120,7 +120,7 @@ class BaseImage:
 
     @classmethod
     def read(cls, get: Table) -> BaseImage:
-        """Check a table of a lock. Raises `TableError`."""
+        """Validate a table of a lock. Raises `TableError`."""
         get.only(_KEYS)
 
         def text(key: str, form: str = r"[^\x00-\x1f\x7f]*", like: str = "one line of text") -> str:

@@ -46,7 +46,7 @@ def load_table(text: str, where: str) -> dict[str, Any]:
 
 
 def parse_table(data: Mapping[str, Any], where: str) -> Lock:
-    """Check a table in the form of a lock of one platform. Raises `LockError`."""
+    """Validate a table of a lock for one platform. Raises `LockError`."""
     with refused_as(LockError, where, RENEW):
         lock = _lock(data)
     if data["tool"]["reprobuild"]["digest"] != lock.digest:

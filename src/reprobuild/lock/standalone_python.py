@@ -47,7 +47,7 @@ class StandalonePython:
 
     @classmethod
     def read(cls, get: Table) -> StandalonePython:
-        """Check a table of a lock. Raises `TableError`."""
+        """Validate a table of a lock. Raises `TableError`."""
         get.only(("version", "url", "sha256", "size"))
         return cls(
             version=get.text("version", _VERSION.fullmatch, "one like 3.12.8"),

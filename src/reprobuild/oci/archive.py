@@ -98,7 +98,7 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def _add_blob(tar: tarfile.TarFile, path: Path, digest: str) -> None:
-    """Add a blob and verify it on the way: who gets the archive must not be the first to see damage."""
+    """Add a blob, verified as it is written, so that no damaged archive is handed on."""
     with _opened(path) as blob:
         hashing = _Hashing(blob)
         tar.addfile(_info(f"blobs/sha256/{digest[7:]}", path.stat().st_size), hashing)

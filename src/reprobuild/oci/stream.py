@@ -34,7 +34,7 @@ class Member:
     name: str
     file: BufferedReader | None
     target: str = ""
-    """Of a link: the name of the other file."""
+    """Target of a link."""
 
 
 @contextmanager

@@ -149,13 +149,13 @@ class Request:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], where: str) -> Request:
-        """Check a table in the file's form. Raises `RequestError` that begins with ``where`` and the key."""
+        """Validate a table of a request file. Raises `RequestError`, which names ``where`` and the key."""
         with refused_as(RequestError, where):
             return cls.read(Table(data))
 
     @classmethod
     def read(cls, get: Table) -> Request:
-        """Check a table in the file's form. Raises `TableError`."""
+        """Validate a table of a request file. Raises `TableError`."""
         get.only(_KEYS)
         base = get.table("base", _BASE_KEYS, {})
         determinism = get.table("determinism", _DETERMINISM_KEYS, {})

@@ -80,7 +80,7 @@ class System:
         return tuple(package for package in found if package.name not in there)
 
     def glibc(self, packages: Sequence[DebianPackage]) -> tuple[int, int]:
-        """Return the version of the C library: of Debian's packages, else of the base."""
+        """Return the version of the C library from Debian's packages, else from the base image."""
         return self._glibc_of_base(packages) or glibc_of(packages)
 
     def likely_glibc(self, others: Iterable[Lock | None]) -> tuple[int, int]:

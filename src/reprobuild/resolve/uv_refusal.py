@@ -271,7 +271,7 @@ def _read(causes: Sequence[str], hints: Sequence[str]) -> Refusal:
 
 
 def _clauses(text: str) -> Iterator[tuple[int, list[tuple[str, str]], str]]:
-    """Yield packages, each with its versions, the words after them, and where those begin."""
+    """Yield packages with their versions, the words after them, and the position of those."""
     subject: list[tuple[str, str]] = []
     at, is_said = 0, False
     while (at := _next(text, at)) < len(text):

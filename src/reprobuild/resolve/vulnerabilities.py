@@ -42,7 +42,7 @@ class Vulnerability:
     fixed: tuple[str, ...]
     """The versions that fix it, oldest first."""
     is_certain: bool
-    """Whether the advisory's bounds are versions of PEP 440, so that the locked one could be compared."""
+    """Whether the advisory's bounds are PEP 440 versions, comparable with the locked one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,7 +121,7 @@ def _of_entry(entry: Mapping[str, Any], wanted: Mapping[str, set[str]]) -> Itera
 
 
 def _affects(affected: Mapping[str, Any], version: str) -> bool | None:
-    """Return whether a version is affected; None where the advisory's bounds cannot be compared with it."""
+    """Return whether a version is affected; None if the advisory's bounds are not comparable with it."""
     # A local label such as +cu121 names a build of the same release.
     mine = Version(Version(version).public)
     listed = affected.get("versions") or []

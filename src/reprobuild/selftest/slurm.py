@@ -142,7 +142,7 @@ def _asked(program: str, *arguments: str, stdin: bytes | None = None) -> str:
 
 
 def _nodes(partition: str) -> tuple[list[str], tuple[Silent, ...]]:
-    """Return the nodes of a partition that take jobs, and the others."""
+    """Return the nodes of a partition that accept jobs, and the others."""
     of = [f"--partition={partition}"] if partition else []
     said = _asked("sinfo", "--noheader", "--Node", "--format=%N|%P|%T", *of)
     lines = [line.strip().split("|") for line in said.splitlines() if line.strip()]

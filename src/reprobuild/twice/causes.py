@@ -85,7 +85,7 @@ class _Finding:
     remedy: Remedy
     told: str
     at: int
-    """The number of the operation in its process."""
+    """Number of the operation in its process."""
     received: bool = False
     """Whether it came from another rank, which may have the cause."""
     ulp: int | None = None

@@ -21,7 +21,7 @@ ITEM = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parting:
-    """The first thing in a process that differs between two runs."""
+    """The first difference of a process between two runs."""
 
     kind: Literal["value", "flow", "length", "process"]
     """Another value; other things done; one went on longer; a process that only one run has."""

@@ -37,7 +37,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class MomentPart:
-    """One thing that a step computed."""
+    """One result of a step."""
 
     name: str
     digest: str

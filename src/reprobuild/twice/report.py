@@ -289,7 +289,7 @@ def left_out() -> list[str]:
 
 
 def timelines(found: Comparison) -> list[tuple[str, list[TimelineRow]]]:
-    """Return the moments of each process that has some, run 1 beside the run that parts."""
+    """Return the moments of each process that has some, run 1 beside the run that differs."""
     sides = pairs(found.runs[0].streams, found.runs[found.other - 1].streams)
     return [(a.label, timeline(a, b)) for a, b in sides if a is not None and b is not None and a.moments]
 

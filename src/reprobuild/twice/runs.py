@@ -107,7 +107,7 @@ class Comparison:
 
     runs: Sequence[ProgramRun]
     other: int
-    """The number, from 1, of the run that parts from the first; the second where all are equal."""
+    """Number, from 1, of the run that differs from the first; the second run if all are equal."""
     parting: Parting | None
     ends: Sequence[EndDifference]
     cause: Cause | None
@@ -121,7 +121,7 @@ class Comparison:
     """What of the text differs, and is explained by a clock or a drawn name."""
     ignored: Ignored = field(default_factory=Ignored)
     varied: str = ""
-    """What the run that parts varied."""
+    """The variation of the run that differs."""
     stopped: str = ""
     """What ended the search for the cause, where something did."""
 
@@ -189,7 +189,7 @@ def compare_runs(
 def _first_other(
     runs: Sequence[ProgramRun],
 ) -> tuple[int, Parting | None, list[EndDifference], list[TextDifference]]:
-    """Return the number, from 0, of the first run that parts from the first, and where."""
+    """Return the number, from 0, of the first run that differs from run 0, and the place."""
     other, parting, ends, texts = 1, None, list[EndDifference](), list[TextDifference]()
     for number in range(1, len(runs)):
         parting, ends, texts = between(runs[0], runs[number])

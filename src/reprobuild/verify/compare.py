@@ -55,7 +55,7 @@ def compare(first: ImageTree, second: ImageTree) -> list[Difference]:
 
 
 def settings(config: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return what an image's configuration sets, by name; what engines write in several ways is made one."""
+    """Return the settings of an image's configuration by name, in one form for all engines."""
     found: dict[str, str] = {}
     odd: set[str] = set()
     for line in config.get("Env") or ():
