@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -187,6 +188,24 @@ def test_a_folder_with_something_in_it_is_left_alone(bundle: Path, tmp_path: Pat
             lay_out(read_head(bundle), taken, host_in(tmp_path / "empty"))
     with pytest.raises(StorageError, match="no is not a folder"):
         lay_out(read_head(bundle), tmp_path / "no/mirror", host_in(tmp_path / "empty"))
+
+
+def test_of_two_at_once_to_one_folder_one_is_refused(bundle: Path, tmp_path: Path) -> None:
+    refused: list[StorageError] = []
+
+    def work() -> None:
+        try:
+            lay_out(read_head(bundle), tmp_path / "mirror", host_in(tmp_path / "empty"))
+        except StorageError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ["is there already" in str(error) for error in refused] == [True, True]
+    assert len(list((tmp_path / "mirror/simple").glob("*/index.html"))) == 5
 
 
 def test_two_files_of_one_name_are_refused(host: Host, lock: Lock, tmp_path: Path) -> None:

@@ -55,20 +55,15 @@ def lay_out(head: Head, folder: Path, host: Host) -> MirrorFiles:
     """Read a bundle, and lay the packages of its locks out in a new folder.
 
     The folder is there as a whole or not at all. Raises `FetchError` for a damaged bundle, or one with two
-    files of one name; `StorageError`.
+    files of one name; `BuildError` for what is no Debian package; `StorageError`.
     """
     locks = [lock for platforms in head.locks.values() for lock in platforms]
     mirror = mirror_of(locks, str(head.file))
-    with storage_errors(folder):
-        if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-            raise StorageError(f"{folder} is there already", hint="name a new folder, or an empty one")
-    if not folder.absolute().parent.is_dir():
-        raise StorageError(
-            f"{folder}: {folder.parent} is not a folder", hint="make it, or name another place"
-        )
+    _check_new(folder)
     store = Store(host.home)
     with host.home.lock("build", host.console):  # `clean` would take files away
         take(head, locks, host)
+        _check_new(folder)  # another process may have had the lock
         size = sum(member.size for member in mirror.members)
         if (free := free_bytes(folder.parent)) < size:
             raise StorageError(
@@ -88,6 +83,16 @@ def lay_out(head: Head, folder: Path, host: Host) -> MirrorFiles:
                     remove_tree(partial)
                 raise
     return mirror
+
+
+def _check_new(folder: Path) -> None:
+    with storage_errors(folder):
+        if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
+            raise StorageError(f"{folder} is there already", hint="name a new folder, or an empty one")
+    if not folder.absolute().parent.is_dir():
+        raise StorageError(
+            f"{folder}: {folder.parent} is not a folder", hint="make it, or name another place"
+        )
 
 
 def mirror_of(locks: Iterable[Lock], where: str) -> MirrorFiles:
