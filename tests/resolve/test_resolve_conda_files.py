@@ -79,3 +79,18 @@ def test_a_channel_that_gives_no_parts_is_named(index: Index) -> None:
     wheel = put(index, "a", {"a.py": b""})
     (line,) = lines(conda(index, "b", {f"{SITE}/a.py": b"1"}, ranges=False), wheel)
     assert line.startswith("b from conda: the channel gives no parts of these packages, so what they share")
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [b"[" * 200_000, b'{"paths": [1]}', b'{"paths": []}' + b" " * (33 << 20)],
+    ids=["deep", "odd", "large"],
+)
+def test_what_a_channel_says_of_files_is_read_within_bounds(index: Index, listing: bytes) -> None:
+    wheel = put(index, "a", {"a.py": b""})
+    data = conda_archive([], listing, name="b")
+    package = conda_package(data, "b")
+    index.files.append(File(project="b", name=package.filename, body=data))
+    there = replace(package, url=f"{index.root}/files/{package.filename}", depends=("python",))
+    (line,) = lines(there, wheel)
+    assert line.startswith("b from conda: the channel gives no parts")

@@ -27,6 +27,8 @@ from .wheel_zip import BAD_ARCHIVE, hold_layout
 
 MOST_DOCUMENT = 256 << 20
 """Bytes of a file below ``info/`` that is read as a whole."""
+_MOST_LISTED = 32 << 20
+"""Bytes of one where many packages are read at once, before anything has verified them."""
 
 Kind = Literal["file", "link", "dir"]
 
@@ -120,6 +122,8 @@ def listed_files(archive: IO[bytes], filename: str) -> Mapping[str, tuple[int, s
                 )
             tar = Reader(plain)
             for entry in tar:
+                if entry.size > _MOST_LISTED or (entry.path and not entry.path.startswith("info")):
+                    break
                 if entry.path == "info/paths.json":
                     entries = _json({entry.path: _whole(tar, entry)}, entry.path, filename)["paths"]
                     return {
@@ -127,8 +131,6 @@ def listed_files(archive: IO[bytes], filename: str) -> Mapping[str, tuple[int, s
                         for each in entries
                         if _TYPES.get(each["path_type"]) == "file"
                     }
-                if entry.path and not entry.path.startswith("info"):
-                    break
             raise ValueError("its list of files is not at the start")
     except _BROKEN as error:
         raise BuildError(f"{filename}: not a conda package: {str(error) or type(error).__name__}") from None

@@ -86,7 +86,7 @@ def _read(package: CondaPackage, session: requests.Session) -> _Files | None:
     try:
         with io.BufferedReader(ranged_file(package.url, session)) as archive:
             files = listed_files(archive, package.filename)
-    except (BuildError, requests.RequestException, ValueError, OSError):
+    except (BuildError, requests.RequestException, ValueError, OSError, RecursionError):
         return None
     return {where: what for path, what in files.items() if (where := _installed(path)) is not None}
 
