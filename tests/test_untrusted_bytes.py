@@ -9,11 +9,16 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import lzma
 import os
+import pickle
 import random
 import shutil
+import struct
 import tarfile
 import time
+import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,9 +34,10 @@ from reprobuild.evidence.judgement import judge
 from reprobuild.evidence.keys import read_public_key
 from reprobuild.evidence.policy import Policy
 from reprobuild.evidence.statements import rebuilt
+from reprobuild.fetch.store import Store
 from reprobuild.imports.recognize import read_import
 from reprobuild.in_image.manifest import read as read_manifest
-from reprobuild.layers.debian import normalise
+from reprobuild.layers.debian import archive_entry, normalise
 from reprobuild.layers.registry_pull import parse_paths
 from reprobuild.lock.layer_record import LayerRecord, RecordedLayer
 from reprobuild.lock.reader import parse_lock
@@ -48,7 +54,12 @@ from reprobuild.request.yaml_reader import load_yaml
 from reprobuild.resolve.vulnerabilities import find_vulnerabilities
 from reprobuild.selftest.report import SelfTestReport
 from reprobuild.sources.source_archive import told
-from reprobuild.twice.records import read_records
+from reprobuild.twice.baseline import read_baseline, write_baseline
+from reprobuild.twice.checkpoints import tensors
+from reprobuild.twice.evidence import Evidence, Item
+from reprobuild.twice.ignored import Ignored
+from reprobuild.twice.records import Moment, MomentPart, Stream, read_records
+from reprobuild.twice.runs import ProgramRun
 from reprobuild.verify.check import check_tree
 from support.evidence import MADE, SUBJECT, a_lock, signed, texts, write_key
 from support.images import Entry, docker_archive, layer, layout, oci_archive
@@ -162,6 +173,39 @@ def archive() -> bytes:
     return out.getvalue()
 
 
+def deb(control: bytes | None = None) -> bytes:
+    """Return a Debian package (deb(5))."""
+    head, text = tarfile.TarInfo("./control"), b"Package: a\nVersion: 1\n"
+    head.size = len(text)
+    whole = head.tobuf() + text.ljust(512, b"\0") + bytes(1024)
+    found = b"!<arch>\n"
+    for name, data in {
+        "debian-binary": b"2.0\n",
+        "control.tar.xz": lzma.compress(whole if control is None else control),
+        "data.tar.xz": lzma.compress(archive()),
+    }.items():
+        found += f"{name:<16}{'0':<12}{'0':<6}{'0':<6}{'100644':<8}{len(data):<10}`\n".encode()
+        found += data + b"\n" * (len(data) % 2)
+    return found
+
+
+def loaded(file: Path) -> object:
+    return tensors(file, str)
+
+
+def recorded_run() -> ProgramRun:
+    """Return a run of one step."""
+    stream = Stream(rank="", worker="", process="M", argv=("t",), values=Path())
+    part = MomentPart("loss", "ab" * 16, b"")
+    stream.moments = [
+        Moment(kind="step", label="1", parts=(part,), names={}, losses=(0.5,), sample=(), wall=1, spent=0)
+    ]
+    found = Evidence(items=[Item(("call", "t.py", 1, 0), 0.5, 1, 1, 1)])
+    return ProgramRun(
+        status=0, stdout=("x",), stderr=(), files=(), streams=[stream], seconds=1.0, last="", evidence=found
+    )
+
+
 def buffered(data: bytes) -> io.BufferedReader:
     return io.BufferedReader(io.BytesIO(data))
 
@@ -202,7 +246,38 @@ def readers(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
     process = b'{"k":"process","format":1,"rank":"0","worker":"","name":"M","argv":["t"]}\n'
     record = LayerRecord(images={}, layers={}).dump()
     tree = image()
+    recorded = folder / "x.repeat"
+    write_baseline(recorded, recorded_run(), Ignored())
+    pickled = pickle.dumps({"a": [1, 2.5, ("b", None)], "c": {1: b"d"}, "e": Path("f")}, 2)
+    array = struct.pack("<Q", 61) + b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}abcd'
+
+    def recording(data: bytes) -> object:
+        recorded.write_bytes(zlib.compress(data))
+        return read_baseline(recorded)
+
+    def checkpoint(data: bytes) -> object:
+        with zipfile.ZipFile(folder / "a.pt", "w") as file:
+            file.writestr("it/data.pkl", data)
+        return tensors(folder / "a.pt", str)
+
+    def package(data: bytes) -> object:
+        (folder / "a.deb").write_bytes(data)
+        store = cast("Store", SimpleNamespace(path=lambda _: folder / "a.deb"))
+        named = replace(LOCK.debian[0], sha256=hashlib.sha256(data).hexdigest())
+        (folder / "pool").mkdir(exist_ok=True)
+        return archive_entry(named, store=store, folder=folder / "pool")
+
     return {
+        "package": (deb(), package),
+        "files of a package": (archive(), lambda d: package(deb(d))),
+        "recording": (zlib.decompress(recorded.read_bytes()), recording),
+        "packed recording": (recorded.read_bytes(), by_file("y.repeat", read_baseline)),
+        "pickle": (pickled, checkpoint),
+        "archive of tensors": (
+            (checkpoint(pickled), (folder / "a.pt").read_bytes())[1],
+            by_file("b.pt", loaded),
+        ),
+        "safetensors": (array, by_file("a.safetensors", loaded)),
         "lock": (LOCK.dump().encode(), lambda d: parse_lock(d.decode("utf-8", "replace"), "x")),
         "record": (record, lambda d: LayerRecord.parse(d, "x")),
         "report": (json.dumps(a_report()).encode(), lambda d: SelfTestReport.parse(d, digest="x")),
@@ -320,6 +395,7 @@ def readers_of_answers(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes],
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:invalid escape sequence")  # pickletools': to users it is not shown
 def test_damaged_bytes_are_read_or_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     every = {**readers(tmp_path), **readers_of_answers(tmp_path)}

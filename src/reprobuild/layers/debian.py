@@ -17,6 +17,7 @@ from debian.arfile import FILE_HEADER_LENGTH, GLOBAL_HEADER, ArError
 from debian.debfile import DebError, DebFile
 
 from ..errors import BuildError
+from ..fetch.deb_file import control_file
 from ..fetch.store import DAMAGED, Store
 from ..host import minimal_root, namespaces, process, untrusted_files
 from ..host.home import Home, raise_if_full, storage_errors
@@ -181,10 +182,10 @@ def archive_entry(package: DebianPackage, *, store: Store, folder: Path | None =
                 raise BuildError(f"{package.filename}: its bytes in the store are damaged", hint=DAMAGED)
             opened.seek(0)
             with DebFile(fileobj=opened) as deb:
-                control = deb.debcontrol()
+                control = control_file(deb)
                 if folder is not None and not _inflated(deb, described):
                     shutil.copyfile(file, described)
-    except (ArError, DebError, tarfile.TarError, lzma.LZMAError, EOFError, ValueError, OSError) as error:
+    except (ArError, DebError, LayerRefused, tarfile.TarError, ValueError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the disk's, not one of python-debian's own
         raise BuildError(

@@ -6,10 +6,8 @@ The store has them once an image was made. Their bytes are the lock's, but a str
 from __future__ import annotations
 
 import email
-import lzma
 import posixpath
 import re
-import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -23,12 +21,15 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import BuildError
+from ..fetch.deb_file import control_file, package_files
 from ..fetch.store import DAMAGED, Store
 from ..fetch.wheel_zip import opened
 from ..host.home import Home
 from ..lock.bill import Facts
 from ..lock.model import Lock
 from ..lock.packages import DebianPackage, PythonPackage
+from ..oci.stream import Member
+from ..oci.tar_fields import LayerRefused
 from .target import TargetPython, holds
 from .wheel_bills import with_own_bills
 
@@ -154,28 +155,26 @@ class _Deb:
 def _deb(package: DebianPackage, file: Path) -> _Deb:
     try:
         with file.open("rb") as opened_file, DebFile(fileobj=opened_file) as deb:
-            found = _Deb(control=deb.debcontrol())
+            found = _Deb(control=control_file(deb))
             found.provides = [name for group in _relations(found.control, "Provides") for name in group]
-            _read_documents(package.name, deb.data.tgz(), found)
+            _read_documents(package.name, package_files(deb, "data.tar"), found)
             return found
-    except (ArError, DebError, tarfile.TarError, lzma.LZMAError, EOFError, ValueError) as error:
+    except (ArError, DebError, LayerRefused, ValueError) as error:
         raise BuildError(f"{package.filename}: not a Debian package: {error}", hint=DAMAGED) from None
 
 
-def _read_documents(name: str, data: tarfile.TarFile, found: _Deb) -> None:
+def _read_documents(name: str, files: Iterable[Member], found: _Deb) -> None:
     """Read the file ``copyright``, or the link in place of its folder (Debian policy, 12.3 and 12.5)."""
     folder = f"usr/share/doc/{name}"
-    for member in data:
-        path = member.name.removeprefix("./")
-        if path == folder and member.issym():
-            found.documents_of = posixpath.basename(member.linkname)
+    for member in files:
+        if member.name == folder and member.file is None:
+            found.documents_of = posixpath.basename(member.target)
             return
-        if path == f"{folder}/copyright":
-            if member.issym():
-                target = posixpath.normpath(posixpath.join(folder, member.linkname))
-                found.documents_of = posixpath.basename(posixpath.dirname(target))
-            elif member.isfile() and member.size <= _MOST and (file := data.extractfile(member)):
-                found.copyright = file.read().decode("utf-8", "replace")
+        if member.name == f"{folder}/copyright":
+            if member.file is None:
+                found.documents_of = posixpath.basename(posixpath.dirname(member.target))
+            else:
+                found.copyright = member.file.read(_MOST).decode("utf-8", "replace")
             return
 
 

@@ -166,6 +166,7 @@ def pickle_digest(pickle: bytes, general: General) -> str:
 
 
 _PUTS = ("MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT")
+_CALLS = ("REDUCE", "NEWOBJ", "NEWOBJ_EX", "OBJ", "INST")
 _GETS = ("GET", "BINGET", "LONG_BINGET")
 
 
@@ -176,8 +177,9 @@ def _outline(pickle: bytes) -> Any:
     """
     stack: list[Any] = []
     memo: dict[int, Any] = {}
+    copied = 0
     for number, (opcode, argument, _) in enumerate(pickletools.genops(pickle)):
-        if number > _MOST_OPCODES:
+        if number + copied > _MOST_OPCODES:
             raise ValueError("too long")
         name = opcode.name
         if name == "STOP":
@@ -192,6 +194,8 @@ def _outline(pickle: bytes) -> Any:
             stack.append(stack[-1])
             continue
         taken = _taken(opcode, stack)
+        # The arguments of an object are listed anew for it, and one list may be those of many.
+        copied += sum(len(each) for each in taken if isinstance(each, list)) if name in _CALLS else 0
         if opcode.stack_after:
             stack.append(_made(name, argument, taken))
     return stack[-1]
@@ -231,7 +235,7 @@ def _made(name: str, argument: Any, taken: list[Any]) -> Any:
         # ("storage", its type, the key, the device, the number of elements)
         words = taken[0] if isinstance(taken[0], list) else []
         made = _Storage(str(words[2])) if len(words) > 2 and words[0] == "storage" else None
-    elif name in ("REDUCE", "NEWOBJ", "NEWOBJ_EX", "OBJ", "INST"):
+    elif name in _CALLS:
         made = _called(taken)
     elif name == "BUILD":
         its, state = taken
@@ -250,10 +254,11 @@ def _called(taken: list[Any]) -> Any:
     return arguments or {}
 
 
-def _pairs(values: list[Any]) -> Iterator[tuple[Any, Any]]:
+def _pairs(values: list[Any]) -> Iterator[tuple[str, Any]]:
     for at in range(0, len(values) - 1, 2):
         key = values[at]
-        yield key if isinstance(key, (str, int)) else f"key {at // 2}", values[at + 1]
+        # Not the number itself: a dictionary of numbers with one hash takes the square of their count.
+        yield f"{key}" if isinstance(key, (str, int)) else f"key {at // 2}", values[at + 1]
 
 
 _MARK = object()
