@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -267,3 +268,13 @@ def test_any_type_in_any_place_raises_the_lock_s_own_error_and_no_other(index: i
     spot[key] = value
     with suppress(LockError):
         assert parse_lock(tomli_w.dumps(table), "a.toml") == SMALL  # the same, said otherwise
+
+
+def test_a_file_name_that_no_file_system_takes_is_refused() -> None:
+    first = SMALL.debian[0]
+    long = replace(first, path=f"pool/main/{'a' * 300}.deb")
+    text = replace(SMALL, debian=[long, *SMALL.debian[1:]]).dump()
+    with pytest.raises(
+        LockError, match=r"x: tool\.reprobuild\.debian: 'aaa.*… is too long: expected at most 255"
+    ):
+        parse_lock(text, "x")

@@ -12,7 +12,7 @@ from packaging.pylock import Pylock, PylockValidationError
 from ..errors import LockError, RequestError
 from ..request.model import Request
 from ..request.profiles import names
-from ..request.table import Table, TableError, refused_as
+from ..request.table import Table, TableError, refused_as, shown
 from ..request.toml_reader import load_toml
 from .base_image import BaseImage
 from .model import FORMAT, MACHINES, Lock
@@ -28,6 +28,8 @@ _OWN_KEYS = (
     *("architectures", "own-files", "base", "standalone-python", "conda", "debian", "build"),
 )
 _GPU_TARGET = re.compile(r"(sm|compute)_[0-9]+[a-z]?")
+_LONGEST_NAME = 255
+"""Of a file, in any file system of Linux."""
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -106,6 +108,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
     debian = (*lock.debian, *lock.build.debian)
     for listed, place in (
         ([p.name for p in lock.python], "packages"),
+        ([p.wheel.filename for p in lock.python], "packages"),
         ([p.name for p in lock.debian], own.where("debian")),
         ([p.name for p in lock.conda], own.where("conda")),
         ([p.filename for p in lock.debian], own.where("debian")),
@@ -116,6 +119,10 @@ def _lock(data: Mapping[str, Any]) -> Lock:
     ):
         if twice := sorted(name for name, times in Counter(listed).items() if times > 1):
             raise TableError(f"{place}: {', '.join(twice)} is listed more than once")
+        if long := next((name for name in listed if len(name) > _LONGEST_NAME), ""):
+            raise TableError(
+                f"{place}: {shown(long)} is too long: expected at most {_LONGEST_NAME} characters"
+            )
     _held_requirements(lock, own)
     _derived(lock, file, own)
     return lock
