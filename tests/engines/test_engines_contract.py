@@ -518,7 +518,9 @@ def test_ranks_of_torchrun_find_each_other_without_a_network(
     (work / "ranks.py").write_text(ranks.RANKS)
     where = ("--json", "--no-network", "-v", f"{work}:/code", "-w", "/code", f"{site.kind}:{NAME}")
     found = json.loads(bench.run("twice", *where, "--", *ranks.TORCHRUN, env=site.env)[0])
-    assert found["line"] == ranks.LINE
+    # In Docker, torchrun warns on standard error, with the time of day.
+    assert found["verdict"] in ("repeats", "text"), found["line"]
+    assert found["line"].endswith(ranks.COUNTED)
     assert any(note.startswith(ranks.NOTE) for note in found["notes"])
 
 

@@ -22,6 +22,7 @@ torch.distributed.destroy_process_group()
 """
 
 TORCHRUN = ("torchrun", "--standalone", "--nproc_per_node", "2", "ranks.py")
-LINE = "repeats bit for bit (2 runs, 4 steps, 2 ranks, 0 lines of output, 0 files)"
+COUNTED = "(2 runs, 4 steps, 2 ranks, 0 lines of output, 0 files)"
+LINE = f"repeats bit for bit {COUNTED}"
 NOTE = "ranks 0, 1 drew the same random numbers of torch from step to step"
 """Since the program gives both the same seed."""
