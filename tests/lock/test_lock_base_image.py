@@ -182,3 +182,10 @@ def test_a_hostile_name_does_not_reach_the_dockerfile() -> None:
     for image in ("registry.example.org/a b:1", "registry.example.org/a\nRUN id:1"):
         with pytest.raises((RenderError, AssertionError)):
             render(replace(LOCK, base=replace(BASE, image=image)))
+
+
+def test_a_base_that_the_request_does_not_name_is_refused() -> None:
+    """A forged lock would be of the committed request, and start from a stranger's image."""
+    lock = replace(LOCK, base=replace(BASE, image="evil.example/team/base:1"))
+    with pytest.raises(LockError, match=r"base\.image: 'evil.example/team/base:1' is not what the request"):
+        parse_lock(lock.dump(), "x")

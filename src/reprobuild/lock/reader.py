@@ -12,6 +12,7 @@ from packaging.pylock import Pylock, PylockValidationError
 from ..errors import LockError, RequestError
 from ..request.model import Request
 from ..request.profiles import names
+from ..request.reference import Reference
 from ..request.table import Table, TableError, refused_as, shown
 from ..request.toml_reader import load_toml
 from .base_image import BaseImage
@@ -125,6 +126,7 @@ def _lock(data: Mapping[str, Any]) -> Lock:
             )
     _held_requirements(lock, own)
     _derived(lock, file, own)
+    _named_base(lock, own)
     return lock
 
 
@@ -173,6 +175,13 @@ def _derived(lock: Lock, file: Table, own: Table) -> None:
     if "python" not in lock.stack:
         where = "conda: python" if lock.conda else f"debian: python{lock.request.python}"
         raise TableError(f"{own.place}.{where} not found")
+
+
+def _named_base(lock: Lock, own: Table) -> None:
+    """Raise for a base image that is not the request's: the request is what people review."""
+    asked = Reference.parse(lock.request.base_image or "")
+    if lock.base is not None and asked is not None and str(asked) != lock.base.image:
+        raise own.bad("base.image", f"{shown(lock.base.image)} is not what the request in the lock names")
 
 
 def _held_requirements(lock: Lock, own: Table) -> None:
