@@ -166,7 +166,9 @@ def test_apt_downloads_from_it_and_verifies_hashes(bundle: Path, tmp_path: Path)
     file.write_bytes(file.read_bytes()[:-1] + b"!")
     done = subprocess.run(download, capture_output=True, text=True, check=False)
     assert done.returncode != 0
-    assert "Hash Sum mismatch" in done.stderr
+    assert not list((apt / "archives").glob("*.deb")), (
+        done.stderr
+    )  # apt 2 and apt 3 name the cause in other words
 
 
 def test_a_damaged_bundle_leaves_no_mirror(bundle: Path, lock: Lock, tmp_path: Path) -> None:

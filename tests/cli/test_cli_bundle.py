@@ -50,6 +50,12 @@ def test_a_bundle_is_written_and_an_image_is_made_of_it(
     assert set(Store(Home(tmp_path / "other")).sizes().values()) == {len(data) for data in small_files()}
     said = call("image", "pylock.frames.toml", "--bundle", "a.tar", "--json")
     assert json.loads(said.out)["digest"] == digest
+    Path("envs").mkdir()
+    Path("envs/own.toml").write_text('cuda = "12.1"\n')
+    said = call(
+        "image", "envs/own.toml", "--bundle", "a.tar"
+    )  # which has no lock, and gets none from a network
+    assert (said.status, "envs/pylock.own.toml" in said.err) == (4, True)
     said = call("image", "--bundle", "a.tar", "--cuda", "12.1")
     assert (said.status, "--bundle has locks in it: leave --cuda out" in said.err) == (2, True)
     said = call("image", "--bundle", "a.tar", "--layers-from", "registry.example/x")

@@ -69,3 +69,12 @@ def test_a_receipt_that_cannot_be_followed_is_named(call: Call, paper: Path) -> 
     wrong = call("replay", str(paper))
     assert wrong.status == 2
     assert f"{paper}: not a receipt" in wrong.err
+
+
+def test_an_image_of_another_engine_is_the_same_by_its_own_word_alone(call: Call, paper: Path) -> None:
+    lock_of(call, paper)
+    image = json.loads(paper.read_text())["image"]
+    write(paper, image={**image, "digest": "sha256:" + "9" * 64, "engine": "docker"})
+    said = call("replay", str(paper), "--check", "--image", image["digest"], "-e", "HF_TOKEN=x")
+    assert said.status == 0
+    assert "of the same lock by its own word: `reprobuild check`" in " ".join(said.out.split())

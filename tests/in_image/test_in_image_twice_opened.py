@@ -49,5 +49,5 @@ def test_files_that_are_read(tmp_path: Path) -> None:
     program = PROGRAM.format(package=str(package))
     subprocess.run([sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, '')\n{program}"],
                    check=True, cwd=work, env=env)  # fmt: skip
-    found = [Path(path).name for path in read_opened(records) if path.startswith(str(work))]
+    found = [Path(path).name for path in read_opened(records)[0] if path.startswith(str(work))]
     assert found == ["a.txt", "b.txt", "c.txt", "e.txt", "module.py", "none.txt"]

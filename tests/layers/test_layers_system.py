@@ -13,29 +13,15 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.layers import system
-from reprobuild.layers.builder import BuiltLayer, build_layers, write_debian_tar
+from reprobuild.layers.builder import write_debian_tar
 from reprobuild.lock.model import Lock
 from reprobuild.oci.tar_writer import LayerWriter
-from support.building import lock_for, without_debian
+from support.building import lock_for
+from support.built_layers import build_all, left_over
+from support.fixtures import fixtures_of
 from support.wheels import put, simple_wheel
 
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
-
-
-@pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    return without_debian(monkeypatch)
-
-
-def build_all(lock: Lock, home: Home) -> tuple[BuiltLayer, ...]:
-    return build_layers(lock, Store(home), Host(home, Console(quiet=True)))
-
-
-def left_over(home: Home) -> list[str]:
-    return [path.name for path in home.folder("tmp").iterdir()]
+globals().update(fixtures_of("support.built_layers"))
 
 
 @pytest.mark.parametrize(

@@ -98,3 +98,8 @@ def test_a_command_with_a_secret_is_refused() -> None:
     with pytest.raises(RepeatError, match=r"--receipt: --api-key of the command looks like a secret"):
         refuse_secrets(("python3", "a.py", "--api-key", "x"))
     refuse_secrets(("python3", "a.py"))
+
+
+def test_that_more_was_read_than_is_kept_is_told(project: Path) -> None:
+    cut = make_receipt(asked(project), replace(run(0.0), opened_cut=True), None, written=[])
+    assert "files that a process read after 20,000 others" in cut.notes

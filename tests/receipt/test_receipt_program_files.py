@@ -42,8 +42,11 @@ def test_no_link_is_followed_out_of_a_folder(binds: list[Bind], tmp_path: Path) 
     (tmp_path / "code/link").symlink_to(tmp_path / "secret")
     (tmp_path / "code/all").symlink_to(tmp_path)
     os.mkfifo(tmp_path / "code/pipe")
-    found, _ = inputs(["/code/link", "/code/all/secret", "/code/pipe", "/code/data"], binds)
+    odd = ["/code/all/secret", "/code/link", "/code/pipe"]
+    found, missing = inputs([*odd, "/code/data", "/code/gone"], binds)
     assert found == []
+    assert [each.partition(", which cannot be read: ")[0] for each in missing] == odd
+    assert inputs(odd, binds, guessed=frozenset(odd)) == ([], [])
     others, whole = beside(binds, frozenset())
     assert [file.path for file in others] == ["/code/data/set.bin", "/code/train.py"]
     assert whole

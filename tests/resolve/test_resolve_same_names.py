@@ -46,6 +46,12 @@ def test_other_bytes_on_another_index_are_named(
         # Locked from the first one, the default one is the other.
         (line,) = lines(locked(other, theirs))
         assert f"and {index.url} has other bytes" in line
+        theirs.hashed = False
+        (line,) = lines(*packages)
+        assert line == (
+            f"whether {other.url} has other bytes under the name {first.name} is unknown: it gives no SHA-256"
+        )
+        theirs.hashed = True
         other.status = 500
         (line,) = lines(*packages)
         assert line.startswith(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reprobuild.twice.compare import EndDifference
 from reprobuild.twice.report import cost, notes, verdict_line
 from support.parted import compared, part
 
@@ -56,3 +57,34 @@ def test_the_cost_is_told_by_the_recorders_clock_or_by_a_run_without() -> None:
     assert cost(replace(found, plain=replace(plain, streams=[]))).startswith(
         "not measured: a process has to take"
     )
+
+
+@pytest.mark.parametrize(
+    ("drift", "ends", "varied", "said"),
+    [
+        (0.0, [], "", ["varied, and no result changed: the hash seed, the number of threads"]),
+        (
+            0.0,
+            [EndDifference(what="x", told="y")],
+            "",
+            ["not varied, since results differ already: the hash seed, the number of threads"],
+        ),
+        (
+            0.0,
+            [EndDifference(what="x", told="y")],
+            "hashseed",
+            ["not varied, since results differ already: the number of threads"],
+        ),
+        (
+            0.0,
+            [EndDifference(what="x", told="y")],
+            "threads",
+            ["varied, and no result changed: the hash seed"],
+        ),
+    ],
+)
+def test_what_was_varied_and_what_was_not_is_told(
+    drift: float, ends: list[EndDifference], varied: str, said: list[str]
+) -> None:
+    found = replace(compared(drift, *ends), vary=("hashseed", "threads"), varied=varied)
+    assert [note for note in notes(found) if "varied" in note] == said

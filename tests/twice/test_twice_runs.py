@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from reprobuild.twice import runs
+from reprobuild.twice.compare import EndDifference, Parting
 from reprobuild.twice.records import read_records
 from reprobuild.twice.report import cost, notes, rows, to_dict, verdict, verdict_line
-from reprobuild.twice.runs import RECORDS, HowToRun, RanProgram, between, one_run
+from reprobuild.twice.runs import RECORDS, HowToRun, ProgramRun, RanProgram, between, one_run
+from reprobuild.twice.texts import TextDifference
+from support import parted
 from support.schemas import schema_of
 from support.twice import PROGRAMS, compared, recorded, scratch_below
 
@@ -94,3 +99,36 @@ def test_the_run_without_the_recorder_has_to_end_as_the_others_did(tmp_path: Pat
     same = compared(sys.executable, [PROGRAM, "same"], tmp_path, how=HowToRun(cost=True))
     assert verdict(same) == "text"
     assert cost(same) == "not measured: a process has to take 2 steps both with the recorder and without"
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_lines_beyond_those_that_are_kept_count_too(
+    stream: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "MOST_LINES", 50)
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, sys\n"
+        f"for number in range(60): print('loss', number, file=sys.{stream})\n"
+        f"print('loss', os.urandom(4).hex() if sys.argv[1:] else 1, file=sys.{stream})\n"
+    )
+    assert verdict(compared(sys.executable, [str(program)], tmp_path)) == "repeats"
+    found = compared(sys.executable, [str(program), "draw"], tmp_path)
+    assert verdict(found) == "parts"
+    assert "12 more lines" in found.ends[0].told
+
+
+def test_text_that_differs_in_one_run_of_three_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later run with the text of the first took it away, and the verdict was that every bit repeats."""
+    text = TextDifference(where="line 1 of standard output", values=("1", "2"), kind="a time")
+    told: dict[str, list[TextDifference]] = {"a": [], "b": [text], "c": []}
+
+    def between(
+        _: ProgramRun, other: ProgramRun
+    ) -> tuple[Parting | None, list[EndDifference], list[TextDifference]]:
+        return None, [], told[other.last]
+
+    monkeypatch.setattr(runs, "between", between)
+    three = [replace(parted.run(0.0), last=name) for name in told]
+    assert runs._first_other(three) == (1, None, [], [text])
+    assert runs._first_other([three[0], three[2], three[1]]) == (2, None, [], [text])

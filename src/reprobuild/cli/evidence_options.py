@@ -34,6 +34,12 @@ VARIABLE = "REPROBUILD_SIGN_PASSPHRASE"
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
+def key_option(help_: str) -> Callable[[F], F]:
+    """Return the option of public keys, with its own help."""
+    path = click.Path(path_type=Path)
+    return click.option("--key", "keys", multiple=True, type=path, metavar="FILE", help=help_)
+
+
 def sign_options(function: F) -> F:
     """Add the options that choose a signer."""
     for name, settings in (

@@ -23,7 +23,7 @@ from ..selftest.summary import summary
 from ..workspace import lock_for, read_layers
 from . import complete
 from .evidence_options import sign_options, signer_of
-from .options import chosen_lock, one_platform, request_flags
+from .options import chosen_lock, locks_of, one_platform, request_flags
 from .output import STACK, as_json, emit, gpu, image_facts, table
 
 
@@ -133,10 +133,10 @@ def _bundled(file: Path, source: str | None, flags: Mapping[str, Any], host: Hos
         raise click.UsageError(f"--bundle has locks in it: leave --{given[0].replace('_', '-')} out")
     head = read_head(file)
     if source is not None and kind_of(source) == "file":
-        found = chosen_lock(source, flags, host)
+        locks, where = locks_of(source), source
     else:
-        locks = locks_named(head, source)
-        found = lock_for(locks, one_platform(flags.get("platform") or ()), str(file))
+        locks, where = locks_named(head, source), str(file)
+    found = lock_for(locks, one_platform(flags.get("platform") or ()), where)
     with host.home.lock("build", host.console):
         take(head, [found], host)
     return found

@@ -14,6 +14,7 @@ from ..selftest.pages import template
 from ..verify.find_evidence import find_evidenced
 from ..verify.inspected import Inspected, inspect_image, origins
 from . import complete
+from .evidence_options import key_option
 from .output import STACK, as_json, columns, emit, table
 
 _SHOWN = 10
@@ -22,14 +23,7 @@ _SHOWN = 10
 
 @click.command()
 @click.argument("image", shell_complete=complete.images_or_files)
-@click.option(
-    "--key",
-    "keys",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Public key, to say what it signed; may be repeated.",
-)
+@key_option("Public key, to say what it signed; may be repeated.")
 @click.option(
     "-o",
     "--output",

@@ -95,7 +95,7 @@ def replay(
         code=code,
     )
     if check or (found and not anyway):
-        _show(receipt, found, [], binds, json_=json_, ran=False)
+        _show(receipt, kept, found, [], binds, json_=json_, ran=False)
         return
     _agree(receipt, kept, binds, values, yes=yes)
     chosen = settings(
@@ -119,7 +119,15 @@ def replay(
     asked = replace(asked_for(receipt.by, receipt.image, kept, receipt.command, chosen), project=project)
     now = make_receipt(asked, run, code)
     results, machine = after(receipt, now), machines_apart(receipt, now)
-    _show(receipt, [*found, *(machine if results else []), *results], machine, binds, json_=json_, ran=True)
+    _show(
+        receipt,
+        kept,
+        [*found, *(machine if results else []), *results],
+        machine,
+        binds,
+        json_=json_,
+        ran=True,
+    )
 
 
 def _read(file: Path) -> Receipt:
@@ -169,6 +177,7 @@ def _agree(
 
 def _show(
     receipt: Receipt,
+    kept: EngineImage,
     found: list[Departure],
     machine: list[Departure],
     binds: list[Bind],
@@ -181,6 +190,11 @@ def _show(
     held = _counted(receipt) if ran else "image, variables, code and data; nothing was run"
     line = f"{found[0].what}: {found[0].told}" if found else f"as it was: {held}"
     notes = [f"on another kind of machine: {each.told}" for each in machine] if not found else []
+    if kept.image.digest != receipt.digest:
+        notes.append(
+            f"the image is one of {kept.engine.kind}, of the same lock by its own word: `reprobuild check`"
+            " compares its files with the lock"
+        )
     if others:
         notes.append(f"not as they were, and not seen to be read: {', '.join(others[:5])}")
     if not receipt.beside_whole:

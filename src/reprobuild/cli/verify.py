@@ -26,7 +26,7 @@ from ..verify.compare import Difference, compare
 from ..verify.find_evidence import Evidenced, find_evidenced
 from ..verify.required import refuse
 from . import complete
-from .evidence_options import attachments, sign_options, signer_of
+from .evidence_options import attachments, key_option, sign_options, signer_of
 from .output import as_json, emit, gpu, table
 
 if TYPE_CHECKING:
@@ -40,14 +40,7 @@ _SHOWN = 20
 
 @click.command()
 @click.argument("image", shell_complete=complete.images_or_files)
-@click.option(
-    "--key",
-    "keys",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Public key that must have signed the evidence; may be repeated: any of them.",
-)
+@key_option("Public key that must have signed the evidence; may be repeated: any of them.")
 @click.option(
     "--policy", type=click.Path(path_type=Path), metavar="FILE", help="What the evidence must say (TOML)."
 )

@@ -66,7 +66,7 @@ class OciEngine:
         `Arrivals.wait`.
         """
         from ..layers.builder import build_layers  # noqa: PLC0415 -- a `run` need not wait for it
-        from ..layers.image_documents import documents  # noqa: PLC0415
+        from ..layers.image_documents import documents  # noqa: PLC0415 -- as above
 
         store = Store(self._host.home)
         layers = build_layers(lock, store, self._host, arrivals, lay_out=self._runs, record=self._record)

@@ -216,7 +216,7 @@ def _last_use(folder: Path) -> tuple[float, str]:
 def _known_size(folder: Path) -> int:
     with suppress(OSError, ValueError, IndexError):
         return int(_size_file(folder).read_text("ascii").split()[0])
-    with suppress(OSError):
+    with suppress(OSError):  # what the disk does not give counts as nothing; whoever reads the layer names it
         return size_below(folder)  # what is noted of it is damaged
     return 0
 

@@ -68,8 +68,10 @@ def make_receipt(
     ``written``: what the run wrote into the folders, where it wrote into these themselves; ``changed``: the
     paths that are no longer as they were. A run under ``twice`` has both in its own records, and its output.
     """
-    read = {*run.opened, *_words(asked)}
-    found, notes = inputs(read, asked.binds, changed)
+    guessed = frozenset(_words(asked)).difference(run.opened)
+    found, notes = inputs({*run.opened, *guessed}, asked.binds, changed, guessed)
+    if run.opened_cut:
+        notes.append("files that a process read after 20,000 others")
     others, whole = beside(asked.binds, frozenset(file.path for file in found) | changed)
     tops = tuple(bind.destination.rstrip("/") + "/" for bind in asked.binds)
     files = [file for file in (run.files if written is None else written) if f"{file.path}/".startswith(tops)]

@@ -134,11 +134,15 @@ def line_digests(data: bytes) -> str:
 
 
 def inputs(
-    paths: Iterable[str], binds: Sequence[Bind], changed: frozenset[str] = frozenset()
+    paths: Iterable[str],
+    binds: Sequence[Bind],
+    changed: frozenset[str] = frozenset(),
+    guessed: frozenset[str] = frozenset(),
 ) -> tuple[list[InputFile], list[str]]:
     """Return the digests of the files that were read, and what has none, with the reason.
 
-    ``changed``: paths that the run itself has changed, so that what it read is gone.
+    ``changed``: paths that the run itself has changed, so that what it read is gone. ``guessed``: paths that
+    may be no files.
     """
     found, missing, room = list[InputFile](), list[str](), MOST_LINES
     for path in sorted(set(paths)):
@@ -156,8 +160,11 @@ def inputs(
                 file = input_file(path, binds, room)
             except UnicodeEncodeError:
                 missing.append(f"{path!r}, whose name is not valid UTF-8")
-            except OSError:
+            except FileNotFoundError:
                 continue  # the program made it and took it away again, or it was never there
+            except OSError as error:
+                if path not in guessed and not (place[0].source / place[1]).is_dir():
+                    missing.append(f"{path}, which cannot be read: {error.strerror or error}")
             else:
                 if is_secret_file(path, file.size):
                     missing.append(f"the digest of {path}, which may hold secrets by its name")

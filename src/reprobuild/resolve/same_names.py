@@ -57,6 +57,11 @@ def _lines(package: PythonPackage, places: Collection[str], session: requests.Se
             known = True
             continue
         known = known or bool(found)
+        if any(file.package.filename == package.file.filename and not _digest(file) for file in found):
+            lines.append(
+                f"whether {without_credentials(place)} has other bytes under the name "
+                f"{package.file.filename}{_UNKNOWN}it gives no SHA-256"
+            )
         lines += [
             f"{package.file.filename} is locked from {without_credentials(package.file.url)} (SHA-256 "
             f"{package.file.sha256[:_SHOWN]}…), and {without_credentials(place)} has other bytes under that "
@@ -73,14 +78,12 @@ def _files(place: str, project: str, session: requests.Session) -> list[File]:
 
 
 def _digests(found: Iterable[File], filename: str) -> set[str]:
-    digests = set()
-    for file in found:
-        if file.package.filename != filename:
-            continue
-        sha256 = file.package.digests.get("sha256")
-        if file.package.url.startswith("file:"):
-            with Path(url2pathname(urlsplit(file.package.url).path)).open("rb") as stream:
-                sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-        if sha256:
-            digests.add(sha256.lower())
-    return digests
+    return {digest for file in found if file.package.filename == filename and (digest := _digest(file))}
+
+
+def _digest(file: File) -> str:
+    """Return the SHA-256 of a file on an index; empty if the index gives none."""
+    if file.package.url.startswith("file:"):
+        with Path(url2pathname(urlsplit(file.package.url).path)).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    return (file.package.digests.get("sha256") or "").lower()

@@ -359,10 +359,12 @@ _OF_A_REPOSITORY = (
 
 
 def _last(done: Completed) -> str:
+    """Return what git says of a failure: the first error, from which the rest follows, else the last line."""
     lines = [
         line.strip() for line in scrub(done.stderr.decode("utf-8", "replace")).splitlines() if line.strip()
     ]
-    return lines[-1].removeprefix("fatal: ") if lines else "git said nothing"
+    errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return errors[0] if errors else lines[-1].removeprefix("fatal: ") if lines else "git said nothing"
 
 
 def _unreached(shown: str, done: Completed) -> ResolveError:

@@ -13,17 +13,22 @@ SETTING = "REPROBUILD_TWICE_OPENED"
 MOST_BYTES = 32 << 20
 """Of all files of a run together."""
 MOST_FILES = 4096
+MOST_PATHS = 20_000
+"""Of one process, as in ``in_image.twice.opened``."""
 _CACHE = "/__pycache__/"
 
 
-def read_opened(folder: Path) -> tuple[str, ...]:
-    """Return the paths in the container, sorted; a module's source in the place of its bytecode.
+def read_opened(folder: Path) -> tuple[tuple[str, ...], bool]:
+    """Return the paths in the container, sorted, a module's source in the place of its bytecode; and whether
+    some may be missing, since there are too many.
 
     Raises `RepeatError`.
     """
     found: set[str] = set()
     left = MOST_BYTES
-    for path in sorted(folder.glob("*.opened"))[:MOST_FILES]:
+    every = sorted(folder.glob("*.opened"))
+    cut = len(every) > MOST_FILES
+    for path in every[:MOST_FILES]:
         try:
             with opened(folder, path.name) as file:  # a link could lead out of the folder
                 data = file.read(left + 1)
@@ -35,8 +40,9 @@ def read_opened(folder: Path) -> tuple[str, ...]:
                 f"the records of a run cannot be read: more than {MOST_BYTES >> 20} MiB of paths"
             )
         lines = data.split(b"\n")[:-1]
+        cut = cut or len(lines) >= MOST_PATHS
         found |= {_source(os.fsdecode(line)) for line in lines if line.startswith(b"/") and b"\0" not in line}
-    return tuple(sorted(found))
+    return tuple(sorted(found)), cut
 
 
 def _source(path: str) -> str:

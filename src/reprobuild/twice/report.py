@@ -225,9 +225,26 @@ def notes(found: Comparison) -> list[str]:
             "no optimizer of torch took a step; what models gave without gradients was compared, and the ends"
         )
     result += _missing(found)
+    result += _variations(found)
     result += same_draws(streams)
     if found.parting is None:
         result += _quiet_generators(found)
+    return result
+
+
+def _variations(found: Comparison) -> list[str]:
+    """Say which variations changed nothing, and which were not tried."""
+    parts = verdict(found) == "parts"
+    tried = found.vary[: found.vary.index(found.varied)] if found.varied else () if parts else found.vary
+    left = found.vary[len(tried) + bool(found.varied) :]
+    result = (
+        [f"varied, and no result changed: {', '.join(VARIATIONS[name][0] for name in tried)}"]
+        if tried
+        else []
+    )
+    if left:
+        names = ", ".join(VARIATIONS[name][0] for name in left)
+        result.append(f"not varied, since results differ already: {names}")
     return result
 
 

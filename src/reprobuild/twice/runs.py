@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -69,7 +70,7 @@ class ProgramRun:
 
     status: int | None
     stdout: tuple[str, ...]
-    """Its lines; of more than a hundred thousand, the first."""
+    """Its lines; of more than `MOST_LINES`, a line with a hash in the place of the rest."""
     stderr: tuple[str, ...]
     files: Sequence[WrittenFile]
     streams: Sequence[Stream]
@@ -79,6 +80,8 @@ class ProgramRun:
     evidence: Evidence = field(default_factory=Evidence)
     opened: tuple[str, ...] = ()
     """The files that it opened for reading, where that was asked for."""
+    opened_cut: bool = False
+    """Whether it opened more than are kept."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,8 +123,10 @@ class Comparison:
     texts: Sequence[TextDifference] = ()
     """What of the text differs, and is explained by a clock or a drawn name."""
     ignored: Ignored = field(default_factory=Ignored)
+    vary: tuple[str, ...] = ()
+    """What was to be varied, in this order, if all else repeats."""
     varied: str = ""
-    """The variation of the run that differs."""
+    """The variation of the run that differs; none after it was tried."""
     stopped: str = ""
     """What ended the search for the cause, where something did."""
 
@@ -171,7 +176,7 @@ def compare_runs(
     found = Comparison(
         runs=runs, other=other + 1, parting=parting, ends=ends, texts=texts, ignored=how.ignored, cause=None,
         traced=0, plain=plain, every=int(settings["REPROBUILD_TWICE_EVERY"]) if how.every.isdecimal() else 1,
-        varied=varied,
+        vary=how.vary, varied=varied,
     )  # fmt: skip
     known(found)
     if not how.trace or (parting is None and not ends):
@@ -186,17 +191,30 @@ def compare_runs(
     return replace(found, cause=shown, traced=traced)
 
 
+def _bounded(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return lines to compare; those beyond the limit count as one, in which no time is recognized."""
+    rest = lines[MOST_LINES:]
+    if not rest:
+        return tuple(lines)
+    digest = hashlib.sha256("\n".join(rest).encode()).hexdigest()
+    return (*lines[:MOST_LINES], f"{len(rest)} more lines, compared as a whole: SHA-256 {digest}")
+
+
 def _first_other(
     runs: Sequence[ProgramRun],
 ) -> tuple[int, Parting | None, list[EndDifference], list[TextDifference]]:
-    """Return the number, from 0, of the first run that differs from run 0, and the place."""
-    other, parting, ends, texts = 1, None, list[EndDifference](), list[TextDifference]()
+    """Return the number, from 0, of the first run that differs from run 0, and the place.
+
+    Results count before text: where all repeat, it is the first run whose text differs, else the second run.
+    """
+    other, texts = 1, list[TextDifference]()
     for number in range(1, len(runs)):
-        parting, ends, texts = between(runs[0], runs[number])
-        other = number
+        parting, ends, found = between(runs[0], runs[number])
         if parting is not None or ends:
-            break
-    return other, parting, ends, texts
+            return number, parting, ends, found
+        if found and not texts:
+            other, texts = number, found
+    return other, None, [], texts
 
 
 def _vary(
@@ -314,14 +332,16 @@ def read_run(ran: RanProgram, how: HowToRun, folder: Path, clock: tuple[float, f
                 hint="bind a folder for them with -v and remove them at its end, or write fewer",
             )
         files += found
+    read, cut = read_opened(folder / RECORDS) if how.receipt else ((), False)
     return ProgramRun(
         status=ran.status,
-        stdout=tuple(how.ignored.lines(ran.stdout)[:MOST_LINES]),
-        stderr=tuple(how.ignored.lines(ran.stderr)[:MOST_LINES]),
+        stdout=_bounded(how.ignored.lines(ran.stdout)),
+        stderr=_bounded(how.ignored.lines(ran.stderr)),
         files=files,
         streams=read_records(folder / RECORDS),
         evidence=evidence,
-        opened=read_opened(folder / RECORDS) if how.receipt else (),
+        opened=read,
+        opened_cut=cut,
         seconds=seconds,
         last=process.tail(ran.stderr, 8)[-2000:],
     )
