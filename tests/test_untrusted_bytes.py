@@ -42,11 +42,11 @@ from reprobuild.layers.registry_pull import parse_paths
 from reprobuild.lock.layer_record import LayerRecord, RecordedLayer
 from reprobuild.lock.reader import parse_lock
 from reprobuild.oci.file_tree import read_tree
+from reprobuild.oci.registry.client import Registry
+from reprobuild.oci.registry.referrers import referrers
 from reprobuild.oci.stream import archive_members, layout_members
 from reprobuild.oci.tar_writer import LayerWriter, Record
 from reprobuild.receipt.model import parse_receipt
-from reprobuild.registry.client import Registry
-from reprobuild.registry.referrers import referrers
 from reprobuild.request.kernels import canonical
 from reprobuild.request.table import refused_as
 from reprobuild.request.toml_reader import load_toml

@@ -39,11 +39,11 @@ from .lock.own_files import NAME as OWN_FILES
 from .lock.platforms import dump_locks
 from .net.session import without_credentials
 from .oci.file_tree import tree_digest
+from .oci.registry.client import Target
 from .oci.store import ImageStore, image_name
 from .preflight.doctor import examine_gpus
 from .preflight.emulation import check_platform
 from .preflight.image_needs import needs_of
-from .registry.client import Target
 from .render.dockerfile import (
     CONDA_TAR,
     DEBIAN_TAR,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reprobuild.registry.client import Registry
+from reprobuild.oci.registry.client import Registry
 from support.browser import dom
 from support.evidence import write_key
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from reprobuild.errors import ImageError, RequestError, StorageError
 from reprobuild.host.home import Home
-from reprobuild.registry.client import Target
-from reprobuild.registry.pushed import remember_push
+from reprobuild.oci.registry.client import Target
+from reprobuild.oci.registry.pushed import remember_push
 
 if TYPE_CHECKING:
     from support.commands import Call  # pytest itself imports the plugin

@@ -7,8 +7,8 @@ import pytest
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.errors import ImageError
 from reprobuild.layers.registry_push import publish_layers
-from reprobuild.registry.client import Target
-from reprobuild.registry.push import push
+from reprobuild.oci.registry.client import Target
+from reprobuild.oci.registry.push import push
 from support.fixtures import fixtures_of
 from support.teams import NONE, Fresh, Team
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reprobuild.errors import ReprobuildError
 from reprobuild.oci.documents import sha256
-from reprobuild.registry.client import Registry
+from reprobuild.oci.registry.client import Registry
 from reprobuild.resolve.base_image import resolve_base
 from support.bases import files as base_files
 from support.fuzz import LONG, for_long, quickly

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from reprobuild.lock.base_image import BaseImage
-from reprobuild.registry import client as registry_module
-from reprobuild.registry.client import Registry
+from reprobuild.oci.registry import client as registry_module
+from reprobuild.oci.registry.client import Registry
 from reprobuild.resolve.base_image import resolve_base
 from support.bases import Pusher
 from support.hosts import quiet_host

@@ -18,8 +18,8 @@ from reprobuild import pipeline
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.fetch.arrivals import Arrivals
 from reprobuild.host.home import Home
-from reprobuild.registry import client as registry_module
-from reprobuild.registry.client import Registry
+from reprobuild.oci.registry import client as registry_module
+from reprobuild.oci.registry.client import Registry
 from reprobuild.render.own_files import own_files
 from reprobuild.request.model import DEBIAN_PYTHONS
 from support.building import PYTHON, lock_for, without_debian

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.registry import client as client_module
-from reprobuild.registry.client import Registry, Target
+from reprobuild.oci.registry import client as client_module
+from reprobuild.oci.registry.client import Registry, Target
 from support.scripted import Answer, Asked, Scripted, serve_answers
 
 CONFIG = b'{"architecture":"amd64","os":"linux"}'

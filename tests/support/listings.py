@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from reprobuild.registry import client as registry_module
-from reprobuild.registry.client import Registry
+from reprobuild.oci.registry import client as registry_module
+from reprobuild.oci.registry.client import Registry
 from support.server import listening
 
 

@@ -21,9 +21,9 @@ from reprobuild.layers.registry_pull import Pace, take_layers
 from reprobuild.layers.registry_push import publish_layers
 from reprobuild.lock.layer_record import LayerRecord
 from reprobuild.lock.model import Lock
-from reprobuild.registry import client as registry_module
-from reprobuild.registry.client import Registry, Target
-from reprobuild.registry.push import push
+from reprobuild.oci.registry import client as registry_module
+from reprobuild.oci.registry.client import Registry, Target
+from reprobuild.oci.registry.push import push
 from support.building import lock_for, no_context, without_debian
 from support.registry import serve_registry
 from support.wheels import put, simple_wheel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprobuild.errors import RegistryError
-from reprobuild.registry.client import Registry, Target
+from reprobuild.oci.registry.client import Registry, Target
 from reprobuild.verify.image_labels import read_image_manifest
 from support.fixtures import fixtures_of
 from support.listings import serve_listing

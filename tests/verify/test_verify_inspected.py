@@ -8,7 +8,7 @@ import pytest
 
 from reprobuild.errors import ImageError
 from reprobuild.evidence.statements import Subject
-from reprobuild.registry.client import Registry
+from reprobuild.oci.registry.client import Registry
 from reprobuild.verify.find_evidence import Evidenced
 from reprobuild.verify.inspected import inspect_image, origins
 from support.evidence import SUBJECT, a_lock, texts

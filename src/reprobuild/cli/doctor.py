@@ -14,9 +14,9 @@ from ..errors import EvidenceError, HostError, ImageError, RequestError
 from ..evidence.policy import read_policy
 from ..host.console import size_text
 from ..host.host import Host
+from ..oci.registry.client import Target
 from ..preflight.doctor import Finding, examine, examine_for
 from ..preflight.image_needs import needs_of_labels
-from ..registry.client import Target
 from ..render.labels import LABEL
 from ..verify.find import find_image
 from ..verify.image_labels import read_remote

@@ -19,7 +19,7 @@ from ..evidence.signatures import (
     statement_in,
 )
 from ..evidence.statements import PREDICATES, read_statement
-from ..registry.referrers import Attachment
+from ..oci.registry.referrers import Attachment
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer

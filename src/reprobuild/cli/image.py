@@ -14,9 +14,9 @@ from ..host.console import size_text
 from ..host.home import kind_of
 from ..host.host import Host
 from ..lock.model import Lock
+from ..oci.registry.client import Target
 from ..oci.store import Image, image_name
 from ..pipeline import SharedLayers, make_image
-from ..registry.client import Target
 from ..render.labels import LABEL
 from ..selftest.run import Gpu
 from ..selftest.summary import summary

@@ -20,10 +20,10 @@ from ..lock.layer_record import LayerRecord
 from ..lock.model import Lock
 from ..lock.reader import parse_lock
 from ..oci.recompress import Compression
+from ..oci.registry.client import Target
+from ..oci.registry.push import push as push_image
+from ..oci.registry.pushed import remember_push
 from ..oci.store import Image, ImageStore, refuse_candidate
-from ..registry.client import Target
-from ..registry.push import push as push_image
-from ..registry.pushed import remember_push
 from ..render.labels import LABEL
 from ..request.image_layout import OWN_FOLDER
 from ..resolve.package_facts import facts_of_wheels

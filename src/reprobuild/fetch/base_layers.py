@@ -13,7 +13,7 @@ from ..host.console import Console, size_text
 from ..host.home import storage_errors
 from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer
 from ..oci.documents import DOCUMENT_LIMIT, parse_json, sha256
-from ..registry.client import Registry, Target
+from ..oci.registry.client import Registry, Target
 from ..request.reference import DOCKER_HUB, Reference
 from .download import Download, Patience, Stop, Wanted
 from .store import Store

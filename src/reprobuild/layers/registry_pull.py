@@ -25,8 +25,8 @@ from ..host.home import free_bytes, storage_errors
 from ..host.host import Host
 from ..lock.layer_record import LayerRecord, RecordedLayer
 from ..lock.model import Lock
+from ..oci.registry.client import Registry, Target
 from ..oci.tar_writer import Kind, Layer, Record
-from ..registry.client import Registry, Target
 from . import unpacked_layers
 from .cache import Cached, LayerCache
 from .plan import plan, plan_digest

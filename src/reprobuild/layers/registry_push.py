@@ -13,8 +13,8 @@ from ..host.host import Host
 from ..lock.layer_record import LayerRecord, RecordedLayer
 from ..lock.model import Lock
 from ..oci.documents import EMPTY, EMPTY_TYPE, MANIFEST_TYPE, sha256
+from ..oci.registry.client import Registry, Target
 from ..oci.store import Image, ImageStore
-from ..registry.client import Registry, Target
 from .cache import LayerCache
 from .plan import plan, plan_digest
 from .registry_pull import dump_paths

@@ -22,10 +22,10 @@ from ..lock.reader import parse_lock
 from ..oci.documents import DOCUMENT_LIMIT, parse_json, sha256
 from ..oci.extract_file import file_of_layers
 from ..oci.file_tree import ImageTree
+from ..oci.registry.client import Registry, Target
+from ..oci.registry.referrers import referrers
 from ..oci.store import ImageStore
 from ..oci.tar_fields import LayerRefused
-from ..registry.client import Registry, Target
-from ..registry.referrers import referrers
 from ..request.image_layout import OWN_FOLDER
 from .find import EngineImage, find_image, is_file, tree_in, tree_of
 from .image_labels import parsed, read_image_manifest

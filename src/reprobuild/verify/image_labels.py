@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import ImageError, RegistryError
 from ..host.machine import architecture
 from ..oci.documents import descriptors, parse_json
-from ..registry.client import Registry, Target
+from ..oci.registry.client import Registry, Target
 from ..render.labels import LABEL
 
 

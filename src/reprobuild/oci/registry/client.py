@@ -11,12 +11,12 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 
-from ..errors import ImageError, RegistryError
-from ..net.session import basic_auth, session
-from ..net.transport import TooLargeError, read_whole
-from ..oci.blobs import open_blob
-from ..oci.documents import DOCUMENT_LIMIT, INDEX_TYPE, MANIFEST_TYPE, descriptors, sha256
-from ..oci.store import image_name
+from ...errors import ImageError, RegistryError
+from ...net.session import basic_auth, session
+from ...net.transport import TooLargeError, read_whole
+from ..blobs import open_blob
+from ..documents import DOCUMENT_LIMIT, INDEX_TYPE, MANIFEST_TYPE, descriptors, sha256
+from ..store import image_name
 from .auth import (
     Bearer,
     OnlyAt,

@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 
-from ..errors import RegistryError
+from ...errors import RegistryError
 
 _CHUNK = 1 << 20
 

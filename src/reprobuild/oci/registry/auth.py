@@ -17,9 +17,9 @@ from urllib.parse import SplitResult, urlsplit
 
 import requests
 
-from ..errors import RegistryError
-from ..net.session import basic_auth, origin
-from ..net.transport import read_whole
+from ...errors import RegistryError
+from ...net.session import basic_auth, origin
+from ...net.transport import read_whole
 from .credentials import Login
 
 TOKEN_LIMIT = 1 << 20

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from ..errors import RegistryError
-from ..host.console import Console
-from ..oci.recompress import Compression, Packed, packed
-from ..oci.store import Image, ImageStore, refuse_candidate
+from ...errors import RegistryError
+from ...host.console import Console
+from ..recompress import Compression, Packed, packed
+from ..store import Image, ImageStore, refuse_candidate
 from .client import Registry, Target
 from .referrers import Attachment, attach
 

@@ -5,7 +5,7 @@ import requests
 from requests.auth import HTTPBasicAuth
 
 from reprobuild.errors import RegistryError
-from reprobuild.registry.auth import OnlyAt, ask_token
+from reprobuild.oci.registry.auth import OnlyAt, ask_token
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 
 from reprobuild.errors import StorageError
 from reprobuild.host.home import Home
-from reprobuild.registry.client import Target
-from reprobuild.registry.pushed import last_push, remember_push
+from reprobuild.oci.registry.client import Target
+from reprobuild.oci.registry.pushed import last_push, remember_push
 
 LOCK, OTHER, DIGEST = (f"sha256:{64 * letter}" for letter in "abc")
 

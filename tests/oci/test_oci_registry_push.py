@@ -22,10 +22,10 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.oci.recompress import GZIP, Compression
+from reprobuild.oci.registry import client as registry_module
+from reprobuild.oci.registry.client import Registry, Target
+from reprobuild.oci.registry.push import Pushed, push
 from reprobuild.oci.store import Image
-from reprobuild.registry import client as registry_module
-from reprobuild.registry.client import Registry, Target
-from reprobuild.registry.push import Pushed, push
 from support.building import lock_for, no_context, without_debian
 from support.disk import make_unreadable
 from support.registry import PASSWORD, USER, Gate, gate_before, serve_registry, tags

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import HostError, RegistryError
-from reprobuild.registry import credentials
-from reprobuild.registry.credentials import Login, login_for
+from reprobuild.oci.registry import credentials
+from reprobuild.oci.registry.credentials import Login, login_for
 
 HOST = "registry.example:5000"
 

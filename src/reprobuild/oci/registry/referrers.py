@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import RegistryError
-from ..oci.documents import (
+from ...errors import RegistryError
+from ..documents import (
     DOCUMENT_LIMIT,
     EMPTY,
     EMPTY_TYPE,

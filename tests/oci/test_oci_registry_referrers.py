@@ -11,8 +11,8 @@ import pytest
 
 from reprobuild.errors import RegistryError
 from reprobuild.oci.documents import EMPTY, MANIFEST_TYPE
-from reprobuild.registry.client import Registry, Target
-from reprobuild.registry.referrers import Attachment, attach, referrers
+from reprobuild.oci.registry.client import Registry, Target
+from reprobuild.oci.registry.referrers import Attachment, attach, referrers
 from support.fixtures import fixtures_of
 from support.listings import digest_of, serve_listing
 from support.registry import gate_before, serve_registry

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ..errors import StorageError
-from ..host.home import Home, atomic_write, storage_errors
-from ..host.verified import read_sealed, sealed
+from ...errors import StorageError
+from ...host.home import Home, atomic_write, storage_errors
+from ...host.verified import read_sealed, sealed
 from .client import Target
 
 

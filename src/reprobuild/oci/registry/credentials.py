@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import RegistryError
-from ..host import process
+from ...errors import RegistryError
+from ...host import process
 
 _HELPER_SECONDS = 120.0
 
