@@ -14,7 +14,7 @@ import pytest
 from conftest import needs
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
-from reprobuild.workspace import read_lock
+from reprobuild.pipeline.workspace import read_lock
 from support.artifacts import fetch_once
 from support.bench import Bench
 from support.sdists import tar_gz

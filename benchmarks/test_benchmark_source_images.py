@@ -20,8 +20,8 @@ from conftest import needs
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.net.session import session
+from reprobuild.pipeline.workspace import read_lock
 from reprobuild.resolve.index_page import files
-from reprobuild.workspace import read_lock
 from support.artifacts import fetch_once
 from support.bench import TORCH, Bench
 from support.git_server import git_server, repository

@@ -17,10 +17,10 @@ import pytest
 import uv
 
 from conftest import GOLDEN
+from reprobuild.pipeline.workspace import read_lock
 from reprobuild.render.dockerfile import render
 from reprobuild.render.own_files import own_files
 from reprobuild.render.program import selftest_program
-from reprobuild.workspace import read_lock
 
 pytestmark = pytest.mark.slow  # hatchling and the dependencies come from the user's index
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reprobuild import pipeline
 from reprobuild.bundle.rehearse import Built
 from reprobuild.cli import bundle as module
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.pipeline import steps
 from support.bundles import small_bundle, small_files, small_locks
 from support.fixtures import fixtures_of
 
@@ -41,7 +41,7 @@ def test_a_bundle_is_written_and_an_image_is_made_of_it(
     assert said.status == 0
     told = json.loads(said.out)
     assert (told["file"], told["size"]) == ("a.tar", Path("a.tar").stat().st_size)
-    monkeypatch.setattr(pipeline, "facts_of_wheels", lambda *_: {})  # these are not wheels
+    monkeypatch.setattr(steps, "facts_of_wheels", lambda *_: {})  # these are not wheels
     monkeypatch.setenv("REPROBUILD_HOME", str(tmp_path / "other"))
     assert call("image", "--bundle", "a.tar").status == 4
     said = call("image", "--bundle", "a.tar", "frames", "--json")

@@ -15,8 +15,8 @@ from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.oci.registry.client import Target
 from reprobuild.oci.registry.push import push
-from reprobuild.preflight import doctor
-from reprobuild.preflight.doctor import examine
+from reprobuild.pipeline.preflight import doctor
+from reprobuild.pipeline.preflight.doctor import examine
 from support.building import lock_for, no_context, without_debian
 from support.locks import LOCK
 from support.registry import gate_before, serve_registry

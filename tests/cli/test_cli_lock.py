@@ -14,8 +14,8 @@ import pytest
 from conftest import GOLDEN
 from reprobuild.errors import RenderError
 from reprobuild.lock.reader import parse_lock
+from reprobuild.pipeline.workspace import read_lock
 from reprobuild.request.model import Request
-from reprobuild.workspace import read_lock
 from support.bases import Pusher, files
 from support.index import Index
 from support.registry import serve_registry

@@ -11,8 +11,8 @@ import pytest
 from conftest import needs
 from reprobuild.errors import HostError, ResolveError
 from reprobuild.fetch.scheduler import fetch
+from reprobuild.pipeline.workspace import read_lock
 from reprobuild.sources import workshop
-from reprobuild.workspace import read_lock
 from support.index import Index
 from support.python_root import PYTHON, python_root
 from support.sdists import sdist, serve, serve_pip
@@ -26,7 +26,12 @@ REQUEST = f'cuda = "12.1"\npython = "{PYTHON}"\npackages = ["tool"]\nplatforms =
 
 
 def move_to(architecture: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("resolve.resolver", "resolve.constraint_loop", "workspace", "preflight.emulation"):
+    for module in (
+        "resolve.resolver",
+        "resolve.constraint_loop",
+        "pipeline.workspace",
+        "pipeline.preflight.emulation",
+    ):
         monkeypatch.setattr(f"reprobuild.{module}.architecture", lambda: architecture)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import GOLDEN
-from reprobuild.workspace import read_lock
+from reprobuild.pipeline.workspace import read_lock
 
 if TYPE_CHECKING:
     from support.commands import Call  # pytest itself imports the plugin

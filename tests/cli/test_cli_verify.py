@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reprobuild import pipeline
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.host.home import Home
+from reprobuild.pipeline import steps
 from reprobuild.render.own_files import own_files
 from support.evidence import write_key
 from support.reports import FAILED, a_check
@@ -127,7 +127,7 @@ def test_a_tampered_image_with_its_lock_and_evidence_is_not_what_a_rebuild_gives
 
 def test_of_another_release_it_says_so(image: str, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     own = own_files()
-    monkeypatch.setattr(pipeline, "own_files", lambda: replace(own, version="9.9"))
+    monkeypatch.setattr(steps, "own_files", lambda: replace(own, version="9.9"))
     said = call("verify", "team/toy:1", "--level", "rebuild")
     assert said.status == 17
     assert f"was made by reprobuild {own}, and this is 9.9" in said.err

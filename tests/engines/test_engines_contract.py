@@ -37,9 +37,9 @@ from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.host.process import OUTPUT_LIMIT
 from reprobuild.oci.store import ImageStore
-from reprobuild.pipeline import make_image
+from reprobuild.pipeline.steps import make_image
+from reprobuild.pipeline.workspace import read_lock
 from reprobuild.verify.find import tree_of
-from reprobuild.workspace import read_lock
 from support import ranks
 from support.bench import NAME, Bench
 from support.engines import Site, old_docker, podman

@@ -11,8 +11,8 @@ import pytest
 
 from reprobuild.engines.docker import DockerEngine
 from reprobuild.errors import HostError
+from reprobuild.pipeline.workspace import read_lock
 from reprobuild.verify.find import tree_of
-from reprobuild.workspace import read_lock
 from support.bench import NAME, Bench
 from support.buildkit import serve_buildkit
 from support.engines import Site, new_docker, old_docker

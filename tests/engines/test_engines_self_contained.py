@@ -16,7 +16,7 @@ from conftest import needs
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.lock.model import Lock
-from reprobuild.workspace import read_lock
+from reprobuild.pipeline.workspace import read_lock
 from support.bench import Bench
 from support.engines import Site, old_docker, podman
 from support.server import Server, serve

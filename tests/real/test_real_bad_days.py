@@ -21,7 +21,7 @@ from reprobuild.errors import FetchError, HostError, SelfTestError, StorageError
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.lock.packages import DebianPackage, Wheel
-from reprobuild.workspace import read_lock
+from reprobuild.pipeline.workspace import read_lock
 from support.artifacts import unshare
 from support.bench import NAME, Bench, until
 from support.disk import tiny_disk

@@ -27,7 +27,7 @@ from reprobuild.host.host import Host
 from reprobuild.host.sandbox import Bind
 from reprobuild.lock.model import Lock
 from reprobuild.lock.reader import parse_lock
-from reprobuild.pipeline import _fill
+from reprobuild.pipeline.steps import _fill
 from reprobuild.render.dockerfile import render
 from reprobuild.resolve.resolver import Upgrade, resolve
 from reprobuild.verify.find import tree_of

@@ -9,7 +9,7 @@ import pytest
 
 from reprobuild.errors import FetchError
 from reprobuild.lock.model import Lock
-from reprobuild.workspace import read_lock
+from reprobuild.pipeline.workspace import read_lock
 from support.artifacts import link_artifacts
 from support.bench import Bench
 from support.git_server import git_server, repository

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pytest
 from packaging.utils import canonicalize_name
 
-from reprobuild.workspace import read_lock
+from reprobuild.pipeline.workspace import read_lock
 from support.bench import NAME, Bench
 
 pytest_plugins = ["support.shared"]

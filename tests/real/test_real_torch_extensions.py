@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from reprobuild.workspace import read_lock
+from reprobuild.pipeline.workspace import read_lock
 from support.bench import TORCH, Bench
 from support.sdists import tar_gz
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import RequestError
+from reprobuild.pipeline.workspace import read_env
 from reprobuild.request.kernels import document
 from reprobuild.request.model import Request
-from reprobuild.workspace import read_env
 
 KIND = {"torch": "2.13.0+cpu", "commit": "c0ffee", "cpu": "AVX2", "gpus": []}
 RECORD = {"schema": 1, "kind": KIND, "choices": {"inductor/cache/44": {"cache": {}}}}

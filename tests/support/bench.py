@@ -15,7 +15,7 @@ from typing import Any
 from reprobuild.errors import ResolveError
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
-from reprobuild.workspace import read_lock
+from reprobuild.pipeline.workspace import read_lock
 from support.schemas import hold_to_schema
 
 TORCH = "2.13.0"

@@ -12,7 +12,7 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.workspace import read_lock
+from reprobuild.pipeline.workspace import read_lock
 
 
 def main() -> None:

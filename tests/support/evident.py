@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reprobuild import pipeline
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.fetch.arrivals import Arrivals
 from reprobuild.host.home import Home
 from reprobuild.oci.registry import client as registry_module
 from reprobuild.oci.registry.client import Registry
+from reprobuild.pipeline import steps
 from reprobuild.render.own_files import own_files
 from reprobuild.request.model import DEBIAN_PYTHONS
 from support.building import PYTHON, lock_for, without_debian
@@ -45,8 +45,8 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     without_debian(monkeypatch)
     monkeypatch.setattr(registry_module, "CERTIFICATES", (tmp_path / "none",))
     monkeypatch.setattr(Registry.__init__, "__kwdefaults__", {"wait": 0.01})
-    monkeypatch.setattr(pipeline, "check_host", lambda _lock: None)
-    monkeypatch.setattr(pipeline, "fetching", lambda *_: nullcontext(Arrivals()))
+    monkeypatch.setattr(steps, "check_host", lambda _lock: None)
+    monkeypatch.setattr(steps, "fetching", lambda *_: nullcontext(Arrivals()))
     monkeypatch.setattr(OciEngine, "check", lambda _, gpu: None)
 
     def report(*checks: dict[str, Any]) -> None:

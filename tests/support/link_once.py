@@ -19,7 +19,7 @@ from reprobuild.host.home import Home
 from reprobuild.layers.conda import link, write_packages
 from reprobuild.lock.packages import CondaPackage
 from reprobuild.oci.tar_writer import LayerWriter
-from reprobuild.workspace import read_lock
+from reprobuild.pipeline.workspace import read_lock
 
 
 def main() -> None:

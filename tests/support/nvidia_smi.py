@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.engines.gpu import GpuAccess
-from reprobuild.preflight import doctor
+from reprobuild.pipeline.preflight import doctor
 
 SMI = """#!/bin/sh
 case "$*" in

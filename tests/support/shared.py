@@ -15,7 +15,7 @@ import pytest
 from conftest import needs, spread  # noqa: F401 -- the benchmarks have no conftest.py
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
-from reprobuild.workspace import read_lock
+from reprobuild.pipeline.workspace import read_lock
 from support.artifacts import fetch_once
 from support.bench import Bench
 from support.built import build_once

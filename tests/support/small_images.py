@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conftest import GOLDEN
-from reprobuild import pipeline
 from reprobuild.cli import run_options
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.protocols import RunOptions
 from reprobuild.fetch.arrivals import Arrivals
 from reprobuild.layers.image_documents import documents
 from reprobuild.lock.model import Lock
+from reprobuild.pipeline import steps
 from reprobuild.render.image_config import image_config
 from support.reports import Script, a_check, a_report, printing
 
@@ -40,9 +40,9 @@ CHECKS = [
 @pytest.fixture
 def container(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Stand in for fetch, build and container; call it with the code that the container runs."""
-    monkeypatch.setattr(pipeline, "check_host", lambda _lock: None)
+    monkeypatch.setattr(steps, "check_host", lambda _lock: None)
     monkeypatch.setattr(OciEngine, "check", lambda _, gpu: None)
-    monkeypatch.setattr(pipeline, "fetching", lambda *_: nullcontext(Arrivals()))
+    monkeypatch.setattr(steps, "fetching", lambda *_: nullcontext(Arrivals()))
 
     def build(engine: OciEngine, lock: Lock, context: object, arrivals: object) -> str:
         return engine.images.add(documents(lock, image_config(lock), []))

@@ -18,7 +18,7 @@ BOTH = ("--platform", "linux/arm64", "--platform", "linux/amd64")
 @pytest.fixture
 def arm(family: Index, apt: None, monkeypatch: pytest.MonkeyPatch) -> Index:
     """The family, and as much of it as there is for arm64: no torch with CUDA."""
-    for module in ("resolve.resolver", "workspace", "preflight.emulation"):
+    for module in ("resolve.resolver", "pipeline.workspace", "pipeline.preflight.emulation"):
         monkeypatch.setattr(f"reprobuild.{module}.architecture", lambda: "amd64")
     family.add("torch", "2.4.1", tag=ARM, requires=["filelock"])
     for version in ("1.26.4", "2.1.0"):

@@ -13,7 +13,7 @@ from ..host import namespaces, process
 from ..host.home import storage_errors
 from ..host.host import Host
 from ..host.machine import architecture
-from ..workspace import lock_for
+from ..lock.platforms import lock_of_platform
 from .contents import INSTALL
 from .read import Head, extract
 
@@ -50,7 +50,7 @@ def rehearse(head: Head, host: Host) -> Iterator[Built]:
         for name, locks in head.locks.items():
             short = name.removeprefix("pylock.").removesuffix(".toml")
             try:
-                lock = lock_for(locks, platform, f"{head.file}: {name}")
+                lock = lock_of_platform(locks, platform, f"{head.file}: {name}")
             except LockError as error:
                 host.console.warn(f"{error.message}: it is not built here")
                 continue

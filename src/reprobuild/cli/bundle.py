@@ -14,7 +14,7 @@ from ..errors import DifferenceError
 from ..host.console import size_text
 from ..host.host import Host
 from ..oci.store import ImageStore
-from ..pipeline import warn_of_other_files
+from ..pipeline.steps import warn_of_other_files
 from ..render.labels import LABEL
 from . import complete
 from .options import locks_of

@@ -10,7 +10,7 @@ import click
 from .. import __version__
 from ..errors import DifferenceError, SelfTestError
 from ..host.host import Host
-from ..pipeline import selftest_image
+from ..pipeline.steps import selftest_image
 from ..render.labels import LABEL
 from ..render.own_files import SITE_FILES
 from ..request.image_layout import OWN_FOLDER

@@ -14,8 +14,8 @@ from ..lock.bill import Facts
 from ..lock.conda_lock import write_conda_lock
 from ..lock.exports import Form, export
 from ..lock.model import Lock
+from ..pipeline.workspace import lock_for
 from ..resolve.package_facts import facts_of
-from ..workspace import lock_for
 from . import complete
 from .options import locks_of, one_platform
 

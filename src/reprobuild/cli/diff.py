@@ -12,7 +12,7 @@ from ..host.host import Host
 from ..lock.diff import MEANINGS, Change, diff_all
 from ..lock.model import Lock
 from ..lock.platforms import digest_of
-from ..workspace import lock_for
+from ..pipeline.workspace import lock_for
 from . import complete
 from .markdown import changes_as_markdown, more, sum_of
 from .measure_drift import show_drift

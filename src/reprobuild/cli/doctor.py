@@ -15,12 +15,12 @@ from ..evidence.policy import read_policy
 from ..host.console import size_text
 from ..host.host import Host
 from ..oci.registry.client import Target
-from ..preflight.doctor import Finding, examine, examine_for
-from ..preflight.image_needs import needs_of_labels
+from ..pipeline.preflight.doctor import Finding, examine, examine_for
+from ..pipeline.preflight.image_needs import needs_of_labels
+from ..pipeline.workspace import is_env, is_lock, read_env, read_lock
 from ..render.labels import LABEL
 from ..verify.find import find_image
 from ..verify.image_labels import read_remote
-from ..workspace import is_env, is_lock, read_env, read_lock
 from . import complete
 from .output import as_json, emit, table
 

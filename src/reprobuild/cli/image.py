@@ -16,11 +16,11 @@ from ..host.host import Host
 from ..lock.model import Lock
 from ..oci.registry.client import Target
 from ..oci.store import Image, image_name
-from ..pipeline import SharedLayers, make_image
+from ..pipeline.steps import SharedLayers, make_image
+from ..pipeline.workspace import lock_for, read_layers
 from ..render.labels import LABEL
 from ..selftest.run import Gpu
 from ..selftest.summary import summary
-from ..workspace import lock_for, read_layers
 from . import complete
 from .evidence_options import sign_options, signer_of
 from .options import chosen_lock, locks_of, one_platform, request_flags

@@ -13,10 +13,10 @@ from ..host.home import atomic_write
 from ..host.host import Host
 from ..lock.conda_lock import write_conda_lock
 from ..lock.model import Lock
-from ..pipeline import lock_env, warn_of_other_files
+from ..pipeline.steps import lock_env, warn_of_other_files
+from ..pipeline.workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
 from ..resolve.resolver import Upgrade
 from ..sources.direct_source import check_folders
-from ..workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
 from . import complete
 from .lock_report import lock_report
 from .options import env_from_flags, request_flags

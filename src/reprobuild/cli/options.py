@@ -27,11 +27,11 @@ from ..imports.recognize import (
     request_table,
 )
 from ..lock.model import Lock
-from ..pipeline import lock_of
+from ..pipeline.steps import lock_of
+from ..pipeline.workspace import Env, cuda_of_env, env_for, is_lock, new_env, read_env, read_lock, read_locks
 from ..request.model import DEFAULT_PYTHON, PLATFORMS, Profile, Request, default_name
 from ..request.shipped import shipped_table
 from ..verify.find import tree_of
-from ..workspace import Env, cuda_of_env, env_for, is_lock, new_env, read_env, read_lock, read_locks
 from . import complete
 from .build_options import FLAGS as BUILD_FLAGS
 from .build_options import build_table, flag_of

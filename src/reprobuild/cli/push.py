@@ -24,10 +24,10 @@ from ..oci.registry.client import Target
 from ..oci.registry.push import push as push_image
 from ..oci.registry.pushed import remember_push
 from ..oci.store import Image, ImageStore, refuse_candidate
+from ..pipeline.workspace import LAYERS, read_layers
 from ..render.labels import LABEL
 from ..request.image_layout import OWN_FOLDER
 from ..resolve.package_facts import facts_of_wheels
-from ..workspace import LAYERS, read_layers
 from . import complete
 from .evidence_options import attachments, sign_options, signer_of
 from .options import force_option

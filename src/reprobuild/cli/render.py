@@ -14,7 +14,7 @@ from ..host.home import atomic_write, make_folders, storage_errors
 from ..host.host import Host
 from ..lock.model import Lock
 from ..oci.registry.pushed import last_push
-from ..pipeline import lock_to_build, write_context, write_self_contained
+from ..pipeline.steps import lock_to_build, write_context, write_self_contained
 from ..render.devcontainer import devcontainer as devcontainer_files
 from ..render.dockerfile import CONDA_TAR, DEBIAN_TAR, PYTHON_TAR
 from ..render.kubernetes import MOST_NODES, fleet_job

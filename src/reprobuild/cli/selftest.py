@@ -12,7 +12,7 @@ from ..engines.embedded import OciEngine
 from ..errors import SelfTestError
 from ..host.home import atomic_write, kind_of
 from ..host.host import Host
-from ..pipeline import selftest_image
+from ..pipeline.steps import selftest_image
 from ..render.own_files import selftest_files
 from ..selftest.agreement import Agreement, compare
 from ..selftest.cost import CostReport

@@ -19,7 +19,7 @@ from ..evidence.statements import rebuilt
 from ..host.host import Host
 from ..lock.model import Lock
 from ..oci.registry.referrers import attach
-from ..pipeline import lock_to_build, rebuild, selftest_image
+from ..pipeline.steps import lock_to_build, rebuild, selftest_image
 from ..selftest.agreement import compare as compare_reports
 from ..selftest.run import Gpu
 from ..verify.compare import Difference, compare

@@ -179,3 +179,14 @@ def _alone(data: Mapping[str, Any], own: Mapping[str, Any], platform: str) -> di
         "packages": packages,
         "tool": {"reprobuild": part},
     }
+
+
+def lock_of_platform(locks: Sequence[Lock], platform: str, where: str) -> Lock:
+    """Return the one of several locks that is for a platform. Raises `LockError`."""
+    for lock in locks:
+        if lock.platform == platform:
+            return lock
+    raise LockError(
+        f"{where} has no lock for {platform}; it has {', '.join(lock.platform for lock in locks)}",
+        hint=f'put "{platform}" into the request\'s platforms and run `reprobuild lock`',
+    )

@@ -6,8 +6,8 @@ import pytest
 
 from conftest import GOLDEN
 from reprobuild.errors import LockError, RequestError
+from reprobuild.pipeline.workspace import Env, all_envs, env_for, is_env, new_env, read_env, read_lock
 from reprobuild.request.model import Request
-from reprobuild.workspace import Env, all_envs, env_for, is_env, new_env, read_env, read_lock
 
 
 @pytest.fixture(autouse=True)

@@ -10,41 +10,38 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .engines.embedded import OciEngine
-from .engines.engine_errors import refuse_stranger
-from .engines.protocols import Engine
-from .engines.tag import tag
-from .errors import HostError, LockError, ResolveError
-from .evidence.create_documents import document_image
-from .evidence.document_store import mark_elsewhere
-from .evidence.statements import Subject
-from .fetch.arrivals import Arrivals
-from .fetch.debian_mirrors import package_urls
-from .fetch.scheduler import fetch, fetching
-from .fetch.store import Store
-from .host import namespaces, process
-from .host.console import size_text
-from .host.control_groups import own_limit
-from .host.home import Home, atomic_write, make_folders, storage_errors
-from .host.host import Host
-from .layers.builder import debian_records, write_conda_tar, write_debian_tar, write_python_tar
-from .layers.registry_pull import take_layers
-from .lock.age_gap import age_gap
-from .lock.compilers import compiler_hint
-from .lock.imported_hashes import check_hashes
-from .lock.layer_record import LayerRecord
-from .lock.merge import agreed_pins
-from .lock.model import Lock
-from .lock.own_files import NAME as OWN_FILES
-from .lock.platforms import dump_locks
-from .net.session import without_credentials
-from .oci.file_tree import tree_digest
-from .oci.registry.client import Target
-from .oci.store import ImageStore, image_name
-from .preflight.doctor import examine_gpus
-from .preflight.emulation import check_platform
-from .preflight.image_needs import needs_of
-from .render.dockerfile import (
+from ..engines.embedded import OciEngine
+from ..engines.engine_errors import refuse_stranger
+from ..engines.protocols import Engine
+from ..engines.tag import tag
+from ..errors import HostError, LockError, ResolveError
+from ..evidence.create_documents import document_image
+from ..evidence.document_store import mark_elsewhere
+from ..evidence.statements import Subject
+from ..fetch.arrivals import Arrivals
+from ..fetch.debian_mirrors import package_urls
+from ..fetch.scheduler import fetch, fetching
+from ..fetch.store import Store
+from ..host import namespaces, process
+from ..host.console import size_text
+from ..host.control_groups import own_limit
+from ..host.home import Home, atomic_write, make_folders, storage_errors
+from ..host.host import Host
+from ..layers.builder import debian_records, write_conda_tar, write_debian_tar, write_python_tar
+from ..layers.registry_pull import take_layers
+from ..lock.age_gap import age_gap
+from ..lock.compilers import compiler_hint
+from ..lock.imported_hashes import check_hashes
+from ..lock.layer_record import LayerRecord
+from ..lock.merge import agreed_pins
+from ..lock.model import Lock
+from ..lock.own_files import NAME as OWN_FILES
+from ..lock.platforms import dump_locks
+from ..net.session import without_credentials
+from ..oci.file_tree import tree_digest
+from ..oci.registry.client import Target
+from ..oci.store import ImageStore, image_name
+from ..render.dockerfile import (
     CONDA_TAR,
     DEBIAN_TAR,
     PYTHON_TAR,
@@ -54,22 +51,25 @@ from .render.dockerfile import (
     render,
     render_self_contained,
 )
-from .render.image_config import default_image_name
-from .render.own_files import other_files, own_files, selftest_files
-from .request.model import Request
-from .resolve.package_facts import facts_of_wheels
-from .resolve.resolver import Upgrade, resolve_platforms
-from .selftest.last_report import circumstances, forget, keep, kept
-from .selftest.report import Mode, SelfTestReport
-from .selftest.run import Gpu, run_selftest
-from .sources.direct_source import bring
-from .sources.workshop import build_locked, missing_wheels, take_over_wheels, to_fetch
+from ..render.image_config import default_image_name
+from ..render.own_files import other_files, own_files, selftest_files
+from ..request.model import Request
+from ..resolve.package_facts import facts_of_wheels
+from ..resolve.resolver import Upgrade, resolve_platforms
+from ..selftest.last_report import circumstances, forget, keep, kept
+from ..selftest.report import Mode, SelfTestReport
+from ..selftest.run import Gpu, run_selftest
+from ..sources.direct_source import bring
+from ..sources.workshop import build_locked, missing_wheels, take_over_wheels, to_fetch
+from .preflight.doctor import examine_gpus
+from .preflight.emulation import check_platform
+from .preflight.image_needs import needs_of
 from .workspace import Env, conflicts_of, lock_for, read_lock, read_locks
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-    from .evidence.keys import CommandSigner
+    from ..evidence.keys import CommandSigner
 
 LEAST_MEMORY = 512 << 20
 """Bytes. With less, a build does not fail: it waits for the disk for minutes, again and again."""

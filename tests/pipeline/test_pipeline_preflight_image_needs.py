@@ -11,9 +11,9 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.lock.reader import parse_lock
-from reprobuild.preflight import doctor
-from reprobuild.preflight.doctor import examine_for
-from reprobuild.preflight.image_needs import needs_of, needs_of_labels
+from reprobuild.pipeline.preflight import doctor
+from reprobuild.pipeline.preflight.doctor import examine_for
+from reprobuild.pipeline.preflight.image_needs import needs_of, needs_of_labels
 from reprobuild.render.image_config import image_config
 from support.hosts import quiet_host
 from support.locks import LOCK

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..lock.model import Lock
-from ..render.image_config import oldest_driver
-from ..render.labels import LABEL
+from ...lock.model import Lock
+from ...render.image_config import oldest_driver
+from ...render.labels import LABEL
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import HostError
-from ..host.machine import architecture
-from ..lock.model import MACHINES
+from ...errors import HostError
+from ...host.machine import architecture
+from ...lock.model import MACHINES
 
 _BINFMT = Path("/proc/sys/fs/binfmt_misc")
 

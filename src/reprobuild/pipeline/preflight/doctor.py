@@ -11,15 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..engines.gpu import gpu_access
-from ..engines.select import taker
-from ..errors import HostError
-from ..host import control_groups, namespaces, process, sandbox
-from ..host.console import Console, size_text
-from ..host.home import Home, free_bytes
-from ..host.host import Host
-from ..lock.model import UNPACKED, Lock
-from ..net.index_settings import ca_bundle
+from ...engines.gpu import gpu_access
+from ...engines.select import taker
+from ...errors import HostError
+from ...host import control_groups, namespaces, process, sandbox
+from ...host.console import Console, size_text
+from ...host.home import Home, free_bytes
+from ...host.host import Host
+from ...lock.model import UNPACKED, Lock
+from ...net.index_settings import ca_bundle
 from .image_needs import Needs, is_known, needs_of
 
 

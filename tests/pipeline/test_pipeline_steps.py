@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from reprobuild import pipeline
 from reprobuild.engines import embedded
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.errors import (
@@ -32,12 +31,13 @@ from reprobuild.layers.image_documents import documents
 from reprobuild.lock.model import Lock
 from reprobuild.lock.own_files import OwnFiles
 from reprobuild.lock.reader import parse_lock
-from reprobuild.pipeline import check_host, lock_env, lock_of, make_image, write_context
+from reprobuild.pipeline import steps as pipeline
+from reprobuild.pipeline.steps import check_host, lock_env, lock_of, make_image, write_context
+from reprobuild.pipeline.workspace import Env
 from reprobuild.render.image_config import image_config
 from reprobuild.render.own_files import other_files, own_files
 from reprobuild.request.model import Request
 from reprobuild.resolve.resolver import Upgrade
-from reprobuild.workspace import Env
 from support.hosts import quiet_host
 from support.locks import LOCK, OTHER_FILES
 from support.reports import FAILED, Script, a_report, printing

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reprobuild import pipeline
 from reprobuild.errors import FetchError, HostError
 from reprobuild.host import process
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.pipeline import _check_gpus
-from reprobuild.preflight import doctor
-from reprobuild.preflight.doctor import Driver, examine
+from reprobuild.pipeline import steps
+from reprobuild.pipeline.preflight import doctor
+from reprobuild.pipeline.preflight.doctor import Driver, examine
+from reprobuild.pipeline.steps import _check_gpus
 from reprobuild.selftest.run import Gpu
 from support.hosts import quiet_host
 from support.locks import LOCK
@@ -64,8 +64,8 @@ def test_an_image_is_not_fetched_before_that_is_said(
     def stop(*_: object) -> None:
         raise FetchError("here the download begins")
 
-    monkeypatch.setattr(pipeline, "check_host", lambda _: None)
-    monkeypatch.setattr(pipeline, "fetching", stop)
+    monkeypatch.setattr(steps, "check_host", lambda _: None)
+    monkeypatch.setattr(steps, "fetching", stop)
     Path("pylock.a.toml").write_text(replace(LOCK, gpu_targets=("sm_50",)).dump())
     said = call("image", "pylock.a.toml")
     assert said.status == FetchError.exit_code

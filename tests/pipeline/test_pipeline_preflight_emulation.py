@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reprobuild.errors import HostError
-from reprobuild.preflight import emulation
+from reprobuild.pipeline.preflight import emulation
 from support.index import Index
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ pytest_plugins = ["support.commands", "support.family", "support.two_platforms"]
 def test_no_image_of_the_other(
     both: Index, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("reprobuild.pipeline.check_host", lambda _: None)
+    monkeypatch.setattr("reprobuild.pipeline.steps.check_host", lambda _: None)
     monkeypatch.setattr(emulation, "_BINFMT", tmp_path)
     assert call("lock", "--cuda", "12.1", *BOTH).status == 0
     said = call("image", "torch-cu121", "--platform", "linux/arm64")

@@ -12,19 +12,19 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from .errors import LockError, RequestError
-from .host.home import atomic_write, kind_of, make_folders
-from .host.machine import architecture
-from .lock.conda_lock import Environment, read_environment
-from .lock.layer_record import LayerRecord
-from .lock.merge import sides
-from .lock.model import Lock
-from .lock.platforms import parse_locks
-from .request.direct import Direct
-from .request.envs_folder import FOLDER, OUTSIDE
-from .request.kernels import canonical
-from .request.model import PLATFORMS, Request, default_name
-from .request.table import refused_as
+from ..errors import LockError, RequestError
+from ..host.home import atomic_write, kind_of, make_folders
+from ..host.machine import architecture
+from ..lock.conda_lock import Environment, read_environment
+from ..lock.layer_record import LayerRecord
+from ..lock.merge import sides
+from ..lock.model import Lock
+from ..lock.platforms import lock_of_platform, parse_locks
+from ..request.direct import Direct
+from ..request.envs_folder import FOLDER, OUTSIDE
+from ..request.kernels import canonical
+from ..request.model import PLATFORMS, Request, default_name
+from ..request.table import refused_as
 
 LAYERS = FOLDER / "layers.json"
 
@@ -300,14 +300,7 @@ def lock_for(locks: Sequence[Lock], platform: str | None, where: str) -> Lock:
     """Return the one of several locks that is for a platform; None: this machine's, or the only one."""
     if platform is None and len(locks) == 1:
         return locks[0]
-    wanted = platform or f"linux/{architecture()}"
-    for lock in locks:
-        if lock.platform == wanted:
-            return lock
-    raise LockError(
-        f"{where} has no lock for {wanted}; it has {', '.join(lock.platform for lock in locks)}",
-        hint=f'put "{wanted}" into the request\'s platforms and run `reprobuild lock`',
-    )
+    return lock_of_platform(locks, platform or f"linux/{architecture()}", where)
 
 
 def read_layers(file: Path = LAYERS) -> LayerRecord:
