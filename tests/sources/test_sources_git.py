@@ -197,3 +197,17 @@ def test_a_folder_within_that_leads_outside(tmp_path: Path) -> None:
 
 
 # --- The archive ---
+
+
+def test_settings_of_the_repository_that_the_user_is_in_reach_no_server(
+    server: GitServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a repository may be a stranger's: its settings can name another server, or a program to run."""
+    first = repository(server.root / "a", FILES)
+    here = tmp_path / "here"
+    repository(here, FILES)
+    git(here, "config", "protocol.ext.allow", "always")
+    git(here, "config", f"url.ext::touch {tmp_path}/ran %S.insteadOf", server.url)
+    monkeypatch.chdir(here)
+    assert resolve_ref(f"{server.url}/a/.git", "main").commit == first
+    assert not (tmp_path / "ran").exists()

@@ -7,40 +7,70 @@ import os
 import platform
 import re
 import stat
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import BuildError
-from ..host import process
+from ..host.repository import repository_at
 from ..host.untrusted_files import opened
 from .model import Code
 
 MOST_TRACKED = 50_000
 MOST_TRACKED_BYTES = 2 << 30
-_QUIET = ("--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_DEEPEST = 8
+"""Submodules within submodules."""
 
 
 def code_of(project: Path) -> Code | None:
-    """Return the commit of a folder and a digest of what git tracks below it; None where it is in no git."""
-    git = process.which("git")
-    if git is None:
-        return None
+    """Return the commit of a folder and a digest of what git tracks below it; None where it is in no git.
 
-    def ask(*words: str) -> bytes | None:
-        done = process.run([git, *_QUIET, "-C", str(project), *words], check=False, timeout=120)
-        return done.stdout if done.returncode == 0 else None
-
-    listed = ask("ls-files", "-z", "--cached", "--", ".")
-    if listed is None:
-        return None
-    head = ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    status = ask("status", "--porcelain", "-z", "--untracked-files=no", "--", ".")
-    commit = (head or b"").decode("ascii", "replace").strip()
-    return Code(commit=commit, dirty=bool(status) or not commit, tree=_tree(project, listed))
+    A file whose time has changed, and which only a filter of the repository's own settings could compare,
+    counts as changed.
+    """
+    return _code(project, _DEEPEST)
 
 
-def _tree(project: Path, listed: bytes) -> str:
+def _code(project: Path, deeper: int) -> Code | None:
+    with repository_at(project) as repository:
+        if repository is None:
+            return None
+        listed = repository.ask("ls-files", "-z", "--cached", "--stage", "--", ".")
+        if listed is None:
+            return None
+        # What is changed within a submodule is asked of it; git would do so with that one's settings.
+        asked = (
+            "status",
+            "--porcelain",
+            "-z",
+            "--untracked-files=no",
+            "--ignore-submodules=dirty",
+            "--",
+            ".",
+        )
+        status = repository.ask(*asked)
+    entries = dict(_entry(line) for line in filter(None, listed.split(b"\0")))
+    modules = {
+        path: code
+        for path, mode in entries.items()
+        if mode == b"160000" and deeper and (code := _module(project / os.fsdecode(path), deeper - 1))
+    }
+    dirty = status != b"" or not repository.commit or any(code.dirty for code in modules.values())
+    return Code(commit=repository.commit, dirty=dirty, tree=_tree(project, sorted(entries), modules))
+
+
+def _module(folder: Path, deeper: int) -> Code | None:
+    """Return the code of a submodule; None for one that is not checked out."""
+    return _code(folder, deeper) if not folder.is_symlink() and (folder / ".git").exists() else None
+
+
+def _entry(line: bytes) -> tuple[bytes, bytes]:
+    """Return path and mode of a line of ``git ls-files --stage``."""
+    facts, _, path = line.partition(b"\t")
+    return path, facts.split(b" ")[0]
+
+
+def _tree(project: Path, names: Sequence[bytes], modules: Mapping[bytes, Code]) -> str:
     """Return the digest over the files as they are on disk; empty for too many."""
-    names = sorted(set(filter(None, listed.split(b"\0"))))
     found, left = hashlib.sha256(), MOST_TRACKED_BYTES
     if len(names) > MOST_TRACKED:
         return ""
@@ -48,7 +78,9 @@ def _tree(project: Path, listed: bytes) -> str:
         path = os.fsdecode(name)
         place = project / path
         try:
-            if place.is_symlink():
+            if name in modules:
+                digest, mode = f"commit {modules[name].commit} {modules[name].tree}", ""
+            elif place.is_symlink():
                 digest, mode = f"link {os.fspath(place.readlink())}", ""
             else:
                 with opened(project, path) as file:

@@ -18,6 +18,7 @@ from urllib.parse import urljoin, urlsplit
 from ..errors import FetchError, ResolveError
 from ..host.home import open_regular
 from ..host.process import OUTPUT_LIMIT, Completed, Guarding, LimitReached, ProcessTimeout, require, run
+from ..host.repository import git_environment
 from ..host.untrusted_files import size_below
 from ..net.scrubbing import scrub, without_credentials
 from .source_tree import MOST_BYTES, MOST_FILES, TreeEntry
@@ -290,7 +291,7 @@ def tracked(folder: Path) -> list[TreeEntry]:
 
 def _listing(folder: Path, shown: str) -> list[tuple[bytes, tuple[int, ...]]]:
     """Return the tracked files that are there, with what tells whether they change."""
-    done = _git(["-C", str(folder), "ls-files", "-z", "--cached", "--recurse-submodules", "--", "."])
+    done = _git(["ls-files", "-z", "--cached", "--recurse-submodules", "--", "."], inside=folder)
     if done.returncode != 0:
         raise ResolveError(
             f"{shown}: git does not know which files belong to it: {_last(done)}",
@@ -323,11 +324,14 @@ def _git(
     limit: int = 0,
     check: bool = False,
     guard: Guarding | None = None,
+    inside: Path | None = None,
 ) -> Completed:
+    """Run git on a repository of our own, or in a folder of a stranger's, for which it fetches nothing.
+
+    Elsewhere it sees no repository: the one that the user is in may be a stranger's too.
+    """
     program = require("git", "for packages that come from git, and for folders")
-    # Variables of a hook or of a wrapper would name another repository.
-    env = {key: value for key, value in os.environ.items() if key not in _OF_A_REPOSITORY}
-    env |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "GIT_NO_REPLACE_OBJECTS": "1"}
+    env = git_environment(fetches=inside is None)
     env.setdefault("GIT_SSH_COMMAND", "ssh -o BatchMode=yes")
     words = [program, *(word for setting in _SETTINGS for word in ("-c", setting))]
     words += [f"--git-dir={repository}"] if repository is not None else []
@@ -335,6 +339,7 @@ def _git(
         return run(
             [*words, *command],
             env=env,
+            cwd=inside or Path("/"),
             stdin=stdin,
             timeout=_SECONDS,
             check=check,
@@ -343,19 +348,6 @@ def _git(
         )
     except ProcessTimeout as error:
         raise FetchError(f"{error.message}", hint="the server may be slow; try again") from None
-
-
-_OF_A_REPOSITORY = (
-    *(
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_COMMON_DIR",
-        "GIT_NAMESPACE",
-    ),
-    *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_CEILING_DIRECTORIES"),
-)
 
 
 def _last(done: Completed) -> str:
