@@ -30,10 +30,6 @@ import requests
 
 from reprobuild.bundle.contents import Manifest, Member
 from reprobuild.errors import ReprobuildError, RequestError
-from reprobuild.evidence.judgement import judge
-from reprobuild.evidence.keys import read_public_key
-from reprobuild.evidence.policy import Policy
-from reprobuild.evidence.statements import rebuilt
 from reprobuild.fetch.store import Store
 from reprobuild.imports.recognize import read_import
 from reprobuild.in_image.manifest import read as read_manifest
@@ -46,7 +42,6 @@ from reprobuild.oci.registry.client import Registry
 from reprobuild.oci.registry.referrers import referrers
 from reprobuild.oci.stream import archive_members, layout_members
 from reprobuild.oci.tar_writer import LayerWriter, Record
-from reprobuild.receipt.model import parse_receipt
 from reprobuild.request.kernels import canonical
 from reprobuild.request.table import refused_as
 from reprobuild.request.toml_reader import load_toml
@@ -58,9 +53,14 @@ from reprobuild.twice.baseline import read_baseline, write_baseline
 from reprobuild.twice.checkpoints import tensors
 from reprobuild.twice.evidence import Evidence, Item
 from reprobuild.twice.ignored import Ignored
+from reprobuild.twice.receipt.model import parse_receipt
 from reprobuild.twice.records import Moment, MomentPart, Stream, read_records
 from reprobuild.twice.runs import ProgramRun
 from reprobuild.verify.check import check_tree
+from reprobuild.verify.evidence.judgement import judge
+from reprobuild.verify.evidence.keys import read_public_key
+from reprobuild.verify.evidence.policy import Policy
+from reprobuild.verify.evidence.statements import rebuilt
 from support.evidence import MADE, SUBJECT, a_lock, signed, texts, write_key
 from support.images import Entry, docker_archive, layer, layout, oci_archive
 from support.locks import LOCK

@@ -19,12 +19,12 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from reprobuild.evidence.keys import read_private_key
-from reprobuild.evidence.signatures import sign
-from reprobuild.evidence.statements import Kind, Subject, statements
 from reprobuild.lock.model import Lock
 from reprobuild.render.own_files import own_files
 from reprobuild.selftest.report import SelfTestReport
+from reprobuild.verify.evidence.keys import read_private_key
+from reprobuild.verify.evidence.signatures import sign
+from reprobuild.verify.evidence.statements import Kind, Subject, statements
 from support.locks import SMALL
 from support.reports import a_report
 

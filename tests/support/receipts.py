@@ -6,8 +6,8 @@ import hashlib
 import json
 from typing import Any
 
-from reprobuild.receipt.model import Receipt, parse_receipt
-from reprobuild.receipt.program_files import line_digests
+from reprobuild.twice.receipt.model import Receipt, parse_receipt
+from reprobuild.twice.receipt.program_files import line_digests
 
 TRAIN = b"import torch\nprint(torch.rand(1))\n"
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from reprobuild.errors import ImageError
-from reprobuild.evidence.statements import Subject
 from reprobuild.oci.registry.client import Registry
+from reprobuild.verify.evidence.statements import Subject
 from reprobuild.verify.find_evidence import Evidenced
 from reprobuild.verify.inspected import inspect_image, origins
 from support.evidence import SUBJECT, a_lock, texts

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ..evidence.document_store import forget_all_but
 from ..host.console import size_text
 from ..host.host import Host
 from ..layers.clean import clean_home
 from ..oci.store import ImageStore
+from ..verify.evidence.document_store import forget_all_but
 from .output import as_json, emit
 
 

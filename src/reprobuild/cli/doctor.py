@@ -11,7 +11,6 @@ import click
 
 from ..engines.protocols import EngineName
 from ..errors import EvidenceError, HostError, ImageError, RequestError
-from ..evidence.policy import read_policy
 from ..host.console import size_text
 from ..host.host import Host
 from ..oci.registry.client import Target
@@ -19,6 +18,7 @@ from ..pipeline.preflight.doctor import Finding, examine, examine_for
 from ..pipeline.preflight.image_needs import needs_of_labels
 from ..pipeline.workspace import is_env, is_lock, read_env, read_lock
 from ..render.labels import LABEL
+from ..verify.evidence.policy import read_policy
 from ..verify.find import find_image
 from ..verify.image_labels import read_remote
 from . import complete

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..errors import EvidenceError
-from ..evidence.signatures import (
+from ..oci.registry.referrers import Attachment
+from ..verify.evidence.signatures import (
     BUNDLE,
     IN_TOTO,
     is_signed,
     statement_in,
 )
-from ..evidence.statements import PREDICATES, read_statement
-from ..oci.registry.referrers import Attachment
+from ..verify.evidence.statements import PREDICATES, read_statement
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-    from ..evidence.keys import CommandSigner
+    from ..verify.evidence.keys import CommandSigner
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,7 +71,7 @@ def signer_of(key: Path | None, command: str | None, public: Path | None) -> Sig
         raise click.UsageError("--sign-command and --sign-public need each other")
     if key is None and command is None:
         return None
-    from ..evidence.keys import CommandSigner, read_private_key, read_public_key  # noqa: PLC0415 -- slow to load
+    from ..verify.evidence.keys import CommandSigner, read_private_key, read_public_key  # noqa: PLC0415 -- slow to load
 
     if command is not None and public is not None:
         argv = shlex.split(command)

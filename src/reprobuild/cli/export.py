@@ -7,7 +7,6 @@ from typing import Literal, get_args
 
 import click
 
-from ..evidence.document_store import as_lines, kept
 from ..host.console import size_text
 from ..host.home import atomic_write
 from ..host.host import Host
@@ -15,6 +14,7 @@ from ..oci.archive import export as export_archive
 from ..oci.recompress import Compression
 from ..oci.squashfs import export_squashfs
 from ..oci.store import Image, ImageStore, image_name
+from ..verify.evidence.document_store import as_lines, kept
 from ..verify.find_evidence import SUFFIX
 from . import complete
 

@@ -43,7 +43,7 @@ def inspect(host: Host, image: str, *, keys: tuple[Path, ...], output: Path | No
     reprobuild inspect registry.example/team/torch:1 --key team.pub
     reprobuild inspect reprobuild/torch:2.4.1-cu121-py311 -o torch.html
     """
-    from ..evidence.keys import read_public_key  # noqa: PLC0415 -- slow to load
+    from ..verify.evidence.keys import read_public_key  # noqa: PLC0415 -- slow to load
 
     found = inspect_image(find_evidenced(image, (), host), [read_public_key(key) for key in keys])
     if output is not None:

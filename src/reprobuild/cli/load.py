@@ -9,9 +9,9 @@ import click
 from ..engines.embedded import OciEngine
 from ..engines.select import taker
 from ..engines.transfer import load as load_image
-from ..evidence.document_store import kept, mark_elsewhere
 from ..host.host import Host
 from ..oci.store import image_name, refuse_candidate
+from ..verify.evidence.document_store import kept, mark_elsewhere
 from . import complete
 from .options import force_option
 

@@ -10,8 +10,6 @@ import click
 
 from ..engines.embedded import OciEngine
 from ..errors import EvidenceError
-from ..evidence.create_documents import document_image
-from ..evidence.statements import Subject
 from ..host.console import size_text
 from ..host.home import atomic_write, make_folders
 from ..host.host import Host
@@ -28,6 +26,8 @@ from ..pipeline.workspace import LAYERS, read_layers
 from ..render.labels import LABEL
 from ..request.image_layout import OWN_FOLDER
 from ..resolve.package_facts import facts_of_wheels
+from ..verify.evidence.create_documents import document_image
+from ..verify.evidence.statements import Subject
 from . import complete
 from .evidence_options import attachments, sign_options, signer_of
 from .options import force_option
@@ -36,7 +36,7 @@ from .output import as_json, emit, table
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-    from ..evidence.keys import CommandSigner
+    from ..verify.evidence.keys import CommandSigner
 
 
 @click.command()

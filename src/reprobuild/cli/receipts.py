@@ -12,11 +12,11 @@ from ..engines.protocols import RunOptions
 from ..host.console import Console
 from ..host.home import atomic_write
 from ..host.host import Host
-from ..receipt.make import Asked, make_receipt, refuse_secrets, without_own
-from ..receipt.model import Receipt
-from ..receipt.program_files import changed_since, look
-from ..receipt.project import code_of
 from ..render.labels import LABEL
+from ..twice.receipt.make import Asked, make_receipt, refuse_secrets, without_own
+from ..twice.receipt.model import Receipt
+from ..twice.receipt.program_files import changed_since, look
+from ..twice.receipt.project import code_of
 from ..twice.report import verdict
 from ..twice.runs import Comparison, HowToRun, RanProgram, read_run, recorder_settings
 from ..verify.find import EngineImage

@@ -12,11 +12,11 @@ import click
 from ..errors import ImageError, RepeatError
 from ..host.host import Host
 from ..host.sandbox import Bind
-from ..receipt.make import make_receipt
-from ..receipt.model import Receipt, read_receipt
-from ..receipt.project import code_of
-from ..receipt.replay import Departure, after, before, beside_apart, binds_of, machines_apart
 from ..render.labels import LABEL
+from ..twice.receipt.make import make_receipt
+from ..twice.receipt.model import Receipt, read_receipt
+from ..twice.receipt.project import code_of
+from ..twice.receipt.replay import Departure, after, before, beside_apart, binds_of, machines_apart
 from ..twice.runs import HowToRun, one_run
 from ..verify.find import EngineImage, find_image
 from . import complete

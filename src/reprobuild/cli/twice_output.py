@@ -10,10 +10,10 @@ import click
 
 from ..errors import RepeatError
 from ..host.home import atomic_write
-from ..receipt.make import Asked
-from ..receipt.program_files import open_in
 from ..twice.baseline import Agreed
 from ..twice.page import AboutRun, lines_around, twice_page
+from ..twice.receipt.make import Asked
+from ..twice.receipt.program_files import open_in
 from ..twice.report import rows, to_dict, ulp_text, verdict, verdict_line, where
 from ..twice.resume import Resumed
 from ..twice.runs import Comparison, ProgramRun, status_text

@@ -10,12 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ..errors import DifferenceError, EvidenceError, SelfTestError
-from ..evidence.document_store import keep_vote
-from ..evidence.judgement import Judgement, judge
-from ..evidence.keys import CommandSigner, read_public_key
-from ..evidence.policy import Policy, read_policy
-from ..evidence.signatures import sign
-from ..evidence.statements import rebuilt
 from ..host.host import Host
 from ..lock.model import Lock
 from ..oci.registry.referrers import attach
@@ -23,6 +17,12 @@ from ..pipeline.steps import lock_to_build, rebuild, selftest_image
 from ..selftest.agreement import compare as compare_reports
 from ..selftest.run import Gpu
 from ..verify.compare import Difference, compare
+from ..verify.evidence.document_store import keep_vote
+from ..verify.evidence.judgement import Judgement, judge
+from ..verify.evidence.keys import CommandSigner, read_public_key
+from ..verify.evidence.policy import Policy, read_policy
+from ..verify.evidence.signatures import sign
+from ..verify.evidence.statements import rebuilt
 from ..verify.find_evidence import Evidenced, find_evidenced
 from ..verify.required import refuse
 from . import complete

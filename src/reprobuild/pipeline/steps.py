@@ -15,9 +15,6 @@ from ..engines.engine_errors import refuse_stranger
 from ..engines.protocols import Engine
 from ..engines.tag import tag
 from ..errors import HostError, LockError, ResolveError
-from ..evidence.create_documents import document_image
-from ..evidence.document_store import mark_elsewhere
-from ..evidence.statements import Subject
 from ..fetch.arrivals import Arrivals
 from ..fetch.debian_mirrors import package_urls
 from ..fetch.scheduler import fetch, fetching
@@ -61,6 +58,9 @@ from ..selftest.report import Mode, SelfTestReport
 from ..selftest.run import Gpu, run_selftest
 from ..sources.direct_source import bring
 from ..sources.workshop import build_locked, missing_wheels, take_over_wheels, to_fetch
+from ..verify.evidence.create_documents import document_image
+from ..verify.evidence.document_store import mark_elsewhere
+from ..verify.evidence.statements import Subject
 from .preflight.doctor import examine_gpus
 from .preflight.emulation import check_platform
 from .preflight.image_needs import needs_of
@@ -69,7 +69,7 @@ from .workspace import Env, conflicts_of, lock_for, read_lock, read_locks
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
-    from ..evidence.keys import CommandSigner
+    from ..verify.evidence.keys import CommandSigner
 
 LEAST_MEMORY = 512 << 20
 """Bytes. With less, a build does not fail: it waits for the disk for minutes, again and again."""

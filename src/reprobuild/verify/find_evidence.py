@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import EvidenceError, ImageError, LockError, RegistryError
-from ..evidence.document_store import MOST, kept
-from ..evidence.signatures import BUNDLE, IN_TOTO
-from ..evidence.statements import Subject
 from ..host.home import open_regular
 from ..host.host import Host
 from ..lock.model import Lock
@@ -27,6 +24,9 @@ from ..oci.registry.referrers import referrers
 from ..oci.store import ImageStore
 from ..oci.tar_fields import LayerRefused
 from ..request.image_layout import OWN_FOLDER
+from .evidence.document_store import MOST, kept
+from .evidence.signatures import BUNDLE, IN_TOTO
+from .evidence.statements import Subject
 from .find import EngineImage, find_image, is_file, tree_in, tree_of
 from .image_labels import parsed, read_image_manifest
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..errors import EvidenceError, ImageError
-from ..evidence.judgement import judge
-from ..evidence.policy import Policy
-from ..evidence.signatures import read_document
-from ..evidence.statements import Kind
 from ..lock.base_image import BaseLayer
 from ..lock.model import Artifact, Lock
 from ..lock.packages import CondaPackage, DebianPackage, PythonPackage
 from ..oci.documents import parse_json
 from ..oci.store import ImageStore
 from ..selftest.report import SelfTestReport
+from .evidence.judgement import judge
+from .evidence.policy import Policy
+from .evidence.signatures import read_document
+from .evidence.statements import Kind
 from .find_evidence import Evidenced
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..errors import EvidenceError
-from ..evidence.judgement import Judgement, judge
-from ..evidence.policy import read_policy
 from ..host.host import Host
+from .evidence.judgement import Judgement, judge
+from .evidence.policy import read_policy
 from .find_evidence import Evidenced, find_evidenced
 
 

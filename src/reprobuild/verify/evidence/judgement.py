@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from ..errors import EvidenceError
-from ..lock.bill import cyclonedx
-from ..lock.model import Lock
-from ..oci.documents import parse_json
-from ..selftest.report import SelfTestReport
+from ...errors import EvidenceError
+from ...lock.bill import cyclonedx
+from ...lock.model import Lock
+from ...oci.documents import parse_json
+from ...selftest.report import SelfTestReport
 from .policy import Policy
 from .signatures import Document, read_document
 from .statements import (

@@ -15,13 +15,13 @@ from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 from urllib.parse import quote
 
-from .. import __version__
-from ..errors import EvidenceError, SelfTestError
-from ..lock.bill import Facts, cyclonedx
-from ..lock.model import Lock
-from ..oci.documents import parse_json
-from ..request.table import Table, refused_as, shown
-from ..selftest.report import SelfTestReport
+from ... import __version__
+from ...errors import EvidenceError, SelfTestError
+from ...lock.bill import Facts, cyclonedx
+from ...lock.model import Lock
+from ...oci.documents import parse_json
+from ...request.table import Table, refused_as, shown
+from ...selftest.report import SelfTestReport
 
 Kind = Literal["sbom", "provenance", "test-result", "rebuild"]
 

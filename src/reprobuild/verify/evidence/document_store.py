@@ -9,10 +9,10 @@ import hashlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from ..errors import EvidenceError
-from ..host.home import Home, atomic_write, make_folders, open_regular, storage_errors
-from ..host.removal import remove_tree
-from ..oci.documents import DOCUMENT_LIMIT
+from ...errors import EvidenceError
+from ...host.home import Home, atomic_write, make_folders, open_regular, storage_errors
+from ...host.removal import remove_tree
+from ...oci.documents import DOCUMENT_LIMIT
 from .signatures import statement_in
 from .statements import Kind, read_statement
 

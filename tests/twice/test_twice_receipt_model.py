@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reprobuild.errors import RepeatError
-from reprobuild.receipt.model import MOST_BYTES, parse_receipt, read_receipt
+from reprobuild.twice.receipt.model import MOST_BYTES, parse_receipt, read_receipt
 from support.receipts import receipt, table
 
 

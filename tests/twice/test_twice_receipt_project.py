@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from conftest import needs
-from reprobuild.receipt import project
-from reprobuild.receipt.project import code_of, machine_here
+from reprobuild.twice.receipt import project
+from reprobuild.twice.receipt.project import code_of, machine_here
 
 
 @pytest.fixture

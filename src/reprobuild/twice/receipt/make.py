@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import __version__
-from ..errors import RepeatError
-from ..host.sandbox import Bind
-from ..twice.compare import machine_of
-from ..twice.records import Moment, Stream
-from ..twice.runs import ProgramRun
-from ..twice.texts import general
-from ..twice.written import WrittenFile
+from ... import __version__
+from ...errors import RepeatError
+from ...host.sandbox import Bind
+from ..compare import machine_of
+from ..records import Moment, Stream
+from ..runs import ProgramRun
+from ..texts import general
+from ..written import WrittenFile
 from .model import MOST_FILES, MOST_MOMENTS, Code, Folder, OutputFile, ProcessSteps, Receipt, is_below
 from .program_files import beside, inputs
 from .project import machine_here

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 
-from ..errors import BuildError
-from ..host.home import open_regular
-from ..host.sandbox import Bind
-from ..host.untrusted_files import opened, walk
-from ..twice.evidence import Evidence
-from ..twice.ignored import Ignored
-from ..twice.written import WrittenFile, is_left_out, written_file
+from ...errors import BuildError
+from ...host.home import open_regular
+from ...host.sandbox import Bind
+from ...host.untrusted_files import opened, walk
+from ..evidence import Evidence
+from ..ignored import Ignored
+from ..written import WrittenFile, is_left_out, written_file
 from .model import MOST_FILES, InputFile
 from .secrets import has_secret, is_secret_file
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..errors import EvidenceError
-from ..host.home import Home
-from ..lock.bill import Facts
-from ..lock.model import Lock
-from ..selftest.last_report import last_report
+from ...errors import EvidenceError
+from ...host.home import Home
+from ...lock.bill import Facts
+from ...lock.model import Lock
+from ...selftest.last_report import last_report
 from .document_store import keep, kept
 from .signatures import is_signed, sign, statement_in
 from .statements import Kind, Subject, read_statement, statements

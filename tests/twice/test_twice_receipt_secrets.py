@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprobuild.receipt.secrets import is_secret, is_secret_file, secret_in
+from reprobuild.twice.receipt.secrets import is_secret, is_secret_file, secret_in
 
 TOKEN = "hf_" + "abcdefghijklmnop"
 

@@ -10,8 +10,8 @@ import pytest
 
 from reprobuild.errors import RepeatError
 from reprobuild.host.sandbox import Bind
-from reprobuild.receipt.model import Code, Receipt
-from reprobuild.receipt.replay import after, before, beside_apart, binds_of, machines_apart
+from reprobuild.twice.receipt.model import Code, Receipt
+from reprobuild.twice.receipt.replay import after, before, beside_apart, binds_of, machines_apart
 from support.receipts import TRAIN, receipt, table
 
 VALUES = {"SEED": "7", "HF_TOKEN": "secret"}

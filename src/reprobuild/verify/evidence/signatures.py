@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import EvidenceError
-from ..oci.documents import DOCUMENT_LIMIT, parse_json
+from ...errors import EvidenceError
+from ...oci.documents import DOCUMENT_LIMIT, parse_json
 from .statements import Statement, read_statement
 
 if TYPE_CHECKING:

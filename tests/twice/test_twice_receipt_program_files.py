@@ -6,9 +6,16 @@ from pathlib import Path
 import pytest
 
 from reprobuild.host.sandbox import Bind
-from reprobuild.receipt import program_files
-from reprobuild.receipt.program_files import beside, changed_since, input_file, inputs, line_digests, look
 from reprobuild.twice.evidence import Evidence
+from reprobuild.twice.receipt import program_files
+from reprobuild.twice.receipt.program_files import (
+    beside,
+    changed_since,
+    input_file,
+    inputs,
+    line_digests,
+    look,
+)
 from support.receipts import sha256
 
 

@@ -10,9 +10,9 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..errors import BuildError
-from ..host.repository import repository_at
-from ..host.untrusted_files import opened
+from ...errors import BuildError
+from ...host.repository import repository_at
+from ...host.untrusted_files import opened
 from .model import Code
 
 MOST_TRACKED = 50_000

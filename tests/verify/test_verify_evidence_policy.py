@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import EvidenceError
-from reprobuild.evidence.policy import Policy, read_policy
+from reprobuild.verify.evidence.policy import Policy, read_policy
 from support.evidence import write_key
 
 

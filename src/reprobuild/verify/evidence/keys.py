@@ -14,9 +14,9 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import UnverifiedSignatureError, VerificationError
 from securesystemslib.signer import CryptoSigner, Key, Signature, Signer, SSlibKey
 
-from ..errors import EvidenceError
-from ..host import process
-from ..host.home import open_regular
+from ...errors import EvidenceError
+from ...host import process
+from ...host.home import open_regular
 
 _KEY_BYTES = 64 << 10
 _COMMAND_SECONDS = 120.0

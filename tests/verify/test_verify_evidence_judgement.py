@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from reprobuild.evidence.judgement import Judgement, judge
-from reprobuild.evidence.keys import read_private_key, read_public_key
-from reprobuild.evidence.policy import Policy
-from reprobuild.evidence.signatures import sign
-from reprobuild.evidence.statements import Kind, Subject, rebuilt
 from reprobuild.lock.model import Lock
+from reprobuild.verify.evidence.judgement import Judgement, judge
+from reprobuild.verify.evidence.keys import read_private_key, read_public_key
+from reprobuild.verify.evidence.policy import Policy
+from reprobuild.verify.evidence.signatures import sign
+from reprobuild.verify.evidence.statements import Kind, Subject, rebuilt
 from support.evidence import MADE, OTHER, SUBJECT, a_lock, a_test, altered, signed, texts, write_key
 from support.reports import FAILED, a_check
 

@@ -9,9 +9,9 @@ import pytest
 
 from reprobuild.errors import RepeatError
 from reprobuild.host.sandbox import Bind
-from reprobuild.receipt import make
-from reprobuild.receipt.make import Asked, make_receipt, refuse_secrets, stdout_digest, without_own
-from reprobuild.receipt.model import parse_receipt
+from reprobuild.twice.receipt import make
+from reprobuild.twice.receipt.make import Asked, make_receipt, refuse_secrets, stdout_digest, without_own
+from reprobuild.twice.receipt.model import parse_receipt
 from reprobuild.twice.written import WrittenFile
 from support.parted import run
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import EvidenceError
-from reprobuild.evidence.keys import read_private_key, read_public_key
-from reprobuild.evidence.signatures import is_signed, read_document, sign, statement_in
+from reprobuild.verify.evidence.keys import read_private_key, read_public_key
+from reprobuild.verify.evidence.signatures import is_signed, read_document, sign, statement_in
 from support.evidence import altered, signed, texts, write_key
 from support.node import install, node
 

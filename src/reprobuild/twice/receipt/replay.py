@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import RepeatError
-from ..host.sandbox import Bind
+from ...errors import RepeatError
+from ...host.sandbox import Bind
 from .model import Code, Folder, InputFile, Receipt
 from .program_files import MOST_TEXT, input_file, line_digests, open_in
 

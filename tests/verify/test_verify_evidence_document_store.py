@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.evidence.document_store import (
+from reprobuild.host.home import Home
+from reprobuild.verify.evidence.document_store import (
     MOST,
     as_lines,
     forget_all_but,
@@ -16,7 +17,6 @@ from reprobuild.evidence.document_store import (
     kept,
     mark_elsewhere,
 )
-from reprobuild.host.home import Home
 
 IMAGE = "sha256:" + "a" * 64
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..errors import RepeatError
-from ..host.home import open_regular
-from ..request.table import DIGEST, SHA256, Table, TableError, refused_as
+from ...errors import RepeatError
+from ...host.home import open_regular
+from ...request.table import DIGEST, SHA256, Table, TableError, refused_as
 
 T = TypeVar("T")
 

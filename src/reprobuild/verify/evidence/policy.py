@@ -8,10 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import EvidenceError
-from ..host.home import open_regular
-from ..request.table import Table, refused_as
-from ..request.toml_reader import MOST_TEXT, load_toml
+from ...errors import EvidenceError
+from ...host.home import open_regular
+from ...request.table import Table, refused_as
+from ...request.toml_reader import MOST_TEXT, load_toml
 from .keys import read_public_key
 
 if TYPE_CHECKING:

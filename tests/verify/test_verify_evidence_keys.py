@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import EvidenceError
-from reprobuild.evidence import keys
-from reprobuild.evidence.keys import CommandSigner, read_private_key, read_public_key
-from reprobuild.evidence.signatures import read_document, sign
+from reprobuild.verify.evidence import keys
+from reprobuild.verify.evidence.keys import CommandSigner, read_private_key, read_public_key
+from reprobuild.verify.evidence.signatures import read_document, sign
 from support.evidence import texts, write_key
 
 STATEMENT = texts()["provenance"]

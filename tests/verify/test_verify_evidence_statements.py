@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprobuild.errors import EvidenceError
-from reprobuild.evidence.statements import (
+from reprobuild.render.own_files import own_files
+from reprobuild.verify.evidence.statements import (
     LARGEST,
     PREDICATES,
     Kind,
@@ -24,7 +25,6 @@ from reprobuild.evidence.statements import (
     read_statement,
     rebuilt,
 )
-from reprobuild.render.own_files import own_files
 from support.evidence import MADE, OTHER, SUBJECT, a_lock, a_test, texts
 from support.reports import FAILED, a_check
 
