@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import needs
-from reprobuild.receipt.project import code_of
+from reprobuild.twice.receipt.project import code_of
 from support.git_server import commit, git
 from support.git_server import repository as made
 
