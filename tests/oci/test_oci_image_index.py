@@ -152,3 +152,14 @@ def test_an_index_that_the_disk_does_not_give_may_come_back(
         make_unreadable(store.folder / name, monkeypatch)
     with pytest.raises(StorageError, match=r"index\.json: Input/output error"):
         store.images()
+
+
+def test_an_index_that_cannot_be_replaced_is_named_and_no_image_loses_its_name(store: ImageStore) -> None:
+    digest = add(store, 1)
+    store.name(digest, "a:1")
+    (store.folder / "index.json").unlink()
+    # As one that is immutable, or a mount point: no rename replaces it.
+    (store.folder / "index.json").mkdir()
+    with pytest.raises(StorageError, match=r"oci/index\.json: Is a directory"):
+        store.remove("a:1")
+    assert [image.names for image in store.images()] == [("a:1",)]

@@ -33,6 +33,7 @@ _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _ELSE = (
     *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
     *(errno.EFBIG, errno.ESTALE, errno.EREMOTEIO, errno.ETIMEDOUT, errno.ENODEV, errno.ENXIO),
+    errno.EBUSY,  # a mount point, which cannot be replaced or removed
     *(errno.ENOTCONN, errno.ENOKEY, errno.EINVAL, errno.EXDEV),
     *UNREADABLE,
 )
@@ -224,7 +225,9 @@ def storage_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or (os.strerror(error.errno) if error.errno else "")
-        named = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else path
+        # Of a rename, the file that could not be replaced, not its new content under another name.
+        found = error.filename2 or error.filename
+        named = os.fsdecode(found) if isinstance(found, str | bytes) else path
         if error.errno in _FULL:
             hint = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place"
             room = _room_text(path)

@@ -67,7 +67,8 @@ class ImageIndex:
         if _read(self._folder / "oci-layout") != LAYOUT:
             atomic_write(self._folder / "oci-layout", LAYOUT)
         content = index_document(entries)
-        for path, data in ((self._copy, sealed("index", content)), (self._file, content)):
+        # The copy is what counts, so it is last: where either cannot be written, nothing has changed.
+        for path, data in ((self._file, content), (self._copy, sealed("index", content))):
             if _read(path, []) != data:
                 atomic_write(path, data, sync=False)
 
