@@ -65,7 +65,7 @@ def _set(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (_set("images", "torch linux/amd64", "layers", value=["b"]), "'b' is not in the record"),
         (_set("images", "torch linux/amd64", "layers", value=[1]), "layers[0]: "),
         (_set("layers", "short", value={}), "layers.short: the key is not 64"),
-        (_set("layers", "a" * 64, value=5), "layers.aaaaaaaaaaaa: expected a table"),
+        (_set("layers", "a" * 64, value=5), "layers.aaaaaaaaaaaa: expected an object"),
         (_set("layers", "a" * 64, "digest", value="sha256:../../etc"), "digest: 'sha256:../../etc'"),
         (_set("layers", "a" * 64, "size", value=0), "size: 0 "),
         (_set("layers", "a" * 64, "size", value=1 << 60), "size: "),

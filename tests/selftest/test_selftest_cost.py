@@ -19,7 +19,7 @@ def test_a_report_keeps_all_that_it_was_read_from() -> None:
 @pytest.mark.parametrize(
     ("table", "place"),
     [
-        ([], "not a table"),
+        ([], "not an object"),
         (costs(mode="battery"), "report.mode: 'battery'"),
         (costs(extra=1), "report.extra: unknown key"),
         (costs(a_cost(ratio="2")), "report.costs[0].ratio"),

@@ -178,7 +178,7 @@ def test_a_report_keeps_all_that_it_was_read_from() -> None:
 @pytest.mark.parametrize(
     ("table", "place"),
     [
-        ([], "report: not a table"),
+        ([], "report: not an object"),
         (a_report() | {"schema": 1}, "schema is 1"),
         (a_report() | {"mode": "cost"}, "report.mode: 'cost'"),
         (a_report() | {"extra": 1}, "report.extra: unknown key"),
@@ -190,7 +190,7 @@ def test_a_report_keeps_all_that_it_was_read_from() -> None:
         (a_report(a_check(status="not-run")), "no check was run"),
         (
             a_report() | {"checks": ["x"]},
-            "report.checks[0]: expected a table",
+            "report.checks[0]: expected an object",
         ),
         (a_report(a_check(status="fine")), "report.checks[0].status: 'fine'"),
         (a_report(a_check(), a_check(device="tpu")), "report.checks[1].device: 'tpu'"),

@@ -88,11 +88,11 @@ def test_a_rebuild_is_told_of_the_manifest_alone() -> None:
     [
         ({"_type": "https://in-toto.io/Statement/v0.1"}, "not an in-toto statement of version 1"),
         ({"predicateType": "https://example.org/mine"}, "predicate type is not known"),
-        ({"subject": []}, "expected a list of 1 to 64"),
+        ({"subject": []}, "expected an array of 1 to 64"),
         ({"subject": [{"digest": {"sha256": "A" * 64}}]}, "64 lower-case hex digits"),
         ({"subject": [{"digest": {"sha512": "a" * 128}}]}, r"subject\[0\]\.digest\.sha256: missing"),
-        ({"subject": ["sha256"]}, "expected a table"),
-        ({"predicate": []}, "expected a table"),
+        ({"subject": ["sha256"]}, "expected an object"),
+        ({"predicate": []}, "expected an object"),
         ({"predicate": {"reprobuild": {"finishedOn": "yesterday"}}}, "is not like 2026"),
     ],
 )
@@ -195,7 +195,7 @@ def test_a_number_in_the_place_of_a_list(kind: Kind, change: Callable[[Any], Non
     table = json.loads(texts()[kind])
     change(table["predicate"])
     statement = read_statement(json.dumps(table).encode())
-    with pytest.raises(EvidenceError, match="expected a list"):
+    with pytest.raises(EvidenceError, match="expected an array"):
         {"sbom": lambda s: hashes_of(s.predicate), "test-result": lock_of, "provenance": program_of}[kind](
             statement
         )

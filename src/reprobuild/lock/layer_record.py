@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import LockError
-from ..request.table import SHA256, Table, TableError, refused_as
+from ..request.table import SHA256, JsonTable, Table, TableError, refused_as
 from .base_image import MEDIA_TYPES, MOST_BYTES
 
 MOST_LIST_BYTES = 256 << 20
@@ -85,7 +85,7 @@ class LayerRecord:
         except (ValueError, RecursionError) as error:
             raise LockError(f"{where}: not a record of layers: {error}", hint=_HINT) from None
         with refused_as(LockError, where, _HINT):
-            top = Table(table, known=("about", "images", "layers", "version"))
+            top = JsonTable(table, known=("about", "images", "layers", "version"))
             version = top.value("version", int)
         with refused_as(LockError, where, _HINT if version == _VERSION else "use the reprobuild of the team"):
             if version != _VERSION:
@@ -95,7 +95,7 @@ class LayerRecord:
     @classmethod
     def _read(cls, top: Table) -> LayerRecord:
         layers = {
-            key: RecordedLayer.read(key, Table(value, f"layers.{key[:12]}"))
+            key: RecordedLayer.read(key, JsonTable(value, f"layers.{key[:12]}"))
             for key, value in top.value("layers", dict).items()
         }
         images, found = {}, top.table("images")

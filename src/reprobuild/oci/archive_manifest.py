@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ImageError
-from ..request.table import Table, TableError, shown
+from ..request.table import JsonTable, Table, TableError, shown
 from .documents import parse_json, sha256
 
 NAME = "org.opencontainers.image.ref.name"
@@ -109,7 +109,7 @@ class Archive:
 
     def _docker(self) -> Iterator[Described]:
         name = "manifest.json"
-        for entry in Table({name: parse_json(self._documents[name])}).tables(name):
+        for entry in JsonTable({name: parse_json(self._documents[name])}).tables(name):
             _one_meaning(entry, "Config", "Layers", "RepoTags")
             names = tuple(entry.texts("RepoTags")) if entry.data.get("RepoTags") else ()
             layers = tuple(self._at(layer) for layer in entry.texts("Layers"))
@@ -156,7 +156,7 @@ class Archive:
     def _document(self, path: str) -> Table:
         if path not in self._documents:
             raise TableError(f"{path}: missing")
-        return Table(parse_json(self._documents[path]), path)
+        return JsonTable(parse_json(self._documents[path]), path)
 
     def _part(self, path: str) -> Part:
         if path not in self._parts:
@@ -182,7 +182,7 @@ def _blob(descriptor: Table) -> str:
 
 def _inner(table: Table, key: str) -> Table:
     """Return the table of a key; empty if it is missing or null."""
-    return Table(table.data.get(key) or {}, table.where(key))
+    return JsonTable(table.data.get(key) or {}, table.where(key))
 
 
 PLATFORM = "platform"
@@ -197,7 +197,7 @@ def with_platform(section: Any, document: Mapping[str, Any], *keys: str) -> Any:
 
 def config_section(found: object) -> Mapping[str, Any]:
     """Return the section of a configuration that says how programs are run. Raises `TableError`."""
-    section = Table(found or {}, "config")
+    section = JsonTable(found or {}, "config")
     _one_meaning(section, *_SECTION)
     for key, kind in _SECTION.items():
         if section.data.get(key) is None:

@@ -28,7 +28,7 @@ DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 _REQUIRED: Any = object()
 _MOST = (1 << 63) - 1
-_KINDS = {
+_TOML: Mapping[type, str] = {
     str: 'text in quotes, like "12.1"',
     int: "a whole number",
     bool: "true or false",
@@ -36,8 +36,8 @@ _KINDS = {
     dict: "a table",
     date: "a date without quotes, like 2024-09-15",
     float: "a number",
-    NoneType: "nothing",
 }
+_JSON = {**_TOML, str: "a string", list: "an array", dict: "an object", NoneType: "null"}
 
 
 class TableError(ValueError):
@@ -61,10 +61,12 @@ class Table:
     """A table and its place in the file. Refuses values that are not tables, and unknown keys."""
 
     __slots__ = ("data", "place")
+    kinds = _TOML
+    """What the file's format calls the types."""
 
     def __init__(self, data: object, place: str = "", known: Collection[str] | None = None) -> None:
         if not isinstance(data, dict):
-            raise TableError(f"{place}: expected a table, got {shown(data)}")
+            raise TableError(f"{place}: expected {self.kinds[dict]}, got {shown(data)}")
         self.data: Mapping[str, Any] = data
         self.place = place
         if known is not None:
@@ -100,7 +102,7 @@ class Table:
 
     def _check_kind(self, key: str, *kinds: type) -> None:
         if type(self.data[key]) not in kinds:
-            words = " or ".join(_KINDS[kind] for kind in kinds)
+            words = " or ".join(self.kinds[kind] for kind in kinds)
             raise self.bad(key, f"expected {words}, got {shown(self.data[key])}")
 
     def hold(self, key: str, *kinds: type) -> None:
@@ -170,7 +172,8 @@ class Table:
         found = []
         for index, value in enumerate(self.value(key, list, default)):
             if not isinstance(value, str):
-                raise TableError(f"{self.where(key, index)}: expected text in quotes, got {shown(value)}")
+                words = self.kinds[str].partition(",")[0]
+                raise TableError(f"{self.where(key, index)}: expected {words}, got {shown(value)}")
             try:
                 found.append(read(value))
             except ValueError as wrong:
@@ -184,14 +187,21 @@ class Table:
 
     def table(self, key: str, known: Collection[str] | None = None, default: Any = _REQUIRED) -> Table:
         """Return the table of a key."""
-        return Table(self.value(key, dict, default), self.where(key), known)
+        return type(self)(self.value(key, dict, default), self.where(key), known)
 
     def tables(
         self, key: str, known: Collection[str] | None = None, default: Sequence[Any] = _REQUIRED
     ) -> list[Table]:
         """Return the tables in a list."""
         values = self.value(key, list, default)
-        return [Table(each, self.where(key, index), known) for index, each in enumerate(values)]
+        return [type(self)(each, self.where(key, index), known) for index, each in enumerate(values)]
+
+
+class JsonTable(Table):
+    """An object of a JSON file."""
+
+    __slots__ = ()
+    kinds = _JSON
 
 
 def shown(value: object) -> str:

@@ -13,7 +13,7 @@ from types import NoneType
 from typing import Any, Literal, get_args
 
 from ..errors import SelfTestError
-from ..request.table import NUMBER, Table, Types, refused_as, shown
+from ..request.table import NUMBER, JsonTable, Table, Types, refused_as, shown
 
 SCHEMA = 3
 LARGEST = 64 << 20
@@ -102,7 +102,7 @@ class SelfTestReport:
             table = load(data)
             digest = "" if table.data.get("image", "") == "" else table.digest("image")
             rest = {key: value for key, value in table.data.items() if key != "image"}
-            return cls._of(Table(rest, table.place), digest)
+            return cls._of(JsonTable(rest, table.place), digest)
 
     @classmethod
     def _of(cls, table: Table, digest: str) -> SelfTestReport:
@@ -189,7 +189,7 @@ def load(data: bytes) -> Table:
     except (ValueError, RecursionError) as error:  # also bytes that are not UTF-8
         raise SelfTestError(f"the self-test's report is not JSON: {error}") from None
     if not isinstance(table, dict):
-        raise SelfTestError("self-test report: not a table")
+        raise SelfTestError("self-test report: not an object")
     if "schema" not in table:
         raise SelfTestError("not a self-test report: it names no schema")
     if table["schema"] != SCHEMA:
@@ -197,7 +197,7 @@ def load(data: bytes) -> Table:
             f"self-test report: schema is {table.get('schema')!r}, not {SCHEMA}",
             hint="another version of reprobuild wrote it; build the image again, or use that version",
         )
-    return Table(table, "self-test report")
+    return JsonTable(table, "self-test report")
 
 
 GPU_TYPES: Types = {"tested": bool, "reason": str}

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from ...errors import RepeatError
 from ...host.home import open_regular
-from ...request.table import DIGEST, SHA256, Table, TableError, refused_as
+from ...request.table import DIGEST, SHA256, JsonTable, Table, TableError, refused_as
 
 T = TypeVar("T")
 
@@ -230,7 +230,7 @@ def _table(data: bytes) -> Table:
         raise TableError("not a receipt")
     if type(table["receipt"]) is not int or table["receipt"] != FORMAT:
         raise TableError(f"a receipt of another format; this reprobuild reads {FORMAT}")
-    return Table(table, "", _KEYS)
+    return JsonTable(table, "", _KEYS)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ...errors import EvidenceError, SelfTestError
 from ...lock.bill import Facts, cyclonedx
 from ...lock.model import Lock
 from ...oci.documents import parse_json
-from ...request.table import Table, refused_as, shown
+from ...request.table import JsonTable, Table, refused_as, shown
 from ...selftest.report import SelfTestReport
 
 Kind = Literal["sbom", "provenance", "test-result", "rebuild"]
@@ -212,7 +212,7 @@ def read_statement(data: bytes) -> Statement:
         value = parse_json(data)
     except ValueError as error:
         raise EvidenceError(f"it is not JSON: {error}") from None
-    table = Table(value, "statement")
+    table = JsonTable(value, "statement")
     if table.data.get("_type") != STATEMENT:
         raise EvidenceError("it is not an in-toto statement of version 1")
     found = [kind for kind in get_args(Kind) if PREDICATES[kind] == table.data.get("predicateType")]
@@ -225,7 +225,7 @@ def read_statement(data: bytes) -> Statement:
 def _subjects(table: Table) -> frozenset[str]:
     subjects = table.tables("subject")
     if not 0 < len(subjects) <= 64:
-        raise table.bad("subject", "expected a list of 1 to 64")
+        raise table.bad("subject", "expected an array of 1 to 64")
     return frozenset(f"sha256:{each.table('digest').sha256()}" for each in subjects)
 
 
@@ -246,7 +246,7 @@ def _made(kind: Kind, predicate: Table) -> datetime | None:
 
 
 def _predicate(predicate: Mapping[str, Any]) -> Table:
-    return Table(predicate, "predicate")
+    return JsonTable(predicate, "predicate")
 
 
 @refused_as(EvidenceError, "")
