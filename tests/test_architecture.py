@@ -96,6 +96,7 @@ TESTED_AS_A_WHOLE = {
     "resolve/cuda_linkage.py": "resolve/test_resolve_abi_rules.py",
     "verify/context.py": "verify/test_verify_commands.py",
     "verify/find_evidence.py": "cli/test_cli_verify.py",
+    "verify/required.py": "cli/test_cli_verify.py",
 }
 """Modules that run only as a part of something larger, and the tests of that."""
 

@@ -77,6 +77,7 @@ HELD_BY = {
     " a_build_writes_to_its_folder_alone a_wheel_of_another_package_is_refused"
     " a_bomb_is_refused_before_it_is_unpacked the_boot_and_the_kernel_s_command_line_are_hidden",
     # What is inherent
+    "Evidence about a configuration": "other_layers_below_a_signed_configuration",
     "Evidence can be": "without_keys_unsigned_evidence_counts_and_has_no_signer",
     "Docker shows no": "a_daemon_whose_disk_is_elsewhere",
     "`check` believes": "a_manifest_that_was_rewritten_is_named_and_not_believed",

@@ -15,6 +15,7 @@ import pytest
 
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.host.home import Home
+from reprobuild.oci.registry.client import Registry, Target
 from reprobuild.pipeline import steps
 from reprobuild.render.own_files import own_files
 from support.evidence import write_key
@@ -105,6 +106,42 @@ def test_a_rebuild_gives_the_same_bytes_and_is_signed_as_a_vote(
     said = call("verify", place, "--policy", str(policy))
     assert said.status == 17
     assert "builders that rebuilt it: 1, and the policy asks for 2" in said.err
+
+
+def test_other_layers_below_a_signed_configuration(image: str, call: Call, key: Path, registry: str) -> None:
+    """A configuration names its layers by what they unpack to, which nobody has looked at in a registry."""
+    public, place = str(key.with_suffix(".pub")), f"{registry}/team/toy:1"
+    assert call("push", "team/toy:1", place, "--sign-key", str(key)).status == 0
+    assert call("export", "team/toy:1", "toy.tar").status == 0
+    target = Registry(Target.parse(place))
+    with tarfile.open("evil.tar", "w") as tar:
+        tar.addfile(tarfile.TarInfo("usr/bin/sh"))
+    evil = f"{registry}/team/toy:evil"
+    for content in (Path("evil.tar").read_bytes(), b"\x28\xb5\x2f\xfdbad"):
+        manifest = json.loads(target.read_manifest("1"))
+        Path("evil.tar").write_bytes(content)
+        digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+        target.send_blob(digest, Path("evil.tar"), lambda _: None)
+        kind = "application/vnd.oci.image.layer.v1.tar"
+        manifest["layers"][0] = {"digest": digest, "mediaType": kind, "size": len(content)}
+        target.send_manifest(json.dumps(manifest).encode(), "evil")
+        said = call("verify", evil, "--evidence", "toy.tar.evidence.jsonl", "--key", public)
+        assert said.status == 17, said.out
+        assert f"its layer {digest[:19]} is not the one of its configuration" in said.err
+    del manifest["layers"][0]
+    target.send_manifest(json.dumps(manifest).encode(), "evil")
+    said = call("verify", evil, "--evidence", "toy.tar.evidence.jsonl")
+    assert "its manifest and configuration do not match" in said.err
+    # The same layers in another compression are those of the configuration.
+    gzip = f"{registry}/team/toy:gzip"
+    assert call("push", "team/toy:1", gzip, "--compression", "gzip").status == 0
+    said = call("verify", gzip, "--key", public)
+    assert (said.status, "downloading the layers" in said.err) == (0, True), said.err
+    # Signed for that manifest they need not be read.
+    again = ("--compression", "gzip", "--sign-key", str(key))
+    assert call("push", "team/toy:1", gzip, *again).status == 0
+    said = call("verify", gzip, "--key", public)
+    assert (said.status, "downloading the layers" in said.err) == (0, False), said.err
 
 
 def test_a_tampered_image_with_its_lock_and_evidence_is_not_what_a_rebuild_gives(

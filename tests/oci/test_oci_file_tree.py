@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import random
@@ -16,7 +17,7 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.oci import merge_layers
-from reprobuild.oci.file_tree import ImageTree, read_root, read_tree
+from reprobuild.oci.file_tree import ImageTree, read_root, read_tree, tar_digest
 from reprobuild.oci.stream import archive_members
 from reprobuild.verify.compare import compare
 from reprobuild.verify.find import tree_of
@@ -267,3 +268,12 @@ def test_the_files_that_are_looked_at_are_bounded_together(
     archive = docker_archive(tmp_path / "b.tar", [layer(*good), layer(Entry(path="c", content=b"456"))], {})
     with archive.open("rb") as file, pytest.raises(ImageError, match="more than 5 bytes in files whose"):
         read_tree(archive_members(file), "x", keep=lambda *_: True)
+
+
+def test_a_blob_that_unpacks_to_no_tar_has_no_digest_of_one(tmp_path: Path) -> None:
+    blob = tmp_path / "blob"
+    for content in (b"", b"text", b"\x1f\x8bbad", gzip.compress(bytes(2048))[:-9]):
+        blob.write_bytes(content)
+        assert tar_digest(blob) == ""
+    blob.write_bytes(gzip.compress(bytes(2048)))
+    assert tar_digest(blob) == f"sha256:{hashlib.sha256(bytes(2048)).hexdigest()}"

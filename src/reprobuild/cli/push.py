@@ -90,9 +90,14 @@ def push(
         host.console.step(
             "layers are pushed in zstd, which Docker before 23 cannot pull; --compression gzip is for these"
         )
-    documents = attachments(_evidence(host, store, found, signer))
     done = push_image(
-        store, found, place, host.console, force=force, compression=compression, attachments=documents
+        store,
+        found,
+        place,
+        host.console,
+        force=force,
+        compression=compression,
+        attachments=lambda digest: attachments(_evidence(host, store, found, signer, digest)),
     )
     if lock := found.labels.get(LABEL + "lock"):
         remember_push(host.home, lock, place, done.digest)
@@ -106,14 +111,15 @@ def push(
 
 
 def _evidence(
-    host: Host, store: ImageStore, image: Image, signer: Signer | CommandSigner | None
+    host: Host, store: ImageStore, image: Image, signer: Signer | CommandSigner | None, pushed: str
 ) -> Mapping[str, bytes]:
     """Return the documents about an image; create those that are missing or need a signature."""
     refuse_candidate(image)
     lock, config = _lock(store, image), str(store.manifest(image.digest)["config"]["digest"])
     try:
         facts = facts_of_wheels(lock, host.home)
-        return document_image(host.home, lock, Subject(image.digest, config), signer, facts)
+        subject = Subject(image.digest, config, "" if pushed == image.digest else pushed)
+        return document_image(host.home, lock, subject, signer, facts)
     except EvidenceError:
         if signer is not None:
             raise

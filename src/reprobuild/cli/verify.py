@@ -18,13 +18,13 @@ from ..selftest.agreement import compare as compare_reports
 from ..selftest.run import Gpu
 from ..verify.compare import Difference, compare
 from ..verify.evidence.document_store import keep_vote
-from ..verify.evidence.judgement import Judgement, judge
+from ..verify.evidence.judgement import Judgement
 from ..verify.evidence.keys import CommandSigner, read_public_key
 from ..verify.evidence.policy import Policy, read_policy
 from ..verify.evidence.signatures import sign
 from ..verify.evidence.statements import rebuilt
 from ..verify.find_evidence import Evidenced, find_evidenced
-from ..verify.required import refuse
+from ..verify.required import judge_image, refuse
 from . import complete
 from .evidence_options import attachments, key_option, sign_options, signer_of
 from .output import as_json, emit, gpu, table
@@ -96,7 +96,7 @@ def verify(
     if signer is not None and level != "rebuild":
         raise click.UsageError("--sign-key signs the result of --level rebuild")
     found = find_evidenced(image, files, host)
-    judged = judge(found.documents, found.subject, wanted, datetime.now(UTC), found.lock)
+    judged = judge_image(found, wanted, host)
     facts: dict[str, Any] = {
         "image": image,
         "digest": str(found.subject),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import BufferedReader, RawIOBase
@@ -235,6 +236,19 @@ def layer_of(file: BufferedReader) -> IO[bytes] | None:
     if start.startswith(b"\x1f\x8b"):
         return cast("IO[bytes]", gzip.GzipFile(fileobj=file))
     return file if start[257:262] == b"ustar" or (len(start) == 512 and not any(start)) else None
+
+
+def tar_digest(blob: Path) -> str:
+    """Return ``sha256:…`` of the tar in an untrusted layer; empty for what is not one."""
+    digest = hashlib.sha256()
+    try:
+        with open_blob(blob) as file:
+            tar = layer_of(file)
+            while data := b"" if tar is None else tar.read(CHUNK):
+                digest.update(data)
+    except (zlib.error, zstandard.ZstdError, EOFError, gzip.BadGzipFile):
+        tar = None
+    return "" if tar is None else f"sha256:{digest.hexdigest()}"
 
 
 def read_layers(blobs: Iterable[Path], keep: Keep) -> ImageTree:

@@ -12,18 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import EvidenceError, ImageError, LockError, RegistryError
-from ..host.home import open_regular
+from ..host.console import size_text
+from ..host.home import open_regular, storage_errors
 from ..host.host import Host
+from ..lock.base_image import MOST_BYTES
 from ..lock.model import Lock
 from ..lock.reader import parse_lock
 from ..oci.documents import DOCUMENT_LIMIT, parse_json, sha256
 from ..oci.extract_file import file_of_layers
-from ..oci.file_tree import ImageTree
+from ..oci.file_tree import ImageTree, tar_digest
 from ..oci.registry.client import Registry, Target
 from ..oci.registry.referrers import referrers
 from ..oci.store import ImageStore
 from ..oci.tar_fields import LayerRefused
 from ..request.image_layout import OWN_FOLDER
+from ..request.table import Table
 from .evidence.document_store import MOST, kept
 from .evidence.signatures import BUNDLE, IN_TOTO
 from .evidence.statements import Subject
@@ -159,6 +162,39 @@ def _in_registry(found: tuple[Target, str], own: Mapping[str, bytes]) -> Evidenc
         lock=_lock(_file_of(registry, layers, name), name),
         registry=registry,
     )
+
+
+def verify_layers(found: Evidenced, host: Host) -> None:
+    """Verify the layers of an image in a registry against its configuration.
+
+    Whoever names a configuration names what the layers unpack to, and any manifest may point to it. Raises
+    `EvidenceError`, `RegistryError`, `StorageError`.
+    """
+    if found.registry is None:
+        return  # an engine or the reader of an archive has done so
+    manifest = parsed(found.registry.read_manifest(found.subject.manifest), found.name)
+    config = parsed(found.registry.read_blob(found.subject.config), found.name)
+    try:
+        pairs = list(zip(manifest["layers"], config["rootfs"]["diff_ids"], strict=True))
+        entries = [(Table(layer, "layer"), diff_id) for layer, diff_id in pairs]
+        layers = [
+            (table.digest("digest"), table.size(most=MOST_BYTES), diff_id) for table, diff_id in entries
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise RegistryError(f"{found.name}: its manifest and configuration do not match: {error}") from None
+    total = sum(size for _, size, _ in layers)
+    host.console.step(
+        "the evidence names the configuration, not this manifest:"
+        f" downloading the layers to verify them, {size_text(total)}"
+    )
+    with host.home.scratch("layers") as folder, storage_errors(folder):
+        for digest, size, diff_id in layers:
+            found.registry.save_blob(digest, size, folder / "layer")
+            if tar_digest(folder / "layer") != diff_id:
+                raise EvidenceError(
+                    f"{found.name}: its layer {digest[:19]} is not the one of its configuration",
+                    hint="somebody pointed to a configuration that others signed: do not use this image",
+                )
 
 
 def _file_of(registry: Registry, layers: Sequence[str], name: str) -> bytes | None:

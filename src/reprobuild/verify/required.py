@@ -9,17 +9,28 @@ from pathlib import Path
 from ..errors import EvidenceError
 from ..host.host import Host
 from .evidence.judgement import Judgement, judge
-from .evidence.policy import read_policy
-from .find_evidence import Evidenced, find_evidenced
+from .evidence.policy import Policy, read_policy
+from .find_evidence import Evidenced, find_evidenced, verify_layers
 
 
 def require(image: str, policy: Path, host: Host) -> Evidenced:
     """Return an image that meets a policy. Raises `EvidenceError` with the reasons why one does not."""
     wanted = read_policy(policy)
     found = find_evidenced(image, (), host)
-    judged = judge(found.documents, found.subject, wanted, datetime.now(UTC), found.lock)
+    judged = judge_image(found, wanted, host)
     refuse(image, found, judged, [f"{line}, so it does not count" for line in judged.ignored])
     return found
+
+
+def judge_image(found: Evidenced, policy: Policy, host: Host) -> Judgement:
+    """Judge the evidence on an image, and verify the layers where it says nothing of their bytes.
+
+    Raises `EvidenceError` where those are not the ones of the configuration.
+    """
+    judged = judge(found.documents, found.subject, policy, datetime.now(UTC), found.lock)
+    if judged.good and judged.by_configuration:
+        verify_layers(found, host)
+    return judged
 
 
 def refuse(image: str, found: Evidenced, judged: Judgement, notes: Sequence[str] = ()) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,11 +13,13 @@ from urllib.parse import urljoin, urlsplit
 import requests
 
 from ...errors import ImageError, RegistryError
+from ...host.home import write_all
 from ...net.session import basic_auth, session
 from ...net.transport import TooLargeError, read_whole
 from ..blobs import open_blob
 from ..documents import DOCUMENT_LIMIT, INDEX_TYPE, MANIFEST_TYPE, descriptors, sha256
 from ..store import image_name
+from ..stream import CHUNK
 from .auth import (
     Bearer,
     OnlyAt,
@@ -155,6 +158,26 @@ class Registry:
     def read_blob(self, digest: str) -> bytes:
         """Return a blob that is small, as a configuration is; the bytes fit the digest."""
         return self._read(f"blobs/{digest}", digest)
+
+    def save_blob(self, digest: str, size: int, path: Path) -> None:
+        """Write a blob of a size to a file; its bytes fit the digest."""
+        session, url = self.address(digest)
+
+        def attempt() -> None:
+            seen, count = hashlib.sha256(), 0
+            with session.get(url, stream=True, headers={"Accept-Encoding": "identity"}) as answer:
+                if answer.status_code != 200:
+                    raise self._refusal(f"give {digest}", answer)
+                with path.open("wb") as out:
+                    for chunk in answer.iter_content(CHUNK):
+                        seen.update(chunk)
+                        if (count := count + len(chunk)) > size:
+                            break
+                        write_all(out, chunk)
+            if (f"sha256:{seen.hexdigest()}", count) != (digest, size):
+                raise StumbledError(RegistryError(f"{self._name} gives other bytes for {digest}"))
+
+        self._again(attempt)
 
     def reader(self, digest: str) -> tuple[requests.Session, str]:
         """Return the address of a blob that is there, and a session that keeps its login up to date."""

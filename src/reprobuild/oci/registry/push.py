@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -36,9 +36,11 @@ def push(
     *,
     force: bool,
     compression: Compression = "zstd",
-    attachments: Sequence[Attachment] = (),
+    attachments: Callable[[str], Sequence[Attachment]] = lambda _: (),
 ) -> Pushed:
     """Push an image, and documents attached to it; blobs that the registry has are not sent again.
+
+    ``attachments`` returns the documents for the digest that the image has there.
 
     The tag is given by the very last request, so a push that fails leaves none. Raises `ImageError` for a
     candidate, `RegistryError`, also when the tag is another image's and not ``force``, and as `packed`.
@@ -60,13 +62,14 @@ def _send(
     *,
     there: str | None,
     force: bool,
-    attachments: Sequence[Attachment],
+    attachments: Callable[[str], Sequence[Attachment]],
 ) -> Pushed:
     if there not in (None, image.digest) and not force:
         raise RegistryError(
             f"{target} is another image already ({there})",
             hint="--force moves the tag; or push to another one",
         )
+    documents = attachments(image.digest)  # before anything is sent, since they may be refused
     manifest = json.loads(image.manifest.read_bytes())
     blobs = sorted({b["digest"]: b["size"] for b in (manifest["config"], *manifest["layers"])}.items())
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -77,7 +80,7 @@ def _send(
             # The largest first, so that no thread is left with it at the end.
             order = sorted(missing, key=lambda blob: -blob[1])
             list(pool.map(lambda b: registry.send_blob(b[0], image.blobs[b[0]], advance), order))
-    attach(registry, image.manifest.read_bytes(), attachments)  # before the tag: there is none without them
+    attach(registry, image.manifest.read_bytes(), documents)  # before the tag: there is none without them
     if there != image.digest:
         registry.send_manifest(image.manifest.read_bytes())
     if registry.manifest_digest() != image.digest:

@@ -54,6 +54,9 @@ class Judgement:
     builders: frozenset[str]
     """The IDs of the keys whose owners rebuilt the image."""
     report: SelfTestReport | None
+    by_configuration: bool
+    """Whether something that counts names the configuration and not the manifest, so that nobody has said
+    anything of the layers but what they unpack to."""
 
     @property
     def good(self) -> bool:
@@ -96,6 +99,7 @@ def judge(
         signers=signers,
         builders=builders,
         report=report,
+        by_configuration=any(subject.manifest not in each.subjects for each in counted.values()),
     )
 
 

@@ -53,11 +53,13 @@ class Subject:
     """``sha256:…`` of its manifest; empty where only the configuration is known."""
     config: str
     """``sha256:…`` of its configuration: Docker's and Podman's image ID."""
+    pushed: str = ""
+    """``sha256:…`` of its manifest in a registry, with the layers compressed in another way."""
 
     @property
     def digests(self) -> frozenset[str]:
-        """Return both, those that are known."""
-        return frozenset(filter(None, (self.manifest, self.config)))
+        """Return all that are known."""
+        return frozenset(filter(None, (self.manifest, self.config, self.pushed)))
 
     def __str__(self) -> str:
         """Return the digest that users see."""
@@ -113,7 +115,7 @@ def statements(
 
 def statement(kind: Kind, subject: Subject, predicate: Mapping[str, Any]) -> bytes:
     """Return one statement as JSON."""
-    named = {"config": subject.config, "manifest": subject.manifest}
+    named = {"config": subject.config, "manifest": subject.manifest, "pushed": subject.pushed}
     table = {
         "_type": STATEMENT,
         "subject": [{"name": name, "digest": {"sha256": d[7:]}} for name, d in sorted(named.items()) if d],
