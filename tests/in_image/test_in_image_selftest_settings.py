@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -56,9 +57,24 @@ def test_a_variable_that_is_drawn_at_each_start(python: Path, monkeypatch: pytes
     assert failed.value.detail == [{"what": "OMP_NUM_THREADS", "expected": "1", "got": "7"}]
 
 
+def test_an_entry_point_that_sets_a_variable(
+    python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrapper(python, f'exec "{sys.executable}" "$@"')
+    entry = tmp_path / "entry"
+    entry.touch()
+    wrapper(entry, 'export OMP_NUM_THREADS=7; shift; exec "$@"')
+    monkeypatch.setenv(settings.START, json.dumps([str(entry), "--", "python3"]))
+    with pytest.raises(Failed) as failed:
+        settings.setting_environment("cpu")
+    assert failed.value.detail == [{"what": "OMP_NUM_THREADS", "expected": "1", "got": "7"}]
+    wrapper(entry, 'shift; exec "$@"')
+    assert settings.setting_environment("cpu") is None
+
+
 def test_another_python_on_path(python: Path) -> None:
     wrapper(python, "echo '[\"/other\", {}]'")
-    with pytest.raises(Failed, match="python3 on PATH is that of /other"):
+    with pytest.raises(Failed, match="python3 is that of /other"):
         settings.setting_environment("cpu")
     wrapper(python, "exit 3")
     with pytest.raises(Failed, match="ended with status 3"):

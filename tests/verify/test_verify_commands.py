@@ -7,33 +7,12 @@ from typing import Any
 
 import pytest
 
-from reprobuild.layers.image_documents import file_manifest
 from reprobuild.oci.tar_writer import Record
 from reprobuild.render.image_config import image_config
-from reprobuild.verify.check import Checked, check_tree
+from support.checked import checked, found
 from support.locks import LOCK
-from support.trees import SITE, image
 
 PATH = image_config(LOCK).env["PATH"]
-LOCKED = [
-    Record(f"{SITE}/torch", "dir", 0o755, "-"),
-    Record("opt/venv/bin/python3", "link", 0o777, "/usr/bin/python3.11"),
-    Record("usr/bin/python3.11", "file", 0o755, "p"),
-    Record("usr/bin/bash", "file", 0o755, "b"),
-    Record("usr/bin/perl", "file", 0o755, "l"),
-    Record("opt/venv/bin/torchrun", "file", 0o755, "t"),
-]
-
-
-def checked(*more: Record, env: dict[str, str | None] | None = None, **config: Any) -> Checked:
-    tree = image(*LOCKED, *more, env=env)
-    own = tree.kept["opt/reprobuild/manifest.tsv"] + file_manifest(LOCKED)
-    kept = {**tree.kept, "opt/reprobuild/manifest.tsv": own}
-    return check_tree(replace(tree, config={**tree.config, **config}, kept=kept), "x", own)
-
-
-def found(*more: Record, env: dict[str, str | None] | None = None, **config: Any) -> list[tuple[str, str]]:
-    return [(each.path, each.kind) for each in checked(*more, env=env, **config).differences]
 
 
 @pytest.mark.parametrize("path", ["/opt/mine", "/app/link", "."])
@@ -74,44 +53,6 @@ def test_a_variable_that_a_locked_program_reads(name: str) -> None:
 @pytest.mark.parametrize("name", ["PYTHONUNBUFFERED", "CUDA_VISIBLE_DEVICES", "NCCL_DEBUG", "MINE", "HOME"])
 def test_a_variable_that_a_team_may_set(name: str) -> None:
     assert found(env={name: "1"}) == []
-
-
-@pytest.mark.parametrize(
-    "program",
-    [
-        ["/entry.sh"],
-        ["/bin/sh", "-c", "OMP_NUM_THREADS=7 exec python3"],
-        ["env", "OMP_NUM_THREADS=7", "python3"],
-        ["python3", "-S", "train.py"],
-        ["python3", "-Xfoo", "train.py"],
-        ["/usr/bin/python3", "train.py"],
-        ["python3.99", "train.py"],
-        ["python3", "-X", "utf8", "-S", "train.py"],
-        ["python3", "-I", "train.py"],  # which draws a hash seed of its own
-        ["jupyter", "lab"],
-        ["perl", "-e", "$ENV{OMP_NUM_THREADS} = 7; exec @ARGV"],
-        ["/usr/bin/perl", "/opt/mine.pl"],
-    ],
-)
-def test_an_entry_point_that_runs_before_python(program: list[str]) -> None:
-    whole = checked(Entrypoint=program)
-    assert [(each.path, each.kind) for each in whole.differences] == [("Entrypoint", "runs at start")]
-    assert "Entrypoint" not in whole.beside
-
-
-@pytest.mark.parametrize(
-    "program",
-    [
-        ["python3", "/app/train.py"],
-        ["/opt/venv/bin/python3", "-u", "-m", "train", "-S"],
-        ["python3", "-c", "x", "-S"],
-        ["torchrun", "--nproc-per-node", "2", "train.py"],
-        ["bash"],
-        [],
-    ],
-)
-def test_an_entry_point_that_is_the_locked_python(program: list[str]) -> None:
-    assert found(Entrypoint=program) == []
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,8 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
     report = None
     # What departs from the lock could make a self-test say anything, so it is not asked.
     if kept is not None and not found:
-        report = selftest_image(kept.engine, kept.image.digest, gpu, host, mode="battery")
+        start = checked.python_start
+        report = selftest_image(kept.engine, kept.image.digest, gpu, host, mode="battery", start=start)
     if json_:
         facts = {"image": image, "tree": tree.digest, "differences": [asdict(each) for each in found]}
         more = {"added": len(added), "beside": checked.beside, "not_read": sorted(tree.unknown)}

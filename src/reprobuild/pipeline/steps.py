@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -283,11 +283,19 @@ def obtaining(lock: Lock, host: Host) -> Iterator[Arrivals]:
 
 
 def selftest_image(
-    engine: Engine, digest: str, gpu: Gpu, host: Host, *, mode: Mode, again: bool = True
+    engine: Engine,
+    digest: str,
+    gpu: Gpu,
+    host: Host,
+    *,
+    mode: Mode,
+    again: bool = True,
+    start: Sequence[str] = (),
 ) -> SelfTestReport:
     """Run this reprobuild's self-test in an image and keep its report, one of each mode.
 
     Without ``again``, an image that passed in the same circumstances is not tested: see `kept`.
+    ``start``: how the image's entry point starts Python, which is then tested too.
     """
     runner, program, folder = engine.runner(digest), selftest_files(), host.home.folder("reports")
     where = circumstances(runner, engine.kind, program=program, gpu=gpu)
@@ -299,7 +307,7 @@ def selftest_image(
         return report
     host.console.step(f"testing {digest[:19]} inside itself")
     forget(digest, folder)  # an earlier pass proves nothing if the test now breaks
-    report = run_selftest(runner, program=program, gpu=gpu, mode=mode, say=host.console.detail)
+    report = run_selftest(runner, program=program, gpu=gpu, mode=mode, start=start, say=host.console.detail)
     keep(report, folder, where)
     return report
 

@@ -85,6 +85,7 @@ def run_selftest(
     gpu: Gpu,
     mode: Mode = "battery",
     only: Sequence[str] = (),
+    start: Sequence[str] = (),
     time_limit: float | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> SelfTestReport:
@@ -92,6 +93,7 @@ def run_selftest(
 
     ``program`` has the files to hand in, `PROGRAM` among them: see `render.own_files.selftest_files`.
     ``only``: the names of some checks of the battery. Their report is of mode ``part`` and names no image.
+    ``start``: the words by which an entry point starts Python; empty: there is none.
     ``auto`` tests a GPU where one can be handed in, ``require`` raises `HostError` where none can. ``say`` is
     called with "check 14 of 60" as it goes on. Raises `SelfTestError` when the program hangs, crashes or
     reports nothing that can be read.
@@ -101,6 +103,7 @@ def run_selftest(
     # The program stops itself a little earlier, and then names the check that hung.
     inner = max(limit - 15, limit * 0.8)
     more = ("--time-limit", f"{inner:g}", *(() if mode == "battery" else (f"--{mode}",)))
+    more += ("--start", json.dumps(list(start))) if start else ()
     if only:
         more += ("--only", *only)
     with heard_by(lambda text: _say_last(text, say)):

@@ -27,6 +27,7 @@ from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
 from .commands import beside, commands
 from .compare import Difference, settings
 from .context import Context
+from .entry_point import python_start
 from .loader import libraries
 from .shells import is_read_by_shells, shells, unknown
 from .startup import is_read_at_start, startup, unknown_plugins
@@ -61,6 +62,8 @@ class Checked:
     """Settings that the lock does not have and that reach no user's program."""
     not_checked: list[str]
     """Paths and settings that cannot be compared with the lock."""
+    python_start: tuple[str, ...]
+    """The words by which the image's entry point starts Python; empty if it does not."""
 
 
 def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Checked:
@@ -98,7 +101,8 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Chec
     )
     unread = (*tree.untold, *(f"/{path}" for path in sorted(tree.unknown)))
     not_checked = [*unread, *unknown(context), *unknown_of_users(context), *unknown_plugins(context)]
-    return Checked(list(dict.fromkeys(differences)), added, beside(context), not_checked)
+    found = list(dict.fromkeys(differences))
+    return Checked(found, added, beside(context), not_checked, python_start(context))
 
 
 def _lock(tree: ImageTree, where: str) -> Lock:

@@ -1,7 +1,7 @@
 """Settings of an image that run before a user's program, or around it. Pure.
 
-The rule is that of whoever starts the program: PATH is searched in its order (execvp(3)), the entry point
-runs first (image-spec, config.md), and a shell reads what BASH_ENV and ENV name (bash(1), dash(1)).
+The rule is that of whoever starts the program: PATH is searched in its order (execvp(3)), and a shell reads
+what BASH_ENV and ENV name (bash(1), dash(1)).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from ..in_image.selftest.names import FORBIDDEN
 from .compare import Difference, settings
 from .context import PREFIX, Context
+from .entry_point import SHELLS, entry_point, program_path
 from .links import folders, resolve
 
 _FAMILIES = (
@@ -69,12 +70,6 @@ _CODE_FOLDERS = frozenset(
 _LOCALE = re.compile(r"(C|POSIX|[a-z]{2,3}(_[A-Z]{2})?)\.(UTF-8|utf8)|C|POSIX")
 LOCALES = frozenset(("LANG", "LC_ALL", "LC_CTYPE", "LC_NUMERIC"))
 
-_PYTHON = re.compile(r"python[0-9.]*")
-_SHELLS = frozenset(("bash", "dash", "env", "sh"))
-_PLAIN_OPTIONS = re.compile(r"-[uBbqs]*[cm]?|-W.*|-X(faulthandler|importtime|tracemalloc|utf8)(=.*)?")
-"""Options of Python that leave what it reads, and its hash seed, as they are."""
-
-
 _BESIDE = ("Entrypoint", "Healthcheck", "Shell", "User", "Volumes")
 
 
@@ -82,7 +77,7 @@ def commands(context: Context) -> Iterator[Difference]:
     """Yield what runs, or is read, before a user's program does, and what rules images built on this one."""
     yield from _variables(context)
     yield from _shadowed(context)
-    yield from _entry_point(context)
+    yield from entry_point(context)
     config = context.tree.config
     if value := config.get("OnBuild"):
         yield Difference("OnBuild", "setting", "", json.dumps(value))
@@ -172,52 +167,10 @@ def _shadowed(context: Context) -> Iterator[Difference]:
             )
 
 
-def _entry_point(context: Context) -> Iterator[Difference]:
-    """Find an entry point that is not a locked program, or Python with options that change its start."""
-    given = context.tree.config.get("Entrypoint") or []
-    if not given:
-        return
-    program, *arguments = given
-    folder, _, name = program.rpartition("/")
-    if _PYTHON.fullmatch(name):
-        options = [each for each in _options(arguments) if not _PLAIN_OPTIONS.fullmatch(each)]
-        place = (
-            resolve(posixpath.join(context.start, folder), context.tree.files) if folder else f"{PREFIX}/bin"
-        )
-        is_plain = not options and place == f"{PREFIX}/bin"
-    else:
-        # Nobody can tell what a script of a shell's or of perl's does before a user's program.
-        is_plain = not arguments or (_program(program, context) or "").startswith(f"{PREFIX}/bin/")
-    if not is_plain or _program(program, context) not in context.named:
-        yield Difference("Entrypoint", "runs at start", "", json.dumps(given))
-
-
 def _is_plain_shell(shell: list[str], context: Context) -> bool:
     """Return whether commands of a Dockerfile are run by a locked shell that reads nothing before them."""
     program, *options = shell
     name = program.rpartition("/")[2]
-    is_locked = name in _SHELLS - {"env"} and _program(program, context) in context.named
+    is_locked = name in SHELLS and program_path(program, context) in context.named
     words = r"((--login|-l) )?(-[eux]*o pipefail )?-[euxil]*c"
     return is_locked and re.fullmatch(words, " ".join(options)) is not None
-
-
-def _program(name: str, context: Context) -> str | None:
-    """Return the path of the program that a name starts, by PATH or the working directory (execvp(3))."""
-    files = context.tree.files
-    if "/" in name:
-        return resolve(posixpath.join(context.start, name), files)
-    for folder in folders(context.env.get("PATH", ""), context.start, files):
-        if f"{folder}/{name}" in files:
-            return resolve(f"{folder}/{name}", files)
-    return None
-
-
-def _options(arguments: list[str]) -> Iterator[str]:
-    """Yield Python's options, which end at a script, ``-c`` or ``-m``; of ``-X NAME`` with the name."""
-    left = iter(arguments)
-    for argument in left:
-        if not argument.startswith("-"):
-            return
-        yield argument + next(left, "") if argument in ("-X", "-W") else argument
-        if argument.endswith(("c", "m")) or argument == "-":
-            return

@@ -85,6 +85,7 @@ from .outcomes import NotRun
 from .parent import report_of
 from .power import REPEATED
 from .registry import CHECKS, in_order
+from .settings import START
 from .text import cost_text, text_of
 
 
@@ -110,8 +111,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--list", action="store_true", help="list the checks and end")
     parser.add_argument("--time-limit", type=float, default=240.0, metavar="SECONDS", help="default: 240")
+    parser.add_argument(
+        "--start", metavar="JSON", help="how the image's entry point starts Python, as a list"
+    )
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    if options.start:
+        os.environ[START] = options.start  # for the interpreters that are started here
     kind = "prove" if options.prove else "full" if options.full else "battery"
     if options.list:
         listed = [c for c in in_order() if options.only is None or c.name in options.only]

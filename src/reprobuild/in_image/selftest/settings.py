@@ -53,6 +53,9 @@ def setting_hook(_: str) -> Results:
 STARTS = 8
 """How many processes show their variables, to each interpreter: what is drawn at a start is then seen."""
 
+START = "REPROBUILD_SELFTEST_START"
+"""Variable with the words by which the image's entry point starts Python, as a list in JSON."""
+
 SHOW = "import json, os, sys; print(json.dumps([sys.prefix, dict(os.environ)]))"
 
 
@@ -62,27 +65,29 @@ def setting_environment(_: str) -> Results:
     # Any fixed choice of NCCL's repeats; a run may need another than ours.
     baked: dict[str, str] = locked()["variables"]
     expected = {n: os.environ.get(n, v) if n.startswith("NCCL_") else v for n, v in baked.items()}
-    python = shutil.which("python3")
-    if python is None:
+    if shutil.which("python3") is None:
         raise Failed("there is no python3 on PATH")
 
-    def start(_: int) -> tuple[str, dict[str, str]]:
+    ways: list[list[str]] = [["python3"], *([json.loads(os.environ[START])] if START in os.environ else [])]
+
+    def start(number: int) -> tuple[str, str, dict[str, str]]:
+        way = ways[number % len(ways)]
+        said = " ".join(way)
         # Not with the variables of this process: they are what the first start has made of them.
-        env = {**os.environ, **expected}
-        done = subprocess.run(
-            [python, "-c", SHOW], env=env, capture_output=True, text=True, timeout=60, check=False
-        )
+        env = {n: v for n, v in {**os.environ, **expected}.items() if n != START}
+        command = [*way, "-c", SHOW]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
         if done.returncode != 0:
-            raise Failed(f"{python} -c … ended with status {done.returncode}: {done.stderr[-500:]}")
+            raise Failed(f"{said} -c … ended with status {done.returncode}: {done.stderr[-500:]}")
         prefix, seen = json.loads(done.stdout)
-        return prefix, seen
+        return said, prefix, seen
 
     with ThreadPoolExecutor(2) as pool:
-        started = [(sys.prefix, dict(os.environ)), *pool.map(start, range(STARTS))]
+        started = [(sys.executable, sys.prefix, dict(os.environ)), *pool.map(start, range(STARTS))]
     wrong: dict[str, dict[str, str]] = {}
-    for prefix, seen in started:
+    for said, prefix, seen in started:
         if prefix != sys.prefix:
-            raise Failed(f"python3 on PATH is that of {prefix}, not of {sys.prefix}")
+            raise Failed(f"{said} is that of {prefix}, not of {sys.prefix}")
         for name, value in expected.items():
             if (got := seen.get(name, "not set")) != value:
                 wrong.setdefault(name, {"what": name, "expected": value, "got": got})
