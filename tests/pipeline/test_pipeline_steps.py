@@ -16,6 +16,7 @@ import pytest
 from reprobuild.engines import embedded
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.errors import (
+    BuildError,
     FetchError,
     HostError,
     LockError,
@@ -38,9 +39,11 @@ from reprobuild.render.image_config import image_config
 from reprobuild.render.own_files import other_files, own_files
 from reprobuild.request.model import Request
 from reprobuild.resolve.resolver import Upgrade
+from support.building import lock_for
 from support.hosts import quiet_host
 from support.locks import LOCK, OTHER_FILES
 from support.reports import FAILED, Script, a_report, printing
+from support.wheels import put, wheel_bytes
 
 NAME = "reprobuild/torch:2.4.1-cu121-py311"
 
@@ -359,6 +362,22 @@ def test_the_text_of_a_context_needs_neither_store_nor_programs(
     }
     assert written == rendered.files
     assert not home.root.exists()
+
+
+def test_a_wheel_that_no_image_of_ours_would_have_gets_into_no_context(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pip, which installs what is in a context, takes such a wheel."""
+    for name in ("obtain", "check_host", "check_platform"):
+        monkeypatch.setattr(pipeline, name, lambda *_: None)
+    bad = wheel_bytes("a", "1", {"a-1.data/scripts/python3": "#!/bin/sh"})
+    with pytest.raises(
+        BuildError, match=r"a: has the file '/opt/venv/bin/python3', which is the environment"
+    ):
+        write_context(
+            lock_for(home, [put(home, "a", bad)]), tmp_path / "x", artifacts=True, host=quiet_host(home)
+        )
+    assert not (tmp_path / "x").exists()
 
 
 def test_a_context_elsewhere_gets_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

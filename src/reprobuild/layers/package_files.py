@@ -85,6 +85,17 @@ class PackageFiles:
         }
 
 
+def check_wheels(lock: Lock, store: Store) -> None:
+    """Refuse the wheels that no image of ours would have, for those who install them with pip.
+
+    All are in the store. Raises `BuildError`.
+    """
+    files = PackageFiles(lock, store)
+    for package in lock.python:
+        files.read(package)
+    files.settle()
+
+
 def unpacked(files: Files) -> int:
     """Return the total size of some files of a wheel."""
     return sum(what.info.file_size for what in files.values() if isinstance(what, Member))

@@ -25,6 +25,7 @@ from ..host.control_groups import own_limit
 from ..host.home import Home, atomic_write, make_folders, storage_errors
 from ..host.host import Host
 from ..layers.builder import debian_records, write_conda_tar, write_debian_tar, write_python_tar
+from ..layers.package_files import check_wheels
 from ..layers.registry_pull import take_layers
 from ..lock.age_gap import age_gap
 from ..lock.compilers import compiler_hint
@@ -369,6 +370,7 @@ def write_self_contained(lock: Lock, folder: Path, *, host: Host) -> Path:
 
 def _fill(lock: Lock, rendered: Rendered, folder: Path, host: Host) -> None:
     """Write a whole context. Everything locked is in the store, and the caller holds the build lock."""
+    check_wheels(lock, Store(host.home))
     _write_texts(rendered, folder)
     for artifact in rendered.artifacts:
         _place(Store(host.home).path(artifact.sha256), folder / artifact.path)
