@@ -370,12 +370,12 @@ def test_a_wheel_that_no_image_of_ours_would_have_gets_into_no_context(
     """pip, which installs what is in a context, takes such a wheel."""
     for name in ("obtain", "check_host", "check_platform"):
         monkeypatch.setattr(pipeline, name, lambda *_: None)
-    bad = wheel_bytes("a", "1", {"a-1.data/scripts/python3": "#!/bin/sh"})
+    bad = wheel_bytes("torch", "1", {"torch-1.data/scripts/python3": "#!/bin/sh"})
     with pytest.raises(
-        BuildError, match=r"a: has the file '/opt/venv/bin/python3', which is the environment"
+        BuildError, match=r"torch: has the file '/opt/venv/bin/python3', which is the environment"
     ):
         write_context(
-            lock_for(home, [put(home, "a", bad)]), tmp_path / "x", artifacts=True, host=quiet_host(home)
+            lock_for(home, [put(home, "torch", bad)]), tmp_path / "x", artifacts=True, host=quiet_host(home)
         )
     assert not (tmp_path / "x").exists()
 
