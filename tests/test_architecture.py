@@ -78,6 +78,7 @@ TESTED_AS_A_WHOLE = {
     "in_image/selftest/documented.py": _CHECKS,
     "in_image/selftest/exact.py": _CHECKS,
     "in_image/selftest/flags.py": _CHECKS,
+    "in_image/selftest/functions.py": "in_image/test_in_image_selftest_public.py",
     "in_image/selftest/gradients.py": _CHECKS,
     "in_image/selftest/installed.py": _CHECKS,
     "in_image/selftest/kernels.py": _CHECKS,

@@ -11,7 +11,7 @@ from .. import assets
 MODULES = (
     *("names", "outcomes", "location", "registry", "libraries", "exact", "power", "gradients", "flags"),
     *("graphs", "nvml", "machine", "operations", "data", "training", "settings", "installed", "subnormals"),
-    *("ranks", "seeds", "kernels", "functions"),
+    *("ranks", "seeds", "kernels", "functions", "forms", "public"),
     *("linkage", "requested"),
     *("cases", "documented", "compilation", "golden", "controls", "cost", "child", "parent", "text"),
     "command_line",

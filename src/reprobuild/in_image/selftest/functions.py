@@ -1,18 +1,15 @@
-"""Public functions of torch, NumPy and random that no other check calls."""
+"""Public functions of torch, NumPy and random that need arguments of their own."""
 
 from __future__ import annotations
 
 import io
 import random
 from collections.abc import Callable, Mapping
-from functools import reduce
 from typing import Any
 
-from .exact import flattened, indices, numbers
+from .exact import indices, numbers
 from .gradients import filled, module_with_gradients, with_gradients
 from .libraries import np, torch
-from .outcomes import Results, note
-from .registry import ACROSS, WITHIN, check
 
 ACTIVATIONS = (
     *("celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu"),
@@ -27,19 +24,15 @@ PAIRS = (
     "multilabel_soft_margin_loss",
 )
 """Of two tensors of one shape."""
-INITIALIZERS = (
-    *(
-        "dirac_",
-        "eye_",
-        "kaiming_normal_",
-        "kaiming_uniform_",
-        "normal_",
-        "ones_",
-        "orthogonal_",
-        "trunc_normal_",
+INITIALIZERS = {
+    "constant_": (0.3,),
+    **dict.fromkeys(("dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_"), ()),
+    **dict.fromkeys(
+        ("orthogonal_", "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_"), ()
     ),
-    *("uniform_", "xavier_normal_", "xavier_uniform_", "zeros_"),
-)
+    "sparse_": (0.4,),
+}
+"""Of torch.nn.init, with what follows the tensor."""
 NUMPY_DRAWS = (
     *(
         "beta",
@@ -80,8 +73,8 @@ def functional() -> dict[str, Callable[[], object]]:
         return lambda: getattr(f, name)(shape, training=True)
 
     def paired(name: str) -> Callable[[], object]:
-        more = {"reduction": "batchmean"} if name == "kl_div" else {}
-        return lambda: grads(lambda t: getattr(f, name)(t, b, **more), a)
+        more, target = ({"reduction": "batchmean"}, ones) if name == "kl_div" else ({}, b)
+        return lambda: grads(lambda t: getattr(f, name)(t, target, **more), a)
 
     def pooled(name: str, values: torch.Tensor, options: Mapping[str, Any]) -> Callable[[], object]:
         return lambda: grads(lambda t: getattr(f, name)(t, **options), values)
@@ -165,9 +158,8 @@ def others() -> dict[str, Callable[[], object]]:
     array, other = (numbers(64, 64, salt=salt, dtype="float64").numpy() for salt in (1, 2))
 
     def initialized(name: str) -> Callable[[], object]:
-        return lambda: getattr(torch.nn.init, name)(
-            torch.empty(*((6, 4, 3) if name == "dirac_" else (24, 20)))
-        )
+        shape = (6, 4, 3) if name == "dirac_" else (24, 20)
+        return lambda: getattr(torch.nn.init, name)(torch.empty(*shape), *INITIALIZERS[name])
 
     def drawn(name: str) -> Callable[[], object]:
         given: Mapping[str, Any] = {
@@ -200,10 +192,47 @@ def others() -> dict[str, Callable[[], object]]:
         np.random.shuffle(order)
         return order
 
+    def gone_on(draw: Callable[[], object], get: Callable[[], Any], put: Callable[[Any], object]) -> object:
+        state = get()
+        first = draw()
+        put(state)
+        return first, draw()
+
+    def forked() -> object:
+        with torch.random.fork_rng(devices=[]):
+            first = torch.rand(9)
+        return first, torch.rand(9)
+
+    def from_archive() -> object:
+        file = io.BytesIO()
+        np.savez_compressed(file, array=array)
+        file.seek(0)
+        plain = io.BytesIO()
+        np.save(plain, np.load(file)["array"])
+        return plain.getvalue()
+
+    def from_text() -> object:
+        file = io.StringIO()
+        np.savetxt(file, array)
+        file.seek(0)
+        return np.loadtxt(file)
+
     return {
         **{f"torch.nn.init.{name}": initialized(name) for name in INITIALIZERS},
         **{f"numpy.random.{name}": drawn(name) for name in NUMPY_DRAWS},
         "numpy.random.shuffle": mixed,
+        "numpy.load": from_archive,
+        "numpy.loadtxt": from_text,
+        "numpy.random.get_state": lambda: gone_on(
+            lambda: np.random.random_sample(9), np.random.get_state, np.random.set_state
+        ),
+        "torch.random.fork_rng": forked,
+        "torch.random.initial_seed": lambda: (torch.random.initial_seed(),),
+        "torch.vmap": lambda: torch.vmap(torch.sum)(a),
+        "torch.random.get_rng_state": lambda: gone_on(
+            lambda: torch.rand(9), torch.random.get_rng_state, torch.random.set_rng_state
+        ),
+        "random.getstate": lambda: gone_on(random.random, random.getstate, random.setstate),
         "random.choice": lambda: [random.choice("abcdef") for _ in range(50)],  # noqa: S311 -- no secret
         "random.choices": lambda: random.choices(range(99), k=50),  # noqa: S311 -- likewise
         "random.randint": lambda: [random.randint(0, 10**9) for _ in range(50)],  # noqa: S311 -- likewise
@@ -249,23 +278,3 @@ def others() -> dict[str, Callable[[], object]]:
         "numpy.std": lambda: np.std(array),
         "numpy.sum": lambda: np.sum(array, axis=0),
     }
-
-
-def public(name: str) -> object:
-    """Return a function by its public name."""
-    first, *rest = name.split(".")
-    module: Any = {"torch": torch, "numpy": np, "random": random}[first]
-    return reduce(getattr, rest, module)
-
-
-@check(WITHIN, ACROSS, order=430)
-def functions(_: str) -> Results:
-    """Public functions of torch, NumPy and random that no other check calls repeat."""
-    results: dict[str, object] = {}
-    for name, call in {**functional(), **others()}.items():
-        torch.manual_seed(5)
-        np.random.seed(5)
-        random.seed(5)
-        results[name] = flattened(call())
-    note(f"{len(results)} functions")
-    return results
