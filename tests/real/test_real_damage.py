@@ -143,8 +143,10 @@ class Answers:
                 return self._exported() == self.archive
             case "inspect" | "verify" | "bundle":
                 return self.before.setdefault(command, out) == out
-            case "push" | "selftest":
+            case "push":
                 return bool(json.loads(out)["digest"] == self.digest)
+            case "selftest":
+                return bool(json.loads(out)["image"] == self.digest)
             case "rendered":
                 written = (self.file.parent / ".devcontainer" / "devcontainer.json").read_text()
                 return self.before.setdefault(command, written) == written
