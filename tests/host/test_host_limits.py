@@ -7,7 +7,7 @@ import os
 import pytest
 
 from reprobuild.errors import HostError
-from reprobuild.host import limits
+from reprobuild.host import control_groups, limits
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,26 @@ def test_a_step_leaves_the_machine_something() -> None:
     assert 0 < found.processes <= limits.MOST_PROCESSES
     raised = limits.of_steps({"REPROBUILD_MEMORY": "2T", "REPROBUILD_PROCESSES": "99999"})
     assert (raised.memory, raised.processes) == (2 << 40, 99999)
+
+
+@pytest.mark.parametrize(
+    ("own", "env", "text", "hint"),
+    [
+        (300 << 20, {}, "this process may take 300 MiB of memory", "docker run --memory"),
+        (959 << 20, {"REPROBUILD_MEMORY": "4G"}, "this process may take 959 MiB of memory", "docker run"),
+        (2 << 30, {"REPROBUILD_MEMORY": "600M"}, "a step of a build may take 600 MiB", "REPROBUILD_MEMORY"),
+    ],
+)
+def test_memory_with_which_a_self_test_would_only_wait_for_the_disk_is_refused(
+    own: int, env: dict[str, str], text: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control_groups, "own_limit", lambda _: own)
+    with pytest.raises(HostError, match=text) as caught:
+        limits.refuse_too_little(env)
+    assert hint in caught.value.hint
+
+
+def test_one_gibibyte_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_groups, "own_limit", lambda _: limits.LEAST_MEMORY)
+    limits.refuse_too_little({})
+    limits.refuse_too_little({"REPROBUILD_MEMORY": "720M"})

@@ -26,6 +26,13 @@ MOST_MEMORY = 64 << 30
 MOST_PROCESSES = 32768
 """Processes and threads of a step or a run; half of what a machine has numbers for, where that is less."""
 
+LEAST_MEMORY = 960 << 20
+"""Bytes of this process, for a build or a self-test; three quarters of them for a step.
+
+With less they do not fail: the two processes of the self-test read PyTorch's libraries from the disk again
+and again. Page faults that did, PyTorch for the CPU: with 720 MiB for a step 1,000, with 600 MiB 34,000.
+"""
+
 LARGEST_FILE = 64 << 30
 """Bytes of a file that a step may write."""
 
@@ -110,6 +117,25 @@ def of_steps(env: Mapping[str, str] = os.environ, *, machine: int | None = None)
         memory=_default_memory(machine) if not memory else size(memory, MEMORY),
         processes=default_processes() if not processes else number(processes, PROCESSES),
     )
+
+
+def refuse_too_little(env: Mapping[str, str] = os.environ) -> None:
+    """Raise `HostError` where a build or a self-test may take less memory than `LEAST_MEMORY`."""
+    own = control_groups.own_limit("memory")
+    if own is not None and own < LEAST_MEMORY:
+        raise HostError(
+            f"this process may take {_text(own)} of memory; an image and its self-test take 1 GiB",
+            hint="raise the memory limit of its control group or container (docker run --memory 2g)",
+        )
+    step = of_steps(env).memory or 0
+    if step < LEAST_MEMORY * 3 // 4:
+        raise HostError(
+            f"a step of a build may take {_text(step)} of memory; the self-test takes"
+            f" {_text(LEAST_MEMORY * 3 // 4)}",
+            hint=f"set {MEMORY} to 1G or more"
+            if env.get(MEMORY)
+            else "run it on a machine with 1 GiB of memory or more",
+        )
 
 
 def size(text: str, where: str) -> int:

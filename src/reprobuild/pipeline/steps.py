@@ -20,10 +20,9 @@ from ..fetch.debian_mirrors import package_urls
 from ..fetch.scheduler import fetch, fetching
 from ..fetch.store import Store
 from ..host import namespaces, process
-from ..host.console import size_text
-from ..host.control_groups import own_limit
 from ..host.home import Home, atomic_write, make_folders, storage_errors
 from ..host.host import Host
+from ..host.limits import refuse_too_little
 from ..layers.builder import debian_records, write_conda_tar, write_debian_tar, write_python_tar
 from ..layers.package_files import check_wheels
 from ..layers.registry_pull import take_layers
@@ -71,9 +70,6 @@ if TYPE_CHECKING:
     from securesystemslib.signer import Signer
 
     from ..verify.evidence.keys import CommandSigner
-
-LEAST_MEMORY = 512 << 20
-"""Bytes. With less, a build does not fail: it waits for the disk for minutes, again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +294,8 @@ def selftest_image(
     Without ``again``, an image that passed in the same circumstances is not tested: see `kept`.
     ``start``: how the image's entry point starts Python, which is then tested too.
     """
+    if engine.kind == "oci":  # another engine may be on another machine
+        refuse_too_little()
     runner, program, folder = engine.runner(digest), selftest_files(), host.home.folder("reports")
     where = circumstances(runner, engine.kind, program=program, gpu=gpu)
     if not again and (report := kept(digest, folder, where)):
@@ -318,12 +316,7 @@ def check_host(lock: Lock) -> None:
     if lock.base is None:
         process.require("mmdebstrap", "to install the Debian packages of the image")
     namespaces.check(all_ids=bool(lock.debian))
-    memory = own_limit("memory")
-    if memory is not None and memory < LEAST_MEMORY:
-        raise HostError(
-            f"this process may take {size_text(memory)} of memory; an image takes about 1 GB",
-            hint="raise the memory limit of its control group or container (docker run --memory 2g)",
-        )
+    refuse_too_little()
 
 
 def _check_gpus(lock: Lock, gpu: Gpu, host: Host) -> None:
