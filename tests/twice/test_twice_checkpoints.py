@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import struct
+import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -120,6 +121,31 @@ def test_storages_that_no_name_leads_to_are_compared_too(tmp_path: Path) -> None
 def test_of_two_with_one_name_neither_hides_the_other(tmp_path: Path) -> None:
     value = {"x" * 400 + "1": Tensor("0"), "x" * 400 + "2": Tensor("1")}
     assert len(read(checkpoint(tmp_path / "it.pt", value, k0=b"a", k1=b"b"))) == 3
+
+
+@pytest.mark.parametrize("member", ["it/constants/0", "it/code/__torch__.py", "it/data.pkl", "it/x/data.pkl"])
+def test_what_torchscript_keeps_beside_its_tensors_counts(member: str, tmp_path: Path) -> None:
+    sides = []
+    for content in (pickled({"scale": 1.5}), pickled({"scale": 2.5})):
+        path = checkpoint(tmp_path / "it.pt", two_layers(), first=b"1111", second=b"2222")
+        with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings(action="ignore"):
+            archive.writestr(member, content)
+        sides.append(dict(read(path)))
+    assert sides[0].keys() == sides[1].keys()
+    assert sides[0] != sides[1]
+
+
+@pytest.mark.parametrize("name", ["it.pt", "it.npz"])
+def test_bytes_before_and_after_the_members_of_an_archive_count(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("it/data.pkl", pickled({}))
+    plain = dict(read(path))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.comment = b"accuracy 0.91"
+    assert dict(read(path)) != plain
+    path.write_bytes(b"accuracy 0.91" + path.read_bytes())
+    assert read(path) == {}
 
 
 def test_nothing_is_executed(tmp_path: Path) -> None:

@@ -9,10 +9,14 @@ from typing import Any
 from reprobuild.twice.evidence import Evidence, read_evidence
 
 
+def writer(*wrote: str, forks: int = 0, child: bool = False) -> dict[str, Any]:
+    return {"wrote": list(wrote), "forks": forks, "child": child}
+
+
 def kept(folder: Path, name: str, *process: str, **more: Any) -> None:
     table = {
-        "format": 2, "process": list(process), "forked": False, "zone": 0, "memory": [], "names": {},
-        "sites": [], **more,
+        "format": 3, "process": list(process), "forked": False, "zone": 0, "memory": [], "names": {},
+        "sites": [], "writer": writer(), **more,
     }  # fmt: skip
     (folder / f"{name}.evidence").write_text(json.dumps(table))
 
@@ -49,3 +53,12 @@ def test_lines_have_no_order_only_where_the_program_made_processes_of_its_own(tm
     assert read(tmp_path).several
     kept(tmp_path, "1", "", "Process-1", "train.py")
     assert read(tmp_path).several
+
+
+def test_lines_that_one_process_wrote_have_an_order_unless_another_is_not_known(tmp_path: Path) -> None:
+    kept(tmp_path, "1", "", "MainProcess", writer=writer("stdout", "stderr", forks=1))
+    assert not read(tmp_path).alone
+    kept(tmp_path, "2", "", "Process-1", writer=writer("stderr", child=True))
+    assert read(tmp_path).alone == {"stdout"}
+    kept(tmp_path, "2", "", "Process-1", writer=writer(child=True))
+    assert read(tmp_path).alone == {"stdout", "stderr"}

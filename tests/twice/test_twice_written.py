@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from reprobuild.twice.compare import files_apart
 from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.texts import Texts
-from reprobuild.twice.written import WrittenFile, written_files
+from reprobuild.twice.written import WrittenFile, cached_files, written_files
 
 NOON = Evidence(began=1927627201.0, ended=1927627202.0)
 """The evidence of a run at noon of 2031-01-31."""
@@ -68,6 +69,46 @@ def test_links_are_not_followed_and_what_is_left_out_is_not_there(tmp_path: Path
         ("/code/out", "a link to /etc/passwd"),
         ("/code/pipe", "no file"),
     ]
+
+
+def test_the_name_of_an_empty_folder_and_bytecode_elsewhere_count(tmp_path: Path) -> None:
+    (tmp_path / "best-0.91").mkdir()
+    (tmp_path / "model.pyc").write_bytes(b"x")
+    assert [file.path for file in wrote(tmp_path)] == ["/code/model.pyc", "/code/best-0.91"]
+
+
+def test_what_the_user_bound_below_tmp_is_compared(tmp_path: Path) -> None:
+    (tmp_path / "score.txt").write_text("0.91")
+    found, _ = written_files(tmp_path, "/tmp/out", NOON, Ignored())
+    assert [file.path for file in found] == ["/tmp/out/score.txt"]
+
+
+def test_a_link_may_lead_to_a_drawn_name(tmp_path: Path) -> None:
+    sides, evidence = [], []
+    for name in (uuid.uuid4().hex, uuid.uuid4().hex):
+        evidence.append(Evidence(names={"uuids": (name,)}))
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "latest").symlink_to(f"runs/{name}")
+        sides.append(written_files(folder, "/code", evidence[-1], Ignored())[0])
+    ends, texts = files_apart(Texts(*evidence), *sides)
+    assert (ends, [text.kind for text in texts]) == ([], ["drawn name"])
+
+
+def test_a_byte_is_no_text_that_spells_it(tmp_path: Path) -> None:
+    sides = []
+    for name, content in (("one", b"\xff \\xff"), ("other", b"\\xff \xff")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "out.txt").write_bytes(content)
+        sides.append(wrote(tmp_path / name))
+    assert files_apart(Texts(NOON, NOON), *sides)[0]
+
+
+def test_caches_are_not_compared_but_mentioned(tmp_path: Path) -> None:
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "result.txt").write_text("0.91")
+    assert wrote(tmp_path) == []
+    assert [*cached_files(tmp_path, "/code")] == ["/code/.cache/result.txt"]
 
 
 def test_folders_deeper_than_a_stack_are_read(tmp_path: Path) -> None:

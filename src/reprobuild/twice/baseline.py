@@ -101,6 +101,7 @@ def _evidence_json(evidence: Evidence) -> dict[str, Any]:
         "memory": [list(each) for each in evidence.memory],
         "names": {kind: list(names) for kind, names in evidence.names.items()},
         "several": evidence.several,
+        "alone": sorted(evidence.alone),
         "sites": list(sites),
         "items": [
             [sites[item.site], item.value, item.at, item.left, item.process] for item in evidence.items
@@ -118,6 +119,7 @@ def _evidence(table: Mapping[str, Any]) -> Evidence:
         memory=tuple((int(start), int(end)) for start, end in table["memory"]),
         names={_str(kind): tuple(map(_str, names)) for kind, names in table["names"].items()},
         several=bool(table["several"]),
+        alone=frozenset(map(_str, table.get("alone", ()))),
         items=[
             Item(
                 sites[int(site)],
@@ -227,6 +229,7 @@ def against(baseline: Baseline, run: ProgramRun) -> Agreed:
         for row in timeline(one, other)
     ]
     many = max(len(baseline.streams), len(streams)) > 1 or baseline.evidence.several or run.evidence.several
+    many = many and "stdout" not in baseline.evidence.alone & run.evidence.alone
     texts = Texts(baseline.evidence, run.evidence)
     apart, _ = lines_apart(texts, baseline.stdout, run.stdout, "standard output", many=many)
     output = ["standard output"] if apart else []

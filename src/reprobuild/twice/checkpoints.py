@@ -27,6 +27,8 @@ MOST_INFLATED = 64 << 30
 _CHUNK = 1 << 20
 _LONGEST = 300
 _REST = "everything but the tensors"
+_NOTES = ("version", "byteorder", ".format_version", ".storage_alignment", ".data/serialization_id")
+"""torch's own notes in an archive: of its format, not of what is saved."""
 
 
 General = Callable[[str], str]
@@ -88,28 +90,39 @@ def _zip(archive: zipfile.ZipFile, general: General | None) -> dict[str, str]:
     members = archive.infolist()
     if sum(member.file_size for member in members) > MOST_INFLATED:
         raise ValueError("too large")
-    names, pickle = dict[str, str](), b""
+    if any(member.header_offset == 0 for member in members) != bool(members):
+        raise ValueError("something stands before it")
+    names = dict[str, str]()
     if general is not None:
-        index = next(member for member in members if member.filename.rpartition("/")[2] == "data.pkl")
-        if index.file_size > MOST_HEADER:
-            raise ValueError("too large")
-        pickle = archive.read(index)
-        names = storage_names(pickle)
+        pickles = [member for member in members if _inside(member) == "data.pkl"]
+        if not pickles or any(member.file_size > MOST_HEADER for member in pickles):
+            raise ValueError("no index, or too large")
+        names = storage_names(archive.read(pickles[0]))
     found: dict[str, str] = {}
+    if archive.comment:
+        found["comment"] = hashlib.sha256(archive.comment).hexdigest()[:32]
     for member in members:
-        folder, _, last = member.filename.rpartition("/")
+        inside = _inside(member)
+        folder, _, last = inside.rpartition("/")
         if general is None:
             name = member.filename.removesuffix(".npy")
-        elif last == "data.pkl":
-            _add(found, _REST, pickle_digest(pickle, general))
+        elif inside == "data.pkl":
+            _add(found, _REST, pickle_digest(archive.read(member), general))
             continue
-        elif folder.endswith("/data"):
+        elif inside in _NOTES:
+            continue
+        elif folder == "data":
             name = names.get(last) or f"storage {last}"
         else:
-            continue  # torch's own notes of version and byte order
+            name = inside  # of TorchScript: its code and its constants
         with archive.open(member) as file:
             _add(found, name, _digest(file, member.file_size))
     return found
+
+
+def _inside(member: zipfile.ZipInfo) -> str:
+    """Return a member's path in the one folder that an archive of torch has."""
+    return member.filename.partition("/")[2] or member.filename
 
 
 def _add(found: dict[str, str], name: str, digest: str) -> None:

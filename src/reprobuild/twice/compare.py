@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import Literal
 
 from .distance import of_values
+from .event_files import EVENTS
 from .records import Moment, MomentPart, Stream
 from .texts import TextDifference, Texts
 from .written import WrittenFile
@@ -269,6 +270,9 @@ def files_apart(
                 ends, same = lines_apart(texts, a.lines, b.lines, f"file {path}", many=False)
                 found += ends
                 explained += same
+                if a.lines == b.lines and path.endswith(EVENTS):
+                    sizes = (f"{a.size} bytes", f"{b.size} bytes")
+                    explained.append(TextDifference(f"file {path}", sizes, "clock times of its records"))
             elif (end := _bytes_apart(a, b)) is not None:
                 found.append(end)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import RepeatError
 from ..host.home import open_regular
 
-FORMAT = 2
+FORMAT = 3
 MOST_BYTES = 256 << 20
 """Of all files of a run together."""
 MOST_FILES = 4096
@@ -60,6 +60,8 @@ class Evidence:
     items: Sequence[Item] = ()
     several: bool = False
     """Whether processes ran side by side that the program made itself, as multiprocessing does."""
+    alone: frozenset[str] = frozenset()
+    """The streams that one process at most wrote to, as far as Python's own writing tells."""
 
     @cached_property
     def texts(self) -> Mapping[str, list[Item]]:
@@ -113,13 +115,14 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
     zones, memory = {0}, list[tuple[int, int]]()
     names: dict[str, list[str]] = defaultdict(list)
     values: dict[SiteKey, list[Item]] = defaultdict(list)
-    left, several = MOST_BYTES, False
+    left, several, writers = MOST_BYTES, False, list[dict[str, Any]]()
     tables = list[tuple[list[str], str, dict[str, Any]]]()
     for path in sorted(folder.glob("*.evidence"))[:MOST_FILES]:
         with _readable(path):
             table, size = _table(path, left)
             left -= size
             worker, name, *_ = table["process"]
+            writers.append(table["writer"])
             several |= bool(worker) or name != "MainProcess" or bool(table["forked"])
             tables.append(([str(word) for word in table["process"]], path.name, table))
     # The order in which processes end is no run's own: theirs is that of their names. The workers of a pool
@@ -134,11 +137,22 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
             for key, items in _sites(table["sites"], process):
                 values[key] += items
     items = [item for each in values.values() for item in (*each, *_together(each))]
+    with _readable(folder):
+        alone = _alone(writers)
     return Evidence(
         began=began, ended=ended, zones=tuple(sorted(zones)), memory=tuple(memory),
         names={kind: tuple(each) for kind, each in names.items()}, items=items,
-        several=several,
+        several=several, alone=alone,
     )  # fmt: skip
+
+
+def _alone(writers: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the streams that one process at most wrote to; none where a forked process kept no evidence."""
+    with_evidence = sum(bool(each["child"]) for each in writers)
+    if sum(int(each["forks"]) for each in writers) > with_evidence:
+        return frozenset()
+    counts = Counter(str(name) for each in writers for name in each["wrote"])
+    return frozenset(name for name in ("stdout", "stderr") if counts[name] < 2)
 
 
 @contextmanager

@@ -225,11 +225,23 @@ def notes(found: Comparison) -> list[str]:
             "no optimizer of torch took a step; what models gave without gradients was compared, and the ends"
         )
     result += _missing(found)
+    result += _cached(found)
     result += _variations(found)
     result += same_draws(streams)
     if found.parting is None:
         result += _quiet_generators(found)
     return result
+
+
+def _cached(found: Comparison) -> list[str]:
+    """Say what of caches was not compared, and whether it differs."""
+    one, other = found.runs[0].cached, found.runs[found.other - 1].cached
+    paths = sorted(one.keys() | other.keys())
+    if not paths:
+        return []
+    apart = [path for path in paths if one.get(path) != other.get(path)]
+    what = f"not compared: {_number(len(paths), 'file')} in caches, such as {(apart or paths)[0]}"
+    return [f"{what}; {len(apart)} of them differ" if apart else what]
 
 
 def _variations(found: Comparison) -> list[str]:

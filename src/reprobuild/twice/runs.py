@@ -25,7 +25,7 @@ from .opened import read_opened
 from .records import Stream, read_records
 from .texts import TextDifference, Texts
 from .variations import VARIATIONS
-from .written import WrittenFile, written_files
+from .written import WrittenFile, cached_files, written_files
 
 RECORDS = "records"
 """The folder below a run's own that the recorder writes into."""
@@ -78,6 +78,8 @@ class ProgramRun:
     last: str
     """The last lines that it wrote on standard error, as they are."""
     evidence: Evidence = field(default_factory=Evidence)
+    cached: Mapping[str, str] = field(default_factory=dict)
+    """What it wrote into caches, which is not compared: digests by path."""
     opened: tuple[str, ...] = ()
     """The files that it opened for reading, where that was asked for."""
     opened_cut: bool = False
@@ -253,11 +255,12 @@ def _ends(one: ProgramRun, other: ProgramRun) -> tuple[list[EndDifference], list
         told = f"run 1 {status_text(one.status)}, run 2 {status_text(other.status)}"
         ends.append(EndDifference(what="exit status", told=told))
     many = max(len(one.streams), len(other.streams)) > 1 or one.evidence.several or other.evidence.several
-    for what, a, b in (
-        ("standard output", one.stdout, other.stdout),
-        ("standard error", one.stderr, other.stderr),
+    alone = one.evidence.alone & other.evidence.alone
+    for what, name, a, b in (
+        ("standard output", "stdout", one.stdout, other.stdout),
+        ("standard error", "stderr", one.stderr, other.stderr),
     ):
-        found, same = compare.lines_apart(texts, a, b, what, many=many)
+        found, same = compare.lines_apart(texts, a, b, what, many=many and name not in alone)
         ends += found
         explained += same
     found, same = compare.files_apart(texts, one.files, other.files)
@@ -324,6 +327,7 @@ def read_run(ran: RanProgram, how: HowToRun, folder: Path, clock: tuple[float, f
     began, seconds = clock
     evidence = read_evidence(folder / RECORDS, began, began + seconds)
     files: list[WrittenFile] = []
+    cached: dict[str, str] = {}
     for place, destination in ran.written:
         found, whole = written_files(place, destination, evidence, how.ignored, sums=how.receipt)
         if not whole:
@@ -332,12 +336,14 @@ def read_run(ran: RanProgram, how: HowToRun, folder: Path, clock: tuple[float, f
                 hint="bind a folder for them with -v and remove them at its end, or write fewer",
             )
         files += found
+        cached |= cached_files(place, destination)
     read, cut = read_opened(folder / RECORDS) if how.receipt else ((), False)
     return ProgramRun(
         status=ran.status,
         stdout=_bounded(how.ignored.lines(ran.stdout)),
         stderr=_bounded(how.ignored.lines(ran.stderr)),
         files=files,
+        cached=cached,
         streams=read_records(folder / RECORDS),
         evidence=evidence,
         opened=read,

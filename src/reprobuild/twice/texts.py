@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from .evidence import EXACT, FEW, Evidence, Item, SiteKey
+from .redrawn import common, redrawn
 from .timestamps import MOMENT, in_run
 
 _UNITS = frozenset(
@@ -164,11 +165,15 @@ class Texts:
         if list(one) == list(other):
             return None, []
         pairs = list(zip(one, other, strict=False))
+        found: list[TextDifference] = []
         if many and len(one) == len(other):
             pairs = self._matched(one, other)
+            if Counter(one) == Counter(other):
+                at = next(n for n, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+                values = (one[at][:160], other[at][:160])
+                return None, [TextDifference(f"line {at + 1} of {where}", values, "order of the processes")]
         self._used.clear()
         self._slots = tuple(_templates(lines) for lines in (one, other))
-        found: list[TextDifference] = []
         for number, (a, b) in enumerate(pairs):
             if a != b:
                 explained = self._line(a, b, f"line {number + 1} of {where}")
@@ -195,10 +200,23 @@ class Texts:
 
     def _line(self, one: str, other: str, where: str) -> list[TextDifference] | None:
         """Return the differences of two lines, each explained; None: one is a result."""
-        redrawn = "\r" in one.rstrip("\r") and "\r" in other.rstrip("\r")
-        lines = [line.rstrip("\r").rpartition("\r")[2] for line in (one, other)]
-        if lines[0] == lines[1]:
-            return []
+        if "\r" not in one.rstrip("\r") or "\r" not in other.rstrip("\r"):
+            return self._pair((one, other), where, redrawn=False)
+        a, b = redrawn(one), redrawn(other)
+        if len(a.others) != len(b.others):
+            return None
+        found: list[TextDifference] = []
+        for pair in ((a.last, b.last), *zip(a.others, b.others, strict=True), *common(a, b)):
+            if pair[0].split() != pair[1].split():
+                explained = self._pair(pair, where, redrawn=True)
+                if explained is None:
+                    return None
+                found += explained
+        times = (f"{one.count(_CR)}", f"{other.count(_CR)}")
+        return found or [TextDifference(where, times, "times drawn again")]
+
+    def _pair(self, lines: tuple[str, str], where: str, *, redrawn: bool) -> list[TextDifference] | None:
+        """Return the differences of two lines without carriage returns in them."""
         a, b = (tokens(line, side) for line, side in zip(lines, self._sides, strict=True))
         found: list[TextDifference] = []
         words: list[str] = []
@@ -290,6 +308,7 @@ class Texts:
         return True
 
 
+_CR = "\r"
 _COUNTED = ("number", "lasting")
 _LASTING = re.compile(r"\d+:\d\d(?::\d\d)?(?:\.\d+)?")
 _NUMBERED = re.compile(r"<([a-z ]+) \d+>")

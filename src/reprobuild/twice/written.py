@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import event_files
 from .checkpoints import tensors
 from .evidence import Evidence
 from .ignored import Ignored
@@ -22,11 +23,7 @@ MOST_TEXT = 1 << 20
 """Bytes of a file whose lines are compared where its bytes differ."""
 
 LEFT_OUT: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("bytecode", re.compile(r"(?:.*/)?__pycache__(?:/.*)?|.*\.pyc")),
-    (
-        "TensorBoard's event files, which have a clock time in every record",
-        re.compile(r".*events\.out\.tfevents\..*"),
-    ),
+    ("bytecode in __pycache__", re.compile(r"(?:.*/)?__pycache__(?:/.*)?")),
     ("caches in ~/.cache, ~/.triton and ~/.nv", re.compile(r"(?:.*/)?\.(?:cache|triton|nv)(?:/.*)?")),
     ("/tmp, /var/tmp, /run, /dev, /proc and /sys", re.compile(r"/(?:tmp|var/tmp|run|dev|proc|sys)(?:/.*)?")),  # noqa: S108
     ("the recorder's own", re.compile(r".*/reprobuild_twice(?:\.pth|/.*)?")),
@@ -59,15 +56,34 @@ class WrittenFile:
         return hashlib.sha256(json.dumps(compared).encode()).hexdigest()
 
 
-def is_left_out(path: str) -> bool:
-    """Whether a path in the container is not compared."""
-    return any(pattern.fullmatch(path) for _, pattern in LEFT_OUT)
+_CACHES = LEFT_OUT[1][1]
+_ANYWHERE = LEFT_OUT[:2]
+"""What is not compared in a folder that the user bound, wherever that is."""
+
+
+def is_left_out(path: str, *, bound: bool = False) -> bool:
+    """Whether a path in the container, or below a folder that the user bound, is not compared."""
+    return any(pattern.fullmatch(path) for _, pattern in (_ANYWHERE if bound else LEFT_OUT))
+
+
+def cached_files(folder: Path, destination: str) -> dict[str, str]:
+    """Return the files of caches by path, with what of them is cheap to read: they are only mentioned."""
+    found: dict[str, str] = {}
+    for path in _below(folder):
+        inside = f"{destination.rstrip('/')}/{path.relative_to(folder)}"
+        if _CACHES.fullmatch(inside) and len(found) < MOST_FILES:
+            status = path.lstat()
+            small = stat.S_ISREG(status.st_mode) and status.st_size <= MOST_TEXT
+            digest = hashlib.sha256(path.read_bytes()).hexdigest() if small else ""
+            found[inside] = f"{status.st_size} {digest}"
+    return found
 
 
 def written_files(
     folder: Path, destination: str, evidence: Evidence, ignored: Ignored, *, sums: bool = False
 ) -> tuple[list[WrittenFile], bool]:
-    """Return the files below a folder that was written over another, and whether these are all.
+    """Return the files and the empty folders below one that was written over another, and whether these
+    are all.
 
     ``sums``: with the SHA-256 of each. A link is not followed. A device with the numbers 0, 0 is overlayfs's
     mark for a file that was removed.
@@ -75,7 +91,7 @@ def written_files(
     found: list[WrittenFile] = []
     for path in _below(folder):
         inside = f"{destination.rstrip('/')}/{path.relative_to(folder)}"
-        if is_left_out(inside) or ignored.has_file(inside):
+        if is_left_out(inside, bound=destination != "/") or ignored.has_file(inside):
             continue
         if len(found) >= MOST_FILES:
             return found, False
@@ -83,26 +99,49 @@ def written_files(
         if stat.S_ISREG(status.st_mode):
             found.append(written_file(path, inside, evidence, ignored, sums=sums))
         else:
-            is_link = stat.S_ISLNK(status.st_mode)
-            is_removed = stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
-            target = f"a link to {path.readlink()}" if is_link else "removed" if is_removed else "no file"
+            digest, lines = _other(path, status), None
+            if stat.S_ISLNK(status.st_mode):  # where it leads may have a drawn name in it
+                lines = (digest,)
             found.append(
-                WrittenFile(path=general(inside, evidence), size=0, digest=target, lines=None, tensors={})
+                WrittenFile(path=general(inside, evidence), size=0, digest=digest, lines=lines, tensors={})
             )
     return found, True
 
 
+def _other(path: Path, status: os.stat_result) -> str:
+    """Return what stands for the bytes of a link, of what was removed, of a folder."""
+    if stat.S_ISLNK(status.st_mode):
+        return f"a link to {path.readlink()}"
+    if stat.S_ISDIR(status.st_mode):
+        return "an empty folder"
+    return "removed" if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0 else "no file"
+
+
 def _below(folder: Path) -> Iterator[Path]:
-    """Yield everything but folders, those of a folder before its subfolders. Follows no links.
+    """Yield everything but folders that are not empty, those of a folder before its subfolders. Follows no
+    links.
 
     `os.walk` calls itself for each level before Python 3.12, and a program can leave thousands.
     """
     todo = [folder]
     while todo:
-        with os.scandir(todo.pop()) as entries:
+        below = todo.pop()
+        with os.scandir(below) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
+        if not found and below != folder:
+            yield below
         yield from (Path(each.path) for each in found if not each.is_dir(follow_symlinks=False))
         todo += [Path(each.path) for each in reversed(found) if each.is_dir(follow_symlinks=False)]
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether bytes are a text, none of which is written as the escape of another byte."""
+    if b"\\x" in head:
+        try:
+            head.decode()
+        except UnicodeDecodeError:
+            return False
+    return b"\0" not in head
 
 
 def written_file(
@@ -115,12 +154,15 @@ def written_file(
         digest = sparse_digest(file.fileno(), 0, size)
         file.seek(0)
         sha256 = hashlib.file_digest(file, "sha256").hexdigest() if sums else ""
-    text = size <= MOST_TEXT and b"\0" not in head
+    lines = tuple(ignored.lines(head)) if size <= MOST_TEXT and _is_text(head) else None
+    events = event_files.NAME.fullmatch(inside)
+    if events and (values := event_files.event_lines(path)) is not None:
+        lines = tuple(ignored.lines("\n".join(values).encode()))
     return WrittenFile(
-        path=general(inside, evidence),
+        path=general(events[1] if events else inside, evidence),
         size=size,
         digest=digest,
-        lines=tuple(ignored.lines(head)) if text else None,
+        lines=lines,
         tensors=tensors(path, lambda text: general(text, evidence)),
         sha256=sha256,
     )

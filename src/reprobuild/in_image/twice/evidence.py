@@ -12,7 +12,7 @@ import math
 import os
 import time
 
-from . import measured
+from . import measured, writers
 from .watching import Watcher, warn
 from .writing import identity
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOST_NAMES = 2000
-FORMAT = 2
+FORMAT = 3
 CLOCKS = tuple(
     name + suffix for name in ("time", "perf_counter", "monotonic", "clock_gettime") for suffix in ("", "_ns")
 )
@@ -218,6 +218,7 @@ def write() -> None:
         table = {
             "format": FORMAT,
             "forked": bool(_forked),
+            "writer": writers.table(),
             "process": [who["worker"], who["name"], *who["argv"][:4]],
             "zone": -time.timezone,
             "memory": _memory(),
@@ -267,6 +268,7 @@ def install(watcher: Watcher) -> None:
     watcher.after("socket", _socket)
     watcher.after("orjson", _orjson)
     watcher.after("torch", _torch)
+    writers.install()
     atexit.register(write)
     os.register_at_fork(after_in_child=_forget, after_in_parent=functools.partial(_forked.add, "forked"))
 

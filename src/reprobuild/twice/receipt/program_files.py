@@ -57,7 +57,7 @@ def changed_since(
     found = []
     for path in sorted(paths | gone):
         place = on_host(path, binds)
-        if place is None or is_left_out(path):
+        if place is None or is_left_out(path, bound=True):
             continue
         file = place[0].source / place[1] if place[1] else place[0].source
         if path in paths and stat.S_ISREG(file.lstat().st_mode):
@@ -147,7 +147,7 @@ def inputs(
     found, missing, room = list[InputFile](), list[str](), MOST_LINES
     for path in sorted(set(paths)):
         place = on_host(path, binds)
-        if place is None or is_left_out(path):
+        if place is None or is_left_out(path, bound=True):
             continue
         if path in changed:
             missing.append(f"what it read of {path}, which the run itself changed")
@@ -187,7 +187,7 @@ def beside(binds: Sequence[Bind], known: frozenset[str]) -> tuple[list[InputFile
         for path, size in every:
             if (
                 path in known
-                or is_left_out(path)
+                or is_left_out(path, bound=True)
                 or is_secret_file(path, size)
                 or _NOT_BESIDE & set(path.split("/"))
             ):

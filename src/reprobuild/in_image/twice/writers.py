@@ -1,0 +1,59 @@
+"""Notes which of the processes write to the output, so that the order of its lines is known to count.
+
+The first write of a process to a stream is enough: after it, the stream is as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # importing typing costs milliseconds at the start of every process
+if TYPE_CHECKING:
+    from typing import Any
+
+wrote: set[str] = set()
+"""The streams that this process wrote to."""
+_forks: list[int] = [0]
+_child: list[bool] = [False]
+
+
+def _watch(name: str) -> None:
+    stream = getattr(sys, name)
+    if stream is None:
+        return
+    inner = stream.write
+
+    def write(text: Any) -> Any:
+        wrote.add(name)
+        if stream.__dict__.get("write") is write:
+            del stream.write
+        return inner(text)
+
+    try:
+        stream.write = write
+    except AttributeError:  # one that takes no attributes: who writes is not known
+        wrote.add(name)
+
+
+def _in_child() -> None:
+    _forks[0], _child[0] = 0, True
+    for name in wrote:
+        _watch(name)
+    wrote.clear()
+
+
+def _in_parent() -> None:
+    _forks[0] += 1
+
+
+def install() -> None:
+    """Watch both streams, in the processes that are forked from this one, too."""
+    for name in ("stdout", "stderr"):
+        _watch(name)
+    os.register_at_fork(after_in_child=_in_child, after_in_parent=_in_parent)
+
+
+def table() -> dict[str, Any]:
+    """Return what is known of this process."""
+    return {"wrote": sorted(wrote), "forks": _forks[0], "child": _child[0]}

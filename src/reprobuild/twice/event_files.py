@@ -1,0 +1,130 @@
+"""TensorBoard's event files as lines of text, without the clock time that each record has. Untrusted bytes.
+
+A record is the length of an event, its checksum, the event and a checksum; an event is a message of protobuf:
+https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/util/event.proto
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+EVENTS = "events.out.tfevents"
+NAME = re.compile(rf"(.*{re.escape(EVENTS)})\.\d{{10}}\..*")
+"""What torch and TensorFlow call them: with the time, the host and the process."""
+MOST_LINES = 100_000
+_MOST_EVENT = 64 << 20
+_LONGEST = 2000
+"""Bytes of a field up to which it is shown as text."""
+_TIME, _STEP, _SUMMARY = 1, 2, 5
+_VALUE, _TAG, _SIMPLE = 1, 1, 2
+
+Field = tuple[int, int | bytes]
+"""A number of a field, and what it holds."""
+
+
+def event_lines(path: Path) -> tuple[str, ...] | None:
+    """Return a line for each value of an event file; None: it is none, or not whole."""
+    lines: list[str] = []
+    rest, more = hashlib.sha256(), 0
+    try:
+        with path.open("rb") as file:
+            for event in _events(file):
+                for line in _lines(event):
+                    if len(lines) < MOST_LINES:
+                        lines.append(line)
+                    else:
+                        rest.update(f"{line}\n".encode())
+                        more += 1
+    except (OSError, ValueError, struct.error):
+        return None
+    return (*lines, *([f"{more} more values: SHA-256 {rest.hexdigest()}"] if more else []))
+
+
+def _events(file: IO[bytes]) -> Iterator[bytes]:
+    while head := file.read(12):
+        (length,) = struct.unpack_from("<Q", head)
+        if length > _MOST_EVENT:
+            raise ValueError("too long")
+        event = file.read(length + 4)
+        if len(event) != length + 4:
+            raise ValueError("cut")
+        yield event[:-4]
+
+
+def _lines(event: bytes) -> Iterator[str]:
+    fields = [*_fields(event)]
+    step = next((value for number, value in fields if number == _STEP and isinstance(value, int)), 0)
+    for number, value in fields:
+        if number == _SUMMARY and isinstance(value, bytes):
+            for kind, each in _fields(value):
+                whole = kind == _VALUE and isinstance(each, bytes)
+                yield f"step {step} {_value(each) if whole and isinstance(each, bytes) else _shown(each)}"
+        elif number not in (_TIME, _STEP):
+            yield f"step {step} field {number}: {_shown(value)}"
+
+
+def _value(value: bytes) -> str:
+    """Return a value of a summary: its tag, and a scalar as the shortest number with those bits."""
+    words = []
+    for number, each in _fields(value):
+        if number == _SIMPLE and isinstance(each, bytes) and len(each) == 4:
+            words.append(_float32(each))
+        else:
+            words.append(_shown(each) if number == _TAG else f"{number}: {_shown(each)}")
+    return " ".join(words)
+
+
+def _float32(data: bytes) -> str:
+    (number,) = struct.unpack("<f", data)
+    for digits in range(6, 10):
+        text = f"{number:.{digits}g}"
+        if struct.pack("<f", float(text)) == data:
+            return text
+    return f"{number} {data.hex()}"  # NaN has many forms
+
+
+def _shown(value: int | bytes) -> str:
+    if isinstance(value, int):
+        return str(value)
+    if len(value) > _LONGEST:
+        return f"{len(value)} bytes, SHA-256 {hashlib.sha256(value).hexdigest()}"
+    return repr(value.decode("utf-8", "backslashreplace"))[1:-1]
+
+
+def _fields(message: bytes) -> Iterator[Field]:
+    """Yield the fields of a message of protobuf. Raises `ValueError` for one that is not whole."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        kind, size = key & 7, 0
+        if kind == 0:
+            value, at = _varint(message, at)
+            yield key >> 3, value
+            continue
+        if kind == 2:
+            size, at = _varint(message, at)
+        elif kind in (1, 5):
+            size = 8 if kind == 1 else 4
+        else:
+            raise ValueError("no field")
+        if size > len(message) - at:
+            raise ValueError("cut")
+        yield key >> 3, message[at : at + size]
+        at += size
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(message):
+            break
+        value |= (message[at] & 127) << shift
+        at += 1
+        if message[at - 1] < 128:
+            return value, at
+    raise ValueError("no number")

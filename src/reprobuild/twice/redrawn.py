@@ -1,0 +1,61 @@
+"""A line that is drawn again and again after a carriage return, such as a progress bar. Pure.
+
+Which of its states are shown depends on the time that the steps take, so they are compared by their progress:
+a state of one run with that of the other which has come as far.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_PROGRESS = re.compile(r"(?<![\d.])(\d+)\s*(?:/\s*(\d+)|%|it\b)")
+_RATE = re.compile(r"(?:[\d.]+|\?)\s*[kMG]?(?:[^\W\d_]+/s|s/[^\W\d_]+)|\d+:\d\d(?::\d\d)?")
+"""A speed or a duration, which nothing else explains in a state that was drawn over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redrawn:
+    """A line's states, the last of which stays."""
+
+    last: str
+    bars: dict[tuple[int, str, str], str] = field(default_factory=dict)
+    """By the pass, the text before the progress, and the progress: the last state that has them."""
+    others: list[str] = field(default_factory=list)
+    """States that show no progress, in their order."""
+
+    @property
+    def passes(self) -> int:
+        """How often the progress began anew."""
+        return max((key[0] for key in self.bars), default=0)
+
+
+def redrawn(line: str) -> Redrawn:
+    """Return the states of a line; those without a digit do not count."""
+    *states, last = line.rstrip("\r").split("\r")
+    found = Redrawn(last)
+    number, before = 0, -1.0
+    for state in states:
+        matches = [*_PROGRESS.finditer(state)]
+        if not matches:
+            if any(map(str.isdigit, state)):
+                found.others.append(state)
+            continue
+        match = next((each for each in matches if each[2]), matches[0])
+        at = int(match[1])
+        number += at < before
+        before = at
+        label = re.sub(r"\s+", " ", state[: matches[0].start()]).strip()
+        found.bars[number, label, match[0]] = state
+    return found
+
+
+def common(one: Redrawn, other: Redrawn) -> list[tuple[str, str]]:
+    """Return the states of two lines side by side, without speeds and durations."""
+    if one.passes != other.passes:
+        return []
+    return [
+        (_RATE.sub("", state), _RATE.sub("", other.bars[key]))
+        for key, state in one.bars.items()
+        if key in other.bars
+    ]

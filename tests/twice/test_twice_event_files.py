@@ -1,0 +1,63 @@
+"""TensorBoard's event files: values count, the clock time of a record does not."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from reprobuild.twice.compare import files_apart
+from reprobuild.twice.event_files import event_lines
+from reprobuild.twice.evidence import Evidence
+from reprobuild.twice.ignored import Ignored
+from reprobuild.twice.texts import Texts
+from reprobuild.twice.written import WrittenFile, written_files
+
+NAME = "events.out.tfevents.1927627201.host.17.0"
+
+
+def field(number: int, value: bytes) -> bytes:
+    return bytes([number << 3 | 2, len(value)]) + value
+
+
+def event(clock: float, step: int, tag: bytes, value: float) -> bytes:
+    scalar = field(1, tag) + b"\x15" + struct.pack("<f", value)
+    return b"\x09" + struct.pack("<d", clock) + bytes([0x10, step]) + field(5, field(1, scalar))
+
+
+def write(path: Path, *events: bytes) -> Path:
+    path.write_bytes(b"".join(struct.pack("<QI", len(each), 0) + each + b"sum4" for each in events))
+    return path
+
+
+def wrote(folder: Path, *events: bytes) -> list[WrittenFile]:
+    folder.mkdir()
+    write(folder / NAME.replace("17", str(len(folder.name))), *events)
+    return written_files(folder, "/code", Evidence(), Ignored())[0]
+
+
+def test_a_value_that_differs_is_a_result_and_a_clock_is_not(tmp_path: Path) -> None:
+    first = wrote(tmp_path / "one", event(1.0, 1, b"loss", 0.25), event(2.0, 2, b"loss", 0.125))
+    later = wrote(tmp_path / "later", event(8.0, 1, b"loss", 0.25), event(9.0, 2, b"loss", 0.125))
+    other = wrote(tmp_path / "other run", event(1.0, 1, b"loss", 0.25), event(2.0, 2, b"loss", 0.13))
+    ends, texts = files_apart(Texts(Evidence(), Evidence()), first, later)
+    assert (ends, [each.kind for each in texts]) == ([], ["clock times of its records"])
+    [end], _ = files_apart(Texts(Evidence(), Evidence()), first, other)
+    assert end.told == "run 1 wrote 'step 2 loss 0.125', run 2 'step 2 loss 0.13'"
+
+
+def test_scalars_are_shown_with_all_their_bits(tmp_path: Path) -> None:
+    near = struct.unpack("<f", struct.pack("<I", struct.unpack("<I", struct.pack("<f", 0.1))[0] + 1))[0]
+    path = write(tmp_path / NAME, event(1.0, 1, b"a", 0.1), event(1.0, 1, b"a", near))
+    assert event_lines(path) == ("step 1 a 0.1", "step 1 a 0.10000001")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"x", b"\xff" * 40, struct.pack("<QI", 3, 0) + b"\x0b\x01\x01sum4", struct.pack("<QI", 9, 0) + b"cut"],
+    ids=["short", "endless", "group", "cut"],
+)
+def test_what_is_no_event_file_has_no_lines(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(content)
+    assert event_lines(tmp_path / NAME) is None

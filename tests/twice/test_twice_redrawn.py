@@ -1,0 +1,42 @@
+"""States of a line that was drawn again and again: what they say counts, how fast they came does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprobuild.twice.evidence import Evidence
+from reprobuild.twice.texts import Texts
+
+
+def apart(one: str, other: str) -> bool:
+    """Whether a result differs; where none does, the difference is told."""
+    number, explained = Texts(Evidence(), Evidence()).compare([one], [other], "standard error", many=False)
+    assert number is not None or explained
+    return number is not None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("\rstep 1 loss 0.51\rstep 2 loss 0.42\rdone", "\rstep 1 loss 0.51\rstep 2 loss 0.43\rdone"),
+        ("\rloss 0.51\rloss 0.42\rdone", "\rloss 0.51\rdone"),
+        ("\r 1/4 [loss=0.51]\r 4/4 done", "\r 1/4 [loss=0.52]\r 4/4 done"),
+        ("\rE0: 1/2 a=1\rE0: 2/2 a=2\rE0: 1/2 a=3\rok", "\rE0: 1/2 a=1\rE0: 2/2 a=2\rE0: 1/2 a=4\rok"),
+    ],
+    ids=["states", "fewer", "bar", "second pass"],
+)
+def test_a_result_counts_where_another_state_was_drawn_over_it(one: str, other: str) -> None:
+    assert apart(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("\r 25%|#  | 1/4 [00:01<00:03, 1.0it/s]\rdone", "\r 25%|#  | 1/4 [00:02<00:06, 2.0s/it]\rdone"),
+        ("\r1/4 loss=0.5\r3/4 loss=0.3\rdone", "\r1/4 loss=0.5\r2/4 loss=0.4\r3/4 loss=0.3\rdone"),
+        ("\r|\r/\r-\rdone", "\r|\r/\rdone"),
+    ],
+    ids=["speed", "more states", "spinner"],
+)
+def test_how_often_and_how_fast_a_line_is_drawn_does_not_count(one: str, other: str) -> None:
+    assert not apart(one, other)
