@@ -145,7 +145,7 @@ def test_other_layers_below_a_signed_configuration(image: str, call: Call, key: 
 
 
 def test_a_tampered_image_with_its_lock_and_evidence_is_not_what_a_rebuild_gives(
-    image: str, call: Call, folder: Path
+    image: str, call: Call, folder: Path, registry: str
 ) -> None:
     """Whoever changes a file must change the digest, and evidence without a key can be made for that."""
     unpack = "mkdir x && tar xf toy.tar -C x"
@@ -160,6 +160,28 @@ def test_a_tampered_image_with_its_lock_and_evidence_is_not_what_a_rebuild_gives
     said = call("verify", "x", "--level", "rebuild", "--evidence", "forged.jsonl")
     assert said.status == 13, said.err
     assert "/usr/bin/sh: content" in said.out
+    assert "(changed: " in said.out
+    # In a registry the layers that the rebuilt image lacks are downloaded.
+    place = f"{registry}/team/toy:evil"
+    send(Path("x"), place)
+    said = call("verify", place, "--level", "rebuild", "--evidence", "forged.jsonl")
+    assert said.status == 13, said.err
+    assert "/usr/bin/sh: content" in said.out
+    assert said.err.count("which the rebuilt image lacks") == 1
+    # An image with a layer twice has the same files.
+    blobs = Path("x/blobs/sha256")
+    manifest = json.loads((blobs / image[7:]).read_bytes())
+    config = json.loads((blobs / manifest["config"]["digest"][7:]).read_bytes())
+    manifest["layers"].append(manifest["layers"][-1])
+    config["rootfs"]["diff_ids"].append(config["rootfs"]["diff_ids"][-1])
+    again = relabeled(Path("x"), manifest, config)
+    send(Path("x"), place)
+    Path("forged.jsonl").write_text(Path("toy.tar.evidence.jsonl").read_text().replace(image[7:], again[7:]))
+    said = call("verify", place, "--level", "rebuild", "--evidence", "forged.jsonl", "--json")
+    layers = len(manifest["layers"])
+    assert json.loads(said.out)["rebuilt"] == (
+        f"identical files; the layers are made in another way: {layers} layers, not {layers - 1}"
+    )
 
 
 def test_of_another_release_it_says_so(image: str, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,13 +221,38 @@ def retagged(layout: Path, path: str) -> str:
         (blobs / digest).write_bytes(data)
         return {"digest": f"sha256:{digest}", "size": len(data)}
 
-    layer = put_blob(out.getvalue())
-    config["rootfs"]["diff_ids"].append(layer["digest"])
-    manifest["layers"].append({**layer, "mediaType": "application/vnd.oci.image.layer.v1.tar"})
+    layer = hashlib.sha256(out.getvalue()).hexdigest()
+    (blobs / layer).write_bytes(out.getvalue())
+    config["rootfs"]["diff_ids"].insert(-1, f"sha256:{layer}")  # the uppermost has the lock
+    kind = "application/vnd.oci.image.layer.v1.tar"
+    size = len(out.getvalue())
+    manifest["layers"].insert(-1, {"digest": f"sha256:{layer}", "mediaType": kind, "size": size})
+    return relabeled(layout, manifest, config)
+
+
+def relabeled(layout: Path, manifest: Any, config: Any) -> str:
+    """Make an image with these documents the one of a layout; return its digest."""
+
+    def put_blob(data: bytes) -> dict[str, Any]:
+        digest = hashlib.sha256(data).hexdigest()
+        (layout / "blobs/sha256" / digest).write_bytes(data)
+        return {"digest": f"sha256:{digest}", "size": len(data)}
+
+    index = json.loads((layout / "index.json").read_bytes())
     manifest["config"] |= put_blob(json.dumps(config).encode())
     index["manifests"][0] |= put_blob(json.dumps(manifest).encode())
     (layout / "index.json").write_text(json.dumps(index))
     return str(index["manifests"][0]["digest"])
+
+
+def send(layout: Path, place: str) -> None:
+    """Send the image of a layout to a registry, as any client can."""
+    target, blobs = Registry(Target.parse(place)), layout / "blobs/sha256"
+    (entry,) = json.loads((layout / "index.json").read_bytes())["manifests"]
+    manifest = json.loads((blobs / entry["digest"][7:]).read_bytes())
+    for blob in (manifest["config"], *manifest["layers"]):
+        target.send_blob(blob["digest"], blobs / blob["digest"][7:], lambda _: None)
+    target.send_manifest((blobs / entry["digest"][7:]).read_bytes())
 
 
 def test_run_and_doctor_ask_for_what_a_policy_wants(

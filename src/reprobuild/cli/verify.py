@@ -16,7 +16,6 @@ from ..oci.registry.referrers import attach
 from ..pipeline.steps import lock_to_build, rebuild, selftest_image
 from ..selftest.agreement import compare as compare_reports
 from ..selftest.run import Gpu
-from ..verify.compare import Difference, compare
 from ..verify.evidence.document_store import keep_vote
 from ..verify.evidence.judgement import Judgement
 from ..verify.evidence.keys import CommandSigner, read_public_key
@@ -24,6 +23,7 @@ from ..verify.evidence.policy import Policy, read_policy
 from ..verify.evidence.signatures import sign
 from ..verify.evidence.statements import rebuilt
 from ..verify.find_evidence import Evidenced, find_evidenced
+from ..verify.rebuilt import compare_rebuilt
 from ..verify.required import judge_image, refuse
 from . import complete
 from .evidence_options import attachments, key_option, sign_options, signer_of
@@ -107,12 +107,12 @@ def verify(
         "builders": sorted(judged.builders),
     }
     rows = [("image", image), ("digest", str(found.subject)), *_evidence(judged, wanted)]
-    differences: list[Difference] = []
+    differences: list[str] = []
     if judged.good and level == "rebuild":
         differences, how = _rebuilt(found, host)
         rows.append(("rebuilt", how))
         facts["rebuilt"] = how
-        facts["differences"] = [str(each) for each in differences]
+        facts["differences"] = differences
         if not differences and how == _IDENTICAL:
             rows += _voted(found, signer, host)
     if judged.good and level == "retest":
@@ -125,7 +125,7 @@ def verify(
         for line in judged.ignored:
             click.echo(f"does not count: {line}")
         for each in differences[:_SHOWN]:
-            click.echo(str(each))
+            click.echo(each)
     refuse(image, found, judged)
     if differences:
         raise DifferenceError(
@@ -159,7 +159,7 @@ def _evidence(judged: Judgement, policy: Policy) -> list[tuple[str, str]]:
 _IDENTICAL = "identical: the same bytes"
 
 
-def _rebuilt(found: Evidenced, host: Host) -> tuple[list[Difference], str]:
+def _rebuilt(found: Evidenced, host: Host) -> tuple[list[str], str]:
     """Rebuild an image; return the differences, and a summary."""
     lock = _lock_of(found)
     ours = lock_to_build(lock, host)
@@ -175,12 +175,7 @@ def _rebuilt(found: Evidenced, host: Host) -> tuple[list[Difference], str]:
             return [], _IDENTICAL
         if config in found.subject.digests:
             return [], "the same configuration, and so files; the layers are compressed in another way"
-        tree = found.tree(host)
-        if tree is None:
-            return [Difference("image", "digest", str(found.subject), digest)], f"different: {digest}"
-        differences = compare(tree, images.tree(digest, "the rebuilt image", lambda *_: False))
-        what = "different" if differences else "identical files; the layers are made in another way"
-        return differences, what
+        return compare_rebuilt(found, digest, images, host)
 
 
 def _voted(found: Evidenced, signer: Signer | CommandSigner | None, host: Host) -> list[tuple[str, str]]:

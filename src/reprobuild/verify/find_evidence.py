@@ -20,13 +20,14 @@ from ..lock.model import Lock
 from ..lock.reader import parse_lock
 from ..oci.documents import DOCUMENT_LIMIT, parse_json, sha256
 from ..oci.extract_file import file_of_layers
-from ..oci.file_tree import ImageTree, tar_digest
+from ..oci.file_tree import ImageTree, nothing, tar_digest
+from ..oci.merge_layers import Keep
 from ..oci.registry.client import Registry, Target
 from ..oci.registry.referrers import referrers
 from ..oci.store import ImageStore
 from ..oci.tar_fields import LayerRefused
 from ..request.image_layout import OWN_FOLDER
-from ..request.table import Table
+from ..request.table import JsonTable
 from .evidence.document_store import MOST, kept
 from .evidence.signatures import BUNDLE, IN_TOTO
 from .evidence.statements import Subject
@@ -49,17 +50,15 @@ class Evidenced:
     """Each under what messages call it."""
     lock: Lock | None
     """The one in the image; None where the image carries none."""
-    read: ImageTree | None = None
-    """Its files, if they were read."""
     kept: EngineImage | None = None
     """None if no engine here has it."""
     registry: Registry | None = None
 
-    def tree(self, host: Host) -> ImageTree | None:
-        """Return its files; None for an image in a registry. Raises `ImageError`."""
+    def tree(self, host: Host, keep: Keep = nothing) -> ImageTree:
+        """Return the files of an image that is not in a registry; see `find.tree_of`. Raises `ImageError`."""
         if self.kept is not None:
-            return tree_in(self.kept, self.name, host)
-        return self.read
+            return tree_in(self.kept, self.name, host, keep=keep)
+        return tree_of(self.name, host, keep=keep)
 
 
 def find_evidenced(text: str, files: Sequence[Path], host: Host) -> Evidenced:
@@ -123,7 +122,6 @@ def _in_archive(text: str, own: Mapping[str, bytes], host: Host) -> Evidenced:
         subject=Subject(*tree.digests),
         documents=documents,
         lock=_lock(tree.kept.get(_LOCK), text),
-        read=tree,
     )
 
 
@@ -176,7 +174,7 @@ def verify_layers(found: Evidenced, host: Host) -> None:
     config = parsed(found.registry.read_blob(found.subject.config), found.name)
     try:
         pairs = list(zip(manifest["layers"], config["rootfs"]["diff_ids"], strict=True))
-        entries = [(Table(layer, "layer"), diff_id) for layer, diff_id in pairs]
+        entries = [(JsonTable(layer, "layer"), diff_id) for layer, diff_id in pairs]
         layers = [
             (table.digest("digest"), table.size(most=MOST_BYTES), diff_id) for table, diff_id in entries
         ]
