@@ -21,5 +21,5 @@ def test_a_document_that_is_not_json_or_is_read_in_two_ways_is_refused(text: byt
 
 
 def test_an_index_is_a_list_of_descriptors() -> None:
-    with pytest.raises(ValueError, match="not a list of descriptors"):
+    with pytest.raises(ValueError, match=r"^index\.manifests\[0\]: expected an object, got 1"):
         descriptors(b'{"manifests": [1]}')

@@ -124,7 +124,7 @@ def test_an_envelope_of_another_type_of_payload(team: Team) -> None:
     bundle = json.loads(team.documents["sbom"])
     bundle["dsseEnvelope"]["payloadType"] = "application/json"
     team.documents["sbom"] = json.dumps(bundle).encode()
-    assert "sbom: it has no envelope with an in-toto statement" in refused(team.judge())
+    assert "sbom: dsseEnvelope.payloadType: it is not an in-toto statement" in refused(team.judge())
 
 
 def test_a_stale_one_and_one_of_the_future(team: Team) -> None:

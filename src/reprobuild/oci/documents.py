@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ..request.table import JsonTable
 from .tar_writer import Layer
 
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
@@ -103,14 +104,10 @@ def parse_json(data: bytes) -> Any:
 
 def descriptors(index: bytes) -> list[Mapping[str, Any]]:
     """Return the entries of an untrusted image index. Raises ValueError if it is not one."""
-    table = parse_json(index)
-    found = table.get("manifests") if isinstance(table, dict) else None
-    is_valid = isinstance(found, list) and all(
-        isinstance(each, dict) and isinstance(each.get("digest"), str) for each in found
-    )
-    if not is_valid:
-        raise ValueError("manifests is not a list of descriptors")
-    return list(found or ())
+    entries = JsonTable(parse_json(index), "index").tables("manifests")
+    for entry in entries:
+        entry.value("digest", str)
+    return [entry.data for entry in entries]
 
 
 _FREE = frozenset(("annotations", "exposedports", "labels", "volumes"))

@@ -7,7 +7,6 @@ cosign and `@sigstore/verify` read. A statement without a signature is kept as i
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import EvidenceError
 from ...oci.documents import DOCUMENT_LIMIT, parse_json
+from ...request.table import JsonTable, refused_as
 from .statements import Statement, read_statement
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 BUNDLE = "application/vnd.dev.sigstore.bundle.v0.3+json"
 IN_TOTO = "application/vnd.in-toto+json"
+_MOST_SIGNATURES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +90,16 @@ def _opened(document: bytes) -> tuple[bytes, list[bytes]]:
         return document, []
     if table.get("mediaType") != BUNDLE:
         raise EvidenceError(f"it is neither a statement nor a bundle {BUNDLE}")
-    envelope = table.get("dsseEnvelope")
-    if not isinstance(envelope, dict) or envelope.get("payloadType") != IN_TOTO:
-        raise EvidenceError("it has no envelope with an in-toto statement")
-    entries = envelope.get("signatures")
-    if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries) or len(entries) > 16:
-        raise EvidenceError("dsseEnvelope.signatures: expected a list of at most 16 objects")
+    with refused_as(EvidenceError, ""):
+        envelope = JsonTable(table).table("dsseEnvelope")
+        if envelope.value("payloadType", str) != IN_TOTO:
+            raise envelope.bad("payloadType", "it is not an in-toto statement")
+        texts = [envelope.value("payload", str)]
+        texts += [entry.value("sig", str) for entry in envelope.tables("signatures")]
+    if len(texts) > _MOST_SIGNATURES + 1:
+        raise EvidenceError(f"it has more than {_MOST_SIGNATURES} signatures")
     try:
-        payload = base64.b64decode(envelope.get("payload", ""), validate=True)
-        return payload, [base64.b64decode(entry.get("sig", ""), validate=True) for entry in entries]
-    except (binascii.Error, TypeError, ValueError):
+        payload, *signatures = [base64.b64decode(text, validate=True) for text in texts]
+    except ValueError:
         raise EvidenceError("its payload or a signature is not base64") from None
+    return payload, signatures
