@@ -47,3 +47,19 @@ def test_what_is_pinned_is_the_same_in_each_run(tmp_path: Path) -> None:
         for text in printed(tmp_path, {"REPROBUILD_TWICE_PIN": pins})
     )
     assert one == other
+
+
+def test_threads_work_one_after_the_other(tmp_path: Path) -> None:
+    program = tmp_path / "threads.py"
+    program.write_text(
+        "import threading, time\n"
+        "def work(n):\n"
+        "    time.sleep(0.02 * (3 - n))\n"
+        "    print(n)\n"
+        "threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]\n"
+        "[each.start() for each in threads]\n"
+    )
+    (tmp_path / "run").mkdir()
+    settings = {"REPROBUILD_TWICE_EVERY": "1", "REPROBUILD_TWICE_PIN": "threads\t0\t"}
+    ran = recorded(sys.executable, [str(program)])(tmp_path / "run", settings, 30)
+    assert (ran.stdout, ran.stderr) == (b"0\n1\n2\n", b"")

@@ -36,6 +36,21 @@ def test_what_no_backward_pass_comes_from_is_passed_over() -> None:
     assert cause(run("0"), run("1")).place.line == 2
 
 
+def test_a_draw_that_became_a_number_comes_before_one_that_was_overwritten() -> None:
+    def run(x: str) -> Stream:
+        return stream(
+            op(1, f"a{x}", (f"{x}{x}", -2), name="uniform_.default"),
+            op(2, "c0", (f"a{x}", 0), name="copy_.default"),
+            op(3, f"d{x}", (f"{x}{x}", -2), name="random_.default"),
+            op(3, f"e{x}", (f"d{x}", 2), name="_local_scalar_dense.default"),
+            op(4, f"f{x}", (f"{x}f", -1), name="stack.default"),
+            backward(f"b{x}", (f"f{x}", 4), ("c0", 1)),
+        )
+
+    found = cause(run("0"), run("1"))
+    assert (found.kind, found.operation, found.place.line) == ("random", "random_.default", 3)
+
+
 def test_of_two_that_reach_the_backward_pass_the_earlier_is_it() -> None:
     def run(x: str) -> Stream:
         return stream(

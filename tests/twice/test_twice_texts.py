@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from reprobuild.twice.compare import lines_apart
 from reprobuild.twice.evidence import Evidence, Item
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.report import rows, verdict, verdict_line
@@ -92,7 +93,9 @@ def test_lines_of_several_processes_are_paired_by_what_is_no_measure() -> None:
     number, explained = Texts(one, other).compare(a, b, "standard output", many=True)
     assert (number, len(explained)) == (None, 6)
     wrong = [*b[:2], b[2].replace("worker 1", "worker 3")]
-    assert Texts(one, other).compare(a, wrong, "standard output", many=True)[0] is not None
+    [end], _ = lines_apart(Texts(one, other), a, wrong, "standard output", many=True)
+    assert end.what == "a line of standard output"
+    assert "worker 1" in end.told  # and not the first line of each run
 
 
 def test_a_bar_is_shorter_beside_a_speed_of_more_digits() -> None:

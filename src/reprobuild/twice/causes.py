@@ -144,7 +144,7 @@ def _first(a: Stream, b: Stream) -> _Finding | None:
     parted: dict[str, int] = {}
     roots: dict[int, _Finding] = {}
     made_by: dict[int, frozenset[int]] = {}
-    used: set[int] = set()
+    used, left = set[int](), set[int]()
     for number, operation in enumerate(a.operations):
         thread = operation.thread
         if thread in parted:
@@ -166,30 +166,41 @@ def _first(a: Stream, b: Stream) -> _Finding | None:
         inherited = frozenset[int]().union(
             *(made_by.get(x[1], ()) for x, y in pairs_of_inputs if x[0] != y[0])
         )
-        if not operation.name.startswith(LEAVES):
+        if operation.name.startswith(LEAVES):
+            left |= inherited
+        else:
             used |= inherited
         if not inherited:
             ulp = ulp_apart(operation, other, (a, b)) if found.kind == "operation" else None
             roots[number] = replace(found, ulp=ulp)
         made_by[number] = inherited or frozenset((number,))
         if operation.backward:
-            return _origin(roots[min(made_by[number])], roots, used, a)
+            return _origin(roots[min(made_by[number])], roots, (used, left), a)
     first = next(iter(roots.values()), None)
-    return None if first is None else _origin(first, roots, used, a)
+    return None if first is None else _origin(first, roots, (used, left), a)
 
 
-def _origin(finding: _Finding, roots: Mapping[int, _Finding], used: set[int], stream: Stream) -> _Finding:
-    """Return where a number came from that left torch before, as indices do, or the finding itself."""
+def _origin(
+    finding: _Finding, roots: Mapping[int, _Finding], came_of: tuple[set[int], set[int]], stream: Stream
+) -> _Finding:
+    """Return where a number came from that left torch before, as indices do, or the finding itself.
+
+    ``came_of``: what an operation of torch used, and what became a number of Python. One that became none may
+    have left as an array, or was overwritten, as initial weights are.
+    """
+    used, left = came_of
     if finding.kind not in ("outside", "flow"):
         return finding
     thread = stream.operations[finding.at].thread
-    for number, each in roots.items():
-        if number >= finding.at:
-            break
-        left = number not in used and each.kind in ("random", "operation", "uninitialised")
-        if left and stream.operations[number].thread == thread:
-            return each
-    return finding
+    gone = [
+        number
+        for number, each in roots.items()
+        if number < finding.at and number not in used
+        if each.kind in ("random", "operation", "uninitialised")
+        if stream.operations[number].thread == thread
+    ]
+    first = next((number for number in gone if number in left), next(iter(gone), None))
+    return finding if first is None else roots[first]
 
 
 def _threads(stream: Stream) -> list[str]:

@@ -241,8 +241,11 @@ def lines_apart(
     if number is None:
         return [], explained
     shown = [repr(lines[number][:160]) if number < len(lines) else "nothing" for lines in (one, other)]
+    where = f"line {number + 1}"
+    if texts.apart is not None:
+        shown, where = [repr(line[:160]) for line in texts.apart], "a line"
     told = f"run 1 wrote {shown[0]}, run 2 {shown[1]}"
-    return [EndDifference(what=f"line {number + 1} of {what}", told=told)], explained
+    return [EndDifference(what=f"{where} of {what}", told=told)], explained
 
 
 def files_apart(

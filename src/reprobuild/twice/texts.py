@@ -154,6 +154,8 @@ class Texts:
         self._sides = (one, other)
         self._used: set[tuple[SiteKey, int, int]] = set()
         self._slots: tuple[dict[str, list[str]], ...] = ()
+        self.apart: tuple[str, str] | None = None
+        """The lines of which one is a result, where they are not on the same line."""
 
     def compare(
         self, one: Sequence[str], other: Sequence[str], where: str, *, many: bool
@@ -162,6 +164,7 @@ class Texts:
 
         With ``many`` processes, which print when they come to it, the order of lines does not count.
         """
+        self.apart = None
         if list(one) == list(other):
             return None, []
         pairs = list(zip(one, other, strict=False))
@@ -178,6 +181,7 @@ class Texts:
             if a != b:
                 explained = self._line(a, b, f"line {number + 1} of {where}")
                 if explained is None:
+                    self.apart = (a, b) if (a, b) != (one[number], other[number]) else None
                     return number, found
                 found += explained
         return (None if len(one) == len(other) else min(len(one), len(other))), found

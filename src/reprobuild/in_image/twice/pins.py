@@ -21,6 +21,8 @@ from .places import here
 from .watching import Watcher, warn
 
 PIN = "REPROBUILD_TWICE_PIN"
+_ALONE = 0.5
+"""Seconds that a new thread works alone."""
 _FIXED = 0x0040000
 """ADDR_NO_RANDOMIZE of personality(2)."""
 
@@ -238,6 +240,18 @@ def _single(module: Any) -> None:
         kind.__init__ = init
 
 
+def _one_by_one(module: Any) -> None:
+    """Let a thread work alone for a while, which for most is until its end: the next one begins after it."""
+    started = module.Thread.start
+
+    @functools.wraps(started)
+    def start(self: Any) -> None:
+        started(self)
+        self.join(_ALONE)
+
+    module.Thread.start = start
+
+
 def _single_pool(module: Any) -> None:
     for name in ("Pool", "ThreadPool"):
         kind = getattr(module, name)
@@ -282,6 +296,7 @@ def install(watcher: Watcher) -> None:
     if "threads" in pins.places:
         watcher.after("concurrent.futures", _single)
         watcher.after("multiprocessing.pool", _single_pool)
+        watcher.after("threading", _one_by_one)
         watcher.after("torch", lambda torch: torch.set_num_threads(1))
     for name, seed in (
         ("random", lambda module: module.seed(0)),
