@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -20,9 +21,9 @@ def locked(index: Index, file: File) -> PythonPackage:
     return PythonPackage(name=file.project, version=file.name.split("-")[1], wheel=wheel)
 
 
-def lines(*packages: PythonPackage) -> list[str]:
+def lines(*packages: PythonPackage, own: str = "") -> list[str]:
     with session(retries=0) as http:
-        return other_bytes(packages, http)
+        return other_bytes(packages, http, own)
 
 
 def test_other_bytes_on_another_index_are_named(
@@ -62,3 +63,18 @@ def test_other_bytes_on_another_index_are_named(
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
     (line,) = lines(*packages)
     assert f"and {tmp_path.as_uri()} has other bytes under that name ({theirs.sha256[:12]}…)" in line
+
+
+def test_what_is_from_an_index_of_the_request_is_compared_with_the_user_s(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`index = "pytorch"`, which has triton and torch for CPUs of Arm under the names of PyPI's."""
+    monkeypatch.setenv("UV_DEFAULT_INDEX", index.url)
+    theirs, _ = index.add("triton", "1", requires=["b"]), index.add("b", "1")
+    with serve_index() as pytorch:
+        packages = [locked(pytorch, pytorch.add(name, "1")) for name in ("triton", "torch")]
+        packages.append(locked(index, index.files[1]))
+        own = urlsplit(pytorch.url).netloc
+        (line,) = lines(*packages, own=own)
+    assert f"and {index.url} has other bytes under that name ({theirs.sha256[:12]}…)" in line
+    assert (lines(*packages), index.asked("/b/")) == ([], [])

@@ -28,25 +28,26 @@ _SHOWN = 12
 _UNKNOWN = " is unknown: "
 
 
-def other_bytes(packages: Collection[PythonPackage], session: requests.Session) -> list[str]:
+def other_bytes(packages: Collection[PythonPackage], session: requests.Session, own: str = "") -> list[str]:
     """Return a line for each file that differs on another index, or whose index is unreachable.
 
-    The default index is asked for packages that one of the others knows, too.
+    ``own`` is the host of an index of the request's own, as PyTorch's is: the user's are asked for all that
+    is from there. The default index is asked for packages that one of the others knows, too.
     """
     places = (*find_links(), *indexes().all)
-    if len(set(places)) < 2:
-        return []
     asked = [p for p in packages if p.source is None or not p.source.address]
+    if len(set(places)) < 2:
+        asked = [p for p in asked if own and urlsplit(p.file.url).netloc == own]
     with ThreadPoolExecutor(_AT_ONCE, "same-names") as pool:
-        found = list(pool.map(partial(_lines, places=places, session=session), asked))
+        found = list(pool.map(partial(_lines, places=places, session=session, own=own), asked))
     # Of an index that does not answer, the first project's reason is enough.
     return list({line.partition(_UNKNOWN)[0]: line for lines in reversed(found) for line in lines}.values())
 
 
-def _lines(package: PythonPackage, places: Collection[str], session: requests.Session) -> list[str]:
+def _lines(package: PythonPackage, places: Collection[str], session: requests.Session, own: str) -> list[str]:
     *others, default = places
     lines: list[str] = []
-    known = False
+    known = bool(own) and urlsplit(package.file.url).netloc == own
     for place in [*others, default]:
         if place == default and not known:
             break

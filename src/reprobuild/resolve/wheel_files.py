@@ -58,8 +58,14 @@ def compare_files(lock: Lock, existing: Lock | None, host: Host) -> None:
     if existing is not None and ([p.wheel for p in existing.python], existing.conda) == (wheels, lock.conda):
         return
     with new_session() as session:
-        for line in [*examine(lock, session), *other_bytes(lock.python, session)]:
+        for line in [*examine(lock, session), *other_bytes(lock.python, session, _own_index(lock))]:
             host.console.warn(line)
+
+
+def _own_index(lock: Lock) -> str:
+    """Return the host of PyTorch's own index; empty where the request does not name it."""
+    wheels = [p.wheel.url for p in lock.python if p.name == "torch" and p.wheel.url]
+    return urlsplit(wheels[0]).netloc if lock.request.index is not None and wheels else ""
 
 
 def examine(lock: Lock, session: requests.Session) -> list[str]:
