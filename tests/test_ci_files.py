@@ -88,6 +88,25 @@ def test_its_scripts_are_valid_shell(name: str) -> None:
         subprocess.run(["bash", "-n", "-c", re.sub(r"\$\{\{.*?\}\}", "x", line)], check=True)
 
 
+def test_renovate_s_expressions_find_the_pins_of_a_request() -> None:
+    found = re.search(r"```json\n(\{\n  \"\$schema.*?)```", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    (manager,) = json.loads(found[1])["customManagers"]
+    request = """cuda = "12.1"
+torch = "2.4.1"
+packages = ["pandas==2.2.0", 'transformers[torch]==4.44.2', "rich>=13", "einops", "numpy==1.*"]
+"""
+    pins = [
+        (each["depName"], each["currentValue"])
+        for text in manager["matchStrings"]
+        for each in re.finditer(text.replace("(?<", "(?P<"), request)
+    ]
+    assert pins == [("pandas", "2.2.0"), ("transformers", "4.44.2"), ("torch", "2.4.1")]
+    (pattern,) = manager["managerFilePatterns"]
+    names = ("envs/frames.toml", "envs/pylock.frames.toml", "envs/layers.json", "docs/envs/frames.toml")
+    assert [name for name in names if re.search(pattern.strip("/"), name)] == ["envs/frames.toml"]
+
+
 @pytest.mark.slow
 def test_the_training_job_keeps_to_the_schema_of_kubernetes(tmp_path: Path) -> None:
     page = PAGE.with_name("clusters.md").read_text()
