@@ -74,7 +74,12 @@ def _import(  # noqa: PLR0917 -- those of `read_import`
         found = read_conda(file, hosts, loosen)
         channels = [name for name in loosen if name in found.replaced]
     else:
-        found, channels = _with_python_version(file, _read(file, extras, groups, hosts, python)), []
+        found, channels = _read(file, extras, groups, hosts, python), []
+        beside = _with_python_version(file, found)
+        if python is None and beside.python != found.python:
+            # Markers in a lock are for it too.
+            beside = replace(_read(file, extras, groups, hosts, beside.python), python=beside.python)
+        found = beside
     names = [name for name in loosen if name not in channels]
     return without_pins(found, names) if names else found
 
