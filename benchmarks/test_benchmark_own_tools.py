@@ -16,8 +16,9 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -25,7 +26,7 @@ from packaging.utils import canonicalize_name
 from test_benchmark_real_files import FOLDER, LIST, ONLY, checkout
 
 from reprobuild.errors import ReprobuildError
-from reprobuild.imports.common import Imported
+from reprobuild.imports.common import Imported, fitting_python, wanted_of
 from reprobuild.imports.recognize import pins_everything, read_import, request_table
 from reprobuild.net.index_settings import find_links, uv_program
 from reprobuild.net.session import session
@@ -36,11 +37,6 @@ from support.resolving import resolution
 
 MOST_HINTS = 2
 SECONDS = 600
-_EXPORTS = {
-    "poetry.lock": ["poetry", "export", "--format", "requirements.txt", "--without-hashes"],
-    "pdm.lock": ["pdm", "export", "--prod", "--format", "requirements", "--without-hashes"],
-    "Pipfile.lock": ["pipenv", "requirements"],
-}
 _COMPILED = re.compile(r"requirements.*\.txt|pyproject\.toml|setup\.(py|cfg)")
 Pins = dict[str, str]
 
@@ -90,8 +86,9 @@ def pins(text: str, target: TargetPython) -> Pins:
 def ours(file: Path, found: Imported, request: Request, target: TargetPython) -> Pins:
     """Return what a lock pins, or what the index gives for another file."""
     # A request always has a torch; one that the file does not ask for is none of its tool's.
-    is_asked = any(canonicalize_name(each.name) == "torch" for each in found.requirements)
-    torch = [f"torch{request.torch_specifier}"] if is_asked or request.torch is not None else []
+    is_asked = wanted_of(found, request.python).torch is not None
+    is_asked &= not any("torch is left out" in line for line in found.ignored)
+    torch = [f"torch{request.torch_specifier}"] if is_asked else []
     if pins_everything(file):
         return pins("\n".join([*request.packages, *torch]), target)
     with session() as http:
@@ -102,46 +99,104 @@ def ours(file: Path, found: Imported, request: Request, target: TargetPython) ->
 
 def theirs(file: Path, target: TargetPython, mine: Pins) -> Pins | None:
     """Return what the project's own tool installs; None where it does not say."""
-    compiled = ["pip", "compile", file.name, "--quiet", "--no-header", "--only-binary", ":all:"]
+    if file.name == "poetry.lock":
+        return _poetry(file.parent, target, mine)
+    if file.name == "pdm.lock":
+        return _pdm(file.parent, target)
+    if file.name == "pyproject.toml" and "[tool.poetry.dependencies]" in file.read_text("utf-8"):
+        return _poetry_project(file, target, mine)
+    compiled = ["pip", "compile", file.name, "--quiet", "--no-header", "--refresh", "--only-binary", ":all:"]
     compiled += ["--python-version", target.python, "--python-platform", target.uv_platform]
     for link in find_links():
         compiled += ["--find-links", link]
     exported = ["export", "--frozen", "--no-hashes", "--no-emit-project", "--no-default-groups"]
     if file.name == "uv.lock":
         command = [uv_program(), *exported, "--python", target.python]
-    elif file.name in _EXPORTS and shutil.which(_EXPORTS[file.name][0]):
-        command = _EXPORTS[file.name]
+    elif file.name == "Pipfile.lock":
+        command = ["pipenv", "requirements"]
+    elif file.name.startswith("pylock."):
+        return _pylock(file, target)
     elif _COMPILED.fullmatch(file.name):
         # pip knows no table of uv's above a requirements.txt.
         command = [uv_program(), *compiled, *(["--no-config"] if file.suffix == ".txt" else [])]
     else:
         return None
+    said = _said(command, file.parent)
+    return None if said is None else pins(said, target)
+
+
+def _pylock(file: Path, target: TargetPython) -> Pins | None:
+    with tempfile.TemporaryDirectory() as made:
+        command = [uv_program(), "pip", "install", "--dry-run", "--target", made, "-r", file.name]
+        command += ["--python-version", target.python, "--python-platform", target.uv_platform]
+        said = _said(command, file.parent)
+    return None if said is None else dict(re.findall(r"^ \+ (\S+)==([^+\s]+)", said, re.MULTILINE))
+
+
+def _said(command: Sequence[str], folder: Path, **more: str) -> str | None:
+    """Return what a tool says; None where it fails, or is not on the PATH."""
+    if shutil.which(command[0]) is None:
+        return None
     env = {key: value for key, value in os.environ.items() if not key.startswith("VIRTUAL_ENV")}
     env |= {"NO_COLOR": "1", "PDM_CHECK_UPDATE": "0", "POETRY_VIRTUALENVS_CREATE": "false", "PIPENV_YES": "1"}
     done = subprocess.run(
-        command, cwd=file.parent, env=env, capture_output=True, text=True, timeout=SECONDS, check=False
+        [*command], cwd=folder, env=env | more, capture_output=True, text=True, timeout=SECONDS, check=False
     )
-    found = pins(done.stdout, target) if done.returncode == 0 else None
-    if found is not None and file.name == "poetry.lock":
-        # The export leaves out what is required as `>=1,<2 || >2`, which Poetry installs.
-        command = ["poetry", "show", "--only", "main", "--no-ansi"]
-        with tempfile.TemporaryDirectory() as made:  # an environment of the project's Python
-            env |= {"POETRY_VIRTUALENVS_CREATE": "true", "POETRY_VIRTUALENVS_PATH": made}
-            shown = subprocess.run(
-                command, cwd=file.parent, env=env, capture_output=True, text=True, check=False
-            )
-        rows = re.findall(r"^(\S+) +(?:\(!\) )?([0-9]\S*)", shown.stdout, re.MULTILINE)
-        found |= {canonicalize_name(name): version for name, version in rows if name in mine}
-    return found
+    return done.stdout + done.stderr if done.returncode == 0 else None
+
+
+def _poetry(folder: Path, target: TargetPython, mine: Pins) -> Pins | None:
+    said = _said(["poetry", "export", "--format", "requirements.txt", "--without-hashes"], folder)
+    if said is None:
+        return None
+    # The export leaves out what is required as `>=1,<2 || >2`, which Poetry installs.
+    with tempfile.TemporaryDirectory() as made:  # an environment of the project's Python
+        env = {"POETRY_VIRTUALENVS_CREATE": "true", "POETRY_VIRTUALENVS_PATH": made}
+        shown = _said(["poetry", "show", "--only", "main", "--no-ansi"], folder, **env) or ""
+    rows = re.findall(r"^(\S+) +(?:\(!\) )?([0-9]\S*)", shown, re.MULTILINE)
+    return pins(said, target) | {
+        canonicalize_name(name): version for name, version in rows if canonicalize_name(name) in mine
+    }
+
+
+def _poetry_project(file: Path, target: TargetPython, mine: Pins) -> Pins | None:
+    """Return what Poetry locks, for the one Python alone: else it takes what fits all that it allows."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made, file.parent.absolute().name)
+        shutil.copytree(file.parent, folder, symlinks=True, ignore=shutil.ignore_patterns("poetry.lock"))
+        text, count = re.subn(
+            r"(?m)^python *= *(\"[^\"]*\"|'[^']*')", f'python = "~{target.python}"', file.read_text("utf-8")
+        )
+        text = re.sub(r"(?m)^requires-python *=.*", f'requires-python = "=={target.python}.*"', text)
+        (folder / file.name).write_text(text, "utf-8")
+        if (not count and "requires-python" not in text) or _said(["poetry", "lock"], folder) is None:
+            return None
+        return _poetry(folder, target, mine)
+
+
+def _pdm(folder: Path, target: TargetPython) -> Pins | None:
+    export = ["pdm", "export", "--prod", "--format", "requirements", "--without-hashes"]
+    said = _said(export, folder)
+    if said is None:
+        # A lock without `inherit_metadata` is made anew, from its own pins, as PDM says.
+        with tempfile.TemporaryDirectory() as made:
+            copy = Path(made, folder.absolute().name)
+            shutil.copytree(folder, copy, symlinks=True)
+            _said(["pdm", "lock", "--update-reuse", "--strategy", "inherit_metadata"], copy)
+            said = _said(export, copy)
+    return None if said is None else pins(said, target)
 
 
 def compared(file: Path) -> Compared:
-    """Compare one file."""
+    """Compare one file, in its folder."""
+    os.chdir(file.parent)
+    file = Path(file.name)
     try:
         found = imported(file)
         if found.conda:
             return Compared("not compared", "conda's solver chooses")
-        request = Request.from_dict(request_table(found, {"cuda": found.cuda or "12.8"}), "")
+        cuda = wanted_of(found, fitting_python(found, None)).cuda or "12.8"
+        request = Request.from_dict(request_table(found, {"cuda": cuda}), "")
         target = TargetPython(request.python, "amd64", (2, 36))
         mine = ours(file, found, request, target)
     except ReprobuildError as error:
@@ -172,7 +227,7 @@ def test_no_real_file_differs_in_silence(tmp_path: Path) -> None:
     folder = Path(FOLDER) if FOLDER else tmp_path / "checkouts"
     folder.mkdir(exist_ok=True)
     files = [checkout(repository, commit, folder) / file for repository, commit, file in entries]
-    with ThreadPoolExecutor(3) as pool:
+    with ProcessPoolExecutor(3, max_tasks_per_child=1, mp_context=get_context("spawn")) as pool:
         outcomes = list(pool.map(compared, files))
     for (repository, _, file), outcome in zip(entries, outcomes, strict=True):
         print(f"{outcome.verdict:12} {repository}: {file} {outcome.why} {'; '.join(outcome.silent)}".rstrip())
