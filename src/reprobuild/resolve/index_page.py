@@ -138,6 +138,8 @@ def _files(links: Sequence[Link], project: str) -> list[File]:
 
     found = []
     for link in links:
+        if not canonicalize_name(link.text).startswith(project):
+            continue  # soon told, and a folder of wheels is asked for each of many projects
         try:
             package = DistributionPackage.from_link(link, project)
         except ValueError:

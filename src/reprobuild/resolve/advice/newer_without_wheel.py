@@ -67,12 +67,16 @@ def held_back(
     wanted = _by_version(requested)
     asked = {canonicalize_name(each.name) for each in wanted}
     chosen = {package.name: package for package in found if package.name in asked}
-    with ThreadPoolExecutor(8, "index-pages") as pool:
-        pages = dict(zip(chosen, pool.map(lambda name: _files(name, session), chosen), strict=True))
+    own_of = {name: [each for each in wanted if canonicalize_name(each.name) == name] for name in chosen}
+
+    def newest_of(name: str) -> tuple[Version | None, bool]:
+        return _newest(_files(name, session), own_of[name], target, until)
+
+    with ThreadPoolExecutor(8, "index-pages") as pool:  # a page takes megabytes, so none is kept
+        judged = list(pool.map(newest_of, chosen))
     held, attempts = list[Held](), _ATTEMPTS
-    for name, package in chosen.items():
-        own = [each for each in wanted if canonicalize_name(each.name) == name]
-        newest, wheels = _newest(pages[name], own, target, until)
+    for (name, package), (newest, wheels) in zip(chosen.items(), judged, strict=True):
+        own = own_of[name]
         version = Version(package.version)
         if newest is None or newest == version:
             continue
@@ -113,14 +117,14 @@ def sources_alone(requested: Sequence[str], resolution: Resolution) -> list[str]
     target, until, session = resolution.target, resolution.until, resolution.session
     wanted = _by_version(requested)
     names = [canonicalize_name(each.name) for each in wanted]
+
+    def source_alone(files: Collection[index_page.File], each: Requirement) -> bool:
+        by_version = _allowed(files, [each], target, until)
+        return bool(by_version) and not any(map(target.best, by_version.values()))
+
     with ThreadPoolExecutor(8, "index-pages") as pool:
-        pages = list(pool.map(lambda name: _files(name, session), names))
-    found = set()
-    for name, each, page in zip(names, wanted, pages, strict=True):
-        by_version = _allowed(page, [each], target, until)
-        if by_version and not any(target.best(files) for files in by_version.values()):
-            found.add(name)
-    return sorted(found)
+        judged = list(pool.map(lambda name, each: source_alone(_files(name, session), each), names, wanted))
+    return sorted({name for name, alone in zip(names, judged, strict=True) if alone})
 
 
 def has_wheel(files: Collection[index_page.File], wanted: Requirement, target: TargetPython) -> bool:
