@@ -14,9 +14,13 @@ def test_labels_and_annotations_may_differ_in_case_alone() -> None:
     assert parse_json(text) == json.loads(text)
 
 
-@pytest.mark.parametrize("text", [b'{"digest": 1, "Digest": 2}', b"\xff", b"[" * 100_000, b"{"])
+@pytest.mark.parametrize(
+    "text", [b'{"digest": 1, "Digest": 2}', b'{"size": NaN}', b"\xff", b"[" * 100_000, b"{"]
+)
 def test_a_document_that_is_not_json_or_is_read_in_two_ways_is_refused(text: bytes) -> None:
-    with pytest.raises(ValueError, match=r"are one to some tools|decode|nested|Expecting"):
+    with pytest.raises(
+        ValueError, match=r"are one to some tools|NaN is not a number|decode|nested|Expecting"
+    ):
         parse_json(text)
 
 

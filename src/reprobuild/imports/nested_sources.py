@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
+from ..request.toml_reader import table_in
 from .common import load_toml, requirement_of
 from .direct_sources import Stated, UvSources
 from .indexes import NamedIndexes
@@ -61,23 +61,18 @@ def _read(
     project: Path, asked: Requirement, indexes: NamedIndexes, markers: Mapping[str, str]
 ) -> tuple[UvSources, list[Stated]]:
     data = load_toml(read_text(project), str(project))
-    own, uv = _table(data, "project"), with_workspace(_table(_table(data, "tool"), "uv"), project)
-    optional = _table(own, "optional-dependencies")
+    own, uv = table_in(data, "project"), with_workspace(table_in(table_in(data, "tool"), "uv"), project)
+    optional = table_in(own, "optional-dependencies")
     texts: list[tuple[str, str | None]] = [(text, None) for text in _texts(own.get("dependencies"))]
     for extra in sorted(asked.extras):
         name = same_extra(extra, optional)
         texts += [(text, name) for text in _texts(optional.get(name))] if name is not None else []
-    named = {canonicalize_name(str(name)) for name in _table(uv, "sources")}
+    named = {canonicalize_name(str(name)) for name in table_in(uv, "sources")}
     stated = [Stated(text, str(project), extra) for text, extra in texts]
     sources = UvSources(uv, project, indexes, markers, of_dependency=True)
     return sources, [
         each for each in stated if canonicalize_name(requirement_of(each.text, each.place).name) in named
     ]
-
-
-def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = data.get(key, {})
-    return value if isinstance(value, dict) else {}
 
 
 def _texts(value: object) -> list[str]:

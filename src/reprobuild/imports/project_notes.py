@@ -9,6 +9,7 @@ from typing import Any
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
+from ..request.toml_reader import table_in
 from .poetry import optional_groups, with_included
 
 _EXPORTS = {
@@ -23,7 +24,7 @@ def lines_on_other_tools(tool: Mapping[str, Any], file: Path) -> Iterator[str]:
     for name, how in _EXPORTS.items():
         if name in tool:
             yield f"{file}: tool.{name} is ignored: {how}"
-    environments = _table(_table(tool, "hatch"), "envs")
+    environments = table_in(table_in(tool, "hatch"), "envs")
     for name, environment in environments.items():
         found = [key for key in _OF_AN_ENVIRONMENT if isinstance(environment, dict) and environment.get(key)]
         if found:
@@ -35,7 +36,7 @@ def lines_on_other_tools(tool: Mapping[str, Any], file: Path) -> Iterator[str]:
     }
     for name, keys in others.items():
         for key in keys:
-            if _table(tool, name).get(key):
+            if table_in(tool, name).get(key):
                 yield f"{file}: tool.{name}.{key} is ignored: reprobuild does not use it"
 
 
@@ -43,7 +44,7 @@ def line_on_default_groups(
     tool: Mapping[str, Any], listed: Collection[str], groups: Collection[str], file: Path
 ) -> Iterator[str]:
     """Yield a line for the groups that the project's tool installs unasked, of those ``listed``."""
-    uv, poetry = _table(tool, "uv"), _table(tool, "poetry")
+    uv, poetry = table_in(tool, "uv"), table_in(tool, "poetry")
     asked = {*with_included(poetry, [*groups])}
     known: dict[str, str] = {canonicalize_name(group): group for group in listed}
     if "poetry" in tool:
@@ -65,8 +66,3 @@ def line_on_default_groups(
             f"{file}: without {', '.join(out)}, {said} `{command}` installs: "
             f"{' '.join(f'--group {name}' for name in out)} includes {'it' if len(out) == 1 else 'them'}"
         )
-
-
-def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = data.get(key, {})
-    return value if isinstance(value, dict) else {}

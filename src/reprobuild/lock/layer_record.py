@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from ..errors import LockError
+from ..request.json_reader import load_json
 from ..request.table import SHA256, JsonTable, Table, TableError, refused_as
 from .base_image import MEDIA_TYPES, MOST_BYTES
 
@@ -81,8 +81,8 @@ class LayerRecord:
     def parse(cls, data: bytes, where: str) -> LayerRecord:
         """Read a record. Raises `LockError` that begins with ``where`` and the place in the file."""
         try:
-            table = json.loads(data, object_pairs_hook=_once)
-        except (ValueError, RecursionError) as error:
+            table = load_json(data)
+        except ValueError as error:
             raise LockError(f"{where}: not a record of layers: {error}", hint=_HINT) from None
         with refused_as(LockError, where, _HINT):
             top = JsonTable(table, known=("about", "images", "layers", "version"))
@@ -127,10 +127,3 @@ class LayerRecord:
         known = {**self.layers, **{layer.key: layer for layer in layers}}
         used = {key for image in images.values() for key in image.layers}
         return LayerRecord(images=images, layers={key: known[key] for key in used})
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is listed more than once")
-    return found

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ..request.json_reader import load_json
 from ..request.table import JsonTable
 from .tar_writer import Layer
 
@@ -86,19 +87,9 @@ def index_document(entries: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def parse_json(data: bytes) -> Any:
-    """Parse untrusted JSON. ValueError if it is invalid or ambiguous."""
-
-    def one(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            raise ValueError("a key is listed more than once")
-        return found
-
-    try:
-        found = json.loads(data, object_pairs_hook=one)
-        _one_spelling(found)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+    """Parse untrusted JSON. ValueError if it is invalid, or ambiguous to a tool in Go."""
+    found = load_json(data)
+    _one_spelling(found)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from typing import Any
 
 MOST_TEXT = 8 << 20
@@ -27,3 +28,9 @@ def load_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def table_in(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the table of a key; an empty one where it is missing, or is no table."""
+    value = data.get(key, {})
+    return value if isinstance(value, dict) else {}

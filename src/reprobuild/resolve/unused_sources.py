@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 
 from ..fetch.store import Store
 from ..lock.packages import SourceArchive
-from ..request.toml_reader import load_toml
+from ..request.toml_reader import load_toml, table_in
 from ..sources.source_archive import told
 from .resolution import Resolution
 from .target import TargetPython, holds
@@ -42,12 +42,12 @@ def lines_on_sources(
     for folder in dict.fromkeys((source.subdirectory, "")):
         text = told(archive, source.filename, subdirectory=folder).pyproject
         try:
-            uv = _table(_table(load_toml((text or b"").decode()), "tool"), "uv")
+            uv = table_in(table_in(load_toml((text or b"").decode()), "tool"), "uv")
         except ValueError as error:
             yield f"{asked.name}: tool.uv.sources is not known: its pyproject.toml is not valid TOML: {error}"
             continue
         if folder == source.subdirectory or "workspace" in uv:
-            named |= {canonicalize_name(name) for name in _that_count(_table(uv, "sources"), target, known)}
+            named |= {canonicalize_name(name) for name in _that_count(table_in(uv, "sources"), target, known)}
     decided = {"torch", *(canonicalize_name(Requirement(text).name) for text in request.overrides)}
     decided |= {
         canonicalize_name(each.name) for each in map(Requirement, request.packages) if each.url is not None
@@ -86,8 +86,3 @@ def _that_count(sources: Mapping[str, Any], target: TargetPython, known: Collect
             if holds(marker, target.markers) is not False and not own.keys() & {*known}:
                 yield name
                 break
-
-
-def _table(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = data.get(key, {})
-    return value if isinstance(value, dict) else {}

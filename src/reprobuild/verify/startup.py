@@ -59,7 +59,6 @@ empty.
 The manifest has only the link to it, since a container's start may change what is below ``/etc``.
 """
 
-_ENDINGS = (".py", ".pyc", ".so")
 _EMPTY = hashlib.sha256().hexdigest()
 
 

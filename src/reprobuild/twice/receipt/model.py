@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from ...errors import RepeatError
 from ...host.home import open_regular
+from ...request.json_reader import load_json
 from ...request.table import DIGEST, SHA256, JsonTable, Table, TableError, refused_as
 
 T = TypeVar("T")
@@ -218,30 +219,19 @@ def parse_receipt(data: bytes, where: str) -> Receipt:
     try:
         with refused_as(RepeatError, where, _HINT):
             return _receipt(_table(data))
-    except (ValueError, RecursionError):
+    except ValueError:
         raise RepeatError(f"{where}: not a receipt: not valid JSON", hint=_HINT) from None
 
 
 def _table(data: bytes) -> Table:
     if len(data) > MOST_BYTES:
         raise TableError(f"larger than {MOST_BYTES >> 20} MiB")
-    table = json.loads(data, object_pairs_hook=_once, parse_constant=_no_number)
+    table = load_json(data)
     if not isinstance(table, dict) or "receipt" not in table:
         raise TableError("not a receipt")
     if type(table["receipt"]) is not int or table["receipt"] != FORMAT:
         raise TableError(f"a receipt of another format; this reprobuild reads {FORMAT}")
     return JsonTable(table, "", _KEYS)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is listed twice")
-    return found
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is not a number of JSON")
 
 
 def _receipt(table: Table) -> Receipt:

@@ -1,0 +1,25 @@
+"""Parse untrusted JSON, which has each key once and no NaN. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def load_json(data: bytes | str) -> Any:
+    """Parse untrusted JSON. Raises `ValueError` if it is invalid or ambiguous."""
+    try:
+        return json.loads(data, object_pairs_hook=_once, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is listed more than once")
+    return found
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is not a number of JSON")
