@@ -79,6 +79,17 @@ def test_any_digit_of_any_result_that_changes_is_reported(mixed: Comparison) -> 
         assert ends, f"seed {seed}: {line}"
 
 
+@pytest.mark.parametrize(
+    ("line", "counts"), [("clusters %d", True), ("took %d s", False), ("clusters %d.25", False)]
+)
+def test_a_short_number_is_a_duration_only_where_words_say_so(line: str, counts: bool) -> None:
+    """The value of a clock that C code wrote, or a result that is near it by chance."""
+    site = ("value", "train.py", 3, 0)
+    one, other = (Evidence(items=[Item(site, value, 0, 0)]) for value in (2.25, 3.25))
+    number, _ = Texts(one, other).compare([line % 2], [line % 3], "standard output", many=False)
+    assert (number is not None) == counts
+
+
 def test_lines_of_several_processes_are_paired_by_what_is_no_measure() -> None:
     one = Evidence(
         names={"process numbers": ("5001", "5002", "5003")},

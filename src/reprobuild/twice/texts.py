@@ -291,7 +291,9 @@ class Texts:
             return True
         if min(_digits(token.text) for token in pair) >= EXACT:
             return True
-        if max(item.at + item.left, twin.at + twin.left) < FEW:
+        # One of one or two digits is near a few by chance, unless the words beside it speak of a measure.
+        short = min(_digits(token.text) for token in pair) < _SHORT
+        if max(item.at + item.left, twin.at + twin.left) < FEW and (not short or _MEASURE.search(lines[0])):
             return True
         return self._each(item.site, pair, lines)
 
@@ -316,6 +318,13 @@ _CR = "\r"
 _COUNTED = ("number", "lasting")
 _LASTING = re.compile(r"\d+:\d\d(?::\d\d)?(?:\.\d+)?")
 _NUMBERED = re.compile(r"<([a-z ]+) \d+>")
+_SHORT = 3
+_MEASURE = re.compile(
+    r"\d ?(?:[nuµm]?s|secs?|seconds?|m|min|mins|minutes?|h|hours?|[kKMG]i?B?|%|[^\W\d_]*/s|s/[^\W\d_]*)"
+    r"(?![^\W\d_])"
+    r"|time|took|elapsed|duration|seconds|second|latency|speed|rate|memory|mem\b|fps|eta|throughput|per_sec",
+    re.IGNORECASE,
+)
 _TEMPORARY = 8
 """Characters that tempfile draws."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
