@@ -19,7 +19,7 @@ HELD_BY = {
     "a registry of layers": "who_does_not_have_the_record_gets_nothing_of_it"
     " what_is_made_over_a_taken_layer_stays_with_its_record",
     "a registry, index or": "a_peer_that_drips_is_given_up"
-    " a_server_that_drips_is_given_up an_endless_redirect_body",
+    " a_server_that_drips_is_given_up an_endless_redirect_body an_answer_that_never_ends_does_so_here",
     "a registry that redirects": "a_password_goes_to_the_registry_alone"
     " an_identity_token_does_not_follow_a_redirect"
     " a_registry_elsewhere_names_no_token_server_on_this_machine an_upload_that_is_redirected",

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -9,11 +13,12 @@ import requests
 import trustme
 
 from reprobuild.errors import HostError
+from reprobuild.net import transport
 from reprobuild.net.index_settings import ca_bundle, uv_environment
 from reprobuild.net.session import scrub, session
 from support.fixtures import fixtures_of
 from support.net_servers import BUNDLES
-from support.server import Server, ca_file, serve
+from support.server import Server, ca_file, listening, serve
 
 globals().update(fixtures_of("support.net_servers"))
 
@@ -121,3 +126,72 @@ class TestSession:
         monkeypatch.setenv("PIP_CERT", "/no/such.pem")
         with pytest.raises(HostError, match=r"PIP_CERT names /no/such\.pem"):
             session()
+
+
+# --- answers without an end ---
+
+_HEAD = b"HTTP/1.1 200 OK\r\n"
+_CHUNKED = _HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+_GZIP = _HEAD + b"Content-Encoding: gzip\r\n\r\n"
+
+
+@contextmanager
+def endless(head: bytes, piece: bytes) -> Iterator[str]:
+    """Serve an answer that begins with ``head`` and goes on with ``piece`` until nobody takes it."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with suppress(OSError):
+                self.wfile.write(head)
+                while True:
+                    self.wfile.write(piece)
+
+        def log_message(self, *_: object) -> None:
+            """Keep it off the tests' output."""
+
+    with listening(Handler) as server:
+        yield f"http://127.0.0.1:{server.server_port}/page"
+
+
+@pytest.mark.parametrize(
+    ("head", "piece"),
+    [
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
+        (_HEAD, b"A: b\r\n" * 1000),
+        (_HEAD + b"A: ", b"a" * 65536),
+        (_CHUNKED + b"0\r\n", b"A: b\r\n" * 1000),
+        (_CHUNKED + b"1;", b"a" * 65536),
+        (_CHUNKED, b"1;" + b"a" * 60000 + b"\r\nx\r\n"),
+        (_CHUNKED, b"1\r\nx\r\n" * 10000),
+        (_GZIP, gzip.compress(b"")),
+        (_GZIP + gzip.compress(b"")[:10], b"\0\0\0\xff\xff" * 10000),
+        (_GZIP, gzip.compress(bytes(1 << 20))),
+        (_HEAD + b"\r\n", b"a" * 65536),
+    ],
+    ids=(
+        "100",
+        "headers",
+        "header",
+        "trailers",
+        "chunk",
+        "extensions",
+        "chunks",
+        "gzips",
+        "empty",
+        "bomb",
+        "body",
+    ),
+)
+def test_an_answer_that_never_ends_does_so_here(
+    head: bytes, piece: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "_MOST_LINES", 1 << 18)
+    with endless(head, piece) as url, session(retries=0) as http, pytest.raises(requests.RequestException):
+        transport.read_whole(http.get(url, stream=True), 1 << 18)
+
+
+def test_an_answer_that_comes_as_slowly_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "LONGEST", 0.5)
+    slow = endless(_HEAD + b"\r\n", b"a")
+    with slow as url, session(retries=0) as http, pytest.raises(requests.RequestException):
+        http.get(url)

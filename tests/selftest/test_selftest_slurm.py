@@ -56,6 +56,10 @@ def cluster(real: slurm.Cluster, monkeypatch: pytest.MonkeyPatch) -> slurm.Clust
     return real
 
 
+NAMED = "re ports 50%j a\\b $(touch ran) 'it\"s'\n#SBATCH --wait"
+"""A folder's name; sbatch(1) expands % in the names of files, and reads lines that begin with #SBATCH."""
+
+
 def printing(folder: Path, **others: str) -> list[str]:
     """Return a command that prints a report, and on some nodes something else, or does something else."""
     for name in ("n1", "n2", "n3"):
@@ -66,8 +70,9 @@ def printing(folder: Path, **others: str) -> list[str]:
 
 
 def run(tmp_path: Path, command: list[str], where: Cluster | None = None) -> Gathered:
-    (tmp_path / "re ports").mkdir()
-    return run_on_nodes(command, tmp_path / "re ports", CONSOLE, where or Cluster(minutes=5))
+    folder = tmp_path / NAMED
+    folder.mkdir()
+    return run_on_nodes(command, folder, CONSOLE, where or Cluster(minutes=5))
 
 
 @pytest.mark.engines
@@ -82,6 +87,7 @@ def test_a_node_that_deviates_and_one_that_fails(cluster: slurm.Cluster, tmp_pat
     ]
     assert [(each.node, "no GPU here" in each.reason) for each in found.silent] == [("n3", True)]
     assert {found.node_of(each.machine) for each in fleet(found.machines).deviations} >= {"n2"}
+    assert {f"{number}.log" for number in range(3)} < {path.name for path in (tmp_path / NAMED).iterdir()}
     assert cluster.call("squeue", "--noheader") == ""
 
 

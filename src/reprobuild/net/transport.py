@@ -6,6 +6,7 @@ Both sit below requests, so that they hold for headers, redirects and proxies to
 from __future__ import annotations
 
 import http.client
+import math
 import ssl
 import time
 from io import BufferedReader, RawIOBase
@@ -26,11 +27,22 @@ WINDOW = 60.0
 LARGEST_PAGE = 128 << 20
 """Bytes, inflated, of an answer that is read whole. The largest pages of public indexes have about 40 MB."""
 
+LONGEST = 900.0
+"""Seconds that an answer may take that is read whole."""
+
+_MOST_LINES = 4 << 20
+"""Bytes of heads and of what stands around chunks. Beyond that, `_LINES_PER_BYTE` for one of a body."""
+_LINES_PER_BYTE = 16
+
 _PIECE = 1 << 16
 
 
 class StalledError(TimeoutError):
     """A peer sends so little that its answer would never end."""
+
+
+class EndlessError(http.client.HTTPException):
+    """An answer that consists of heads, trailers or the lines around chunks, and never of a body."""
 
 
 class TooLargeError(requests.RequestException):
@@ -84,6 +96,10 @@ class _Answer(requests.Response):
     def content(self) -> bytes:
         content: bytes | bool | None = self._content  # False: not read yet
         if not isinstance(content, bytes):
+            # What is sent may inflate to nothing; so that counts too, and the time.
+            paced = getattr(getattr(self.raw, "_fp", None), "paced", None)
+            if paced is not None:
+                paced.bound(self.limit + self.limit // 16 + _MOST_LINES)
             found = bytearray()
             for piece in self.iter_content(_PIECE):
                 found += piece
@@ -103,6 +119,13 @@ class _PacedReader(RawIOBase):
         self._inner = inner
         self._begun = False
         self._waited, self._arrived = 0.0, 0
+        self.total = 0
+        """Bytes that have come."""
+        self._most, self._end = math.inf, math.inf
+
+    def bound(self, more: int) -> None:
+        """Allow so many bytes more, within `LONGEST`."""
+        self._most, self._end = self.total + more, time.monotonic() + LONGEST
 
     def readable(self) -> bool:
         return True
@@ -118,6 +141,11 @@ class _PacedReader(RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         start = time.monotonic()
         count: int | None = self._inner.readinto(buffer)
+        self.total += count or 0
+        if self.total > self._most:
+            raise EndlessError(f"the answer has more than {self._most:.0f} bytes as it is sent")
+        if time.monotonic() > self._end:
+            raise StalledError(f"the answer takes more than {LONGEST:g} s")
         if not self._begun:
             # Until the first byte the time limit for silence counts alone: some pages are made on demand.
             self._begun = True
@@ -131,10 +159,28 @@ class _PacedReader(RawIOBase):
         return count
 
 
+class _Lines(BufferedReader):
+    """Reads an answer. http.client and urllib3 read by lines what is not a body, in any number."""
+
+    def __init__(self, paced: _PacedReader) -> None:
+        super().__init__(paced)
+        self._paced = paced
+        self._in_lines = 0
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line = super().readline(-1 if size is None else size)
+        self._in_lines += len(line)
+        body = self._paced.total - self._in_lines
+        if self._in_lines > _MOST_LINES and self._in_lines > _LINES_PER_BYTE * body:
+            raise EndlessError(f"the answer has {self._in_lines} bytes of heads and of lines around chunks")
+        return line
+
+
 class _PacedResponse(http.client.HTTPResponse):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fp = BufferedReader(_PacedReader(self.fp.detach()))
+        self.paced = _PacedReader(self.fp.detach())
+        self.fp = _Lines(self.paced)
 
 
 class _Connection(HTTPConnection):

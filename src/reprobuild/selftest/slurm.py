@@ -41,6 +41,7 @@ _TASK = """\
 #!/bin/sh
 # One node: the battery alone, then twice at once. Each report is there as a whole or not at all.
 cd {folder} || exit 1
+exec > "$SLURM_ARRAY_TASK_ID.log" 2>&1
 battery() {{
     {command} > "$1.partial" 2> "$1.log" </dev/null
     status=$?
@@ -171,7 +172,8 @@ def _submitted(command: Sequence[str], folder: Path, cluster: Cluster, nodes: Se
     options = [
         *("--parsable", "--hold", "--job-name=reprobuild", f"--array=0-{len(nodes) - 1}"),
         *("--nodes=1", "--ntasks=1", "--exclusive", "--no-requeue", f"--time={cluster.minutes}"),
-        *(f"--chdir={folder}", f"--output={folder}/%a.log"),
+        # The task goes to its folder by itself: in these, sbatch(1) expands % and reads \\ as a mark.
+        *("--chdir=/", "--output=/dev/null"),
         *([f"--partition={cluster.partition}"] if cluster.partition else []),
     ]
     said = _asked("sbatch", *options, stdin=script.encode()).strip()
