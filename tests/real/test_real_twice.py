@@ -50,6 +50,9 @@ def test_a_program_in_a_bound_folder(bench: Bench, digest: str, tmp_path: Path) 
     assert again["holds"]
     resumed = json.loads(bench.run(*where, "--interrupt-at", "2", NAME, "--", "python3", "train.py")[0])
     assert resumed["line"].startswith("resumes bit for bit (went on at step ")
+    calls = "import torch; torch.nn.LayerNorm(4)(torch.randn(3, 4))"
+    batch = json.loads(bench.run(*where, "--batch", NAME, "--", "python3", "-c", calls)[0])
+    assert batch["line"].startswith("a row does not depend on its batch (LayerNorm: alone and in batches of ")
 
 
 def test_ranks_of_torchrun_find_each_other_without_a_network(

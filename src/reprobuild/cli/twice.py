@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ..errors import RepeatError
 from ..host.host import Host
 from ..twice.baseline import Baseline, read_baseline, write_baseline
 from ..twice.baseline import against as compare_with
+from ..twice.batch import tried_models
 from ..twice.ignored import Ignored
 from ..twice.resume import compare_resumed, resume_command
 from ..twice.runs import HowToRun, RecordedRun, compare_runs, one_run
@@ -23,7 +25,7 @@ from . import complete
 from .output import as_json
 from .receipts import asked_for, begin_receipt
 from .run_options import in_image, own_command, receipt, settings
-from .twice_output import show, show_agreed, show_resumed, show_verdict, write_page
+from .twice_output import show, show_agreed, show_batch, show_resumed, show_verdict, write_page
 
 MOST_TIMES = 20
 
@@ -119,6 +121,17 @@ def _expressions(_: click.Context, __: click.Parameter, value: tuple[str, ...]) 
     help="Compare the whole run with one that is stopped after that many steps, and started again.",
 )
 @click.option(
+    "--batch",
+    is_flag=True,
+    help="Run the program once; see whether a row of its model's answer depends on its batch.",
+)
+@click.option(
+    "--batch-dim",
+    type=click.IntRange(0, 7),
+    metavar="N",
+    help="With --batch: the dimension of the batch. [default: 0, if that cannot be doubted]",
+)
+@click.option(
     "--ignore-line",
     multiple=True,
     metavar="REGEX",
@@ -155,6 +168,8 @@ def twice(
     against: Path | None,
     resume: tuple[str, str] | None,
     interrupt_at: int | None,
+    batch: bool,
+    batch_dim: int | None,
     ignore_line: tuple[str, ...],
     ignore_file: tuple[str, ...],
     strict: bool,
@@ -168,6 +183,8 @@ def twice(
     are. Compared are the steps of every optimizer, exit status, output and files, bit for bit. Where the
     runs part, two more with a trace look for the first operation. Exit status 16 unless it repeats; times
     and drawn names in its text may differ, unless --strict.
+
+    With --batch the program runs once, and its model is called again with the same rows in other batches.
 
     An image is a name or digest; docker:NAME and podman:NAME run in these engines. Options come before it.
 
@@ -193,6 +210,7 @@ def twice(
     how = HowToRun(
         times=times, together=together, every=every, seconds=time_limit, trace=not no_trace, cost=cost,
         ignored=ignored, receipt=receipt is not None, vary=vary, experiments=experiments,
+        batch=_batch(batch, batch_dim),
     )  # fmt: skip
     kept, chosen = find_image(image, host), settings(host.console, **options)
     issue = begin_receipt("twice", image, kept, command, chosen) if receipt else None
@@ -203,6 +221,11 @@ def twice(
     def scratch() -> AbstractContextManager[Path]:
         return host.home.scratch("twice")
 
+    if how.batch:
+        host.console.step("one run, in which the model is called again with other batches")
+        run = one_run(recorded(command), how, scratch)
+        show_batch(tried_models(run.streams), run, json_=json_)
+        return
     if baseline:
         host.console.step("run 1 of 1")
         show_agreed(
@@ -235,6 +258,25 @@ def _baseline(path: Path) -> Baseline:
         return read_baseline(path)
     except RepeatError as error:
         raise click.UsageError(f"--against: {error.message}; {error.hint}") from None
+
+
+_BATCH_WITH = ("batch", "batch_dim", "time_limit", "json_")
+"""Options of this command that mean something with ``--batch``, beside those of any run."""
+
+
+def _batch(batch: bool, dim: int | None) -> str:  # noqa: FBT001 -- an option
+    """Return the setting of the recorder. Raises UsageError for options that mean nothing with it."""
+    if not batch:
+        if dim is not None:
+            raise click.UsageError("--batch-dim needs --batch")
+        return ""
+    context = click.get_current_context()
+    of_run = {each.name for each in click.command()(in_image(lambda: None)).params}
+    for each in context.command.params:
+        given = context.get_parameter_source(each.name or "") is ParameterSource.COMMANDLINE
+        if given and isinstance(each, click.Option) and each.name not in {*_BATCH_WITH, *of_run}:
+            raise click.UsageError(f"--batch excludes {each.opts[-1]}")
+    return "auto" if dim is None else str(dim)
 
 
 def _check_together(**given: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import click
 from ..errors import RepeatError
 from ..host.home import atomic_write
 from ..twice.baseline import Agreed
+from ..twice.batch import TriedModel, batch_dict, batch_line, batch_rows, worst
 from ..twice.page import AboutRun, lines_around, twice_page
 from ..twice.receipt.make import Asked
 from ..twice.receipt.program_files import open_in
@@ -74,6 +76,25 @@ def show(found: Comparison, output: Path | None, *, json_: bool, strict: bool) -
             )
         case "repeats" | "text":
             pass
+
+
+def show_batch(found: Sequence[TriedModel], run: ProgramRun, *, json_: bool) -> None:
+    """Write whether rows depend on their batch. Raises `RepeatError` unless they do not."""
+    line, model = batch_line(found), worst(found)
+    if json_:
+        emit({**batch_dict(found), "status": run.status})
+    else:
+        click.echo(line)
+        lines = batch_rows(found)
+        if run.status != 0:
+            lines += [("the program", status_text(run.status)), ("it said", run.last)]
+        table("", lines)
+    if model is None:
+        raise RepeatError(
+            line, hint="the command has to call a model, by itself or in a Python that it starts"
+        )
+    if model.verdict != "independent":
+        raise RepeatError(line)
 
 
 def show_agreed(found: Agreed, path: str, *, json_: bool) -> None:

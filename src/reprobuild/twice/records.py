@@ -127,6 +127,8 @@ class Stream:
     sources: list[Source] = field(default_factory=list)
     hints: list[tuple[str, ProgramLine]] = field(default_factory=list)
     """Lines that may give another order or value in each run, by what they walk through or ask for."""
+    batches: list[Mapping[str, Any]] = field(default_factory=list)
+    """Models whose rows were tried, as they were recorded."""
     calls: int = 0
     cut: bool = False
     """Whether there was more than the recorder writes."""
@@ -165,6 +167,12 @@ _KEYS: Mapping[str, frozenset[str]] = {
     ),
     "source": frozenset(("k", "kind", "name", "value", "shown", "place")),
     "hint": frozenset(("k", "what", "place")),
+    "batch": frozenset(
+        (
+            *("k", "n", "model", "called", "verdict", "rows", "arguments", "ways", "operation", "notes"),
+            "reason",
+        )
+    ),
     "end": frozenset(("k", "hooks")),
     "traced": frozenset(("k",)),
     "full": frozenset(("k",)),
@@ -269,7 +277,7 @@ def _stream(records: Iterator[dict[str, Any]], values: Path) -> Stream | None:
                 names = _with(names, _text(record["group"]), group)
             case "start" | "step" | "call":
                 stream.moments.append(_moment(record, names, stream))
-            case "place" | "op" | "source" | "hint":
+            case "place" | "op" | "source" | "hint" | "batch":
                 _traced(record, places, stream)
             case "end":
                 stream.hooks = _bool(record["hooks"])
@@ -297,6 +305,8 @@ def _traced(record: Mapping[str, Any], places: dict[int, ProgramLine], stream: S
             places[_int(record["n"])] = _place(record["at"])
         case "op":
             stream.operations.append(_operation(record, places, stream))
+        case "batch":
+            stream.batches.append(record)
         case "hint":
             stream.hints.append((_text(record["what"]), _place(record["place"])))
         case _:

@@ -99,6 +99,8 @@ class HowToRun:
     """Suspects that are pinned to prove that one is the cause."""
     vary: tuple[str, ...] = ()
     """What one more run each varies, where the others repeat."""
+    batch: str = ""
+    """The dimension of the batch, or "auto": whether a row depends on it is tried, and nothing else."""
     cost: bool = False
     """Whether to run once more without the recorder, to see what it costs."""
     ignored: Ignored = field(default_factory=Ignored)
@@ -305,6 +307,8 @@ def measure_drift(runs: tuple[RecordedRun, RecordedRun], how: HowToRun, scratch:
 def recorder_settings(how: HowToRun) -> dict[str, str]:
     """Return the settings of a run's recorder, as variables."""
     opened = {OPENED: "1"} if how.receipt else {}
+    if how.batch:
+        return {"REPROBUILD_TWICE_BATCH": how.batch}
     return {"REPROBUILD_TWICE_EVERY": "1" if how.every == "step" else how.every, **opened}
 
 
