@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import time
 from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-from reprobuild.errors import FetchError, ResolveError
+from reprobuild.errors import FetchError, ReprobuildError, ResolveError
 from reprobuild.sources import git as module
 from reprobuild.sources.git import Found, read_commit, resolve_ref, tracked
 from reprobuild.sources.source_tree import TreeEntry
 from support.git_server import GitServer, commit, git, git_server, repository
+from support.server import listening
 
 FILES = {"pyproject.toml": "[project]\nname = 'a'\n", "src/a/__init__.py": ""}
 
@@ -211,3 +216,30 @@ def test_settings_of_the_repository_that_the_user_is_in_reach_no_server(
     monkeypatch.chdir(here)
     assert resolve_ref(f"{server.url}/a/.git", "main").commit == first
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_server_that_drips_is_named(ends: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """git itself gives up, or else the time limit does."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/x-git-upload-pack-advertisement")
+            self.end_headers()
+            with suppress(OSError):
+                while True:
+                    self.wfile.write(b"0")
+                    time.sleep(0.2)
+
+        def log_message(self, *_: object) -> None:
+            """Keep it off the tests' output."""
+
+    settings = [*module._SETTINGS, *(["http.lowSpeedTime=1"] if ends else [])]
+    monkeypatch.setattr(module, "_SETTINGS", settings)
+    monkeypatch.setattr(module, "_SECONDS", 30.0 if ends else 1.0)
+    with listening(Handler) as server:
+        url = f"http://127.0.0.1:{server.server_port}/a.git"
+        with pytest.raises(ReprobuildError, match=re.escape(url)) as caught:
+            resolve_ref(url, "main")
+    assert ("too slow" if ends else "did not end within 1 s") in caught.value.message

@@ -21,6 +21,7 @@ from ..host.process import OUTPUT_LIMIT, Completed, Guarding, LimitReached, Proc
 from ..host.repository import git_environment
 from ..host.untrusted_files import size_below
 from ..net.scrubbing import scrub, without_credentials
+from ..net.transport import SLOWEST, WINDOW
 from .source_tree import MOST_BYTES, MOST_FILES, TreeEntry
 
 _SECONDS = 900.0
@@ -38,6 +39,8 @@ _SETTINGS = (
     *("protocol.allow=never", "protocol.https.allow=always", "protocol.http.allow=always"),
     *("protocol.ssh.allow=always", "core.fsmonitor=false", "core.hooksPath=/dev/null"),
     *("fetch.fsckObjects=true", "submodule.recurse=false", "gc.auto=0", "maintenance.auto=false"),
+    # As every other peer is held to: see `net.transport`.
+    *(f"http.lowSpeedLimit={SLOWEST}", f"http.lowSpeedTime={WINDOW:.0f}"),
     # Whatever comes is one file, which a limit of the size of files bounds.
     *("fetch.unpackLimit=1", "transfer.unpackLimit=1"),
 )
@@ -60,14 +63,12 @@ def resolve_ref(url: str, ref: str) -> Found:
     """
     if _COMMIT.fullmatch(ref):
         return Found(ref, "commit")
-    done = _git(
-        [
-            "ls-remote",
-            url,
-            *([f"refs/heads/{ref}", f"refs/tags/{ref}", f"refs/tags/{ref}^{{}}"] if ref else ["HEAD"]),
-        ]
-    )
+    names = [f"refs/heads/{ref}", f"refs/tags/{ref}", f"refs/tags/{ref}^{{}}"] if ref else ["HEAD"]
     shown = without_credentials(url)
+    try:
+        done = _git(["ls-remote", url, *names])
+    except FetchError as late:
+        raise FetchError(f"{shown}: {late.message}", hint=late.hint) from None
     if done.returncode != 0:
         raise _unreached(shown, done)
     lines = done.stdout.decode("utf-8", "replace").splitlines()
