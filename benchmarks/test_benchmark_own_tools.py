@@ -92,7 +92,7 @@ def ours(file: Path, found: Imported, request: Request, target: TargetPython) ->
     if pins_everything(file):
         return pins("\n".join([*request.packages, *torch]), target)
     with session() as http:
-        about = resolution(http, request, target=target, hashes=found.hashes)
+        about = resolution(http, request, target=target, hashes=found.hashes, order=found.order)
         packages = resolve_python([*request.packages, *torch], about)
     return {p.name: p.version.partition("+")[0] if p.source is None else "" for p in packages}
 
@@ -206,7 +206,9 @@ def compared(file: Path) -> Compared:
         return Compared("not compared", "its tool does not say, or is not here")
     differing = differences(mine, other)
     lines = " ".join([*found.applied, *found.ignored, *found.loosened]).lower()
-    silent = [f"{name}: {what}" for name, what in differing.items() if name not in lines]
+    # Of all packages a line says that newer releases are excluded there.
+    is_named = found.exclude_newer is not None
+    silent = [f"{name}: {what}" for name, what in differing.items() if not is_named and name not in lines]
     if silent:
         return Compared("silent", silent=silent)
     return Compared("said" if differing else "right")

@@ -96,6 +96,11 @@ def test_an_older_poetry_lock_is_followed_from_its_project(write: Write) -> None
     assert {"plots==2", "pytest==8"} <= set(more)
     assert read_import(file).hashes == {"numpy": frozenset({"a" * 64})}
     assert read_import(file).requires_python == "<4,>=3.11"
+    # Poetry 1.4 and older: a category is no group, since it says nothing of markers.
+    windows = '[[package]]\nname = "windows"\nversion = "1"\ncategory = "main"\n'
+    file = write("poetry.lock", windows + re.sub(r'(version = "[^"]*"\n)', r'\1category = "main"\n', OLD))
+    assert packages(file)[0] == "numpy==1.26.4"
+    assert not [each for each in packages(file) if each.startswith("windows")]
 
 
 def test_an_older_poetry_lock_is_followed_into_the_extras_of_its_packages(write: Write) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -49,6 +49,19 @@ def resolve(
 
 def versions(found: dict[str, PythonPackage]) -> dict[str, str]:
     return {name: package.version for name, package in found.items()}
+
+
+@pytest.mark.parametrize(("order", "found"), [(("b", "a"), ("1", "2")), ((), ("2", "1"))])
+def test_of_two_solutions_that_of_the_imported_file_is_taken(
+    index: Index, order: Sequence[str], found: tuple[str, str]
+) -> None:
+    """gradio and fastapi of LLaMA-Factory: the project's own uv starts with what it lists first."""
+    for name, other in (("a", "b"), ("b", "a")):
+        index.add(name, "1")
+        index.add(name, "2", requires=[f"{other}<2"])
+    with session(retries=0) as http:
+        about = resolution(http, target=TARGET, order=order)
+        assert tuple(p.version for p in resolve_python(["a", "b"], about)) == found
 
 
 @pytest.mark.parametrize("json", [True, False], ids=["json", "html"])

@@ -199,6 +199,7 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
         new_env(request),
         hashes=imported.hashes,
         pythons=pythons_of(imported),
+        order=imported.order,
         cuda_is_open=bool(chosen),
         places=imported.places,
         pinned_by=imported.origin if whole else "",

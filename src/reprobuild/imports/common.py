@@ -72,6 +72,11 @@ class Imported:
     ignored: tuple[str, ...] = ()
     """Lines for the user about settings of the file without effect here."""
 
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The packages as the file lists them, by normalised name."""
+        return tuple(dict.fromkeys(canonicalize_name(each.name) for each in self.requirements))
+
 
 @dataclass(frozen=True, slots=True)
 class Keys:

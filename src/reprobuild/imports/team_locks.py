@@ -152,8 +152,6 @@ def _node(table: Mapping[str, Any], place: str, folder: Path, listed: object, *,
         raise RequestError(f"{place}.files: expected a list of tables")
     found = [str(each.get("hash", "")) for each in files]
     groups = _texts(table, "groups", place) if "groups" in table else None
-    if groups is None and is_poetry and "category" in table:
-        groups = [MAIN if table["category"] == "main" else str(table["category"])]
     return _Node(
         requirement=requirement,
         hashes=frozenset(each[7:].lower() for each in found if each.startswith("sha256:")),

@@ -52,6 +52,7 @@ from ..render.image_config import default_image_name
 from ..render.own_files import other_files, own_files, selftest_files
 from ..request.model import Request
 from ..resolve.package_facts import facts_of_wheels
+from ..resolve.resolution import Hints
 from ..resolve.resolver import Upgrade, resolve_platforms
 from ..selftest.last_report import circumstances, forget, keep, kept
 from ..selftest.report import Mode, SelfTestReport
@@ -95,9 +96,8 @@ def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], 
     moves = not before or upgrade.everything or OWN_FILES in upgrade.packages
     own = (None if moves else before[0].own_files) or own_files()
     upgrade = replace(upgrade, packages=tuple(name for name in upgrade.packages if name != OWN_FILES))
-    resolve = partial(
-        resolve_platforms, existing=before, upgrade=upgrade, hashes=env.hashes, pythons=env.pythons, host=host
-    )
+    hints = Hints(env.hashes, env.pythons, env.order)
+    resolve = partial(resolve_platforms, existing=before, upgrade=upgrade, hints=hints, host=host)
 
     def resolved(request: Request) -> tuple[Lock, ...]:
         try:

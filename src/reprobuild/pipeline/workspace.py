@@ -43,6 +43,8 @@ class Env:
     """What a file that was taken over allows: package → sha256 of its wheels. A new lock must keep to it."""
     pythons: tuple[str, ...] = ()
     """The minor versions of Python that such a file allows; empty: any."""
+    order: Sequence[str] = ()
+    """The packages as such a file lists them, by normalised name: uv prefers the new ones of the first."""
     cuda_is_open: bool = False
     """Whether nobody has asked for the request's CUDA: another will do where this one does not fit."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -13,6 +13,18 @@ from ..lock.model import Lock
 from ..request.dates import end_of
 from ..request.model import Request, flavour
 from .target import TargetPython
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What a file that was taken over says beside its request."""
+
+    hashes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Package → the SHA-256 of the wheels that it names; of several wheels of a version those are taken."""
+    pythons: Collection[str] = ()
+    """The minor versions of Python that it allows, which a refusal may name; empty: any."""
+    order: Sequence[str] = ()
+    """The packages as it lists them, by normalised name: uv prefers the new ones of the first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +43,8 @@ class Resolution:
     """Versions of conda's packages by name."""
     hashes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Package → the SHA-256 of the wheels that an imported file names."""
+    order: Sequence[str] = ()
+    """See `Hints`; of the packages of a request the order says nothing."""
     notes: list[str] = field(default_factory=list)
     """What the user should know of the choice; each step adds its lines."""
 

@@ -32,7 +32,7 @@ from .constraint_loop import fitting, only_wheels
 from .debian_system import System
 from .gpu_targets import gpu_targets
 from .index_page import linked_files
-from .resolution import Resolution
+from .resolution import Hints, Resolution
 from .sdist_builds import SourcePackages
 from .standalone_python import resolve_standalone
 from .target import TargetPython
@@ -63,21 +63,21 @@ class Upgrade:
         return frozenset(self.packages) | {canonicalize_name(name) for name in self.packages}
 
 
+_NO_HINTS = Hints()
+
+
 def resolve_platforms(
     request: Request,
     *,
     existing: Sequence[Lock],
     upgrade: Upgrade,
-    hashes: Mapping[str, frozenset[str]] | None = None,
-    pythons: Collection[str] = (),
+    hints: Hints = _NO_HINTS,
     host: Host,
 ) -> tuple[Lock, ...]:
     """Return the locks of a request, one a platform: see `resolve`.
 
-    Where a version has several wheels, those in ``hashes``, package → SHA-256, are taken. ``pythons`` are
-    those that a refusal may name in place of the request's, by default all. A platform that ``existing``
-    lacks takes the versions of the first where they fit. Raises `ResolveError` that names the platform, where
-    there are several.
+    A platform that ``existing`` lacks takes the versions of the first where they fit. Raises `ResolveError`
+    that names the platform, where there are several.
     """
     _check_upgrade(upgrade, existing)
     found: list[Lock] = []
@@ -90,8 +90,7 @@ def resolve_platforms(
                 existing=before,
                 like=found,
                 upgrade=upgrade,
-                hashes=hashes,
-                pythons=pythons,
+                hints=hints,
                 host=host,
             )
             compare_files(lock, before, host)
@@ -114,8 +113,7 @@ def resolve(
     existing: Lock | None,
     like: Sequence[Lock] = (),
     upgrade: Upgrade,
-    hashes: Mapping[str, frozenset[str]] | None = None,
-    pythons: Collection[str] = (),
+    hints: Hints = _NO_HINTS,
     host: Host,
 ) -> Lock:
     """Return the lock of a request for a platform, by default this machine's.
@@ -131,7 +129,7 @@ def resolve(
     moved = request.base_image in upgrade.packages
     base = resolve_base(request, machine, existing=None if moved else existing, host=host)
     standalone = resolve_standalone(
-        request, machine, existing=existing, upgrade=upgrade.names, fitting=pythons, host=host
+        request, machine, existing=existing, upgrade=upgrade.names, fitting=hints.pythons, host=host
     )
     # uv would take the names for packages'.
     others = {request.base_image, "python" if standalone is not None else None}
@@ -158,7 +156,8 @@ def resolve(
             session=http,
             existing=existing,
             upgrade=None if upgrade.everything else upgrade.names,
-            hashes=hashes or {},
+            hashes=hints.hashes,
+            order=hints.order,
         )
         scan = TorchScan(http, request.as_of)
         found, refused = None, None
