@@ -141,7 +141,10 @@ class Answers:
                 return out == "3.0\n"
             case "export":
                 return self._exported() == self.archive
-            case "inspect" | "verify" | "bundle":
+            case "inspect":  # the rest changes with each self-test
+                told = str([json.loads(out)[key] for key in ("digest", "size", "layers", "packages")])
+                return self.before.setdefault(command, told) == told
+            case "verify" | "bundle":
                 return self.before.setdefault(command, out) == out
             case "push":
                 return bool(json.loads(out)["digest"] == self.digest)

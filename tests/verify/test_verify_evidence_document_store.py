@@ -17,6 +17,7 @@ from reprobuild.verify.evidence.document_store import (
     kept,
     mark_elsewhere,
 )
+from support.hosts import quiet_host
 
 IMAGE = "sha256:" + "a" * 64
 
@@ -30,17 +31,34 @@ def test_the_latest_of_a_kind_is_kept_and_votes_stand_beside_each_other(home: Ho
     keep(home, IMAGE, {"test-result": b'{"a": 1}'})
     keep(home, IMAGE, {"test-result": b'{"a": 2}'})
     votes = {keep_vote(home, IMAGE, document).name for document in (b'{"v": 1}', b'{"v": 2}', b'{"v": 1}')}
-    found = kept(home, IMAGE)
+    found = kept(quiet_host(home), IMAGE)
     assert found.keys() == {"test-result.json", *votes}
     assert len(votes) == 2
     assert found["test-result.json"] == b'{"a": 2}'
-    assert kept(home, "sha256:" + "b" * 64) == {}
+    assert kept(quiet_host(home), "sha256:" + "b" * 64) == {}
+
+
+@pytest.mark.parametrize("harm", [b"", b"{}", b'{"a": 2}'])
+def test_a_damaged_document_is_named_and_dropped_alone(
+    home: Home, harm: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(home, IMAGE, {"sbom": b'{"a": 1}', "test-result": b"{}"})
+    vote = keep_vote(home, IMAGE, b'{"v": 1}')
+    document = vote.with_name("sbom.sealed")
+    for path in (vote, document):
+        seal = path.read_bytes()[:65] if path is document and harm.startswith(b'{"a') else b""
+        path.write_bytes(seal + harm)
+    assert kept(quiet_host(home), IMAGE) == {"test-result.json": b"{}"}
+    said = capsys.readouterr().err
+    assert all(f"{path} is damaged, so it was removed" in said for path in (vote, document))
+    assert not vote.exists()
+    assert not document.exists()
 
 
 def test_no_more_than_a_bound_is_read(home: Home) -> None:
     for number in range(MOST + 3):
         keep_vote(home, IMAGE, json.dumps({"v": number}).encode())
-    assert len(kept(home, IMAGE)) == MOST
+    assert len(kept(quiet_host(home), IMAGE)) == MOST
 
 
 def test_what_is_about_images_that_are_gone_goes_with_them(home: Home) -> None:
@@ -51,8 +69,9 @@ def test_what_is_about_images_that_are_gone_goes_with_them(home: Home) -> None:
     keep_vote(home, voted, b"{}")
     mark_elsewhere(home, loaded)
     mark_elsewhere(home, "sha256:" + "e" * 64)
-    assert forget_all_but(home, {here}) == 6
-    assert [bool(kept(home, each)) for each in (here, gone, loaded, voted)] == [True, False, True, True]
+    assert forget_all_but(home, {here}) == 136
+    left = [bool(kept(quiet_host(home), each)) for each in (here, gone, loaded, voted)]
+    assert left == [True, False, True, True]
     assert len(list(home.folder("evidence").iterdir())) == 3
 
 

@@ -66,7 +66,7 @@ def export(
         export_squashfs(store, found, file)
     else:
         digest = export_archive(store, found, name, file, compression=compression or "zstd")
-        if documents := kept(host.home, found.digest):
+        if documents := kept(host, found.digest):
             atomic_write(file.with_name(file.name + SUFFIX), as_lines(documents))
     click.echo(f"{file}: {name}, {digest}, {size_text(file.stat().st_size)}")
 

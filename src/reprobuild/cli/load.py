@@ -37,7 +37,7 @@ def load(host: Host, image: str, *, into: Literal["docker", "podman"], tag: str 
     name = image_name(tag or (image if image in found.names else found.names[0]))
     engine = taker(into, host)
     digest = load_image(store, found, name, engine, force=force)
-    if kept(host.home, found.digest):
+    if kept(host, found.digest):
         mark_elsewhere(host.home, found.digest)
         host.console.step(f"{into} keeps no evidence; that of this image stays here, and `verify` finds it")
     click.echo(f"{into}: {name}, {digest}")

@@ -119,7 +119,7 @@ def _evidence(
     try:
         facts = facts_of_wheels(lock, host.home)
         subject = Subject(image.digest, config, "" if pushed == image.digest else pushed)
-        return document_image(host.home, lock, subject, signer, facts)
+        return document_image(host, lock, subject, signer, facts)
     except EvidenceError:
         if signer is not None:
             raise

@@ -223,7 +223,7 @@ def make_image(
         report = selftest_image(engine, digest, gpu, host, mode="battery", again=False)
         tag(engine.images, digest, name, report)
         facts = facts_of_wheels(lock, host.home)
-        document_image(host.home, lock, _subject(engine, digest), signer, facts)
+        document_image(host, lock, _subject(engine, digest), signer, facts)
         if engine.kind != "oci":
             mark_elsewhere(host.home, digest)
     return Made(name, digest, report)

@@ -133,7 +133,7 @@ def _in_engine(text: str, own: Mapping[str, bytes], host: Host) -> Evidenced:
     return Evidenced(
         name=text,
         subject=subject,
-        documents={**kept(host.home, *filter(None, (digest, config))), **own},
+        documents={**kept(host, *filter(None, (digest, config))), **own},
         lock=_lock(images.file(digest, _LOCK), text),
         kept=found,
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...errors import EvidenceError
-from ...host.home import Home
+from ...host.host import Host
 from ...lock.bill import Facts
 from ...lock.model import Lock
 from ...selftest.last_report import last_report
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def document_image(
-    home: Home,
+    host: Host,
     lock: Lock,
     subject: Subject,
     signer: Signer | CommandSigner | None = None,
@@ -32,20 +32,20 @@ def document_image(
     What was signed stays, as long as the image has not failed since. Raises `EvidenceError` where there is no
     report of it here.
     """
-    found = last_report(str(subject), home.folder("reports"))
+    found = last_report(str(subject), host.home.folder("reports"))
     if found is None:
         raise EvidenceError(
             f"{str(subject)[:19]} has no report of a self-test here, so there is nothing to attest",
             hint="`reprobuild selftest` tests it",
         )
     report, made = found
-    before = kept(home, str(subject))
+    before = kept(host, str(subject))
     documents: dict[Kind, bytes] = {}
     for kind, text in statements(lock, report, subject, made, facts).items():
         if signer is not None or not report.passed or not _is_signed(before.get(f"{kind}.json"), subject):
             documents[kind] = sign(text, signer)
-    keep(home, str(subject), documents)
-    return kept(home, str(subject))
+    keep(host.home, str(subject), documents)
+    return kept(host, str(subject))
 
 
 def _is_signed(document: bytes | None, subject: Subject) -> bool:

@@ -10,14 +10,20 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from ...errors import EvidenceError
+from ...host.console import Console
 from ...host.home import Home, atomic_write, make_folders, open_regular, storage_errors
+from ...host.host import Host
 from ...host.removal import remove_tree
+from ...host.verified import sealed, unsealed
 from ...oci.documents import DOCUMENT_LIMIT
 from .signatures import statement_in
 from .statements import Kind, read_statement
 
 _ELSEWHERE = "elsewhere"
 """An empty file beside documents: Docker or Podman has their image, too."""
+
+_SEALED = ".sealed"
+"""The end of the name of a document with a seal: what is not signed has nothing else that shows damage."""
 
 MOST = 64
 """Documents about one image that are read."""
@@ -29,14 +35,15 @@ def keep(home: Home, manifest: str, documents: Mapping[Kind, bytes]) -> None:
     make_folders(folder)
     for kind, document in documents.items():
         # No sync, as for the image itself: it would wait for all that was built.
-        atomic_write(folder / f"{kind}.json", document, sync=False)
+        content = sealed(f"{folder.name}/{kind}", document)
+        atomic_write(folder / f"{kind}{_SEALED}", content, sync=False)
 
 
 def keep_vote(home: Home, manifest: str, document: bytes) -> Path:
     """Store the statement of a rebuild beside those of others; return the file."""
     folder = _folder(home, manifest)
     make_folders(folder)
-    path = folder / f"rebuild.{hashlib.sha256(document).hexdigest()[:16]}.json"
+    path = folder / f"rebuild.{_mark(document)}.json"
     atomic_write(path, document)
     return path
 
@@ -57,25 +64,26 @@ def forget_all_but(home: Home, digests: Collection[str]) -> int:
     top = home.folder("evidence")
     with storage_errors(top):
         for folder in sorted(path for path in top.iterdir() if path.is_dir()):
-            of_store = (folder / "provenance.json").exists() and not (folder / _ELSEWHERE).exists()
+            of_store = (folder / f"provenance{_SEALED}").exists() and not (folder / _ELSEWHERE).exists()
             if of_store and f"sha256:{folder.name}" not in digests:
                 freed += sum(path.lstat().st_size for path in folder.iterdir())
                 remove_tree(folder)
     return freed
 
 
-def kept(home: Home, *digests: str) -> Mapping[str, bytes]:
+def kept(host: Host, *digests: str) -> Mapping[str, bytes]:
     """Return the documents about an image, by the name of their file.
 
     By the digest of its manifest, or by that of its configuration, by which Docker and Podman know an image.
+    A damaged one is reported and removed.
     """
-    top = home.folder("evidence")
+    top = host.home.folder("evidence")
     with storage_errors(top):
         for digest in digests:
-            if found := _documents(_folder(home, digest)):
+            if found := _documents(_folder(host.home, digest), host.console):
                 return found
         for folder in sorted(path for path in top.iterdir() if path.is_dir()):
-            if (found := _documents(folder)) and _is_about(found, set(digests)):
+            if (found := _documents(folder, host.console)) and _is_about(found, set(digests)):
                 return found
     return {}
 
@@ -92,10 +100,27 @@ def _folder(home: Home, digest: str) -> Path:
     return home.folder("evidence") / digest.removeprefix("sha256:")
 
 
-def _documents(folder: Path) -> Mapping[str, bytes]:
+def _documents(folder: Path, console: Console) -> Mapping[str, bytes]:
     if not folder.is_dir():
         return {}
-    return {path.name: read_bounded(path) for path in sorted(folder.glob("*.json"))[:MOST]}
+    found = {}
+    for path in [*sorted(folder.glob(f"*{_SEALED}")), *sorted(folder.glob("rebuild.*.json"))][:MOST]:
+        data, kind = read_bounded(path), path.stem
+        vote = data if kind.partition(".")[2] == _mark(data) else None
+        document = unsealed(f"{folder.name}/{kind}", data) if path.suffix == _SEALED else vote
+        if document is None and len(data) <= DOCUMENT_LIMIT:
+            path.unlink(missing_ok=True)
+            console.warn(
+                f"{path} is damaged, so it was removed: `reprobuild image` with the lock writes it again"
+                " (with --sign-key signed)"
+            )
+            continue
+        found[f"{kind}.json"] = document or data  # a reader refuses what is too large
+    return found
+
+
+def _mark(vote: bytes) -> str:
+    return hashlib.sha256(vote).hexdigest()[:16]
 
 
 def read_bounded(path: Path) -> bytes:
