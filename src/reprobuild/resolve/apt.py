@@ -183,8 +183,9 @@ class Apt:
         try:
             return run(argv, env=env, cwd=self._folder, timeout=_TIMEOUT, check=False)
         except ProcessTimeout as error:
+            mirrors = sorted({without_credentials(m.url) for each in self._mirrors.values() for m in each})
             raise ResolveError(
-                f"{error}; the mirror of Debian {self._suite} may be slow",
+                f"{error}; a mirror of Debian {self._suite} may be slow: {', '.join(mirrors)}",
                 hint=f"try again, or name another mirror in {OVERRIDES[MAIN]}",
             ) from None
 

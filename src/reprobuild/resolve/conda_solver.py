@@ -97,7 +97,10 @@ def _answer(job: Mapping[str, Any]) -> Mapping[str, Any]:
     with tempfile.TemporaryDirectory(prefix="reprobuild-conda-") as folder, guarded(of_steps()) as guard:
         answer = Path(folder, "answer.json")
         program = str(own_program("solve_conda.py"))
-        slow = "a channel is slow, or no set of its packages fits: try again, or name fewer of both"
+        asked = ", ".join(without_credentials(str(url)) for url in job["channels"])
+        slow = (
+            f"a channel is slow, or no set of its packages fits ({asked}): try again, or name fewer of both"
+        )
         try:
             with process.named_when_stopped(ResolveError, "the conda packages were not resolved", slow=slow):
                 # -P: the modules beside the program are called torch and uv.

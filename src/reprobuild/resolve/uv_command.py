@@ -25,7 +25,7 @@ from ..host.limits import guarded, of_steps
 from ..host.process import Completed, named_when_stopped, run
 from ..lock.model import Lock
 from ..lock.packages import PythonPackage, Wheel
-from ..net.index_settings import PLAIN, check_find_links, check_no_backend, uv_program
+from ..net.index_settings import PLAIN, check_find_links, check_no_backend, find_links, indexes, uv_program
 from ..net.session import scrub, uv_environment, without_credentials
 from ..request.direct import Direct
 from ..request.toml_reader import load_toml
@@ -191,7 +191,8 @@ def _compile(
     folders = [str(path) for name in (_STANDINS, SOURCES) if (path := output.parent / name).exists()]
     if folders:
         env["UV_FIND_LINKS"] = ",".join(filter(None, [*folders, env.get("UV_FIND_LINKS")]))
-    slow = "the index may be slow: try again"
+    asked = [without_credentials(url) for url in (*indexes().all, *find_links())]
+    slow = f"try again; one of these may be slow: {', '.join(asked)}"
     with (
         guarded(of_steps()) as guard,
         named_when_stopped(ResolveError, "the packages were not resolved", slow=slow),
