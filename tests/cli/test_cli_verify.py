@@ -16,8 +16,10 @@ import pytest
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.host.home import Home
 from reprobuild.oci.registry.client import Registry, Target
+from reprobuild.oci.registry.referrers import referrers
 from reprobuild.pipeline import steps
 from reprobuild.render.own_files import own_files
+from reprobuild.verify.evidence.signatures import BUNDLE, IN_TOTO
 from support.evidence import write_key
 from support.reports import FAILED, a_check
 
@@ -88,6 +90,21 @@ def test_an_archive_has_its_evidence_beside_it(image: str, call: Call, key: Path
     assert "its report is about another image, sha256:0000" in said.err
 
 
+def test_the_same_evidence_is_not_attached_again(
+    image: str, call: Call, registry: str, tmp_path: Path
+) -> None:
+    """ECDSA gives another signature each time, and each would be one document more."""
+    key, place = write_key(tmp_path / "keys", "team", "p256"), f"{registry}/team/toy:1"
+    for _ in range(3):
+        assert call("push", "team/toy:1", place, "--sign-key", str(key)).status == 0
+    found = list(referrers(Registry(Target.parse(place)), image, (BUNDLE, IN_TOTO)))
+    assert len(found) == 3
+    other = write_key(tmp_path / "keys", "other")
+    assert call("push", "team/toy:1", place, "--sign-key", str(other)).status == 0
+    found = list(referrers(Registry(Target.parse(place)), image, (BUNDLE, IN_TOTO)))
+    assert len(found) == 6
+
+
 def test_a_rebuild_gives_the_same_bytes_and_is_signed_as_a_vote(
     image: str, call: Call, key: Path, registry: str, tmp_path: Path
 ) -> None:
@@ -98,6 +115,8 @@ def test_a_rebuild_gives_the_same_bytes_and_is_signed_as_a_vote(
         said = call("verify", place, "--level", "rebuild", "--sign-key", str(builder), "--json")
         assert said.status == 0, said.err
         assert json.loads(said.out)["rebuilt"] == "identical: the same bytes"
+    said = call("verify", place, "--level", "rebuild", "--sign-key", str(builder))
+    assert "has signed one already" in said.out
     policy = tmp_path / "keys/policy.toml"
     policy.write_text('keys = ["team.pub"]\nbuilders = 2\nbuilder-keys = ["one.pub", "two.pub"]\n')
     assert call("verify", place, "--policy", str(policy)).status == 0

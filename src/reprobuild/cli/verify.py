@@ -20,7 +20,7 @@ from ..verify.evidence.document_store import keep_vote
 from ..verify.evidence.judgement import Judgement
 from ..verify.evidence.keys import CommandSigner, read_public_key
 from ..verify.evidence.policy import Policy, read_policy
-from ..verify.evidence.signatures import sign
+from ..verify.evidence.signatures import read_document, sign
 from ..verify.evidence.statements import rebuilt
 from ..verify.find_evidence import Evidenced, find_evidenced
 from ..verify.rebuilt import compare_rebuilt
@@ -30,7 +30,7 @@ from .evidence_options import attachments, key_option, sign_options, signer_of
 from .output import as_json, emit, gpu, table
 
 if TYPE_CHECKING:
-    from securesystemslib.signer import Signer
+    from securesystemslib.signer import Key, Signer
 
 Level = Literal["evidence", "rebuild", "retest"]
 
@@ -182,15 +182,29 @@ def _voted(found: Evidenced, signer: Signer | CommandSigner | None, host: Host) 
     """Sign that a rebuild gave the same bytes; the word goes to where the image is."""
     if signer is None:
         return []
+    key = signer.public_key
+    if any(_is_vote_of(document, key, found) for document in found.documents.values()):
+        return [("vote", f"{key.keyid[:12]} has signed one already")]
     text = rebuilt(found.subject, _lock_of(found).digest, datetime.now(UTC))
     document = sign(text, signer)
     if found.registry is not None:
         manifest = found.registry.read_manifest(found.subject.manifest)
         attach(found.registry, manifest, attachments({"rebuild": document}))
         return [("vote", f"attached to {found.name}")]
-    return [
-        ("vote", f"kept in {keep_vote(host.home, found.subject.manifest, document)}; `push` sends it along")
-    ]
+    path = keep_vote(host.home, found.subject.manifest, document, key.keyid)
+    return [("vote", f"kept in {path}; `push` sends it along")]
+
+
+def _is_vote_of(document: bytes, key: Key, found: Evidenced) -> bool:
+    try:
+        read = read_document(document, [key])
+    except EvidenceError:
+        return False
+    return (
+        bool(read.signers)
+        and read.statement.kind == "rebuild"
+        and found.subject.manifest in read.statement.subjects
+    )
 
 
 def _retested(found: Evidenced, judged: Judgement, gpu: Gpu, host: Host) -> str:

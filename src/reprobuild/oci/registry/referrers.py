@@ -27,9 +27,10 @@ from ..documents import (
 )
 from .client import Registry
 
-MOST = 64
-"""Documents of one image that are read."""
-
+MOST = 1000
+"""Documents of one image that are read: three for each night of a year."""
+_MOST_BYTES = 64 * DOCUMENT_LIMIT
+"""Of all of them."""
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 """The only form of digest that is accepted; any other could not be verified."""
@@ -96,9 +97,17 @@ def referrers(registry: Registry, digest: str, types: Sequence[str]) -> Iterator
         entries = [] if found is None else _entries(found, digest)
     wanted = [entry for entry in entries if entry.get("artifactType") in types]
     if len(wanted) > MOST:
-        raise RegistryError(f"{digest} has {len(wanted)} documents attached, and {MOST} are read at most")
+        raise _too_many(f"{digest} has {len(wanted)} documents attached, and {MOST} are read at most")
+    left = _MOST_BYTES
     for entry in wanted:
-        yield str(entry["digest"]), _document(registry, str(entry["digest"]), digest, types)
+        document = _document(registry, str(entry["digest"]), digest, types)
+        if (left := left - len(document)) < 0:
+            raise _too_many(f"the documents attached to {digest} have more than {_MOST_BYTES:,} bytes")
+        yield str(entry["digest"]), document
+
+
+def _too_many(text: str) -> RegistryError:
+    return RegistryError(text, hint="remove old ones in the registry; a push of another image starts anew")
 
 
 def _document(registry: Registry, digest: str, subject: str, types: Sequence[str]) -> bytes:

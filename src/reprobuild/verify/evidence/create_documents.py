@@ -11,7 +11,7 @@ from ...lock.bill import Facts
 from ...lock.model import Lock
 from ...selftest.last_report import last_report
 from .document_store import keep, kept
-from .signatures import is_signed, sign, statement_in
+from .signatures import is_signed, read_document, sign, statement_in
 from .statements import Kind, Subject, read_statement, statements
 
 if TYPE_CHECKING:
@@ -42,10 +42,21 @@ def document_image(
     before = kept(host, str(subject))
     documents: dict[Kind, bytes] = {}
     for kind, text in statements(lock, report, subject, made, facts).items():
-        if signer is not None or not report.passed or not _is_signed(before.get(f"{kind}.json"), subject):
+        document = before.get(f"{kind}.json")
+        if signer is not None and document is not None and _is_signed_by(document, text, signer):
+            continue  # a new signature of the same would be one document more in each registry
+        if signer is not None or not report.passed or not _is_signed(document, subject):
             documents[kind] = sign(text, signer)
     keep(host.home, str(subject), documents)
     return kept(host, str(subject))
+
+
+def _is_signed_by(document: bytes, text: bytes, signer: Signer | CommandSigner) -> bool:
+    """Whether a document is this statement, signed with this key."""
+    try:
+        return statement_in(document) == text and bool(read_document(document, [signer.public_key]).signers)
+    except EvidenceError:
+        return False
 
 
 def _is_signed(document: bytes | None, subject: Subject) -> bool:

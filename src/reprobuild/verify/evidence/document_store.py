@@ -5,7 +5,6 @@ What is kept is no more trusted than what a registry sends: whoever relies on it
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -39,12 +38,16 @@ def keep(home: Home, manifest: str, documents: Mapping[Kind, bytes]) -> None:
         atomic_write(folder / f"{kind}{_SEALED}", content, sync=False)
 
 
-def keep_vote(home: Home, manifest: str, document: bytes) -> Path:
-    """Store the statement of a rebuild beside those of others; return the file."""
+def keep_vote(home: Home, manifest: str, document: bytes, signer: str) -> Path:
+    """Store the statement of a rebuild beside those of others, by the ID of its key; return the file.
+
+    It replaces an earlier one of that key, which would count no more.
+    """
     folder = _folder(home, manifest)
     make_folders(folder)
-    path = folder / f"rebuild.{_mark(document)}.json"
-    atomic_write(path, document)
+    kind = f"rebuild.{signer[:16]}"
+    path = folder / f"{kind}{_SEALED}"
+    atomic_write(path, sealed(f"{folder.name}/{kind}", document))
     return path
 
 
@@ -104,10 +107,11 @@ def _documents(folder: Path, console: Console) -> Mapping[str, bytes]:
     if not folder.is_dir():
         return {}
     found = {}
-    for path in [*sorted(folder.glob(f"*{_SEALED}")), *sorted(folder.glob("rebuild.*.json"))][:MOST]:
+    # Votes, of which there may be many, come last.
+    paths = sorted(folder.glob(f"*{_SEALED}"), key=lambda path: (path.name.startswith("rebuild."), path.name))
+    for path in paths[:MOST]:
         data, kind = read_bounded(path), path.stem
-        vote = data if kind.partition(".")[2] == _mark(data) else None
-        document = unsealed(f"{folder.name}/{kind}", data) if path.suffix == _SEALED else vote
+        document = unsealed(f"{folder.name}/{kind}", data)
         if document is None and len(data) <= DOCUMENT_LIMIT:
             path.unlink(missing_ok=True)
             console.warn(
@@ -117,10 +121,6 @@ def _documents(folder: Path, console: Console) -> Mapping[str, bytes]:
             continue
         found[f"{kind}.json"] = document or data  # a reader refuses what is too large
     return found
-
-
-def _mark(vote: bytes) -> str:
-    return hashlib.sha256(vote).hexdigest()[:16]
 
 
 def read_bounded(path: Path) -> bytes:
