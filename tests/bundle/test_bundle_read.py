@@ -202,7 +202,7 @@ def test_what_is_no_bundle_is_named(content: bytes, message: str, tmp_path: Path
 def test_a_home_without_room_is_named_before_it_is_filled(
     bundle: Path, empty: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reprobuild.bundle.read.free_bytes", lambda _: 3)
+    monkeypatch.setattr("reprobuild.host.home.free_bytes", lambda _: 3)
     with pytest.raises(StorageError, match=r"needs .*, only 3 B free"):
         taken(bundle, empty)
 

@@ -77,7 +77,7 @@ def test_a_full_disk_leaves_what_was_there(
         small_bundle(host, file)
     assert [path.name for path in file.parent.iterdir()] == ["a.tar"]
     assert file.read_bytes() == b"an earlier one"
-    monkeypatch.setattr("reprobuild.bundle.write.free_bytes", lambda _: 10)
+    monkeypatch.setattr("reprobuild.host.home.free_bytes", lambda _: 10)
     with pytest.raises(StorageError, match=r"a\.tar: needs .*, only 10 B free"):
         small_bundle(host, file)
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from ..errors import FetchError, StorageError
 from ..fetch.store import Store
 from ..host.console import size_text
-from ..host.home import free_bytes, make_folders, storage_errors, write_all
+from ..host.home import make_folders, require_free, storage_errors, write_all
 from ..host.host import Host
 from ..host.removal import remove_tree
 from ..layers.debian import archive_entry
@@ -65,11 +65,7 @@ def lay_out(head: Head, folder: Path, host: Host) -> MirrorFiles:
         take(head, locks, host)
         _check_new(folder)  # another process may have had the lock
         size = sum(member.size for member in mirror.members)
-        if (free := free_bytes(folder.parent)) < size:
-            raise StorageError(
-                f"{folder}: needs {size_text(size)}, only {size_text(free)} free",
-                hint="free space there, or name another place",
-            )
+        require_free(folder, size, "free space there, or name another place")
         host.console.step(f"writing {folder}, {size_text(size)}")
         partial = folder.absolute().with_name(f".{folder.absolute().name}.partial")
         with storage_errors(folder):

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from ..errors import FetchError, LockError, StorageError
+from ..errors import FetchError, LockError
 from ..fetch.base_layers import documents_of
 from ..fetch.store import Store
 from ..host.console import size_text
-from ..host.home import free_bytes, open_regular, storage_errors, write_all
+from ..host.home import open_regular, require_free, storage_errors, write_all
 from ..host.host import Host
 from ..lock.model import Lock
 from ..lock.platforms import parse_locks
@@ -98,12 +98,7 @@ def take(head: Head, locks: Iterable[Lock], host: Host) -> None:
     wanted = _wanted(head, locks, store)
     missing = {m.sha256: m.size for m in head.manifest.members if m.sha256 in wanted}
     missing = {sha256: size for sha256, size in missing.items() if not store.has(sha256, size)}
-    needed, free = sum(missing.values()), free_bytes(store.root)
-    if needed > free:
-        raise StorageError(
-            f"{store.root}: needs {size_text(needed)}, only {size_text(free)} free",
-            hint="`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place",
-        )
+    require_free(store.root, sum(missing.values()))
     total = sum(member.size for member in head.manifest.members)
     host.console.step(f"reading {head.file}, {size_text(total)}")
     with _opened(head.file) as stream, host.console.progress("read", total) as advance:

@@ -17,7 +17,7 @@ from ..fetch.base_layers import documents_of
 from ..fetch.scheduler import fetch
 from ..fetch.store import DAMAGED, Store
 from ..host.console import size_text
-from ..host.home import claim, free_bytes, open_regular, storage_errors, write_all
+from ..host.home import claim, open_regular, require_free, storage_errors, write_all
 from ..host.host import Host
 from ..lock.model import Lock
 from ..lock.platforms import dump_locks
@@ -60,11 +60,7 @@ def write_bundle(locks: Mapping[str, Sequence[Lock]], file: Path, host: Host) ->
         members.append(Member.of(README, texts[README]))
         manifest = Manifest(version=__version__, members=in_order(members))
         size = sum(member.size for member in manifest.members)
-        if (free := free_bytes(file.parent)) < size:
-            raise StorageError(
-                f"{file}: needs {size_text(size)}, only {size_text(free)} free",
-                hint="free space there, or name another place",
-            )
+        require_free(file, size, "free space there, or name another place")
         host.console.step(f"writing {file}, {size_text(size)}")
         with _replacing(file) as out, host.console.progress("write", size) as advance:
             digest, written = _write(manifest, texts, Store(host.home), out, advance)

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 import requests
 
-from ..errors import FetchError, HostError, StorageError
+from ..errors import FetchError, HostError
 from ..host.console import Console, size_text
-from ..host.home import free_bytes
+from ..host.home import require_free
 from ..lock.base_image import BaseLayer
 from ..lock.model import UNPACKED, Artifact, Lock
 from ..lock.packages import CondaPackage, DebianPackage, PythonPackage
@@ -162,12 +162,7 @@ def _mirrors(lock: Lock, package: DebianPackage) -> tuple[str, ...]:
 
 def _check_space(store: Store, missing: Sequence[Wanted], total: int, console: Console) -> None:
     needed = total - sum(store.partial_size(artifact.sha256) for artifact in missing)
-    free = free_bytes(store.root)
-    if needed > free:
-        raise StorageError(
-            f"{store.root}: needs {size_text(needed)}, only {size_text(free)} free",
-            hint="`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place",
-        )
+    free = require_free(store.root, needed)
     if needed * UNPACKED > free:
         console.warn(
             f"{store.root}: {size_text(free)} free is enough for the download, but an image of it "

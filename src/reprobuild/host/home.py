@@ -300,6 +300,17 @@ def free_bytes(path: Path) -> int:
     return shutil.disk_usage(path).free
 
 
+def require_free(
+    path: Path,
+    needed: int,
+    hint: str = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place",
+) -> int:
+    """Return `free_bytes`. Raises `StorageError` if it is less than what is needed."""
+    if (free := free_bytes(path)) < needed:
+        raise StorageError(f"{path}: needs {size_text(needed)}, only {size_text(free)} free", hint=hint)
+    return free
+
+
 def free_text(path: Path) -> str:
     """Return `free_bytes` for a message; ``unknown`` if the disk does not report it."""
     with suppress(OSError):

@@ -14,6 +14,7 @@ import os
 import random
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from . import sources as recorded
@@ -227,17 +228,21 @@ def _fix_commands() -> None:
     os.environ["PATH"] = f"{folder}:{path}"
 
 
-def _single(module: Any) -> None:
-    """Let each pool have one worker."""
-    for name in ("ThreadPoolExecutor", "ProcessPoolExecutor"):
-        kind = getattr(module, name)
-        made = kind.__init__
+def _single(names: tuple[str, ...], count: str) -> Callable[[Any], None]:
+    """Return what lets each of a module's pools have one worker; ``count`` is how the argument is called."""
 
-        def init(self: Any, _: Any = None, *arguments: Any, _made: Any = made, **named: Any) -> None:
-            named.pop("max_workers", None)
-            _made(self, 1, *arguments, **named)
+    def change(module: Any) -> None:
+        for name in names:
+            kind = getattr(module, name)
+            made = kind.__init__
 
-        kind.__init__ = init
+            def init(self: Any, _: Any = None, *arguments: Any, _made: Any = made, **named: Any) -> None:
+                named.pop(count, None)
+                _made(self, 1, *arguments, **named)
+
+            kind.__init__ = init
+
+    return change
 
 
 def _one_by_one(module: Any) -> None:
@@ -250,18 +255,6 @@ def _one_by_one(module: Any) -> None:
         self.join(_ALONE)
 
     module.Thread.start = start
-
-
-def _single_pool(module: Any) -> None:
-    for name in ("Pool", "ThreadPool"):
-        kind = getattr(module, name)
-        made = kind.__init__
-
-        def init(self: Any, _: Any = None, *arguments: Any, _made: Any = made, **named: Any) -> None:
-            named.pop("processes", None)
-            _made(self, 1, *arguments, **named)
-
-        kind.__init__ = init
 
 
 def vary_listings() -> None:
@@ -294,8 +287,10 @@ def install(watcher: Watcher) -> None:
     if "commands" in pins.places:
         _fix_commands()
     if "threads" in pins.places:
-        watcher.after("concurrent.futures", _single)
-        watcher.after("multiprocessing.pool", _single_pool)
+        watcher.after(
+            "concurrent.futures", _single(("ThreadPoolExecutor", "ProcessPoolExecutor"), "max_workers")
+        )
+        watcher.after("multiprocessing.pool", _single(("Pool", "ThreadPool"), "processes"))
         watcher.after("threading", _one_by_one)
         watcher.after("torch", lambda torch: torch.set_num_threads(1))
     for name, seed in (
