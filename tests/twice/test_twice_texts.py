@@ -90,6 +90,22 @@ def test_a_short_number_is_a_duration_only_where_words_say_so(line: str, counts:
     assert (number is not None) == counts
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "counts"),
+    [
+        ("took %s s, class m", "took %s s, class d", True),
+        ("took %s s, 5k rows", "took %s s, 5M rows", True),
+        ("took %s s |   *", "took %s s | *", True),
+        ("took %s s/it|", "took %s it/s |", False),
+        ("took   %s ms", "took %s s", False),
+    ],
+)
+def test_a_unit_and_padding_go_with_a_measured_number(one: str, other: str, counts: bool) -> None:
+    sides = [Evidence(items=[Item(SITE, text, 0, 0)]) for text in ("0.5312", "0.7421")]
+    number, _ = Texts(*sides).compare([one % "0.5312"], [other % "0.7421"], "standard output", many=False)
+    assert (number is not None) == counts
+
+
 def test_lines_of_several_processes_are_paired_by_what_is_no_measure() -> None:
     one = Evidence(
         names={"process numbers": ("5001", "5002", "5003")},

@@ -221,24 +221,33 @@ class Texts:
 
     def _pair(self, lines: tuple[str, str], where: str, *, redrawn: bool) -> list[TextDifference] | None:
         """Return the differences of two lines without carriage returns in them."""
-        a, b = (tokens(line, side) for line, side in zip(lines, self._sides, strict=True))
+        both = [tokens(line, side) for line, side in zip(lines, self._sides, strict=True)]
         found: list[TextDifference] = []
-        words: list[str] = []
-        for xs, ys in _regions(a, b):
-            numbers = [[t for t in side if t.kind in _COUNTED or t.key] for side in (xs, ys)]
+        measured: tuple[set[int], set[int]] = (set(), set())
+        loose: list[tuple[int, int]] = []
+        for region in _regions(*both):
+            numbers, rest = (
+                [
+                    [at for at in each if (t[at].kind in _COUNTED or bool(t[at].key)) == is_number]
+                    for t, each in zip(both, region, strict=True)
+                ]
+                for is_number in (True, False)
+            )
             if len(numbers[0]) != len(numbers[1]):
                 return None
-            for x, y in zip(*numbers, strict=True):
+            for i, j in zip(*numbers, strict=True):
+                x, y = both[0][i], both[1][j]
                 if x.text != y.text:
                     kind = self._explained(x, y, lines, redrawn=redrawn)
                     if kind is None:
                         return None
                     found.append(TextDifference(where, (x.text, y.text), kind))
-            rest = [[t for t in side if not (t.kind in _COUNTED or t.key)] for side in (xs, ys)]
-            if [t.text for t in rest[0]] != [t.text for t in rest[1]]:
-                words += [t.text for side in rest for t in side if t.kind != "space"]
-        spaced = all(word in _UNITS or (redrawn and word in _BAR) for word in words)
-        return found if found and spaced else None
+                    measured[0].add(i)
+                    measured[1].add(j)
+            if len({tuple(t[at].text for at in each) for t, each in zip(both, rest, strict=True)}) > 1:
+                loose += [(side, at) for side, each in enumerate(rest) for at in each]
+        fits = all(_goes_with(both[side], at, measured[side], redrawn=redrawn) for side, at in loose)
+        return found if found and fits else None
 
     def _explained(self, x: Token, y: Token, lines: Sequence[str], *, redrawn: bool) -> str | None:
         if x.key and x.key == y.key:
@@ -342,10 +351,27 @@ def _templates(lines: Sequence[str]) -> dict[str, list[str]]:
     return found
 
 
-def _regions(a: list[Token], b: list[Token]) -> list[tuple[list[Token], list[Token]]]:
+def _goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: bool) -> bool:
+    """Return whether a word or a space changes with a measured number: its unit, its padding, its bar."""
+    token = line[at]
+    if redrawn and (token.text in _BAR or token.kind == "space"):
+        return True
+    before = at - 1
+    while before >= 0 and (line[before].kind == "space" or line[before].text in _UNITS):
+        before -= 1
+    return (token.kind == "space" and at + 1 in measured) or (
+        (token.kind == "space" or token.text in _UNITS) and before in measured
+    )
+
+
+def _regions(a: list[Token], b: list[Token]) -> list[tuple[range, range]]:
     """Return the pieces of two lines that differ, side by side."""
     shapes = [[t.text if t.kind in ("word", "other") else t.kind for t in side] for side in (a, b)]
-    if shapes[0] == shapes[1]:
-        return [([x], [y]) for x, y in zip(a, b, strict=True) if x.text != y.text]
-    matcher = SequenceMatcher(None, [t.text for t in a], [t.text for t in b], autojunk=False)
-    return [(a[i:j], b[k:m]) for name, i, j, k, m in matcher.get_opcodes() if name != "equal"]
+    found = []
+    for name, i, j, k, m in SequenceMatcher(None, shapes[0], shapes[1], autojunk=False).get_opcodes():
+        if name == "equal":
+            alike = zip(range(i, j), range(k, m), strict=True)
+            found += [(range(x, x + 1), range(y, y + 1)) for x, y in alike if a[x].text != b[y].text]
+        else:
+            found.append((range(i, j), range(k, m)))
+    return found

@@ -1,0 +1,94 @@
+"""How often the first line that ``twice`` names is the cause, by programs whose cause is known.
+
+``twice_programs`` has a program for each public report that its first line names, with a mark at the line of
+the cause; another folder can be given. Programs that did not differ this time do not count. A wrong line that
+stands as the cause fails.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+from torch_python import need_torch, torch_python
+
+from reprobuild.twice.report import rows, verdict, verdict_line
+from reprobuild.twice.runs import Comparison, HowToRun, compare_runs
+from support.twice import recorded, scratch_below
+
+pytestmark = pytest.mark.torch
+
+FOLDER = Path(os.environ.get("REPROBUILD_TWICE_PROGRAMS") or Path(__file__).parent / "twice_programs")
+ONLY = re.compile(os.environ.get("REPROBUILD_TWICE_ONLY", ""))
+SETS = sorted(each for each in FOLDER.iterdir() if each.is_dir()) if FOLDER.is_dir() else []
+MARK = "# cause"
+COLD = {"r21", "n10", "n11", "n04", "u02", "u04", "u09", "u15"}
+"""Programs with processes or addresses of their own, which a fork of a process would share."""
+
+
+def marked(folder: Path) -> set[tuple[str, int]]:
+    """Return file and number of the lines that are marked."""
+    return {
+        (path.name, number)
+        for path in folder.rglob("*")
+        if path.suffix in (".py", ".sh", ".sql")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if line.endswith(MARK)
+    }
+
+
+def score(found: Comparison, right: set[tuple[str, int]]) -> str:
+    """Return ``first``, ``listed``, ``wrong``, ``not known``, or that the program did not differ."""
+    if verdict(found) != "parts":
+        return f"did not differ: {verdict(found)}"
+    if found.cause is None:
+        return "not known"
+    cause = found.cause
+    places = [
+        (Path(each.file).name, each.line) for each in (cause.place, *(c.place for c in cause.candidates))
+    ]
+    if cause.proven:
+        return "first" if right & set(places[:2]) else "wrong"
+    return "listed" if right & set(places) else "not known"
+
+
+@pytest.mark.parametrize("folder", SETS, ids=lambda each: each.name)
+def test_the_first_line_is_the_cause(folder: Path, tmp_path: Path) -> None:
+    need_torch()
+    python = torch_python()
+    right = marked(folder)
+    path = f"{Path(python).parent}:{os.environ['PATH']}"
+    scores: dict[str, str] = {}
+    for program in sorted(
+        each for each in folder.iterdir() if re.fullmatch(r"[a-z]\d\d\.(py|sh)", each.name)
+    ):
+        if not ONLY.search(program.stem):
+            continue
+        is_python = program.suffix == ".py"
+        run = recorded(
+            python if is_python else "/bin/sh",
+            [str(program)],
+            env={"PATH": path, "OMP_NUM_THREADS": "1"},
+            warm=is_python and program.stem not in COLD,
+        )
+        began = time.monotonic()
+        found = compare_runs(run, HowToRun(), scratch_below(tmp_path), lambda _: None)
+        scores[program.stem] = score(found, right)
+        took = f"{time.monotonic() - began:.0f} s"
+        print(f"\n{program.stem}: {scores[program.stem]}, {took}: {verdict_line(found)}")
+        for heading, text in rows(found):
+            if heading in (
+                "value from outside",
+                "from outside",
+                "candidate",
+                "may be",
+                "experiment",
+                "cause",
+            ):
+                print(f"    {heading}: {text[:200]}")
+    counts = {each: list(scores.values()).count(each) for each in ("first", "listed", "not known", "wrong")}
+    print(f"\n{folder.name}: {counts} of {sum(counts.values())} that differed")
+    assert not counts["wrong"], [name for name, each in scores.items() if each == "wrong"]

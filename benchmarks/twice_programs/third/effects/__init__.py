@@ -1,0 +1,2 @@
+from .dirt import Dirt
+from .lines import Lines
