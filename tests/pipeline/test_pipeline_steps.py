@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,9 @@ from reprobuild.host.home import Home
 from reprobuild.layers.image_documents import documents
 from reprobuild.lock.model import Lock
 from reprobuild.lock.own_files import OwnFiles
+from reprobuild.lock.platforms import dump_locks
 from reprobuild.lock.reader import parse_lock
+from reprobuild.oci.store import ImageStore
 from reprobuild.pipeline import steps as pipeline
 from reprobuild.pipeline.steps import check_host, lock_env, lock_of, make_image, write_context
 from reprobuild.pipeline.workspace import Env
@@ -39,6 +41,7 @@ from reprobuild.render.image_config import image_config
 from reprobuild.render.own_files import other_files, own_files
 from reprobuild.request.model import Request
 from reprobuild.resolve.resolver import Upgrade
+from reprobuild.selftest.run import SECONDS, SECONDS_OF_PACKAGE
 from support.building import lock_for
 from support.hosts import quiet_host
 from support.locks import LOCK, OTHER_FILES
@@ -120,6 +123,25 @@ def test_what_has_passed_here_is_not_tested_again(home: Home, steps: Steps) -> N
     # With a GPU asked for, it is another test.
     with pytest.raises(HostError, match="the self-test requires a GPU"):
         make_image(LOCK, None, "require", quiet_host(home))
+
+
+def test_each_package_of_the_request_adds_to_the_time_that_a_self_test_may_take(
+    home: Home, steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """270 packages, each imported in a process of its own, took longer than the whole test may."""
+    waited = []
+    run = Script.run
+
+    def timed(self: Script, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
+        waited.append(timeout)
+        return run(self, argv, timeout=timeout, gpu=gpu)
+
+    monkeypatch.setattr(Script, "run", timed)
+    text = dump_locks([LOCK]).encode()
+    monkeypatch.setattr(ImageStore, "file", lambda _self, _digest, _path: text)
+    make_image(LOCK, None, "off", quiet_host(home))
+    assert waited == [SECONDS["battery"] + len(LOCK.request.packages) * SECONDS_OF_PACKAGE]
+    assert LOCK.request.packages
 
 
 def test_a_test_that_breaks_ends_the_trust_in_an_earlier_one(

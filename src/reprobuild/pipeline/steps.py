@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..engines.embedded import OciEngine
 from ..engines.engine_errors import refuse_stranger
-from ..engines.protocols import Engine
+from ..engines.protocols import Engine, Images
 from ..engines.tag import tag
 from ..errors import HostError, LockError, ResolveError
 from ..fetch.arrivals import Arrivals
@@ -34,6 +34,7 @@ from ..lock.merge import agreed_pins
 from ..lock.model import Lock
 from ..lock.own_files import NAME as OWN_FILES
 from ..lock.platforms import dump_locks
+from ..lock.reader import parse_lock
 from ..net.session import without_credentials
 from ..oci.file_tree import tree_digest
 from ..oci.registry.client import Target
@@ -50,13 +51,14 @@ from ..render.dockerfile import (
 )
 from ..render.image_config import default_image_name
 from ..render.own_files import other_files, own_files, selftest_files
+from ..request.image_layout import OWN_FOLDER
 from ..request.model import Request
 from ..resolve.package_facts import facts_of_wheels
 from ..resolve.resolution import Hints
 from ..resolve.resolver import Upgrade, resolve_platforms
 from ..selftest.last_report import circumstances, forget, keep, kept
 from ..selftest.report import Mode, SelfTestReport
-from ..selftest.run import Gpu, run_selftest
+from ..selftest.run import SECONDS, SECONDS_OF_PACKAGE, Gpu, run_selftest
 from ..sources.direct_source import bring
 from ..sources.workshop import build_locked, missing_wheels, take_over_wheels, to_fetch
 from ..verify.evidence.create_documents import document_image
@@ -306,9 +308,21 @@ def selftest_image(
         return report
     host.console.step(f"testing {digest[:19]} inside itself")
     forget(digest, folder)  # an earlier pass proves nothing if the test now breaks
-    report = run_selftest(runner, program=program, gpu=gpu, mode=mode, start=start, say=host.console.detail)
+    limit = SECONDS[mode] + SECONDS_OF_PACKAGE * _packages_of(engine.images, digest)
+    report = run_selftest(
+        runner, program=program, gpu=gpu, mode=mode, start=start, time_limit=limit, say=host.console.detail
+    )
     keep(report, folder, where)
     return report
+
+
+def _packages_of(images: Images, digest: str) -> int:
+    """Return how many packages the request of an image's lock names; 0 where the image has no such lock."""
+    text = images.file(digest, f"{OWN_FOLDER.lstrip('/')}/pylock.toml") or b""
+    try:
+        return len(parse_lock(text.decode("utf-8", "replace"), digest).request.packages)
+    except LockError:
+        return 0
 
 
 def check_host(lock: Lock) -> None:

@@ -44,6 +44,9 @@ Gpu = Literal["auto", "require", "off"]
 SECONDS = {"battery": 300.0, "full": 900.0, "prove": 600.0, "cost": 600.0}
 """How long each may take, from the start of the container; many times what it takes on a quiet machine."""
 
+SECONDS_OF_PACKAGE = 3.0
+"""More for each package that the request names, which the test imports in a process of its own."""
+
 _Report = TypeVar("_Report")
 
 
