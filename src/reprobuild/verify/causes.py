@@ -45,9 +45,7 @@ def cause_of(path: str, first: bytes, second: bytes) -> str:
 
 
 def _bytecode(first: bytes, second: bytes) -> str:
-    if not all(
-        len(each) > _PYC_HEADER and each[2:4] == b"\r\n" and each[5:8] == bytes(3) for each in (first, second)
-    ):
+    if not (_is_bytecode(first) and _is_bytecode(second)):
         return ""
     if first[:4] != second[:4]:
         return "bytecode: compiled by another version of Python"
