@@ -74,6 +74,7 @@ TESTED_AS_A_WHOLE = {
     "engines/twice_mounts.py": "engines/test_engines_contract.py",
     "verify/evidence/create_documents.py": "cli/test_cli_verify.py",
     "in_image/twice/__init__.py": "twice/test_twice_runs.py",
+    "in_image/selftest/batches.py": _CHECKS,
     "in_image/selftest/data.py": _CHECKS,
     "in_image/selftest/documented.py": _CHECKS,
     "in_image/selftest/exact.py": _CHECKS,

@@ -56,6 +56,7 @@ OPERATIONS = {
     "decompositions": "torch.linalg.eigh",
     "fft": "torch.fft.rfft",
     "elementwise": "torch.log",
+    "batches": "torch.nn.functional.linear",
     "train-sgd": "torch.nn.functional.cross_entropy",
     "train-momentum": "torch.nn.functional.cross_entropy",
     "train-adamw": "torch.nn.functional.cross_entropy",

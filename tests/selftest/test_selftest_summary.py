@@ -14,17 +14,19 @@ def test_the_summary_says_what_was_checked_and_why_the_rest_was_not() -> None:
     checks = [
         a_check(),
         a_check(name="bmm", calls=92, rate=0.0488, device="cpu"),
+        a_check(name="batches", notes=["a row depends on its batch in: linear"]),
         a_check(name="control", status="inconclusive", reason="one core", calls=0, rate=None),
         a_check(name="one-cuda-copy", status="not-run", reason="no CUDA", calls=0, rate=None),
     ]
     assert summary(parse_report(a_report(*checks)), power=True) == [
         ("tested", "passed in 6.5 s on Some CPU, AVX2, 1 thread"),
-        ("checked", "on CPU: conv2d, bmm"),
+        ("checked", "on CPU: conv2d, bmm, batches"),
         ("unsure", "control: one core"),
         ("not run", "one-cuda-copy: no CUDA"),
+        ("batches", "on CPU: a row depends on its batch in: linear"),
         (
             "power",
-            power(92, 20.5) + "; " + power(4, 1.5),
+            power(92, 20.5) + "; " + power(4, 1.5, "2 checks"),
         ),
         ("GPU", "not tested: asked for the CPU only"),
     ]

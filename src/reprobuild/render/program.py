@@ -10,7 +10,18 @@ from .. import assets
 
 MODULES = (
     *("names", "outcomes", "location", "registry", "libraries", "exact", "power", "gradients", "flags"),
-    *("graphs", "nvml", "machine", "operations", "data", "training", "settings", "installed", "subnormals"),
+    *(
+        "graphs",
+        "nvml",
+        "machine",
+        "operations",
+        "data",
+        "training",
+        "batches",
+        "settings",
+        "installed",
+        "subnormals",
+    ),
     *("ranks", "seeds", "kernels", "functions", "forms", "public"),
     *("linkage", "requested"),
     *("cases", "documented", "compilation", "golden", "controls", "cost", "child", "parent", "text"),

@@ -37,6 +37,12 @@ def summary(report: SelfTestReport, *, power: bool) -> list[tuple[str, str]]:
         for check in report.having(status):
             reasons.setdefault(check.reason, []).append(check.label)
         rows += [(title, f"{', '.join(labels)}: {reason}") for reason, labels in reasons.items()]
+    rows += [
+        ("batches", f"on {'CPU' if check.device == 'cpu' else 'GPU'}: {line}")
+        for check in report.having("passed")
+        if check.name == "batches"
+        for line in check.notes
+    ]
     rows += [("power", text)] if power and (text := _power(report)) else []
     if not report.gpu_tested:
         return [*rows, ("GPU", f"not tested: {report.gpu_reason}")]

@@ -5,6 +5,7 @@ import sys
 import torch
 from torch import nn
 
+torch.set_num_threads(1)
 torch.manual_seed(0)
 
 

@@ -63,6 +63,7 @@ import sys
 from collections.abc import Sequence
 
 from . import (  # noqa: F401 -- they register their checks
+    batches,
     compilation,
     controls,
     data,
