@@ -13,7 +13,7 @@ from reprobuild.selftest.pages import COLOURS, cost_plot, fleet_page
 from support.browser import browse, colours, dom
 from support.reports import HASH, NOT_MEASURED, OTHER, a_cost, costs, floats, parse_cost, report, with_bits
 
-HOSTILE = "<script>alert(1)</script>&\"'"
+HOSTILE = "<script>alert(1)</script>&\"'\u202etxt\x1b[31m\ud800"
 
 
 def a_fleet(third: str = OTHER) -> Fleet:
@@ -34,6 +34,8 @@ def test_the_page_loads_nothing_and_is_the_same_every_time() -> None:
     assert page == fleet_page(a_fleet())
     assert not re.search(rb"""(src|href)=["'](?!data:,)|url\(""", page)
     assert b"<script" not in page
+    assert b"\x1b" not in page
+    assert "\u202e" not in page.decode()
     links = set(re.findall(rb"https?://[^\"' ]*", page))
     assert links <= {b"http://www.w3.org/2000/svg"}  # a name, not an address to load
 

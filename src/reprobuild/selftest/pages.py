@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from .. import assets
+from ..host.console import printable
 from .cost import CostReport
 from .fleet import Fleet, Row
 
@@ -103,6 +104,8 @@ def _environment() -> Environment:
         loader=FunctionLoader(assets.template),
         undefined=StrictUndefined,
         autoescape=True,
+        # Marks that turn the direction of a name's text, and control characters, which XML does not have.
+        finalize=lambda value: printable(value) if type(value) is str else value,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
