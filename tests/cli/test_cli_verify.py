@@ -90,6 +90,15 @@ def test_an_archive_has_its_evidence_beside_it(image: str, call: Call, key: Path
     assert "its report is about another image, sha256:0000" in said.err
 
 
+def test_a_private_key_that_everybody_can_read_is_reported(
+    image: str, call: Call, key: Path, registry: str
+) -> None:
+    for mode, reported in ((0o600, False), (0o640, False), (0o644, True)):
+        key.chmod(mode)
+        said = call("push", "team/toy:1", f"{registry}/team/toy:1", "--sign-key", str(key))
+        assert (said.status, "can be read by every user" in said.err) == (0, reported), said.err
+
+
 def test_the_same_evidence_is_not_attached_again(
     image: str, call: Call, registry: str, tmp_path: Path
 ) -> None:
@@ -303,6 +312,9 @@ def test_run_and_doctor_ask_for_what_a_policy_wants(
         if each["name"] == "evidence"
     ]
     assert good["good"]
+    policy.write_text("max-age-days = 3\n")
+    said = call("run", "--require", str(policy), "team/toy:1", "--", "true")
+    assert (said.status, "names no keys, so evidence that anybody wrote meets it" in said.err) == (0, True)
     policy.write_text("keyz = 1\n")
     assert call("run", "--require", str(policy), "team/toy:1").status == 17
     assert call("doctor", "team/toy:1", "--require", str(policy)).status == 17

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,72 @@ def test_sigstore_verifies_what_we_sign_and_refuses_what_is_altered(tmp_path: Pa
     good = {name for name, said in says.items() if said == "good"}
     assert len(cases) == 12
     assert good == {name for name in cases if name.startswith(("ed25519 ", "p256 "))}, says
+
+
+_READ = """
+import base64, json, sys
+from google.protobuf import json_format
+from in_toto_attestation.predicates.provenance.v1.provenance_pb2 import Provenance
+from in_toto_attestation.predicates.test_result.v0.test_result_pb2 import TestResult
+from in_toto_attestation.v1.statement import Statement
+from in_toto_attestation.v1.statement_pb2 import Statement as StatementMessage
+from sigstore_models.bundle.v1 import Bundle
+
+says = {}
+for name, text in json.load(sys.stdin).items():
+    try:
+        bundle = Bundle.from_json(text)
+        found = StatementMessage()
+        json_format.Parse(base64.b64decode(json.loads(text)["dsseEnvelope"]["payload"]), found)
+        statement = Statement.copy_from_pb(found)
+        statement.validate()
+        predicate = json_format.MessageToDict(statement.pb.predicate)
+        for kind, message in (("provenance/v1", Provenance()), ("test-result", TestResult())):
+            if kind in statement.pb.predicate_type:
+                # Parsing rules of in-toto: fields of one's own are ignored.
+                json_format.ParseDict(predicate, message, ignore_unknown_fields=True)
+                if kind == "test-result" and message.result not in ("PASSED", "WARNED", "FAILED"):
+                    raise ValueError(message.result)
+        says[name] = "good"
+    except Exception as error:
+        says[name] = f"{type(error).__name__}: {error}"
+print(json.dumps(says))
+"""
+
+
+@pytest.mark.slow
+def test_the_models_of_in_toto_and_sigstore_read_what_we_write_and_refuse_other_types(tmp_path: Path) -> None:
+    """Sigstore's and in-toto's own classes, made from their protobuf specifications."""
+    documents = signed(texts(), write_key(tmp_path, "team", "p256"))
+    cases = dict(documents)
+    for name, change in (
+        ("digest", lambda s: s["subject"][0].update(digest={})),
+        ("type", lambda s: s.update(_type="https://in-toto.io/Statement/v0.1")),
+        ("predicate", lambda s: s.update(predicate="none")),
+    ):
+        cases[f"bad {name}"] = altered(documents["sbom"], change)
+    cases["bad tests"] = altered(
+        documents["test-result"], lambda s: s["predicate"].update(passedTests="conv2d")
+    )
+    cases["bad inputs"] = altered(
+        documents["provenance"], lambda s: s["predicate"]["buildDefinition"].update(resolvedDependencies=3)
+    )
+    cases["bad bundle"] = documents["sbom"].replace(b'"payloadType"', b'"payloadTypo"')
+    command = [sys.executable, "-m", "uv", "run", "--quiet", "--no-project", "--no-config", "--isolated"]
+    for package in ("in-toto-attestation==0.9.3", "sigstore-models==0.0.6"):
+        command += ["--with", package]
+    said = json.dumps({name: document.decode() for name, document in cases.items()})
+    done = subprocess.run(
+        [*command, "python", "-c", _READ],
+        input=said,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    says = json.loads(done.stdout)
+    assert {name for name, verdict in says.items() if verdict == "good"} == documents.keys(), says
 
 
 @pytest.mark.parametrize("kind", ["ed25519", "p256"])

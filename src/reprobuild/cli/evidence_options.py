@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..errors import EvidenceError
+from ..host.host import Host
 from ..oci.registry.referrers import Attachment
 from ..verify.evidence.signatures import (
     BUNDLE,
@@ -63,8 +64,10 @@ def sign_options(function: F) -> F:
     return function
 
 
-def signer_of(key: Path | None, command: str | None, public: Path | None) -> Signer | CommandSigner | None:
-    """Return who signs; None where nobody does."""
+def signer_of(
+    key: Path | None, command: str | None, public: Path | None, host: Host
+) -> Signer | CommandSigner | None:
+    """Return who signs; None where nobody does. A private key that everybody can read is reported."""
     if key is not None and (command is not None or public is not None):
         raise click.UsageError("pass --sign-key, or --sign-command with --sign-public, not both")
     if (command is None) != (public is None):
@@ -79,7 +82,10 @@ def signer_of(key: Path | None, command: str | None, public: Path | None) -> Sig
             raise click.UsageError("--sign-command: is empty")
         return CommandSigner(argv, read_public_key(public))
     assert key is not None
-    return read_private_key(key, lambda: _passphrase(key))
+    signer = read_private_key(key, lambda: _passphrase(key))
+    if key.stat().st_mode & 0o004:
+        host.console.warn(f"{key} can be read by every user of this machine: `chmod 600 {key}`")
+    return signer
 
 
 def _passphrase(key: Path) -> str:

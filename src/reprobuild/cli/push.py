@@ -82,7 +82,7 @@ def push(
         raise click.UsageError(
             "--record-layers records the layers as they were built, in zstd: leave out --compression"
         )
-    signer = signer_of(sign_key, sign_command, sign_public)
+    signer = signer_of(sign_key, sign_command, sign_public, host)
     place = Target.parse(target)
     store = OciEngine(host).images
     found = store.find(image)

@@ -92,7 +92,7 @@ def verify(
     """
     wanted = Policy() if policy is None else read_policy(policy)
     wanted = replace(wanted, keys=[*wanted.keys, *map(read_public_key, keys)])
-    signer = signer_of(sign_key, sign_command, sign_public)
+    signer = signer_of(sign_key, sign_command, sign_public, host)
     if signer is not None and level != "rebuild":
         raise click.UsageError("--sign-key signs the result of --level rebuild")
     found = find_evidenced(image, files, host)

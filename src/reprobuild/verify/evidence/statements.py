@@ -186,8 +186,8 @@ def _test_result(lock: Lock, report: SelfTestReport, made: datetime) -> Mapping[
     return {
         "result": {"passed": "PASSED", "failed": "FAILED", "inconclusive": "WARNED"}[report.verdict],
         "configuration": [
+            {"name": "selftest.py", "digest": {"sha256": report.program}},  # the first names the test
             {"name": "pylock.toml", "digest": {"sha256": lock.digest[7:]}},
-            {"name": "selftest.py", "digest": {"sha256": report.program}},
         ],
         "passedTests": names["passed"],
         "warnedTests": [*names["inconclusive"], *names["not-run"]],
