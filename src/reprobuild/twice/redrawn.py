@@ -10,7 +10,9 @@ import re
 from dataclasses import dataclass, field
 
 _PROGRESS = re.compile(r"(?<![\d.])(\d+)\s*(?:/\s*(\d+)|%|it\b)")
-_RATE = re.compile(r"(?:[\d.]+|\?)\s*[kMG]?(?:[^\W\d_]+/s|s/[^\W\d_]+)|\d+:\d\d(?::\d\d)?")
+_METER = re.compile(r"\[(?:\d+:)?\d+:\d\d")
+"""Where tqdm begins to tell times; what comes after them may be a result of any form."""
+_RATE = re.compile(r"(?:[\d.]+|\?)\s*[kMG]?(?:[^\W\d_]+/s|s/ ?[^\W\d_]+)|\d+:\d\d(?::\d\d)?")
 """A speed or a duration, which nothing else explains in a state that was drawn over."""
 
 
@@ -20,7 +22,9 @@ class Redrawn:
 
     last: str
     bars: dict[tuple[int, str, str], str] = field(default_factory=dict)
-    """By the pass, the text before the progress, and the progress: the last state that has them."""
+    """By the pass, the text before the progress, and the progress, which may be of several things: the last
+    state that has them.
+    """
     others: list[str] = field(default_factory=list)
     """States that show no progress, in their order."""
 
@@ -41,12 +45,13 @@ def redrawn(line: str) -> Redrawn:
             if any(map(str.isdigit, state)):
                 found.others.append(state)
             continue
-        match = next((each for each in matches if each[2]), matches[0])
-        at = int(match[1])
+        meter = _METER.search(state)
+        told = [each for each in matches if meter and each.start() < meter.start()] or matches[:1]
+        at = int(next((each for each in reversed(told) if each[2]), told[0])[1])
         number += at < before
         before = at
         label = re.sub(r"\s+", " ", state[: matches[0].start()]).strip()
-        found.bars[number, label, match[0]] = state
+        found.bars[number, label, " ".join(each[0] for each in told)] = state
     return found
 
 
