@@ -199,7 +199,7 @@ def test_a_report_of_another_program_than_the_image_s_own_lock_names(team: Team)
 
 def test_a_result_of_another_lock(team: Team) -> None:
     def other(table: dict[str, Any]) -> None:
-        table["predicate"]["configuration"][0]["digest"]["sha256"] = "0" * 64
+        table["predicate"]["configuration"][1]["digest"]["sha256"] = "0" * 64
 
     team.resign("test-result", other)
     assert "the test result is of lock sha256:0000" in refused(team.judge())
