@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.engines.embedded import OciEngine, unpacked
+from reprobuild.errors import StorageError
 from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
@@ -81,6 +82,21 @@ def test_what_a_named_image_needs_stays(home: Home) -> None:
     # All is there for the next build, which makes nothing.
     assert OciEngine(Host(home, CONSOLE)).build(lock, no_context) == kept
     assert clean_home(Host(home, CONSOLE), everything=False).total == 0
+
+
+def test_what_cannot_be_removed_keeps_nothing_else(home: Home) -> None:
+    """A folder stands for what is immutable, a mount point, or on a broken part of the disk."""
+    image(home, "one")
+    blob = min(Blobs(home).folder.iterdir())
+    artifact = Store(home).path(min(held(home)))
+    for path in (blob, artifact):
+        path.unlink()
+        path.mkdir()
+    with pytest.raises(StorageError, match="and 1 more; all else was removed") as caught:
+        clean_home(Host(home, CONSOLE), everything=True)
+    assert str(blob) in caught.value.message
+    assert [*Blobs(home).folder.iterdir()] == [blob]
+    assert held(home) == {artifact.name}
 
 
 def test_everything(home: Home) -> None:

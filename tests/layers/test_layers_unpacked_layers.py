@@ -194,9 +194,9 @@ def test_only_what_is_unwanted_and_unused_goes(home: Home) -> None:
     wanted, used, unused = (layer_of(home, {"x": text}, key=text.decode()) for text in (b"a", b"bb", b"ccc"))
     folders = [unpack(home, layer) for layer in (wanted, used, unused)]
     with unpacked_layers.in_use([folders[1]]):
-        assert unpacked_layers.remove_unused(home, {wanted.diff_id}) == len(b"ccc")
+        assert unpacked_layers.remove_unused(home, {wanted.diff_id}, []) == len(b"ccc")
         assert [folder.exists() for folder in folders] == [True, True, False]
-    assert unpacked_layers.remove_unused(home, {wanted.diff_id}) == len(b"bb")
+    assert unpacked_layers.remove_unused(home, {wanted.diff_id}, []) == len(b"bb")
     assert [folder.exists() for folder in folders] == [True, False, False]
     assert [*home.folder("tmp").iterdir()] == []
 
@@ -234,13 +234,13 @@ def test_several_runs_use_a_layer_at_once(home: Home) -> None:
     with unpacked_layers.in_use([folder]):
         with unpacked_layers.in_use([folder]):
             pass
-        assert unpacked_layers.remove_unused(home, set()) == 0
+        assert unpacked_layers.remove_unused(home, set(), []) == 0
         assert folder.exists()
 
 
 def test_a_layer_that_was_removed_meanwhile_is_not_used(home: Home) -> None:
     folder = unpack(home, layer_of(home, {"x": b"a"}))
-    unpacked_layers.remove_unused(home, set())
+    unpacked_layers.remove_unused(home, set(), [])
     with (
         pytest.raises(ImageError, match="removed by another process") as caught,
         unpacked_layers.in_use([folder]),
@@ -258,7 +258,7 @@ def test_a_layer_that_is_removed_while_it_is_claimed_is_not_used(
     def late(descriptor: int, operation: int) -> None:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(fcntl, "flock", flock)
-            unpacked_layers.remove_unused(home, set())
+            unpacked_layers.remove_unused(home, set(), [])
         flock(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", late)

@@ -27,5 +27,5 @@ def test_all_but_some_are_removed(tmp_path: Path) -> None:
     blobs = Blobs(Home(tmp_path))
     for data in (b"kept", b"gone", b"left"):
         blobs.path(sha256(data)).write_bytes(data)
-    assert blobs.keep_only({sha256(b"kept")}) == 8
+    assert blobs.keep_only({sha256(b"kept")}, []) == 8
     assert [file.read_bytes() for file in blobs.folder.iterdir()] == [b"kept"]

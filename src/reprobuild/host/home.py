@@ -255,6 +255,15 @@ def storage_errors(path: Path) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def put_off(failures: list[StorageError]) -> Iterator[None]:
+    """Collect an error of the disk, so that one file does not keep others from their turn."""
+    try:
+        yield
+    except StorageError as error:
+        failures.append(error)
+
+
 def machine_error(error: Exception) -> ReprobuildError | None:
     """Return the error for what nothing else handles, and is the fault of this machine; None for a bug."""
     if (short := shortage(error)) is not None:

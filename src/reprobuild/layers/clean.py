@@ -6,8 +6,10 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from ..errors import StorageError
 from ..fetch.store import Store
-from ..host.home import Home, storage_errors
+from ..host.console import size_text
+from ..host.home import Home, put_off, storage_errors
 from ..host.host import Host
 from ..host.verified import read_sealed
 from ..oci.store import ImageStore
@@ -28,8 +30,9 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
     """Remove candidates and damaged images, and what no other image needs; return what that freed.
 
     Unpacked layers in use by a run stay. ``everything``: also the named images, and all else. Waits for a
-    build that goes on. Raises `StorageError`.
+    build that goes on. Raises `StorageError`, for what cannot be removed once all else is.
     """
+    failures: list[StorageError] = []
     with host.home.lock("build", host.console):
         host.home.sweep()
         images, store = ImageStore(host), Store(host.home)
@@ -39,7 +42,7 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
             images.reset()
         kept = [image for image in images.images() if image.names or image.recovered]
         wanted = {diff for image in kept for _, diff in images.layers(image.digest)}
-        unpacked = unpacked_layers.remove_unused(host.home, wanted)
+        unpacked = unpacked_layers.remove_unused(host.home, wanted, failures)
         if not everything:
             for bad in images.damaged_images():
                 if bad.unreadable:
@@ -48,12 +51,18 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
                 images.remove(bad.digest)
             images.drop_unnamed()
         needed, layers = LayerCache(host.home).forget_all_but(images.used_blobs())
-        freed += unpacked + layers + images.drop_blobs()
+        freed += unpacked + layers + images.drop_blobs(failures)
         for sha256, size in store.sizes().items():
             if sha256 not in needed:
-                store.remove(sha256)
-                freed += size
+                with put_off(failures):
+                    store.remove(sha256)
+                    freed += size
         _forget_built(host.home, needed)
+    if failures:
+        more = f", and {len(failures) - 1} more" if len(failures) > 1 else ""
+        raise StorageError(
+            f"{failures[0].message}{more}; all else was removed, {size_text(freed)}", hint=failures[0].hint
+        )
     return Freed(freed, unpacked)
 
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..errors import ImageError, StorageError
-from ..host.home import Home, atomic_write, storage_errors
+from ..host.home import Home, atomic_write, put_off, storage_errors
 from ..host.host import Host
 from ..host.removal import remove_tree
 from ..host.untrusted_files import size_below
@@ -89,10 +89,17 @@ def in_use(folders: Sequence[Path]) -> Iterator[None]:
         yield
 
 
-def remove_unused(home: Home, wanted: Collection[str]) -> int:
-    """Remove the folders of layers that are neither ``wanted``, by digest, nor in use; return their bytes."""
-    unwanted = [folder for folder in _folders(home) if f"sha256:{folder.name}" not in wanted]
-    return sum(_remove(home, folder) for folder in unwanted)
+def remove_unused(home: Home, wanted: Collection[str], failures: list[StorageError]) -> int:
+    """Remove the folders of layers that are neither ``wanted``, by digest, nor in use; return their bytes.
+
+    ``failures`` gets an error for each that cannot be removed.
+    """
+    freed = 0
+    for folder in _folders(home):
+        if f"sha256:{folder.name}" not in wanted:
+            with put_off(failures):
+                freed += _remove(home, folder)
+    return freed
 
 
 def keep_within(home: Home, most: int = MOST_BYTES) -> int:

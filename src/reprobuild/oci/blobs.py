@@ -13,7 +13,8 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
-from ..host.home import Home, make_folders, storage_errors
+from ..errors import StorageError
+from ..host.home import Home, make_folders, put_off, storage_errors
 from ..host.verified import is_unchanged, stamp
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -54,14 +55,20 @@ class Blobs:
                 shutil.copyfile(file, temporary)
         self.take(temporary, digest)
 
-    def keep_only(self, digests: Collection[str]) -> int:
-        """Remove all blobs except some; return the bytes freed. Only for `ImageStore.drop_blobs`."""
+    def keep_only(self, digests: Collection[str], failures: list[StorageError]) -> int:
+        """Remove all blobs except some; return the bytes freed. Only for `ImageStore.drop_blobs`.
+
+        ``failures`` gets an error for each that cannot be removed.
+        """
         freed = 0
         with storage_errors(self.folder):
-            for blob in sorted(self.folder.iterdir()):
-                if f"sha256:{blob.name}" not in digests:
-                    freed += blob.stat().st_size
+            blobs = sorted(self.folder.iterdir())
+        for blob in blobs:
+            if f"sha256:{blob.name}" not in digests:
+                with put_off(failures), storage_errors(blob):
+                    size = blob.stat().st_size
                     blob.unlink()
+                    freed += size
         return freed
 
 

@@ -219,9 +219,9 @@ class ImageStore:
             used |= {image.digest, manifest["config"]["digest"], *(y["digest"] for y in manifest["layers"])}
         return used
 
-    def drop_blobs(self) -> int:
+    def drop_blobs(self, failures: list[StorageError]) -> int:
         """Remove the blobs that no image needs, named or not; return the bytes freed."""
-        return self._blobs.keep_only(self.used_blobs())
+        return self._blobs.keep_only(self.used_blobs(), failures)
 
     def _examined(self) -> tuple[list[Image], list[DamagedImage]]:
         images, bad = list[Image](), list[DamagedImage]()
