@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import shutil
 import subprocess
 import tarfile
 from dataclasses import replace
@@ -19,7 +20,7 @@ from reprobuild.oci.registry.client import Registry, Target
 from reprobuild.oci.registry.referrers import referrers
 from reprobuild.pipeline import steps
 from reprobuild.render.own_files import own_files
-from reprobuild.verify.evidence.signatures import BUNDLE, IN_TOTO
+from reprobuild.verify.evidence.signatures import BUNDLE, IN_TOTO, statement_in
 from support.evidence import write_key
 from support.reports import FAILED, a_check
 
@@ -88,6 +89,24 @@ def test_an_archive_has_its_evidence_beside_it(image: str, call: Call, key: Path
     said = call("verify", "toy.tar", "--evidence", "elsewhere.jsonl")
     assert said.status == 17
     assert "its report is about another image, sha256:0000" in said.err
+
+
+def test_the_bill_of_materials_stays_whole_when_wheels_are_gone(
+    image: str, call: Call, key: Path, registry: str
+) -> None:
+    home, place = Home.from_environment(), f"{registry}/team/toy:1"
+    folder = home.folder("evidence") / image[7:]
+    before = (folder / "sbom.sealed").read_bytes().partition(b"\n")[2]
+    assert b'"dependencies"' in before
+    for wheel in home.folder("store").glob("sha256/*/*"):
+        wheel.unlink()
+    said = call("push", "team/toy:1", place, "--sign-key", str(key))
+    assert (said.status, "neither their licenses" in said.err) == (0, False), said.err
+    assert statement_in((folder / "sbom.sealed").read_bytes().partition(b"\n")[2]) == before
+    shutil.rmtree(folder)
+    said = call("push", "team/toy:1", place, "--sign-key", str(key))
+    assert said.status == 0
+    assert "packages are not in the store" in said.err
 
 
 def test_a_private_key_that_everybody_can_read_is_reported(

@@ -46,6 +46,7 @@ def write_key(folder: Path, name: str, kind: str = "ed25519", passphrase: str = 
     path = folder / f"{name}.pem"
     how = BestAvailableEncryption(passphrase.encode()) if passphrase else NoEncryption()
     path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, how))
+    path.chmod(0o600)
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     path.with_suffix(".pub").write_bytes(public)
     return path

@@ -12,7 +12,7 @@ from ...lock.model import Lock
 from ...selftest.last_report import last_report
 from .document_store import keep, kept
 from .signatures import is_signed, read_document, sign, statement_in
-from .statements import Kind, Subject, read_statement, statements
+from .statements import Kind, Subject, hashes_of, read_statement, statements
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
@@ -41,7 +41,16 @@ def document_image(
     report, made = found
     before = kept(host, str(subject))
     documents: dict[Kind, bytes] = {}
-    for kind, text in statements(lock, report, subject, made, facts).items():
+    texts = dict(statements(lock, report, subject, made, facts))
+    if (lacking := len(lock.python) - len(facts or {})) > 0:
+        if (text := _fuller_bill(before.get("sbom.json"), texts["sbom"])) is not None:
+            texts["sbom"] = text
+        else:
+            host.console.warn(
+                f"the wheels of {lacking} packages are not in the store, so the bill of materials has neither"
+                " their licenses nor the bills in them: `reprobuild image` with the lock fetches them"
+            )
+    for kind, text in texts.items():
         document = before.get(f"{kind}.json")
         if signer is not None and document is not None and _is_signed_by(document, text, signer):
             continue  # a new signature of the same would be one document more in each registry
@@ -49,6 +58,21 @@ def document_image(
             documents[kind] = sign(text, signer)
     keep(host.home, str(subject), documents)
     return kept(host, str(subject))
+
+
+def _fuller_bill(document: bytes | None, text: bytes) -> bytes | None:
+    """Return the bill of materials in a document, if it is of the same files and says more than another."""
+    if document is None:
+        return None
+    try:
+        kept = statement_in(document)
+        one, other = read_statement(kept), read_statement(text)
+        same = one.kind == "sbom" and one.subjects >= other.subjects
+        if same and len(kept) > len(text) and hashes_of(one.predicate) >= hashes_of(other.predicate):
+            return kept
+    except EvidenceError:
+        pass
+    return None
 
 
 def _is_signed_by(document: bytes, text: bytes, signer: Signer | CommandSigner) -> bool:
