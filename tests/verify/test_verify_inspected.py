@@ -2,16 +2,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from reprobuild.errors import ImageError
 from reprobuild.oci.registry.client import Registry
+from reprobuild.verify.evidence.keys import read_public_key
 from reprobuild.verify.evidence.statements import Subject
 from reprobuild.verify.find_evidence import Evidenced
 from reprobuild.verify.inspected import inspect_image, origins
-from support.evidence import SUBJECT, a_lock, texts
+from support.evidence import SUBJECT, a_lock, a_test, signed, texts, write_key
 
 MANIFEST = {"layers": [{"digest": "sha256:1", "size": 5}, {"digest": "sha256:2", "size": 7}]}
 CONFIG = {"history": [{"created_by": "reprobuild: Debian"}, {"empty_layer": True}, {"created_by": "RUN x"}]}
@@ -79,6 +81,19 @@ def test_each_document_says_whose_word_it_is() -> None:
     found = inspect_image(evidenced(documents=named, subject=other), [])
     assert {each.text[:19] for each in found.evidence} == {"about another image"}
     assert found.report is None
+
+
+def test_a_signed_report_about_a_configuration_is_no_word_of_a_key_on_layers(
+    tmp_path: Path,
+) -> None:
+    key = write_key(tmp_path, "team")
+    keys, documents = [read_public_key(key.with_suffix(".pub"))], signed(texts(), key)
+    assert inspect_image(evidenced(documents=documents), keys).report_is_signed
+    other = Subject("sha256:" + "7" * 64, SUBJECT.config)
+    unsigned = {f"own {kind}": text for kind, text in texts(subject=other, report=a_test()).items()}
+    found = inspect_image(evidenced(documents={**documents, **unsigned}, subject=other), keys)
+    assert not found.report_is_signed
+    assert any("to which anybody's manifest can point" in note for note in found.notes)
 
 
 def test_packages_are_added_up_by_kind_and_origin() -> None:

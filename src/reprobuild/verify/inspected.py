@@ -106,7 +106,12 @@ def inspect_image(found: Evidenced, keys: Sequence[Key]) -> Inspected:
         notes.append("packages: the image carries no lock in its uppermost layer")
     judged = judge(found.documents, found.subject, Policy(), datetime.now(UTC), found.lock)
     signed = judge(found.documents, found.subject, Policy(keys=keys), datetime.now(UTC), found.lock)
-    report_is_signed = bool(keys) and signed.report is not None
+    unread = found.registry is not None and (signed if keys else judged).by_configuration
+    if unread:
+        notes.append(
+            "layers: evidence names the configuration, to which anybody's manifest can point: `verify` reads them"
+        )
+    report_is_signed = bool(keys) and signed.report is not None and not unread
     return Inspected(
         name=found.name,
         digest=str(found.subject),
