@@ -30,7 +30,7 @@ HELD_BY = {
     "an author of a base": "a_layer_that_reaches_out_is_refused"
     " a_device_node_is_refused a_size_out_of_reason",
     "whoever edits a lock": "a_bad_lock_is_refused_with_the_place a_file_address_that_is_gone_or_another"
-    " a_hostile_name_does_not_reach_the_dockerfile",
+    " a_hostile_name_does_not_reach_the_dockerfile variables_that_the_request_does_not_give_are_named",
     "whoever edits a request": "a_lock_for_another_request_is_refused_with_the_keys",
     "the author of a file": "a_file_outside_the_project_is_not_read nor_is_a_link_in_the_place_of_the_file"
     " a_file_has_a_limit a_marker_with_a_line_break_is_refused",

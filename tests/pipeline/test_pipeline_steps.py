@@ -27,7 +27,9 @@ from reprobuild.errors import (
 )
 from reprobuild.fetch.arrivals import Arrivals
 from reprobuild.host import namespaces, process, sandbox
+from reprobuild.host.console import Console
 from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.layers.image_documents import documents
 from reprobuild.lock.model import Lock
 from reprobuild.lock.own_files import OwnFiles
@@ -40,6 +42,7 @@ from reprobuild.pipeline.workspace import Env
 from reprobuild.render.image_config import image_config
 from reprobuild.render.own_files import other_files, own_files
 from reprobuild.request.model import Request
+from reprobuild.request.profiles import variables
 from reprobuild.resolve.resolver import Upgrade
 from reprobuild.selftest.run import SECONDS, SECONDS_OF_PACKAGE
 from support.building import lock_for
@@ -277,7 +280,7 @@ def test_own_files_of_another_release_stay_until_they_are_moved(
     assert labels["dev.reprobuild.own-files"] == own_files().digest
     assert lock_env(env, Upgrade(packages=("reprobuild",)), quiet_host()) == ((LOCKED,), (old,))
     assert make_image(LOCKED, "team/x:1", "off", quiet_host(home)).digest == made.digest
-    assert capsys.readouterr().err == ""
+    assert "own files" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -384,6 +387,19 @@ def test_the_text_of_a_context_needs_neither_store_nor_programs(
     }
     assert written == rendered.files
     assert not home.root.exists()
+
+
+def test_variables_that_the_request_does_not_give_are_named(
+    home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever forges a lock of a request may set those of its profile."""
+    own = variables(LOCK.request, LOCK.stack["numpy"])
+    host = Host(home, Console())
+    write_context(replace(LOCK, variables=own), tmp_path / "a", artifacts=False, host=host)
+    assert "other variables" not in capsys.readouterr().err
+    forged = replace(LOCK, variables={**own, "OMP_NUM_THREADS": "7"})
+    write_context(forged, tmp_path / "b", artifacts=False, host=host)
+    assert "OMP_NUM_THREADS is 7, not 1." in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_wheel_that_no_image_of_ours_would_have_gets_into_no_context(

@@ -53,6 +53,7 @@ from ..render.image_config import default_image_name
 from ..render.own_files import other_files, own_files, selftest_files
 from ..request.image_layout import OWN_FOLDER
 from ..request.model import Request
+from ..request.profiles import variables
 from ..resolve.package_facts import facts_of_wheels
 from ..resolve.resolution import Hints
 from ..resolve.resolver import Upgrade, resolve_platforms
@@ -181,6 +182,7 @@ def lock_to_build(lock: Lock, host: Host) -> Lock:
     The image carries that lock, so what it says of itself is true. Warns where it is not the one given.
     """
     warn_of_other_files(lock, host)
+    _warn_of_other_variables(lock, host)
     return replace(lock, own_files=own_files())
 
 
@@ -190,6 +192,23 @@ def warn_of_other_files(lock: Lock, host: Host) -> None:
         host.console.warn(
             f"{why}. A build here puts in this one's, and its image has another digest; "
             f"`reprobuild lock --upgrade {OWN_FILES}` records them"
+        )
+
+
+def _warn_of_other_variables(lock: Lock, host: Host) -> None:
+    """Name the variables of a lock that this reprobuild would set otherwise for its request."""
+    ours, theirs = variables(lock.request, lock.stack.get("numpy")), lock.variables
+    other = [
+        f"{name} is {theirs.get(name, 'not set')}, not {ours.get(name, 'not set')}"
+        for name in sorted(ours.keys() | theirs.keys())
+        if ours.get(name) != theirs.get(name)
+    ]
+    if other:
+        more = f", and {len(other) - 3} more" if len(other) > 3 else ""
+        host.console.warn(
+            f"the lock has other variables than this reprobuild locks for its request: "
+            f"{'; '.join(other[:3])}{more}. Another release wrote it, or somebody edited it; "
+            "`reprobuild lock` writes them anew"
         )
 
 
