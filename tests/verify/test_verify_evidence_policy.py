@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import EvidenceError
+from reprobuild.render.program import selftest_program
 from reprobuild.verify.evidence.policy import Policy, read_policy
 from support.evidence import write_key
 
@@ -24,6 +25,17 @@ def test_every_key_of_a_policy_is_read(tmp_path: Path) -> None:
     assert (len(found.keys), len(found.builder_keys), found.builders) == (1, 2, 2)
     assert (found.checks, found.gpu, found.profile) == (["conv2d", "conv2d (cuda)"], "NVIDIA H100", "strict")
     assert found.max_age == timedelta(days=90)
+
+
+def test_the_policy_of_the_page_is_valid_and_its_checks_exist(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/evidence.md").read_text()
+    text = page.partition("## A policy")[2].partition("```toml\n")[2].partition("```")[0]
+    for name in ("team", "ci", "audit"):
+        write_key(tmp_path / "keys", name)
+    (tmp_path / "policy.toml").write_text(text)
+    program = selftest_program().decode()
+    for check in read_policy(tmp_path / "policy.toml").checks:
+        assert f"def {check.replace('-', '_')}(" in program
 
 
 def test_an_empty_policy_asks_for_a_passing_test_alone(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def inspect_image(found: Evidenced, keys: Sequence[Key]) -> Inspected:
     unread = found.registry is not None and (signed if keys else judged).by_configuration
     if unread:
         notes.append(
-            "layers: evidence names the configuration, to which anybody's manifest can point: `verify` reads them"
+            "layers: evidence names the configuration, to which any manifest can point: `verify` reads them"
         )
     report_is_signed = bool(keys) and signed.report is not None and not unread
     return Inspected(
