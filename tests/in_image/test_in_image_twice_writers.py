@@ -12,9 +12,15 @@ from reprobuild.twice.runs import HowToRun
 from support.twice import compared
 
 PROGRAM = """
-import multiprocessing, os, random, sys
+import io, multiprocessing, os, random, subprocess, sys
 def work():
-    print(*sys.argv[1:])
+    if sys.argv[1] == "command":
+        subprocess.run(["echo", "done"])
+    elif sys.argv[1] == "replaced":
+        sys.stdout = io.TextIOWrapper(sys.stdout.buffer)
+        print("done", flush=True)
+    else:
+        print("done")
 if __name__ == "__main__":
     worker = multiprocessing.get_context("fork").Process(target=work if sys.argv[1:] else os.getpid)
     worker.start()
@@ -25,7 +31,10 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("said", "expected"), [((), "parts"), (("done",), "text")])
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [((), "parts"), (("printed",), "text"), (("command",), "text"), (("replaced",), "text")],
+)
 def test_the_order_of_lines_counts_where_one_process_wrote_them(
     said: tuple[str, ...], expected: str, tmp_path: Path
 ) -> None:

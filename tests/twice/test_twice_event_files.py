@@ -9,7 +9,7 @@ import pytest
 
 from reprobuild.twice.compare import files_apart
 from reprobuild.twice.event_files import event_lines
-from reprobuild.twice.evidence import Evidence
+from reprobuild.twice.evidence import Evidence, Item
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.texts import Texts
 from reprobuild.twice.written import WrittenFile, written_files
@@ -51,6 +51,15 @@ def test_scalars_are_shown_with_all_their_bits(tmp_path: Path) -> None:
     near = struct.unpack("<f", struct.pack("<I", struct.unpack("<I", struct.pack("<f", 0.1))[0] + 1))[0]
     path = write(tmp_path / NAME, event(1.0, 1, b"a", 0.1), event(1.0, 1, b"a", near))
     assert event_lines(path) == ("step 1 a 0.1", "step 1 a 0.10000001")
+
+
+def test_a_time_is_explained_although_it_was_rounded(tmp_path: Path) -> None:
+    sides, files = [], []
+    for name, seconds in (("one", 0.44223397123), ("other", 0.38728545001)):
+        sides.append(Evidence(items=[Item(("value", "train.py", 3, 0), seconds, 0, 0)]))
+        files.append(wrote(tmp_path / name, event(1.0, 1, b"seconds", seconds)))
+    ends, texts = files_apart(Texts(*sides), *files)
+    assert (ends, [each.kind for each in texts]) == ([], ["duration or speed"])
 
 
 @pytest.mark.parametrize(

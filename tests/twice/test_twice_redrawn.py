@@ -34,10 +34,10 @@ def test_a_result_counts_where_another_state_was_drawn_over_it(one: str, other: 
     [
         ("\r 25%|#  | 1/4 [00:01<00:03, 1.0it/s]\rdone", "\r 25%|#  | 1/4 [00:02<00:06, 2.0s/it]\rdone"),
         (
-            "\rSave (0/1):  0%| | 0/6 [00:00<?, ?ba/s]\rSave (1/1): 100%|#| 6/6 [00:01<00:00, 1.2ba/s]\rdone",
+            "\rSave (0/1):  0%| | 0/6 [00:00<?, ?ba/s]\rSave (1/1): 100%| 6/6 [00:01<00:00, 1.2ba/s]\rdone",
             (
-                "\rSave (0/1):  0%| | 0/6 [00:00<?, ?ba/s]\rSave (0/1): 100%|#| 6/6 [00:02<00:00, 1.34s/ ba]\r"
-                "Save (1/1): 100%|#| 6/6 [00:02<00:00, 3.5ba/s]\rdone"
+                "\rSave (0/1):  0%| | 0/6 [00:00<?, ?ba/s]\rSave (0/1): 100%| 6/6 [00:02<00:00, 1.34s/ ba]\r"
+                "Save (1/1): 100%| 6/6 [00:02<00:00, 3.5ba/s]\rdone"
             ),
         ),
         ("\r1/4 loss=0.5\r3/4 loss=0.3\rdone", "\r1/4 loss=0.5\r2/4 loss=0.4\r3/4 loss=0.3\rdone"),

@@ -132,6 +132,8 @@ def _range(text: str) -> tuple[float, float]:
     mantissa, _, exponent = text.replace(",", "").lower().partition("e")
     half = 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
     value = float(text.replace(",", ""))
+    if _digits(text) in _SINGLE:
+        half = max(half, value * 2.0**-24)
     return value - half * 1.000001, value + half * 1.000001
 
 
@@ -327,6 +329,8 @@ _CR = "\r"
 _COUNTED = ("number", "lasting")
 _LASTING = re.compile(r"\d+:\d\d(?::\d\d)?(?:\.\d+)?")
 _NUMBERED = re.compile(r"<([a-z ]+) \d+>")
+_SINGLE = range(7, 10)
+"""Digits of a number that was rounded to single precision, as in TensorBoard's files."""
 _SHORT = 3
 _MEASURE = re.compile(
     r"\d ?(?:[nuµm]?s|secs?|seconds?|m|min|mins|minutes?|h|hours?|[kKMG]i?B?|%|[^\W\d_]*/s|s/[^\W\d_]*)"

@@ -1,6 +1,7 @@
 """Notes which of the processes write to the output, so that the order of its lines is known to count.
 
-The first write of a process to a stream is enough: after it, the stream is as it was.
+The first write of a process to a stream is enough: after it, the stream is as it was. One that starts others
+or has another stream in its place may write unseen, and counts as one that does.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 wrote: set[str] = set()
 """The streams that this process wrote to."""
+_NAMES = ("stdout", "stderr")
+_COMMANDS = ("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec")
+_streams: dict[str, object] = {}
 _forks: list[int] = [0]
 _child: list[bool] = [False]
 
@@ -22,6 +26,7 @@ def _watch(name: str) -> None:
     stream = getattr(sys, name)
     if stream is None:
         return
+    _streams[name] = stream
     inner = stream.write
 
     def write(text: Any) -> Any:
@@ -39,7 +44,8 @@ def _watch(name: str) -> None:
 def _in_child() -> None:
     _forks[0], _child[0] = 0, True
     for name in wrote:
-        _watch(name)
+        if getattr(sys, name) is _streams.get(name):
+            _watch(name)
     wrote.clear()
 
 
@@ -47,13 +53,20 @@ def _in_parent() -> None:
     _forks[0] += 1
 
 
+def _audit(event: str, _: Any) -> None:
+    if event in _COMMANDS:
+        wrote.update(_NAMES)
+
+
 def install() -> None:
     """Watch both streams, in the processes that are forked from this one, too."""
-    for name in ("stdout", "stderr"):
+    for name in _NAMES:
         _watch(name)
+    sys.addaudithook(_audit)
     os.register_at_fork(after_in_child=_in_child, after_in_parent=_in_parent)
 
 
 def table() -> dict[str, Any]:
     """Return what is known of this process."""
+    wrote.update(name for name, stream in _streams.items() if getattr(sys, name) is not stream)
     return {"wrote": sorted(wrote), "forks": _forks[0], "child": _child[0]}
