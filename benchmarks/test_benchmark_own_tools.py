@@ -29,7 +29,7 @@ from reprobuild.errors import ReprobuildError
 from reprobuild.imports.common import Imported, fitting_python, wanted_of
 from reprobuild.imports.recognize import pins_everything, read_import, request_table
 from reprobuild.net.index_settings import find_links, uv_program
-from reprobuild.net.session import session
+from reprobuild.net.session import indexes, session
 from reprobuild.request.model import Request
 from reprobuild.resolve.target import TargetPython
 from reprobuild.resolve.uv_command import resolve_python
@@ -168,6 +168,9 @@ def _poetry_project(file: Path, target: TargetPython, mine: Pins) -> Pins | None
             r"(?m)^python *= *(\"[^\"]*\"|'[^']*')", f'python = "~{target.python}"', file.read_text("utf-8")
         )
         text = re.sub(r"(?m)^requires-python *=.*", f'requires-python = "=={target.python}.*"', text)
+        if "[[tool.poetry.source]]" not in text:
+            # The index's pages: what it knows of a release beside them need not be whole.
+            text += f'\n[[tool.poetry.source]]\nname = "ours"\nurl = "{indexes().default}"\n'
         (folder / file.name).write_text(text, "utf-8")
         if (not count and "requires-python" not in text) or _said(["poetry", "lock"], folder) is None:
             return None

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 pytest_plugins = ["support.family"]
 EXAMPLES = int(os.environ.get("REPROBUILD_TEST_EXAMPLES", "1000")) // 100
 MARKERS = ("", " ; python_version >= '3.11'", " ; python_version < '3.11'", " ; sys_platform == 'win32'")
-NAMES = ("a", "b", "c", "d")
+NAMES = ("a", "b", "c", "d", "e", "f")
 
 
 def _requirement(rng: random.Random) -> str:
@@ -96,7 +96,7 @@ def _by_us(
         for variable, urls in imported.settings.items():
             environment.setenv(variable, " ".join(urls))
         with session(retries=0) as http:
-            found = resolve_python(request.packages, resolution(http, request))
+            found = resolve_python(request.packages, resolution(http, request, order=imported.order))
     except RequestError as error:
         return {} if "no dependencies" in error.message else None
     except ResolveError:
@@ -109,6 +109,10 @@ def test_a_project_locks_as_uv_itself_would(
 ) -> None:
     for name, needs in {"a": ["b<3"], "b": [], "c": ["d", "b>=2"], "d": [], "torchy": ["a"]}.items():
         for version in ("1", "2", "3"):
+            index.add(name, version, requires=needs)
+    # Of the two, that is the newest which the project names first.
+    for name, other in (("e", "f"), ("f", "e")):
+        for version, needs in (("1", []), ("2", []), ("3", [f"{other}<3"])):
             index.add(name, version, requires=needs)
     differing = []
     with serve_index() as one, serve_index() as two:
