@@ -187,3 +187,22 @@ def without(path: str) -> dict[str, bytes]:
 def test_an_image_that_cannot_be_checked(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ImageError, match=message.replace(".", r"\.")):
         differences(image(**change), "team/x:1")
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("torch-9.dist-info/METADATA", True),
+        ("Torch-9.egg-info/PKG-INFO", True),
+        ("torch-9-py3.11.egg-info", True),
+        ("torch-9.egg-info", True),
+        ("torchvision-9.dist-info/METADATA", False),
+        ("pip-99.dist-info/METADATA", False),
+        ("torch/_vendor/torch-9.dist-info/METADATA", False),
+    ],
+)
+def test_other_metadata_of_a_locked_package_is_named(name: str, named: bool) -> None:
+    found = differences(image(Record(f"{SITE}/{name}", "file", 0o644, "x")), "x")
+    assert [(each.path, each.kind) for each in found] == (
+        [(f"/{SITE}/{name}", "second copy")] if named else []
+    )

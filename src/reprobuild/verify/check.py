@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from packaging.utils import canonicalize_name
+
 from ..errors import ImageError, LockError
 from ..in_image.manifest import read as read_manifest
 from ..in_image.selftest.names import CUDA_LIBRARY, FORBIDDEN
@@ -90,6 +92,7 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Chec
         *shells(context),
         *user_files(context),
         *_second_copies(named, tree),
+        *_second_metadata(context),
         *_planted(ours, tree),
         *_privileged(named, tree, lock),
     ]
@@ -223,3 +226,16 @@ def _second_copies(named: Mapping[str, Record], tree: ImageTree) -> Iterator[Dif
         match = CUDA_LIBRARY.fullmatch(path.rpartition("/")[2])
         if match and record.kind == "file" and path not in named:
             yield Difference(f"/{path}", "second copy", first.get(match[1], ""), f"/{path}")
+
+
+def _second_metadata(context: Context) -> Iterator[Difference]:
+    """Metadata of a locked package that the lock does not have: programs choose code by the version in it.
+
+    importlib.metadata takes the first that the folder lists, in no order. pip may replace itself.
+    """
+    folder = re.escape(site_packages(context.lock).lstrip("/"))
+    locked = {package.name for package in context.lock.python} - {"pip"}
+    for path in context.added:
+        found = re.fullmatch(rf"{folder}/([^/-]+)-[^/]*\.(dist-info/METADATA|egg-info(/PKG-INFO)?)", path)
+        if found and canonicalize_name(found[1]) in locked:
+            yield Difference(f"/{path}", "second copy", "", f"/{path}")
