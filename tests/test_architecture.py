@@ -38,6 +38,7 @@ ARROWS = 135
 FLOOR = {part: number for number, floor in enumerate(FLOORS) for part in floor}
 FLOOR["in_image"] = len(FLOORS)  # below all
 SHARED = {
+    PACKAGE / "in_image" / "debian_root.py",
     PACKAGE / "in_image" / "kernels.py",
     PACKAGE / "in_image" / "manifest.py",
     PACKAGE / "in_image" / "selftest" / "linkage.py",

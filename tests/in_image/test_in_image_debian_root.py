@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from reprobuild.in_image import debian_root
-from reprobuild.layers import debian
 from reprobuild.layers.debian import normalise
 from reprobuild.oci.file_tree import tree_digest
 from reprobuild.oci.tar_writer import LayerWriter
@@ -66,12 +65,6 @@ def digest_of_layer(root: Path) -> str:
 def run(root: Path, digest: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-I", debian_root.__file__, str(root), digest]
     return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def test_its_rules_are_those_of_the_embedded_engine() -> None:
-    """Written twice, since what runs in an image stands alone."""
-    rules = (debian._LEFT_OUT, debian._LOG, debian._SOURCES, debian.SOURCES_TEXT)
-    assert rules == (debian_root.LEFT_OUT, debian_root.LOG, debian_root.SOURCES, debian_root.SOURCES_TEXT)
 
 
 def test_it_makes_what_the_embedded_engine_makes(root: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import lzma
 import os
-import re
 import shutil
 import tarfile
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from ..fetch.store import DAMAGED, Store
 from ..host import minimal_root, namespaces, process, untrusted_files
 from ..host.home import Home, raise_if_full, storage_errors
 from ..host.workers import check_wanted, workers
+from ..in_image.debian_root import LEFT_OUT, LOG, content
 from ..lock.merged_usr import links_into_usr
 from ..lock.model import Lock
 from ..lock.packages import DebianPackage
@@ -30,29 +30,12 @@ from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Entry, Reader
 from ..oci.tar_writer import MTIME, LayerWriter
 
-_LEFT_OUT = re.compile(
-    r"dev/.+|run/.+|tmp/.+"
-    # Made by mmdebstrap from the host; a runtime mounts its own over them.
-    r"|etc/(hostname|resolv\.conf|machine-id)"
-    r"|etc/(passwd|group|shadow|gshadow|subuid|subgid)-"
-    r"|var/cache/(apt/.+|ldconfig/.+|debconf/.+-old)"
-    r"|var/lib/apt/(lists|mirrors|periodic)/.+|var/lib/dpkg/(lock.*|.+-old)"
-)
 MOST_SECONDS = 3600
 """For installing Debian packages: a hundred times what a root of some two hundred takes."""
 SLOW_SCRIPT = "a script of a package waits for something; run again with -v, or leave the package out"
 _LARGEST = 1 << 30
 """Bytes of a package's files that are inflated before dpkg reads them."""
 _PACKED = "data.tar.xz"
-_LOG = re.compile(r"var/log/.+")
-_SOURCES = "etc/apt/sources.list"
-SOURCES_TEXT = b"""\
-# The Debian packages of this image are locked. More of them: apt = ["..."] in the image's request.
-# In an image built on this one, apt can take more from a mirror: write these two lines here, with your mirror
-# for MIRROR, and for RELEASE the name in /etc/os-release (VERSION_CODENAME).
-#   deb https://MIRROR/debian RELEASE main
-#   deb https://MIRROR/debian-security RELEASE-security main
-"""
 
 
 def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None:
@@ -123,7 +106,7 @@ def normalise(archive: IO[bytes], out: LayerWriter, owners: Mapping[str, str] | 
     for path, (entry, start) in sorted(members.items()):
         uid, _, gid = (owners or {}).get(path, f"{entry.uid}:{entry.gid}").partition(":")
         owner = {"uid": int(uid), "gid": int(gid)}
-        if _LEFT_OUT.fullmatch(path) or (_LOG.fullmatch(path) and entry.kind != "dir"):
+        if LEFT_OUT.fullmatch(path) or (LOG.fullmatch(path) and entry.kind != "dir"):
             continue
         if entry.kind == "dir":
             out.folder(path, entry.mode, **owner)
@@ -135,20 +118,10 @@ def normalise(archive: IO[bytes], out: LayerWriter, owners: Mapping[str, str] | 
             if first.kind != "file":
                 raise BuildError(f"/{path}: a hard link to nothing")
             archive.seek(at)
-            content = _content(archive.read(first.size), path)
-            out.file(path, entry.mode, len(content), [content], **owner)
+            data = content(path, archive.read(first.size))
+            out.file(path, entry.mode, len(data), [data], **owner)
         else:
             raise BuildError(f"/{path}: a Debian package created neither a file, a folder nor a link")
-
-
-def _content(content: bytes, path: str) -> bytes:
-    if path == _SOURCES:
-        return SOURCES_TEXT
-    if path.endswith(".pyc") and content[4:8] == bytes(4):
-        # Bytecode made for a time stamp, which the layer changes: make it "unchecked-hash" (PEP 552), whose
-        # eight bytes of source hash are never compared.
-        return content[:4] + (1).to_bytes(4, "little") + bytes(8) + content[16:]
-    return content
 
 
 def pool(folder: Path, lock: Lock, store: Store) -> None:
