@@ -42,8 +42,9 @@ def test_a_result_counts_where_another_state_was_drawn_over_it(one: str, other: 
         ),
         ("\r1/4 loss=0.5\r3/4 loss=0.3\rdone", "\r1/4 loss=0.5\r2/4 loss=0.4\r3/4 loss=0.3\rdone"),
         ("\r|\r/\r-\rdone", "\r|\r/\rdone"),
+        ("\rwaiting 1s\rwaiting 2s\rdone", "\rwaiting 1s\rdone"),
     ],
-    ids=["speed", "two counts", "more states", "spinner"],
+    ids=["speed", "two counts", "more states", "spinner", "waiting"],
 )
 def test_how_often_and_how_fast_a_line_is_drawn_does_not_count(one: str, other: str) -> None:
     assert not apart(one, other)

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 _PROGRESS = re.compile(r"(?<![\d.])(\d+)\s*(?:/\s*(\d+)|%|it\b)")
 _METER = re.compile(r"\[(?:\d+:)?\d+:\d\d")
 """Where tqdm begins to tell times; what comes after them may be a result of any form."""
-_RATE = re.compile(r"(?:[\d.]+|\?)\s*[kMG]?(?:[^\W\d_]+/s|s/ ?[^\W\d_]+)|\d+:\d\d(?::\d\d)?")
+_RATE = re.compile(
+    r"(?:[\d.]+|\?)\s*[kMG]?(?:[^\W\d_]+/s|s/ ?[^\W\d_]+)|\d+:\d\d(?::\d\d)?"
+    r"|[\d.]+ ?(?:ms|s|secs?|seconds?|mins?|h)(?![^\W\d_])"
+)
 """A speed or a duration, which nothing else explains in a state that was drawn over."""
 
 
@@ -35,14 +38,14 @@ class Redrawn:
 
 
 def redrawn(line: str) -> Redrawn:
-    """Return the states of a line; those without a digit do not count."""
+    """Return the states of a line; those with no number but speeds and durations do not count."""
     *states, last = line.rstrip("\r").split("\r")
     found = Redrawn(last)
     number, before = 0, -1.0
     for state in states:
         matches = [*_PROGRESS.finditer(state)]
         if not matches:
-            if any(map(str.isdigit, state)):
+            if any(map(str.isdigit, _RATE.sub("", state))):
                 found.others.append(state)
             continue
         meter = _METER.search(state)
