@@ -12,7 +12,7 @@ from reprobuild.host.sandbox import Bind
 from reprobuild.twice.receipt import make
 from reprobuild.twice.receipt.make import Asked, make_receipt, refuse_secrets, stdout_digest, without_own
 from reprobuild.twice.receipt.model import parse_receipt
-from reprobuild.twice.written import WrittenFile
+from reprobuild.twice.written import EMPTY_FOLDER, WrittenFile
 from support.parted import run
 
 
@@ -57,8 +57,12 @@ def test_what_was_written_outside_of_the_folders_or_is_a_secret_is_left_out(proj
         WrittenFile(path=path, size=1, digest="d", lines=None, tensors={}, sha256="e" * 64)
         for path in ("/code/last.pt", "/code/.env", "/var/log/x", "/codebook")
     ]
-    found = make_receipt(asked(project), run(0.0), None, written=files)
-    assert [file.path for file in found.outputs] == ["/code/last.pt"]
+    made = [
+        WrittenFile(path=path, size=0, digest=EMPTY_FOLDER, lines=None, tensors={})
+        for path in ("/code", "/code/logs")  # the first is where the folder is mounted
+    ]
+    found = make_receipt(asked(project), run(0.0), None, written=[*files, *made])
+    assert [file.path for file in found.outputs] == ["/code/last.pt", "/code/logs"]
     assert found.notes == ("the digest of /code/.env, which may hold secrets by its name",)
 
 

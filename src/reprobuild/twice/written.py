@@ -22,6 +22,8 @@ MOST_FILES = 20_000
 MOST_TEXT = 1 << 20
 """Bytes of a file whose lines are compared where its bytes differ."""
 
+EMPTY_FOLDER = "an empty folder"
+
 LEFT_OUT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("bytecode in __pycache__", re.compile(r"(?:.*/)?__pycache__(?:/.*)?")),
     ("caches in ~/.cache, ~/.triton and ~/.nv", re.compile(r"(?:.*/)?\.(?:cache|triton|nv)(?:/.*)?")),
@@ -113,7 +115,7 @@ def _other(path: Path, status: os.stat_result) -> str:
     if stat.S_ISLNK(status.st_mode):
         return f"a link to {path.readlink()}"
     if stat.S_ISDIR(status.st_mode):
-        return "an empty folder"
+        return EMPTY_FOLDER
     return "removed" if stat.S_ISCHR(status.st_mode) and status.st_rdev == 0 else "no file"
 
 
