@@ -67,7 +67,7 @@ class ImageIndex:
         if _read(self._folder / "oci-layout") != LAYOUT:
             atomic_write(self._folder / "oci-layout", LAYOUT)
         content = index_document(entries)
-        # The copy is what counts, so it is last: where either cannot be written, nothing has changed.
+        # The copy counts, so it is last: where one of them cannot be written, no image loses its name.
         for path, data in ((self._file, content), (self._copy, sealed("index", content))):
             if _read(path, []) != data:
                 atomic_write(path, data, sync=False)
