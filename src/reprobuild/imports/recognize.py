@@ -76,8 +76,8 @@ def _import(  # noqa: PLR0917 -- those of `read_import`
     else:
         found, channels = _read(file, extras, groups, hosts, python), []
         beside = _with_python_version(file, found)
-        if python is None and beside.python != found.python:
-            # Markers in a lock are for it too.
+        if python is None and beside.python != found.python and file.name in _TEAM_LOCKS:
+            # Their markers are for it too; the other kinds are read for it at once.
             beside = replace(_read(file, extras, groups, hosts, beside.python), python=beside.python)
         found = beside
     names = [name for name in loosen if name not in channels]
@@ -128,7 +128,7 @@ def _read(
         return _of_setuptools(file, extras, hosts, python or _python_beside(file))
     if file.name == "uv.lock":
         return read_uv_lock(file, extras, groups, hosts, python or _python_beside(file))
-    if file.name in ("poetry.lock", "pdm.lock"):
+    if file.name in _TEAM_LOCKS:
         return read_team_lock(file, extras, groups, hosts, python)
     if file.name == "Pipfile.lock":
         return read_pipfile_lock(file, groups, hosts)
@@ -183,6 +183,7 @@ def _read_by_form(
 
 _PYLOCK = re.compile(r"pylock\.(?:([^.]+)\.)?toml")
 _WITH_GROUPS = ("pyproject.toml", "uv.lock", "poetry.lock", "pdm.lock")
+_TEAM_LOCKS = ("poetry.lock", "pdm.lock")
 _WITH_EXTRAS = ("setup.py", "setup.cfg")
 _OF_A_PROJECT = (
     *("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pyproject.toml", "requirements.txt"),

@@ -79,10 +79,11 @@ def resolve_python(
     existing, upgrade, backend = resolution.existing, resolution.upgrade, resolution.backend
     if not requirements:
         return ()
-    order = {name: number for number, name in enumerate(resolution.order)}
-    requirements = sorted(
-        requirements, key=lambda text: order.get(canonicalize_name(Requirement(text).name), len(order))
-    )
+    if resolution.order:
+        order = {name: number for number, name in enumerate(resolution.order)}
+        requirements = sorted(
+            requirements, key=lambda text: order.get(canonicalize_name(Requirement(text).name), len(order))
+        )
     with tempfile.TemporaryDirectory(prefix="reprobuild-uv-") as folder:
         output = Path(folder, "pylock.toml")
         # uv takes settings from the nearest file in the folders above, and anybody may write to /tmp.
