@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import FetchError
+from ..request.table import SHA256
 
 FORMAT = 1
 """The number changes when an older reprobuild would read a bundle wrongly."""
@@ -30,7 +31,6 @@ LARGEST = 1 << 40
 """Bytes of a member."""
 
 _PATH = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+~%!-]*(/[A-Za-z0-9][A-Za-z0-9_.+~%!-]*){0,2}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,7 +116,7 @@ def _member(table: Mapping[str, Any]) -> Member:
     known = folder in (LOCKS, TOOL, DEBIAN, FILES) if slash else folder in (README, INSTALL)
     if not isinstance(path, str) or not _PATH.fullmatch(path) or not known:
         raise ValueError(f"{str(path)[:80]!r} is not the path of a member")
-    if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
+    if not isinstance(sha256, str) or not SHA256.fullmatch(sha256):
         raise ValueError(f"{path} has no SHA-256")
     if type(size) is not int or not 0 <= size <= LARGEST:
         raise ValueError(f"{path} has no size")

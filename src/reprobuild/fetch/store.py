@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,11 +18,10 @@ from ..host.console import Console
 from ..host.home import Home, atomic_write, make_folders, storage_errors, try_claim
 from ..host.verified import is_unchanged, stamp
 from ..lock.model import Artifact
+from ..request.table import SHA256
 
 DAMAGED = "run the command again: what is damaged in the store is removed and fetched again"
 """What to do about an artifact whose bytes have changed."""
-
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class Store:
@@ -36,7 +34,7 @@ class Store:
 
     def path(self, sha256: str) -> Path:
         """Where the artifact is or will be. ValueError when ``sha256`` is not 64 hex digits."""
-        if not _SHA256.fullmatch(sha256):
+        if not SHA256.fullmatch(sha256):
             raise ValueError(f"{sha256!r} is not a sha256")
         return self.root / "sha256" / sha256[:2] / sha256
 
@@ -128,7 +126,7 @@ class Store:
         found = {}
         with storage_errors(self.root):
             for path in sorted(self.root.glob("sha256/??/*")):
-                if _SHA256.fullmatch(path.name):
+                if SHA256.fullmatch(path.name):
                     found[path.name] = path.lstat().st_size
         return found
 

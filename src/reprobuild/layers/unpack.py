@@ -19,7 +19,7 @@ from ..oci.tar_reader import Entry, Reader
 
 _MARK, _OPAQUE, _OTHER_MARKS = ".wh.", ".wh..wh..opq", ".wh..wh."
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _IMPLIED_MODE = 0o755
 """Of a folder that no entry names, as other tools make it."""
 _OF_THE_ENTRY = (errno.ENAMETOOLONG, errno.EINVAL, errno.ENOTDIR, errno.ELOOP, errno.ENOENT, errno.EILSEQ)
@@ -90,7 +90,7 @@ class _Unpacking:
                 self._dress(entry, name, parent, rights=True)
 
     def _write(self, entry: Entry, name: bytes, parent: int, reader: Reader) -> None:
-        descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=parent)
+        descriptor = os.open(name, NEW_FILE, 0o600, dir_fd=parent)
         try:
             for chunk in reader.content():
                 view = memoryview(chunk)

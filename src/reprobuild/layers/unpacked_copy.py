@@ -14,8 +14,7 @@ from typing import TypeVar
 from ..errors import BuildError
 from ..host.home import write_all
 from ..oci.tar_writer import MTIME
-
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+from .unpack import NEW_FILE
 
 T = TypeVar("T")
 
@@ -47,7 +46,7 @@ class LaidOut:
 
     def file(self, path: str, mode: int, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """Write a file while its chunks pass through."""
-        descriptor = _made(path, lambda: os.open(path, _NEW_FILE, 0o600, dir_fd=self._descriptor))
+        descriptor = _made(path, lambda: os.open(path, NEW_FILE, 0o600, dir_fd=self._descriptor))
         with os.fdopen(descriptor, "wb", buffering=0) as file:
             for chunk in chunks:
                 write_all(file, chunk)

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
+from ..request.build import DEBIAN_NAME
 from ..request.direct import Direct
 from ..request.model import is_version
 from ..request.table import Table, TableError
@@ -23,13 +24,12 @@ _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _PIN = re.compile(rf"{_NAME.pattern}==[A-Za-z0-9.+!-]+")
 _WHEEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.whl")
 _POOL_PATH = re.compile(r"pool/(?!(?:.*/)?\.\./)[A-Za-z0-9+.~_/-]+\.deb")
-_DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _DEBIAN_VERSION = re.compile(r"(?!\.\.\Z)[A-Za-z0-9.+~:-]+")
 _CONDA_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*\.(conda|tar\.bz2)")
 _CONDA_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]*")
 _SUBDIRS = ("linux-64", "linux-aarch64", "noarch")
 _MD5 = re.compile("[0-9a-f]{32}")
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 _ADDRESSED: Mapping[SourceKind, tuple[str, ...]] = {
     "archive": ("url", "size", "hashes", "subdirectory"),
@@ -132,7 +132,7 @@ class SourceArchive:
         commit = ""
         if kind == "vcs":
             table.choice("type", ("git",))
-            commit = table.text("commit-id", _COMMIT.fullmatch, "the whole hash of a commit")
+            commit = table.text("commit-id", COMMIT.fullmatch, "the whole hash of a commit")
         written = f"git+{url}" + (f"@{ref}" if ref else "") if kind == "vcs" else url
         try:
             direct = Direct.parse(written + (f"#subdirectory={under}" if under else ""))
@@ -255,7 +255,7 @@ class DebianPackage:
         """Check an entry of a Debian package. Raises `TableError`."""
         table.only(("name", "version", "architecture", "archive", "path", "size", "sha256"))
         return cls(
-            name=table.text("name", _DEBIAN_NAME.fullmatch, "a Debian package's name"),
+            name=table.text("name", DEBIAN_NAME.fullmatch, "a Debian package's name"),
             version=table.text("version", _DEBIAN_VERSION.fullmatch, "a Debian version"),
             architecture=table.text("architecture", re.compile(r"[a-z0-9]+").fullmatch, "one like amd64"),
             archive=table.text("archive", re.compile(r"[a-z][a-z-]*").fullmatch, "one like debian-security"),

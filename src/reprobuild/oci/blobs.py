@@ -6,7 +6,6 @@ store. The image store alone removes any, since it alone knows which ones an ima
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Collection
 from io import BufferedReader, FileIO
@@ -16,8 +15,8 @@ from typing import Any
 from ..errors import StorageError
 from ..host.home import Home, make_folders, put_off, storage_errors
 from ..host.verified import is_unchanged, stamp
+from ..request.table import SHA256
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _BUFFER = 1 << 17
 
 
@@ -79,7 +78,7 @@ def fault_of(blob: Path, *, trust: bool = False) -> str | None:
     A file with another kind of name is left alone. Raises `StorageError` for one that cannot be read: that is
     no damage.
     """
-    if not _DIGEST.fullmatch(blob.name):
+    if not SHA256.fullmatch(blob.name):
         return None
     with storage_errors(blob):
         try:

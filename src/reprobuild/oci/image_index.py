@@ -6,7 +6,6 @@ name. Where neither can be read, the images are found again by their manifests; 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from ..errors import StorageError
 from ..host.console import Console
 from ..host.home import atomic_write, open_regular, storage_errors
 from ..host.verified import sealed, unsealed
+from ..request.table import DIGEST
 from .documents import (
     DOCUMENT_LIMIT,
     LAYOUT,
@@ -28,7 +28,6 @@ from .documents import (
 RECOVERED = "dev.reprobuild.recovered"
 """The annotation of an image whose name was lost with the index."""
 
-_SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
 _BEGINS = b'{"annotations":'
 """So begins each manifest that reprobuild writes; a layer does not."""
 
@@ -118,7 +117,7 @@ def _entries(data: bytes | None) -> list[dict[str, Any]] | None:
     try:
         entries: list[dict[str, Any]] = parse_json(data or b"")["manifests"]
         good = all(
-            _SHA256.fullmatch(entry["digest"]) and isinstance(entry.get("annotations", {}), dict)
+            DIGEST.fullmatch(entry["digest"]) and isinstance(entry.get("annotations", {}), dict)
             for entry in entries
         )
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -15,6 +15,7 @@ from typing import Any
 from ..errors import ImageError, StorageError
 from ..host.home import atomic_write, storage_errors
 from ..host.host import Host
+from ..request.reference import NAME_PART
 from .archive_manifest import NAME
 from .blobs import Blobs, fault_of
 from .documents import ImageDocuments, manifest_entry, parse_json, sha256
@@ -25,9 +26,8 @@ from .merge_layers import Keep
 from .stream import layout_members
 from .tar_fields import LayerRefused
 
-_REPOSITORY = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d+)?/)?"
-_REFERENCE = re.compile(rf"{_HOST}{_REPOSITORY}(?:/{_REPOSITORY})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?")
+_REFERENCE = re.compile(rf"{_HOST}{NAME_PART}(?:/{NAME_PART})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?")
 _AGAIN = "`reprobuild image` with the lock of the image makes it again"
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{7,64})")
 

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from .table import Table, shown
 
-_DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
+DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _MOST_CHARACTERS = 4096
@@ -167,7 +167,7 @@ def requirement(text: str) -> Requirement:
 
 def debian_name(text: str) -> str:
     """Return the name of a Debian package unchanged. Raises ValueError if it is not valid."""
-    if not _DEBIAN_NAME.fullmatch(text):
+    if not DEBIAN_NAME.fullmatch(text):
         raise ValueError(f"{text!r} is not a valid name of a Debian package")
     return text
 

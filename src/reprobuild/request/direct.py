@@ -14,13 +14,14 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
+from .table import SHA256
+
 Kind = Literal["wheel", "archive", "git", "folder"]
 
 _ARCHIVES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 _SCHEMES = {"git+https": "https", "git+http": "http", "git+ssh": "ssh"}
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+-]{0,255}")
 _PATH = re.compile(r"[A-Za-z0-9._%+~/-]+")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,7 +76,7 @@ class Direct:
     def _file(cls, parts: SplitResult, fragment: Mapping[str, str]) -> Direct:
         name = unquote(parts.path.rpartition("/")[2])
         sha256 = fragment["sha256"].lower() if "sha256" in fragment else None
-        if sha256 is not None and not _SHA256.fullmatch(sha256):
+        if sha256 is not None and not SHA256.fullmatch(sha256):
             raise ValueError("its sha256 is not 64 hex digits")
         bare = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
         if "/" in name or not name.isprintable():  # behind %

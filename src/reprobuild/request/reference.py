@@ -11,10 +11,10 @@ DOCKER_HUB = "docker.io"
 """The registry that a name without a host means, as with Docker."""
 
 # distribution/reference, reference.go
-_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+NAME_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?"
 _FORM = re.compile(
-    rf"(?:(?P<host>{_HOST})/)?(?P<name>{_PART}(?:/{_PART})*)"
+    rf"(?:(?P<host>{_HOST})/)?(?P<name>{NAME_PART}(?:/{NAME_PART})*)"
     r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
 
@@ -41,7 +41,7 @@ class Reference:
         # As Docker tells a host from a part of a name.
         if host and not ("." in host or ":" in host or host == "localhost"):
             host, name = "", f"{host}/{name}"
-            if re.fullmatch(rf"{_PART}(?:/{_PART})*", name) is None:
+            if re.fullmatch(rf"{NAME_PART}(?:/{NAME_PART})*", name) is None:
                 return None
         if host in ("", DOCKER_HUB):
             host, name = DOCKER_HUB, name if "/" in name else f"library/{name}"

@@ -20,6 +20,7 @@ from ..host.home import open_regular
 from ..host.process import OUTPUT_LIMIT, Completed, Guarding, LimitReached, ProcessTimeout, require, run
 from ..host.repository import git_environment
 from ..host.untrusted_files import size_below
+from ..lock.packages import COMMIT
 from ..net.scrubbing import scrub, without_credentials
 from ..net.transport import SLOWEST, WINDOW
 from .source_tree import MOST_BYTES, MOST_FILES, TreeEntry
@@ -28,7 +29,6 @@ _SECONDS = 900.0
 """For all that a commit needs, its submodules too."""
 MOST_FETCHED = 4 << 30
 """Bytes of all that git fetches for one commit; a large repository with all of its history has 2 GB."""
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DEEPEST = 8
 """Submodules within submodules."""
 
@@ -61,7 +61,7 @@ def resolve_ref(url: str, ref: str) -> Found:
 
     Raises `ResolveError` where the server has none of that name, or cannot be reached.
     """
-    if _COMMIT.fullmatch(ref):
+    if COMMIT.fullmatch(ref):
         return Found(ref, "commit")
     names = [f"refs/heads/{ref}", f"refs/tags/{ref}", f"refs/tags/{ref}^{{}}"] if ref else ["HEAD"]
     shown = without_credentials(url)
@@ -81,7 +81,7 @@ def resolve_ref(url: str, ref: str) -> Found:
     )
     for name, kind in order:
         commit = refs.get(name, "")
-        if _COMMIT.fullmatch(commit):
+        if COMMIT.fullmatch(commit):
             return Found(commit, kind)
     short = re.fullmatch(r"[0-9a-f]{4,39}", ref) is not None
     raise ResolveError(

@@ -7,7 +7,6 @@ Tag Schema". What a registry lists is untrusted: each manifest and document is h
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RegistryError
+from ...request.table import DIGEST
 from ..documents import (
     DOCUMENT_LIMIT,
     EMPTY,
@@ -32,7 +32,6 @@ MOST = 1000
 _MOST_BYTES = 64 * DOCUMENT_LIMIT
 """Of all of them."""
 
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 """The only form of digest that is accepted; any other could not be verified."""
 
 
@@ -111,7 +110,7 @@ def _too_many(text: str) -> RegistryError:
 
 
 def _document(registry: Registry, digest: str, subject: str, types: Sequence[str]) -> bytes:
-    if not _DIGEST.fullmatch(digest):
+    if not DIGEST.fullmatch(digest):
         return b""
     try:
         table = parse_json(registry.read_manifest(digest))
@@ -119,7 +118,7 @@ def _document(registry: Registry, digest: str, subject: str, types: Sequence[str
         content = str(layer["digest"])
         if table["subject"]["digest"] != subject or layer["mediaType"] not in types:
             return b""
-        return registry.read_blob(content) if _DIGEST.fullmatch(content) else b""
+        return registry.read_blob(content) if DIGEST.fullmatch(content) else b""
     except (ValueError, KeyError, TypeError):
         return b""
 
