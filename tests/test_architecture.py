@@ -70,6 +70,7 @@ TESTED_AS_A_WHOLE = {
     "cli/measure_drift.py": "twice/test_twice_drift.py",
     "cli/receipts.py": "real/test_real_receipt.py",
     "cli/twice.py": "real/test_real_twice.py",
+    "engines/container_twice.py": "engines/test_engines_contract.py",
     "engines/docker_twice.py": "engines/test_engines_contract.py",
     "engines/podman_twice.py": "engines/test_engines_contract.py",
     "engines/twice_mounts.py": "engines/test_engines_contract.py",

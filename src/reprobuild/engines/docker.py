@@ -41,6 +41,7 @@ from ..oci.tar_fields import LayerRefused
 from ..twice.runs import RecordedRun
 from . import engine_errors
 from .container_engine import READ, ContainerEngine, ContainerImages, Facts
+from .container_twice import recorded
 from .docker_client import (
     Builder,
     connect,
@@ -53,7 +54,7 @@ from .docker_client import (
 )
 from .docker_layers import are_readable, listed_layers, mounted_layers
 from .docker_runner import DockerRunner
-from .docker_twice import recorded
+from .docker_twice import twice_in_docker
 from .loopback_registry import CARRIER
 from .protocols import EngineName, RunOptions, require_gpu
 
@@ -173,7 +174,7 @@ class DockerEngine(ContainerEngine):
     def recorded(self, reference: str, argv: Sequence[str], how: RunOptions) -> RecordedRun:
         """Return what runs a command under the recorder of ``twice``; see `protocols.Recorder`."""
         image = self.images.find(reference)
-        return recorded(self.runner(image.digest), image, argv, how)
+        return recorded(partial(twice_in_docker, self.runner(image.digest), how), image, argv, how)
 
     @property
     def load_folder(self) -> None:

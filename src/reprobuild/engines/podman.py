@@ -10,6 +10,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,10 @@ from ..render.labels import LABEL
 from ..twice.runs import RecordedRun
 from . import engine_errors
 from .container_engine import ContainerEngine, ContainerImages, Facts
+from .container_twice import recorded
 from .gpu import gpu_missing
 from .podman_root import opened_file, opened_root, podman_errors
-from .podman_twice import gpu_options, limit_options, recorded
+from .podman_twice import gpu_options, limit_options, twice_in_podman
 from .protocols import EngineName, RunOptions, require_gpu
 
 _NO_IMAGE = re.compile(
@@ -100,7 +102,7 @@ class PodmanEngine(ContainerEngine):
     def recorded(self, reference: str, argv: Sequence[str], how: RunOptions) -> RecordedRun:
         """Return what runs a command under the recorder of ``twice``; see `protocols.Recorder`."""
         image = self.images.find(reference)
-        return recorded(self._program, image, argv, how)
+        return recorded(partial(twice_in_podman, self._program, image.digest, how), image, argv, how)
 
     @property
     def pulled(self) -> None:
