@@ -13,7 +13,7 @@ from reprobuild.twice.causes import Cause
 from reprobuild.twice.compare import EndDifference
 from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.known import Remedy
-from reprobuild.twice.page import AboutRun, lines_around, twice_page
+from reprobuild.twice.page import AboutRun, lines_around, places_of, twice_page
 from reprobuild.twice.records import ProgramLine
 from reprobuild.twice.report import verdict_line
 from reprobuild.twice.texts import TextDifference
@@ -23,8 +23,7 @@ from support.parted import compared
 SOURCE = "".join(f"line {number}\n" for number in range(1, 30))
 ABOUT = AboutRun(
     rows=[("command", "python3 train.py"), ("image", "reprobuild/a:1")],
-    place="/code/train.py:20",
-    lines=lines_around(SOURCE, 20),
+    sources=[("/code/train.py:20", lines_around(SOURCE, 20))],
 )
 
 
@@ -66,6 +65,9 @@ def test_the_page_stands_alone_and_keeps_what_is_proven_from_what_is_not() -> No
     assert "<td>0.1 s</td><td>0.2 s</td><td>a clock</td>" in page
     assert re.findall(r"<details><summary>(.*?)<", page) == ["32 moments before", "3 moments after"]
     assert "step 0 (AdamW)</text>" in page
+    assert [place.line for place in places_of(replace(compared(1e-6), cause=cause))] == [20]
+    proven = replace(compared(1e-6), cause=replace(cause, proven=True))
+    assert [place.line for place in places_of(proven)] == [3, 20]
 
 
 @pytest.mark.parametrize(("line", "numbers"), [(1, range(1, 7)), (29, range(24, 30)), (0, ()), (30, ())])

@@ -13,7 +13,7 @@ from ..errors import RepeatError
 from ..host.home import atomic_write
 from ..twice.baseline import Agreed
 from ..twice.batch import TriedModel, batch_dict, batch_line, batch_rows, worst
-from ..twice.page import AboutRun, lines_around, twice_page
+from ..twice.page import AboutRun, lines_around, places_of, twice_page
 from ..twice.receipt.make import Asked
 from ..twice.receipt.program_files import open_in
 from ..twice.report import rows, to_dict, ulp_text, verdict, verdict_line, where
@@ -37,14 +37,15 @@ def write_page(path: Path, found: Comparison, asked: Asked) -> None:
             *([("variables", ", ".join(sorted(asked.variables)))] if asked.variables else []),
         ]
     )
-    if found.cause is not None and found.cause.place.file:
-        place = found.cause.place
+    sources = []
+    for place in places_of(found):
         try:
             with open_in(place.file, asked.binds) as file:
                 source = file.read(MOST_SOURCE).decode(errors="replace")
         except OSError:  # in the image, or gone
-            source = ""
-        about = replace(about, place=str(place), lines=lines_around(source, place.line))
+            continue
+        sources.append((str(place), lines_around(source, place.line)))
+    about = replace(about, sources=[each for each in sources if each[1]])
     atomic_write(path, twice_page(found, about))
 
 

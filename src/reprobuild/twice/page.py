@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..selftest.pages import template
 from .compare import TimelineRow
+from .records import ProgramLine
 from .report import counted, left_out, rows, timelines, ulp_text, verdict, verdict_line
 from .runs import Comparison
 
@@ -48,9 +49,8 @@ class AboutRun:
 
     rows: Sequence[tuple[str, str]] = ()
     """Command, image, and the other options."""
-    place: str = ""
-    lines: Sequence[tuple[int, str, bool]] = ()
-    """The source around the cause: number, text, whether it is the line of the cause."""
+    sources: Sequence[tuple[str, Sequence[tuple[int, str, bool]]]] = ()
+    """Places of the cause, each with the source around it: number, text, whether it is the line itself."""
 
 
 def lines_around(source: str, line: int) -> list[tuple[int, str, bool]]:
@@ -63,6 +63,15 @@ def lines_around(source: str, line: int) -> list[tuple[int, str, bool]]:
         (number, text[:300], number == line)
         for number, text in enumerate(every[start : line + AROUND], start + 1)
     ]
+
+
+def places_of(found: Comparison) -> list[ProgramLine]:
+    """Return the lines whose source is shown: where the value came from, if proven, and where it went."""
+    cause = found.cause
+    if cause is None:
+        return []
+    proven = [cause.candidates[0].place] if cause.proven and cause.candidates else []
+    return [place for place in dict.fromkeys([*proven, cause.place]) if place.file]
 
 
 def twice_page(found: Comparison, about: AboutRun) -> bytes:
