@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import pytest
 
@@ -27,3 +28,10 @@ def test_a_document_that_is_not_json_or_is_read_in_two_ways_is_refused(text: byt
 def test_an_index_is_a_list_of_descriptors() -> None:
     with pytest.raises(ValueError, match=r"^index\.manifests\[0\]: expected an object, got 1"):
         descriptors(b'{"manifests": [1]}')
+
+
+def test_a_document_of_any_depth_is_read_or_refused() -> None:
+    """The parser and the look at its keys have limits of their own, near one another."""
+    for depth in (*range(900, 1020), 3000, 5000, 8000):
+        with suppress(ValueError):
+            parse_json(b"[" * depth + b"]" * depth)

@@ -89,7 +89,10 @@ def index_document(entries: Sequence[Mapping[str, Any]]) -> bytes:
 def parse_json(data: bytes) -> Any:
     """Parse untrusted JSON. ValueError if it is invalid, or ambiguous to a tool in Go."""
     found = load_json(data)
-    _one_spelling(found)
+    try:
+        _one_spelling(found)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     return found
 
 
