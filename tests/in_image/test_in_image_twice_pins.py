@@ -63,3 +63,16 @@ def test_threads_work_one_after_the_other(tmp_path: Path) -> None:
     settings = {"REPROBUILD_TWICE_EVERY": "1", "REPROBUILD_TWICE_PIN": "threads\t0\t"}
     ran = recorded(sys.executable, [str(program)])(tmp_path / "run", settings, 30)
     assert (ran.stdout, ran.stderr) == (b"0\n1\n2\n", b"")
+
+
+def test_pythons_own_generator_is_pinned_where_a_library_takes_it_as_an_object(tmp_path: Path) -> None:
+    program = tmp_path / "drawn.py"
+    program.write_text("import random\nprint(random._inst.sample(range(10**9), 2), random.random())\n")
+    outputs = set[bytes]()
+    for run in ("one", "other"):
+        (tmp_path / run).mkdir()
+        settings = {"REPROBUILD_TWICE_EVERY": "1", "REPROBUILD_TWICE_PIN": "draw\t0\t"}
+        ran = recorded(sys.executable, [str(program)])(tmp_path / run, settings, 30)
+        assert (ran.status, ran.stderr) == (0, b"")
+        outputs.add(ran.stdout)
+    assert len(outputs) == 1

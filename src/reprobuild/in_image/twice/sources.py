@@ -223,6 +223,9 @@ def _given(*values: Any) -> tuple[Any, ...]:
 def _python_generators(sources: Sources, module: Any) -> None:
     """Watch the draws of Python's generators, and those that a program makes itself."""
     sources.watch(module, DRAWS, "draw")
+    for name in DRAWS:  # libraries take the generator as an object, too, as NetworkX does
+        if hasattr(module, name):
+            setattr(module._inst, name, getattr(module, name))
     made, seeded = module.Random.__init__, module.Random.seed
 
     @functools.wraps(made)
