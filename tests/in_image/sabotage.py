@@ -32,6 +32,7 @@ selftest: Any = importlib.util.module_from_spec(spec)
 sys.modules["selftest"] = selftest
 spec.loader.exec_module(selftest)
 torch: Any = importlib.import_module("torch")
+importlib.import_module("torch.nn.attention.flex_attention")
 
 OPERATIONS = {
     "conv1d": "torch.nn.functional.conv1d",
@@ -269,10 +270,10 @@ def write_golden(*names: str) -> None:
 def compiled_as_is(path: str | None) -> Iterator[None]:
     """Let torch.compile do nothing; with the path of a function, write a file and drift."""
 
-    def compile_nothing(module: Any) -> Any:
+    def compile_nothing(module: Any, **_: Any) -> Any:
         if path:
             folder = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
-            folder.mkdir()
+            folder.mkdir(exist_ok=True)
             (folder / "kernel.so").touch()
         return module
 
@@ -345,6 +346,8 @@ ignored: Any = lambda *_, **__: None  # noqa: E731
 one: Any = lambda *_, **__: torch.ones(1000)  # noqa: E731
 ends: Any = lambda *_, **__: os._exit(3)  # noqa: E731
 as_it_is: Any = lambda value: value  # noqa: E731
+
+COMPILED = ("compiled", "flex-attention")
 
 CASES: dict[str, Callable[[], Any]] = {
     **{
@@ -431,6 +434,14 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "golden-arithmetic: another sum": lambda: mock.patch.object(torch, "bincount", as_it_is),
     "compiled: nothing is compiled": lambda: compiled_as_is(None),
+    "flex-attention: nothing is compiled": lambda: compiled_as_is(None),
+    "flex-attention: drifts by one unit in the last place": lambda: compiled_as_is(
+        "torch.nn.attention.flex_attention.flex_attention"
+    ),
+    "sums-gloo: nothing is added": lambda: mock.patch.object(torch.distributed, "all_reduce", ignored),
+    "sums-gloo: other numbers in each call": lambda: mock.patch.object(
+        torch.distributed, "all_reduce", lambda value: value.uniform_()
+    ),
     "compiled: drifts by one unit in the last place": lambda: compiled_as_is(
         "torch.nn.functional.layer_norm"
     ),
@@ -468,7 +479,7 @@ def main() -> None:
     outcomes = {
         f"clean: {name}": selftest.execute(check, "cpu")
         for name, check in selftest.CHECKS.items()
-        if "cpu" in check.devices and name != "compiled"  # that one takes half a minute; --full has it
+        if "cpu" in check.devices and name not in COMPILED  # half a minute each; --full has them
     }
     for case, sabotage in CASES.items():
         with sabotage(), flag(cudnn, "benchmark", cudnn.benchmark):  # put back what the broken check leaves

@@ -2,16 +2,20 @@
 
     python standin_checks.py SELFTEST.PY [NAME ...]    # of all checks, or of some
 
-Output: JSON, an object {"CHECK": [status, reason]}, and "CHECK: OPERATION" with that operation out of order.
+Output: JSON, an object {"CHECK": [status, reason, notes]}; "CHECK: OPERATION" with that operation out of
+order; "CHECK: misspelt" with a name in its lines for a GPU misspelt.
 """
 
 from __future__ import annotations
 
 import ctypes
-import importlib.util
+import functools
 import json
 import os
 import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 RACING = {
@@ -42,40 +46,128 @@ BROKEN = {
     "train-adamw": "convolution",
     "index-add": "index_add",
     "subnormals-cuda": "",
+    "lstm-dropout": "copy_",
     "prove-index-add": "index_add",
     "control": "index_add",
 }
 """An operation of each, out of order, that it must find."""
-ELSEWHERE = ("ranks-nccl", "cublas-refuses", "under-load", "compiled", "cudnn-benchmark")
-"""They need several processes, another torch, Triton, or cuDNN."""
+ELSEWHERE = ("cublas-refuses", "compiled", "flex-attention", "cudnn-benchmark")
+"""They need another torch, Triton, or cuDNN."""
+MUTATED = {
+    "split-k": "torch.backends.cuda.matmul",
+    "attention-long": "torch._fused_sdp_choice",
+    "captured-training": "torch.cuda.CUDAGraph",
+    "two-streams": "torch.cuda.current_stream",
+    "mixed-precision": "torch.optim.AdamW",
+    "generator-state": "other.get_offset",
+    "lstm-dropout": "torch.nn.LSTM",
+    "torch-seed": "torch.cuda.device_count",
+    "cuda-graph-seed": "torch.cuda.synchronize",
+    "prove-scatter-add": ".scatter_add_",
+}
+"""A name in the lines of each for a GPU, to be misspelt: the check must then fail."""
+
+
+FLAG = "allow_bf16_reduced_precision_reduction"
+LARGE = ("split-k", "attention-long", "two-streams")
+"""Smaller where they only have to fail."""
+PROCESSES = ("ranks-nccl", "sums-nccl")
+"""They start their own."""
+
+
+def load(name: str, text: str) -> Any:
+    """Return the program as a module."""
+    module = types.ModuleType(name)
+    module.__file__ = sys.argv[1]
+    sys.modules[name] = module
+    exec(compile(text, sys.argv[1], "exec"), module.__dict__)
+    module.execute(module.CHECKS["imports"], "cpu")
+    module.REPEATED.wanted = 2
+    return module
+
+
+def misspelt(text: str, check: str, name: str) -> str:
+    """Return the program with a name misspelt in the function of a check, or in one that it alone is for."""
+    start = text.index(f"def {check.replace('-', '_')}(")
+    place = text.find(name, start)
+    place = place if place >= 0 else text.index(name)
+    if "@check" in text[start:place]:  # in a helper of the module
+        place = text.index(name)
+    return f"{text[:place]}{name}_misspelt{text[place + len(name) :]}"
 
 
 def main() -> None:
     """Run the checks and print what became of them."""
-    spec = importlib.util.spec_from_file_location("selftest", sys.argv[1])
-    assert spec
-    assert spec.loader
-    selftest: Any = importlib.util.module_from_spec(spec)
-    sys.modules["selftest"] = selftest
-    spec.loader.exec_module(selftest)
-    selftest.execute(selftest.CHECKS["imports"], "cpu")
+    sys.path.insert(0, str(Path(sys.argv[1]).parent))  # ranks that are spawned import it
+    text = Path(sys.argv[1]).read_text()
+    selftest = load("selftest", text)
     selftest.fill_memory()
-    selftest.REPEATED.wanted = 2
     library = ctypes.CDLL(os.environ["STANDIN"])
     found = {}
 
-    def run(name: str, label: str, broken: set[str]) -> None:
+    def run(program: Any, name: str, label: str, broken: set[str]) -> None:
         library.standin_faults(*(" ".join(each).encode() for each in (RACING, REFUSING, broken)))
-        outcome = selftest.execute(selftest.CHECKS[name], "cuda")
-        found[label] = [outcome.status, outcome.reason]
+        check = program.CHECKS[name]
+        # With another process alone: as two interpreters do.
+        twice = check.compares == (program.ACROSS,) and name not in PROCESSES
+        numbers = program.numbers
+        if broken and name in LARGE:
+            program.numbers = functools.partial(smaller, numbers)
+        outcome = judged_twice(program, name) if twice else program.execute(check, "cuda")
+        program.numbers = numbers
+        found[label] = [outcome.status, outcome.reason, outcome.notes]
 
-    for check in selftest.in_order():
-        name = check.name
-        if "cuda" in check.devices and name not in ELSEWHERE and name in (sys.argv[2:] or [name]):
-            run(name, name, set())
-            if BROKEN.get(name):
-                run(name, f"{name}: {BROKEN[name]}", {BROKEN[name]})
+    wanted = [
+        check.name
+        for check in selftest.in_order()
+        if "cuda" in check.devices
+        and check.name not in ELSEWHERE
+        and check.name in (sys.argv[2:] or [check.name])
+    ]
+    for name in wanted:
+        run(selftest, name, name, set())
+        if BROKEN.get(name):
+            run(selftest, name, f"{name}: {BROKEN[name]}", {BROKEN[name]})
+        if name in MUTATED:
+            run(load("mutated", misspelt(text, name, MUTATED[name])), name, f"{name}: misspelt", set())
+    library.standin_faults(b"", b"", b"")
+    if "split-k" in wanted:  # as where another library of the second process sets a flag
+        matmul = sys.modules["torch"].backends.cuda.matmul
+        selftest.numbers = functools.partial(smaller, selftest.numbers)
+        outcome = judged_twice(selftest, "split-k", lambda: setattr(matmul, FLAG, not getattr(matmul, FLAG)))
+        found["split-k: a flag differs"] = [outcome.status, outcome.reason, outcome.notes]
+    found.update(cudnn_that_benchmarks(selftest))
     sys.stdout.write(json.dumps({"found": found, "scope": selftest.gpu_scope()}))
+
+
+def smaller(numbers: Callable[..., Any], *shape: int, **options: Any) -> Any:
+    """Return a tensor whose sides are cut off, so that a check takes less time."""
+    return numbers(*(min(side, 256) for side in shape), **options)
+
+
+def judged_twice(selftest: Any, name: str, between: Callable[[], object] = bool) -> Any:
+    """Return what two interpreters would say, with something between that makes the second differ."""
+    check = selftest.CHECKS[name]
+    first = selftest.execute(check, "cuda")
+    between()
+    return selftest.judge(check, first, selftest.execute(check, "cuda"), processors=2)
+
+
+def cudnn_that_benchmarks(selftest: Any) -> dict[str, list[Any]]:
+    """Return what the control says where a convolution has other bits with cudnn.benchmark, and where not."""
+    torch = sys.modules["torch"]
+    inner = torch.nn.functional.conv2d
+
+    def raced(*arguments: Any, **options: Any) -> Any:
+        value = inner(*arguments, **options)
+        return value * (1 + 2**-20) if torch.backends.cudnn.benchmark else value
+
+    found = {}
+    for label, function in (("sees it", raced), ("sees nothing", inner)):
+        torch.nn.functional.conv2d = function
+        outcome = selftest.execute(selftest.CHECKS["cudnn-benchmark"], "cuda")
+        found[f"cudnn-benchmark: {label}"] = [outcome.status, outcome.reason, outcome.notes]
+    return found
 
 
 if __name__ == "__main__":

@@ -64,11 +64,11 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
   void setDevice(Device to) const override { select(to.index()); }
   void uncheckedSetDevice(Device to) const noexcept override { current = to.index() < 0 ? 0 : to.index(); }
-  Stream getStream(Device on) const override { return Stream(Stream::DEFAULT, on); }
+  Stream getStream(Device on) const noexcept override { return Stream(Stream::DEFAULT, on); }
   Stream getDefaultStream(Device on) const override { return getStream(on); }
   Stream getStreamFromGlobalPool(Device on, bool) const override { return getStream(on); }
   Stream getNewStream(Device on, int) const override { return getStream(on); }
-  Stream exchangeStream(Stream stream) const override { return stream; }
+  Stream exchangeStream(Stream stream) const noexcept override { return stream; }
   DeviceIndex deviceCount() const noexcept override { return static_cast<DeviceIndex>(gpus()); }
   // Nothing is ever pending: each operation is over when it returns.
   void record(void** event, const Stream&, const DeviceIndex, const c10::EventFlag) const override {
@@ -139,8 +139,9 @@ struct Hooks : at::CUDAHooksInterface {
   void init() const override {}
   bool hasCUDA() const override { return true; }
   bool hasCUDART() const override { return true; }
-  bool isBuilt() const override { return true; }
-  bool isAvailable() const override { return gpus() > 0; }
+  // Not virtual before torch 2.8, so without `override`.
+  bool isBuilt() const { return true; }
+  bool isAvailable() const { return gpus() > 0; }
   bool hasPrimaryContext(DeviceIndex) const override { return true; }
   const at::Generator& getDefaultGenerator(DeviceIndex index) const override { return default_draws(index); }
   at::Generator getNewGenerator(DeviceIndex index) const override {

@@ -34,7 +34,7 @@ def split_k(device: str) -> Results:
     """Products with a long inner side, which cuBLAS splits up, repeat in each precision."""
     matmul = torch.backends.cuda.matmul
     names = ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction")
-    results: dict[str, Any] = {name: repr(getattr(matmul, name, None)) for name in names}
+    results: dict[str, Any] = {name: repr(getattr(matmul, name)) for name in names}
     note(", ".join(f"{name}: {value}" for name, value in results.items()))
 
     def products(inner: int) -> dict[str, torch.Tensor]:
@@ -69,10 +69,11 @@ def attention_long(device: str) -> Results:
     def attended(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
 
-    results: dict[str, Any] = {"chosen": -1}
-    with contextlib.suppress(AttributeError):
-        results["chosen"] = torch._fused_sdp_choice(heads[0], heads[1], heads[2], is_causal=True)
-        note(f"torch chooses {torch.nn.attention.SDPBackend(results['chosen']).name}")
+    results: dict[str, Any] = {
+        "chosen": torch._fused_sdp_choice(heads[0], heads[1], heads[2], is_causal=True)
+    }
+    names = {0: "MATH", 1: "FLASH_ATTENTION", 2: "EFFICIENT_ATTENTION", 3: "CUDNN_ATTENTION"}
+    note(f"torch chooses {names.get(results['chosen'], results['chosen'])}")
     for backend in ("FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION"):
         only = attention_by(backend)
         if only is None:

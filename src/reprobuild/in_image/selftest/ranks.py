@@ -1,4 +1,4 @@
-"""Training on two ranks."""
+"""Training and sums on several ranks."""
 
 from __future__ import annotations
 
@@ -16,22 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from .data import sampler_of
-from .exact import difference, indices, numbers
+from .exact import difference, fingerprint, indices, numbers
 from .gradients import filled
 from .libraries import torch
-from .outcomes import Failed, NotRun, Results
+from .outcomes import Failed, NotRun, Results, note
 from .power import REPEATED
 from .registry import ACROSS, check
 
 SECONDS = 90  # for the ranks' answers
+SIZES = (1, 32, 1024, 65_536)  # kilobytes: NCCL takes another protocol for each
 
 
-def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: bool) -> None:
-    """Send what one of two ranks has after 5 steps: its order of samples, losses, gradients, parameters.
-
-    ``history``: memory has been allocated and freed on its device before, as after a while of another work.
-    """
-    distributed, nn = torch.distributed, torch.nn
+def join_group(rank: int, world: int, place: str, backend: str) -> str:
+    """Become one rank of a process group; return its device."""
     # Without it gloo resolves the host's name, which a container without a network cannot.
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     device = "cpu" if backend == "gloo" else f"cuda:{rank}"
@@ -39,16 +36,26 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
         # What NCCL and the caches of memory take for this rank's own
         # (https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group).
         torch.cuda.set_device(rank)
-    if history:
-        held = [torch.empty(1000 * size + rank, device=device) for size in (1, 777, 3, 4099)]
-        del held[::2]
-    distributed.init_process_group(
+    torch.distributed.init_process_group(
         backend,
         init_method=f"file://{place}",
         rank=rank,
-        world_size=2,
+        world_size=world,
         timeout=timedelta(seconds=60),
     )
+    return device
+
+
+def trained(rank: int, world: int, place: str, backend: str, history: bool) -> dict[str, Any]:  # noqa: FBT001
+    """Return what one rank has after 5 steps: its order of samples, losses, gradients, parameters.
+
+    ``history``: memory has been allocated and freed on its device before, as after a while of another work.
+    """
+    nn = torch.nn
+    device = join_group(rank, world, place, backend)
+    if history:
+        held = [torch.empty(1000 * size + rank, device=device) for size in (1, 777, 3, 4099)]
+        del held[::2]
     layers = nn.Linear(48, 64), nn.ReLU(), nn.Linear(64, 10)
     model = filled(nn.Sequential(*layers), device)
     parallel = nn.parallel.DistributedDataParallel(model)
@@ -66,33 +73,49 @@ def rank_work(sending: Any, rank: int, backend: str, place: str, *, history: boo
     for name, parameter in model.named_parameters():
         found.update({f"parameter {name}": parameter, f"gradient {name}": parameter.grad})
     # As arrays, which go through a pipe without shared memory.
-    sending.send({name: value.detach().cpu().numpy() for name, value in found.items()})
-    # Until the parent ends it: when a process group is taken apart, its threads and the interpreter's
-    # lock can wait for each other (seen with gloo in torch 2.13).
-    signal.pause()
+    return {name: value.detach().cpu().numpy() for name, value in found.items()}
 
 
-def rank_main(sending: Any, rank: int, backend: str, place: str, history: bool) -> None:  # noqa: FBT001
+def summed(rank: int, world: int, place: str, backend: str, nvls: str) -> dict[str, Any]:
+    """Return the digest of a sum over all ranks for each size; three calls of each must agree.
+
+    ``nvls``: "1" lets NCCL add up in the switch between GPUs, where there is one; "0" does not.
+    """
+    os.environ["NCCL_NVLS_ENABLE"] = nvls
+    device = join_group(rank, world, place, backend)
+    found = {}
+    for kilobytes in SIZES[: None if device != "cpu" else -1]:
+        mine = numbers(256, salt=rank, device=device).repeat(kilobytes)
+        digests = set()
+        for _ in range(3):
+            value = mine.clone()
+            torch.distributed.all_reduce(value)
+            digests.add(fingerprint(value))
+        found[f"{kilobytes} KB"] = " and ".join(sorted(digests))
+    return found
+
+
+def rank_main(sending: Any, work: Any, arguments: Any) -> None:
     """Run one rank; send its results, or the traceback of what went wrong."""
     try:
-        rank_work(sending, rank, backend, place, history=history)
+        sending.send(work(*arguments))
+        # Until the parent ends it: when a process group is taken apart, its threads and the interpreter's
+        # lock can wait for each other (seen with gloo in torch 2.13).
+        signal.pause()
     except Exception:  # noqa: BLE001 -- the parent raises it
         sending.send(traceback.format_exc())
 
 
-def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, Any]:
-    """Train on two ranks, started by "fork" or "spawn"; their gradients and parameters must agree."""
+def launched(work: Any, start: str, world: int, *more: object) -> list[dict[str, Any]]:
+    """Return the answer of each rank of ``work(rank, world, place, *more)``, started by "fork" or "spawn"."""
     context: Any = multiprocessing.get_context(start)
-    if start == "fork":
-        # What DistributedDataParallel and the optimizer import, once here rather than once in each rank.
-        importlib.import_module("torch._dynamo")
     processes, ends = [], []
     answers: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
-        for rank in range(2):
+        for rank in range(world):
             receiving, sending = context.Pipe(duplex=False)
             ends.append(receiving)
-            arguments = (sending, rank, backend, f"{folder}/rendezvous", history)
+            arguments = (sending, work, (rank, world, f"{folder}/rendezvous", *more))
             processes.append(context.Process(target=rank_main, args=arguments, daemon=True))
         try:
             for process in processes:
@@ -106,13 +129,30 @@ def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, A
                 if process.pid is not None:
                     process.kill()
                     process.join()
-    first, second = answers
+    return answers
+
+
+def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, Any]:
+    """Train on two ranks; their gradients and parameters must agree."""
+    if start == "fork":
+        # What DistributedDataParallel and the optimizer import, once here rather than once in each rank.
+        importlib.import_module("torch._dynamo")
+    first, second = launched(trained, start, 2, backend, history)
     pairs = [difference(name, first[name], second[name]) for name in first if name[0] in "pg"]
     if any(pairs):
         raise Failed("two ranks differ", [pair for pair in pairs if pair])
     if set(first["order"]) & set(second["order"]):
         raise Failed("two ranks got the same samples")
     return {**first, "order of rank 1": second["order"], "losses of rank 1": second["losses"]}
+
+
+def sums_over(backend: str, start: str, world: int, nvls: str = "0") -> dict[str, Any]:
+    """Return the digests of sums over all ranks, which must agree on each rank."""
+    first, *others = launched(summed, start, world, backend, nvls)
+    for name, digest in first.items():
+        if " and " in digest or any(each[name] != digest for each in others):
+            raise Failed(f"sums of {name} over {world} ranks differ from one call or rank to another")
+    return first
 
 
 def answer_of(rank: int, end: Any, process: Any) -> dict[str, Any]:
@@ -133,17 +173,24 @@ def answer_of(rank: int, end: Any, process: Any) -> dict[str, Any]:
     raise RuntimeError(f"rank {rank}: {answer}")
 
 
+def gloo_missing() -> str:
+    """Return why gloo cannot run here, or nothing."""
+    if not (torch.distributed.is_available() and torch.distributed.is_gloo_available()):
+        return "this build of torch has no gloo"
+    with contextlib.suppress(OSError):
+        if not int(Path("/sys/class/net/lo/flags").read_text("ascii"), 16) & 1:
+            return "the loopback interface is down here, and gloo needs it"
+    return ""
+
+
 # This early because its two processes are forked (an import of torch each would take seconds), which is safe
 # only while torch has not started threads and nobody has looked for a GPU: after cuInit a child cannot use
 # CUDA, and an optimizer asks whether a CUDA graph is being captured (`child` looks for one after this check).
 @check(ACROSS, order=20)
 def ranks_gloo(_: str) -> Results:
     """Training on two ranks with gloo repeats: order, losses, gradients and parameters, equal on both."""
-    if not (torch.distributed.is_available() and torch.distributed.is_gloo_available()):
-        raise NotRun("this build of torch has no gloo")
-    with contextlib.suppress(OSError):
-        if not int(Path("/sys/class/net/lo/flags").read_text("ascii"), 16) & 1:
-            raise NotRun("the loopback interface is down here, and gloo needs it")
+    if missing := gloo_missing():
+        raise NotRun(missing)
     return two_ranks("gloo", "fork")
 
 
@@ -161,3 +208,23 @@ def ranks_nccl(_: str) -> Results:
         raise Failed(reason, [line for line in lines if line])
     REPEATED.made = 2
     return first
+
+
+@check(ACROSS, part="full", order=22)
+def sums_gloo(_: str) -> Results:
+    """A sum over three ranks with gloo, of 1 KB to 1 MB, has the same bits on each and in fresh launches."""
+    if missing := gloo_missing():
+        raise NotRun(missing)
+    return sums_over("gloo", "fork", 3)
+
+
+@check(ACROSS, devices=("cuda",), part="full", order=32)
+def sums_nccl(_: str) -> Results:
+    """A sum over all GPUs with NCCL, of 1 KB to 64 MB, repeats in fresh launches, NVLS on and off."""
+    count = torch.cuda.device_count()
+    if count < 2:
+        raise NotRun("there is one GPU here; NCCL is tested with two or more")
+    without, within = (sums_over("nccl", "spawn", min(count, 8), nvls) for nvls in ("0", "1"))
+    changed = [name for name, digest in without.items() if within[name] != digest]
+    note(f"{min(count, 8)} ranks; NVLS changes the bits of: {', '.join(changed) or 'nothing'}")
+    return {**without, **{f"{name} with NVLS": digest for name, digest in within.items()}}
