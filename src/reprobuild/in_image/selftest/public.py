@@ -201,7 +201,8 @@ def calls() -> dict[str, Callable[[], object]]:
     return found
 
 
-@check(WITHIN, ACROSS, order=430)
+# Without determinism torch.linalg.lstsq returns memory that it has not written.
+@check(WITHIN, ACROSS, order=430, hooked=True)
 def functions(_: str) -> Results:
     """Public functions of torch, NumPy and random repeat, with their gradients."""
     results: dict[str, object] = {}
