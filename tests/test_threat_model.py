@@ -38,7 +38,8 @@ HELD_BY = {
     " folders_are_found_from_the_project_and_lead_nowhere_else no_link_is_followed_out_of_a_folder",
     "whoever made the project": "no_filter_of_the_repository_is_run"
     " no_program_of_a_submodule_or_of_an_included_file_is_run a_repository_that_has_no_objects_fetches_none"
-    " settings_of_the_repository_that_the_user_is_in_reach_no_server",
+    " settings_of_the_repository_that_the_user_is_in_reach_no_server"
+    " settings_of_the_project_choose_no_python",
     "an image that has passed": "what_has_passed_here_is_not_tested_again",
     "a lock built earlier": "what_is_beneath_is_in_the_key"
     " a_base_is_in_the_key_of_all_that_its_programs_make",

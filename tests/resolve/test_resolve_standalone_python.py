@@ -15,6 +15,7 @@ from reprobuild.fetch.scheduler import fetch
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.lock.standalone_python import StandalonePython
+from reprobuild.resolve import standalone_python
 from reprobuild.resolve.standalone_python import resolve_standalone
 from support.hosts import quiet_host
 from support.locks import LOCK
@@ -131,3 +132,13 @@ def test_debian_s_own_is_none() -> None:
         assert not wanted.is_standalone
     for wanted in (request(python="3.12"), request(python="3.11", base={"debian": "trixie"})):
         assert wanted.is_standalone
+
+
+def test_settings_of_the_project_choose_no_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("UV_NO_CONFIG", "UV_CONFIG_FILE", "UV_PYTHON_DOWNLOADS_JSON_URL"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "evil.json").write_text("{}")
+    (tmp_path / "uv.toml").write_text('python-downloads-json-url = "evil.json"\n')
+    monkeypatch.chdir(tmp_path)
+    listed = standalone_python._uv(["list", "--only-downloads", "--output-format", "json"])
+    assert b"cpython-3" in listed.stdout

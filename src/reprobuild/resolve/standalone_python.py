@@ -118,6 +118,7 @@ def _listed(output: bytes) -> list[Any]:
 def _fetched(key: str, version: str, url: str, folder: Path, host: Host) -> StandalonePython:
     """Download and verify a build with uv; add its archive to the store."""
     host.console.step(f"fetching Python {version}, a standalone build")
+    folder = folder.absolute()
     cache = folder / "archives"
     done = _uv(
         ["install", key, "--install-dir", str(folder / "unpacked"), "--no-bin", "--no-progress"],
@@ -142,7 +143,9 @@ def _uv(arguments: Sequence[str], *, cache: Path | None = None, mirrored: bool =
         env["UV_PYTHON_CACHE_DIR"] = str(cache)
     slow = f"try again, or name a mirror in {PYTHON_MIRROR}"
     with guarded(of_steps()) as guard, named_when_stopped(ResolveError, "Python was not found", slow=slow):
-        return run([uv_program(), "python", *arguments], env=env, timeout=_TIMEOUT, check=False, guard=guard)
+        # uv reads the settings of the project that it is called in, which may be a stranger's.
+        command, outside = [uv_program(), "python", *arguments], Path("/")
+        return run(command, env=env, cwd=outside, timeout=_TIMEOUT, check=False, guard=guard)
 
 
 def _unreadable(done: Completed) -> ResolveError:
