@@ -366,7 +366,8 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
         remedy=remedy,
         candidates=tuple(near[:MOST_CANDIDATES]),
         told=finding.told,
-        proven=direct or computed or not near,
+        # Where a value came in is not yet where it came from.
+        proven=direct or computed or (not near and finding.kind != "outside"),
     )
 
 
