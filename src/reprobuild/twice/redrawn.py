@@ -1,7 +1,7 @@
 """A line that is drawn again and again after a carriage return, such as a progress bar. Pure.
 
-Which of its states are shown depends on the time that the steps take, so they are compared by their progress:
-a state of one run with that of the other which has come as far.
+Which states of a bar are shown depends on the time that steps take, and so does what stands in one: tqdm
+tells a new loss beside an old count. So these are held against each other by their progress, and listed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 _PROGRESS = re.compile(r"(?<![\d.])(\d+)\s*(?:/\s*(\d+)|%|it\b)")
+_UP = "\x1b[A"
 _METER = re.compile(r"\[(?:\d+:)?\d+:\d\d")
 """Where tqdm begins to tell times; what comes after them may be a result of any form."""
 _RATE = re.compile(
@@ -40,6 +41,8 @@ class Redrawn:
 def redrawn(line: str) -> Redrawn:
     """Return the states of a line; those with no number but speeds and durations do not count."""
     *states, last = line.rstrip("\r").split("\r")
+    if last.endswith(_UP):  # it is drawn over as well, by the bar that has this one in it
+        states, last = [*states, last.removesuffix(_UP)], ""
     found = Redrawn(last)
     number, before = 0, -1.0
     for state in states:

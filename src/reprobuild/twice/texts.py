@@ -212,12 +212,15 @@ class Texts:
         if len(a.others) != len(b.others):
             return None
         found: list[TextDifference] = []
-        for pair in ((a.last, b.last), *zip(a.others, b.others, strict=True), *common(a, b)):
+        for pair in ((a.last, b.last), *zip(a.others, b.others, strict=True)):
             if pair[0].split() != pair[1].split():
                 explained = self._pair(pair, where, redrawn=True)
                 if explained is None:
                     return None
                 found += explained
+        drawn_over = next((pair for pair in common(a, b) if pair[0].split() != pair[1].split()), None)
+        if drawn_over is not None:
+            found.append(TextDifference(where, (drawn_over[0][:160], drawn_over[1][:160]), "drawn over"))
         times = (f"{one.count(_CR)}", f"{other.count(_CR)}")
         return found or [TextDifference(where, times, "times drawn again")]
 
