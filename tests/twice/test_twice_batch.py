@@ -81,6 +81,8 @@ def test_rows_that_do_not_depend_on_their_batch_are_not_accused(name: str, tmp_p
 UNKNOWN = {
     "sequence_first": "--batch-dim says which of them is the batch",
     "memory": "memory has the batch's length",
+    "one_row": "its batch has a single row",
+    "equal_rows": "all rows of its batch are the same",
     "packed": "argument input is a PackedSequence",
 }
 

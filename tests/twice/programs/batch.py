@@ -152,6 +152,14 @@ def shared_scale():
     SharedScale()(torch.randn(6, 8))
 
 
+def one_row():
+    SharedScale()(torch.randn(1, 8))
+
+
+def equal_rows():
+    SharedScale()(torch.ones(6, 8))
+
+
 def masked():
     Masked().eval()(ids=IDS, attention_mask=REAL.long())
 

@@ -127,6 +127,12 @@ class Trial:
         self.rows = next((t.shape[self._dim] for t in tensors.values() if t.dim() > self._dim), 0)
         if not self.rows:
             raise Unknown(f"no argument is a tensor with rows along dimension {self._dim}")
+        # Among copies of itself a row has the same answer, whatever it depends on.
+        if self.rows < 2:
+            raise Unknown("its batch has a single row: call the model with two rows or more")
+        having = [t for t in tensors.values() if t.dim() > self._dim and t.shape[self._dim] == self.rows]
+        if all(same(self._torch, t.roll(1, self._dim), t) for t in having):
+            raise Unknown("all rows of its batch are the same: call the model with rows that differ")
         everything = list(range(self.rows))
         self._call.axes = {}
         first, second = self.run(everything), self.run(everything)
@@ -234,8 +240,6 @@ class Trial:
 
     def others(self, *, alone: bool) -> None:
         """Compare a row among copies of itself with the same row among others, at the same place."""
-        if self.rows < 2:
-            return
         whole = self.run(list(range(self.rows)))
         for row in self.chosen[:3]:
             copies = self._row(self.run([row] * self.rows), self.rows, row, row)
