@@ -23,3 +23,10 @@ def test_lines_and_files_that_a_user_leaves_out_are_told(tmp_path: Path) -> None
     assert verdict(found) == "repeats"
     assert ("ignored", "2 lines digest") in rows(found)
     assert verdict(ran("names", tmp_path, Ignored(("run|^[0-9a-f-]{36}",), ("*.json",)))) == "repeats"
+
+
+def test_a_new_line_from_which_the_cursor_goes_back_up_is_none() -> None:
+    assert Ignored().lines(b"\rall: 1/3\n\rone: 2/9\x1b[A\rall: 3/3\ndone") == [
+        "\rall: 1/3\r\rone: 2/9\rall: 3/3",
+        "done",
+    ]

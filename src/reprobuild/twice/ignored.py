@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
+_UP = "\x1b[A"
+_BACK_UP = re.compile(r"\n([^\n]*)\x1b\[A")
+"""A new line from which the cursor goes back up: bars within bars are drawn so, how often depends on time."""
+
 
 @dataclass(frozen=True)
 class Ignored:
@@ -40,7 +44,8 @@ class Ignored:
     def lines(self, data: bytes) -> list[str]:
         """Return the relevant lines of a program's output, which may be binary."""
         found = []
-        for line in data.decode("utf-8", "backslashreplace").split("\n"):
+        text = data.decode("utf-8", "backslashreplace")
+        for line in _BACK_UP.sub(r"\r\1", text).split("\n") if _UP in text else text.split("\n"):
             pattern = next((each for each in self._expressions if each.search(line)), None)
             if pattern is None:
                 found.append(line)
