@@ -199,7 +199,10 @@ def test_each_kind_of_file_damaged(
         commands = chance.sample(COMMANDS + MORE, 4) if ALL else list(COMMANDS)
         damage(path, harm, chance)
         said = [answers.wrong(command, path) for command in commands]
-        again = [answers.wrong(command, tmp_path / "nothing") for command in ("image", "run")]
+        healing = (
+            ("image", "run", "push") if ALL else ("image", "run")
+        )  # where it was pushed, a push alone knows
+        again = [answers.wrong(command, tmp_path / "nothing") for command in healing]
         wrong = [f"{harm} {path.relative_to(bench.home)}: {each}" for each in said + again if each]
         sys.stdout.write("".join(f"WRONG {commands} {each}\n" for each in wrong))
         failures += wrong
