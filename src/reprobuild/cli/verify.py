@@ -22,7 +22,7 @@ from ..verify.evidence.keys import CommandSigner, read_public_key
 from ..verify.evidence.policy import Policy, read_policy
 from ..verify.evidence.signatures import read_document, sign
 from ..verify.evidence.statements import rebuilt
-from ..verify.find_evidence import Evidenced, find_evidenced
+from ..verify.find_evidence import Evidenced, find_evidenced, verify_layers
 from ..verify.rebuilt import compare_rebuilt
 from ..verify.required import judge_image, refuse
 from . import complete
@@ -174,6 +174,7 @@ def _rebuilt(found: Evidenced, host: Host) -> tuple[list[str], str]:
         if digest in found.subject.digests:
             return [], _IDENTICAL
         if config in found.subject.digests:
+            verify_layers(found, host)
             return [], "the same configuration, and so files; the layers are compressed in another way"
         return compare_rebuilt(found, digest, images, host)
 

@@ -182,13 +182,13 @@ def verify_layers(found: Evidenced, host: Host) -> None:
         raise RegistryError(f"{found.name}: its manifest and configuration do not match: {error}") from None
     total = sum(size for _, size, _ in layers)
     host.console.step(
-        "the evidence names the configuration, not this manifest:"
+        "only the configuration is known, not this manifest:"
         f" downloading the layers to verify them, {size_text(total)}"
     )
     with host.home.scratch("layers") as folder, storage_errors(folder):
         for digest, size, diff_id in layers:
             found.registry.save_blob(digest, size, folder / "layer")
-            if tar_digest(folder / "layer") != diff_id:
+            if not diff_id or tar_digest(folder / "layer") != diff_id:
                 raise EvidenceError(
                     f"{found.name}: its layer {digest[:19]} is not the one of its configuration",
                     hint="somebody pointed to a configuration that others signed: do not use this image",
