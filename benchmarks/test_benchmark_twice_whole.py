@@ -1,7 +1,8 @@
 """What ``twice`` costs of a clean program as a whole: its two runs and the comparison, against one run alone.
 
-Starts of Python and torch count too. By the clock on a quiet machine; the ratio of processor time is written
-beside it, which others' work disturbs less. The runs alternate, the median of the ratios counts.
+Starts of Python and torch count too. Both ratios are written, by the clock and of processor time. The second
+is judged, since others' work disturbs it less: with 30 processes on two processors one program took 2.3 times
+by the clock and 2.1 of processor time. The runs alternate, the median of the ratios counts.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def test_a_clean_program_run_twice_takes_little_more_than_two_runs(name: str, tm
     sys.stdout.write(
         f"\n{name}: {median(wall):.2f} times by the clock, {median(processor):.2f} of processor time"
     )
-    assert median(wall) <= MOST
+    assert median(processor) <= MOST
 
 
 def _took(action: Callable[[], object]) -> tuple[float, float]:
