@@ -474,6 +474,7 @@ CASES: dict[str, Callable[[], Any]] = {
 
 def main() -> None:
     """Run each check alone, then each under its sabotages."""
+    selftest.fill_memory()  # as `child` does
     write_manifest()
     write_golden("golden-streams", "golden-arithmetic")
     outcomes = {

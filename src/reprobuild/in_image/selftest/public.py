@@ -201,7 +201,7 @@ def calls() -> dict[str, Callable[[], object]]:
     return found
 
 
-# Without determinism torch.linalg.lstsq returns memory that it has not written.
+# torch.linalg.lstsq reads memory that it has not written, unless it is filled (pytorch/pytorch#187411).
 @check(WITHIN, ACROSS, order=430, hooked=True)
 def functions(_: str) -> Results:
     """Public functions of torch, NumPy and random repeat, with their gradients."""
