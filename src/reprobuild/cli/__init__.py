@@ -72,7 +72,7 @@ class _Loading(dict[str, click.Command]):
         return [(name, self[name]) for name in COMMANDS]
 
 
-_OWN_ARGUMENTS = ("replay", "run", "twice")
+_OWN_ARGUMENTS = ("diff", "replay", "run", "twice")
 """Commands whose ``-v`` binds a folder; the arguments of most are partly another program's."""
 
 _ANYWHERE = ("-q", "--quiet", "-v", "--verbose")
