@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis.strategies import text
 
 from reprobuild.twice.compare import lines_apart
 from reprobuild.twice.evidence import Evidence, Item
@@ -77,6 +79,22 @@ def test_any_digit_of_any_result_that_changes_is_reported(mixed: Comparison) -> 
         sides[side], line = mutated(sides[side], draw)
         _, ends, _ = between(sides[0], sides[1])
         assert ends, f"seed {seed}: {line}"
+
+
+NINES = "9" * 5000
+
+
+@settings(max_examples=EXAMPLES * 10)
+@example(f"0e{NINES}", "1e2")
+@example("loss 8e681493462", "loss 1e5")
+@example(f"{NINES} days, 1:00:00", f"1700000000.{NINES}")
+@given(*2 * [text("0123456789.,:eE+-/ xTZadysm", max_size=40)])
+def test_no_text_is_too_odd(one: str, other: str) -> None:
+    sides = [
+        Evidence(items=[Item(SITE, 0.5, 0, 0), Item(SITE, 1700000001.5, 1, 0)], began=1.7e9, ended=1.7e9 + 9)
+    ] * 2
+    number, _ = Texts(*sides).compare([one], [other], "standard output", many=False)
+    assert one != other or number is None
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from math import isinf
 
 from .evidence import EXACT, FEW, Evidence, Item, SiteKey
 from .redrawn import common, redrawn
@@ -128,10 +129,12 @@ def _digits(text: str) -> int:
 
 
 def _range(text: str) -> tuple[float, float]:
-    """Return the interval of numbers that print like this."""
+    """Return the interval of numbers that print like this; infinite for one that no float holds."""
     mantissa, _, exponent = text.replace(",", "").lower().partition("e")
-    half = 0.5 * 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
     value = float(text.replace(",", ""))
+    if isinf(value):  # so does a hash such as 8e681493462 read
+        return value, value
+    half = 0.5 * 10.0 ** min(float(exponent or 0) - len(mantissa.partition(".")[2]), 308.0)
     if _digits(text) in _SINGLE:
         half = max(half, value * 2.0**-24)
     return value - half * 1.000001, value + half * 1.000001
@@ -146,7 +149,7 @@ def _seconds(text: str) -> float:
     value = 0.0
     for part in clock.split(":"):
         value = 60 * value + float(part)
-    return value + 86400 * int(days.split()[0]) if days else value
+    return value + 86400 * float(days.split()[0]) if days else value
 
 
 class Texts:

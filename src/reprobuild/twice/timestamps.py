@@ -35,7 +35,7 @@ def in_run(text: str, began: float, ended: float, zones: Sequence[int]) -> bool:
 def _read(text: str, low: float, high: float, zones: Sequence[int]) -> Iterator[tuple[float, float]]:
     """Yield what a text may mean: seconds since 1970, and how long that lasts."""
     full, short, named, slashed, clock, epoch = (pattern.fullmatch(text) for pattern in _PATTERNS)
-    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    numbers = [int(number[:20]) for number in re.findall(r"\d+", text)]  # int() refuses 4,300 digits
     if epoch:
         whole, _, rest = text.partition(".")
         unit = 10 ** (len(whole) - 10)
