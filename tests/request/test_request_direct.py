@@ -81,6 +81,8 @@ def test_what_names_nothing_is_dropped() -> None:
             "https://[x/a-1.zip",
         ),
         *("../a#x=1", "https://h.example/a-1.zip\n", "../a#subdirectory=/etc"),
+        *("../a%00b", "./sub%0aline", "./a%1b[2K", "./a%e2%80%aeb", "git+https://h.example/a%00b"),
+        "git+https://h.example/a%0ab",
     ],
 )
 def test_what_is_no_address(text: str) -> None:

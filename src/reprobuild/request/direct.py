@@ -69,6 +69,7 @@ class Direct:
         path = path if at else parts.path
         if at and (not _REF.fullmatch(ref) or ".." in ref):
             raise ValueError(f"{ref!r} is not a branch, tag or commit")
+        _refuse_hidden(path)
         bare = urlunsplit((_SCHEMES[parts.scheme], parts.netloc, path, "", ""))
         return cls(kind="git", url=bare, ref=ref if at else "", subdirectory=subdirectory)
 
@@ -97,6 +98,7 @@ class Direct:
             raise ValueError("write a folder as a path relative to the request file, like ../libs/x")
         if not _PATH.fullmatch(path):
             raise ValueError("the path of a folder may contain only letters, digits and ._+~%/-")
+        _refuse_hidden(path)
         under = _inside(_fragment(fragment, "subdirectory").get("subdirectory", ""))
         return cls(kind="folder", url=path.rstrip("/") or ".", subdirectory=under)
 
@@ -117,6 +119,12 @@ def _fragment(text: str, *known: str) -> Mapping[str, str]:
     if strange := sorted(found.keys() - {*known, "egg"}):
         raise ValueError(f"#{strange[0]} is not known; {' and '.join(known)} may be there")
     return found
+
+
+def _refuse_hidden(path: str) -> None:
+    """Raise `ValueError` for a path that stands for more than printable text: a NUL, a line feed."""
+    if not unquote(path).isprintable():
+        raise ValueError(f"the path {path!r} has control characters behind %")
 
 
 def _inside(path: str) -> str:
