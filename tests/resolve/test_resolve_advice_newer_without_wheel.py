@@ -35,6 +35,13 @@ def test_a_newest_release_without_a_wheel_is_told(index: Index) -> None:
     assert fitted("tool<2") == ({"tool": "1.0"}, [])
 
 
+def test_an_archive_with_a_dash_in_its_version_is_not_the_newest(index: Index) -> None:
+    index.add("zzqbar", "0.8.0")
+    index.add_sdist("zzqbar", "0.5.5-1")
+    index.add_sdist("zzqbar-extra", "9.0")
+    assert fitted("zzqbar") == ({"zzqbar": "0.8.0"}, [])
+
+
 def test_one_that_requires_what_has_no_wheel_is_told(index: Index) -> None:
     index.add("hydra", "1.0")
     index.add("hydra", "1.3", requires=["antlr==4.9.*"])

@@ -43,6 +43,16 @@ def test_a_wheel_whose_name_has_no_version_is_passed_over(resolve: Resolve, inde
 
 
 @pytest.mark.slow
+def test_a_dash_in_the_version_of_an_archive_is_not_the_end_of_the_name(
+    resolve: Resolve, index: Index
+) -> None:
+    """As of piq-0.5.5-1.tar.gz, whose version is not 1."""
+    serve(index, "tool", "0.5.5-1", b"no archive")
+    serve(index, "tool", "0.8.0", sdist("tool", "0.8.0"))
+    assert (resolve("tool"), resolve.notes) == ({"tool": "0.8.0"}, [])
+
+
+@pytest.mark.slow
 def test_as_of_counts_for_source_archives(resolve: Resolve, index: Index) -> None:
     serve(index, "tool", "1.0", sdist("tool", "1.0"))
     serve(index, "tool", "2.0", sdist("tool", "2.0")).uploaded = "2025-01-01T00:00:00Z"

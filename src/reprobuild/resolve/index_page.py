@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import requests
-from packaging.utils import canonicalize_name
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
 
 from ..errors import ResolveError
 from ..net.index_settings import every_index, find_links
@@ -26,12 +27,40 @@ _FOR_PEOPLE = re.compile(rb"<(form|input|script|noscript|iframe)\b|http-equiv=.?
 """What no page of an index without files has, and login pages do: many are drawn by a script alone."""
 
 
+ARCHIVES = (".tar.gz", ".zip")
+"""The ends of source archives' names."""
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """A file of a project, with its publication time if the index has one."""
 
     package: DistributionPackage
     uploaded: datetime | None
+
+    @property
+    def is_wheel(self) -> bool:
+        """Whether it is a wheel, by its name."""
+        return self.package.filename.endswith(".whl")
+
+    def version(self, project: str) -> Version | None:
+        """Return the version in the name of a project's wheel or source archive; None where there is none.
+
+        ``piq-0.5.5-1.tar.gz`` has 0.5.5-1 of piq: as for uv, an archive's name begins with the project's.
+        """
+        name = self.package.filename
+        if self.is_wheel:
+            try:
+                return parse_wheel_filename(name)[1]
+            except InvalidWheelFilename:
+                return None
+        stem = next((name.removesuffix(end) for end in ARCHIVES if name.endswith(end)), "")
+        if canonicalize_name(stem[: len(project)]) != canonicalize_name(project):
+            return None
+        try:
+            return Version(stem[len(project) + 1 :])
+        except InvalidVersion:
+            return None
 
 
 def files(project: str, session: requests.Session) -> Sequence[File]:

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
 from datetime import UTC
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import (
-    InvalidSdistFilename,
-    InvalidWheelFilename,
-    parse_sdist_filename,
-    parse_wheel_filename,
-)
 from packaging.version import Version
 
 from ..errors import ResolveError
@@ -25,8 +18,6 @@ from ..net.session import without_credentials
 from . import index_page
 from .resolution import Resolution
 from .target import TargetPython
-
-_ARCHIVES = (".tar.gz", ".zip")
 
 
 def releases_without_wheels(name: str, resolution: Resolution) -> dict[str, SourceArchive]:
@@ -46,14 +37,12 @@ def releases_without_wheels(name: str, resolution: Resolution) -> dict[str, Sour
         late = until is not None and (file.uploaded is None or file.uploaded >= until)
         if package.is_yanked or late or not _fits(package.requires_python, target):
             continue
-        try:
-            version = parse_sdist_filename(package.filename)[1]
-        except InvalidSdistFilename:
-            # One whose name has no version is none, for uv too.
-            with suppress(InvalidWheelFilename):
-                wheels.setdefault(parse_wheel_filename(package.filename)[1], []).append(package.filename)
-            continue
-        if source := _source(file):
+        version = file.version(name)
+        if version is None:
+            continue  # nor is it one for uv
+        if file.is_wheel:
+            wheels.setdefault(version, []).append(package.filename)
+        elif source := _source(file):
             archives.setdefault(version, source)
     return {
         str(version): source
@@ -65,7 +54,7 @@ def releases_without_wheels(name: str, resolution: Resolution) -> dict[str, Sour
 def _source(file: index_page.File) -> SourceArchive | None:
     package = file.package
     sha256 = package.digests.get("sha256") or _hash_of(package.url)
-    if sha256 is None or not package.filename.endswith(_ARCHIVES):
+    if sha256 is None or not package.filename.endswith(index_page.ARCHIVES):
         return None
     return SourceArchive(
         filename=package.filename,

@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING
 import requests
 from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import (
-    InvalidSdistFilename,
-    InvalidWheelFilename,
-    canonicalize_name,
-    parse_sdist_filename,
-    parse_wheel_filename,
-)
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from ...errors import ResolveError
@@ -169,10 +163,10 @@ def _allowed(
     target: TargetPython,
     until: datetime | None,
 ) -> dict[Version, list[str]]:
-    """Return the files of the releases that requirements allow; no pre-releases."""
+    """Return the files of the releases that requirements, all of one package, allow; no pre-releases."""
     by_version: dict[Version, list[str]] = {}
     for file in files:
-        version = _version(file.package.filename)
+        version = file.version(wanted[0].name)
         if version is None or version.is_prerelease or file.package.is_yanked:
             continue
         if until is not None and (file.uploaded is None or file.uploaded >= until):
@@ -190,12 +184,3 @@ def _fits_python(requires: str, target: TargetPython) -> bool:
         return SpecifierSet(requires).contains(f"{target.python}.99")
     except InvalidSpecifier:
         return True
-
-
-def _version(filename: str) -> Version | None:
-    for parse in (parse_wheel_filename, parse_sdist_filename):
-        try:
-            return parse(filename)[1]
-        except (InvalidWheelFilename, InvalidSdistFilename):
-            continue
-    return None
