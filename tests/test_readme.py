@@ -23,6 +23,7 @@ from reprobuild import errors
 from reprobuild.cli import cli
 from reprobuild.errors import ReprobuildError
 from reprobuild.lock.reader import parse_lock
+from reprobuild.pipeline.workspace import read_env
 from reprobuild.render.image_config import default_image_name
 from reprobuild.request import build, model
 from reprobuild.request.model import Request
@@ -138,6 +139,22 @@ def test_every_snippet_is_of_its_language(page: str) -> None:
         r"^ *```(yaml|json|toml)\n(.*?)^ *```", PAGES[page], re.MULTILINE | re.DOTALL
     ):
         read[language](textwrap.dedent(text))
+
+
+@pytest.mark.parametrize("page", ["requests", "self-test", "source-packages"])
+def test_every_request_in_a_page_is_read(page: str, tmp_path: Path) -> None:
+    """With a CUDA version where a snippet shows only a part, and with the files that it names."""
+    (tmp_path / "environment.yml").write_text("channels: [conda-forge]\ndependencies: [pytorch]\n")
+    (tmp_path / "envs").mkdir()
+    (tmp_path / "envs/h100.json").write_text("[]")
+    found = re.findall(r"^```toml\n(.*?)^```", PAGES[f"docs/{page}.md"], re.MULTILINE | re.DOTALL)
+    assert found
+    for number, text in enumerate(found):
+        if "[[packages]]" not in text:  # a part of a lock
+            named = re.search(r'^name = "(.*)"', text, re.MULTILINE)
+            file = tmp_path / "envs" / f"{named[1] if named else f'page{number}'}.toml"
+            file.write_text(text if 'cuda = "' in text else f'cuda = "cpu"\n{text}')
+            read_env(str(file))
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))

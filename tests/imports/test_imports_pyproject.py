@@ -87,6 +87,7 @@ def test_an_unknown_extra_or_group(write: Write, which: dict[str, list[str]]) ->
     [
         (">=3.9", "3.11"),
         (">=3.12", "3.13"),
+        (">=3.11.4", "3.13"),
         (">=3.12,<3.15", "3.13"),
         ("==3.11.4", "3.11"),
         ("~=3.10", "3.11"),
@@ -103,8 +104,9 @@ def test_the_python_that_a_project_allows(write: Write, requires: str, python: s
 @pytest.mark.parametrize(
     ("requires", "given", "message"),
     [
-        (">=4", {}, "requires-python is >=4, which none of 3.11, 3.13, 3.12, 3.10, 3.14, 3.9, 3.8 fits"),
-        (">=3.12", {"python": "3.11"}, "requires-python is >=3.12, which Python 3.11 does not fit"),
+        (">=4", {}, "which none of 3.11.2, 3.13.5, 3.12, 3.10, 3.14, 3.9.2, 3.8 fits"),
+        (">=3.11.4,<3.12", {}, "which none of 3.11.2, 3.13.5, 3.12, 3.10, 3.14, 3.9.2, 3.8 fits"),
+        (">=3.12", {"python": "3.11"}, "requires-python is >=3.12, which Python 3.11.2 does not fit"),
     ],
 )
 def test_a_python_that_a_project_does_not_allow(

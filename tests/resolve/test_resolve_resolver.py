@@ -49,6 +49,22 @@ def versions(found: Lock) -> dict[str, str]:
     return {package.name: package.version for package in found.python}
 
 
+@pytest.mark.parametrize("patch", ["3.11.2", "3.11.9"])
+def test_markers_and_what_packages_require_are_held_against_the_whole_version_of_python(
+    family: Index, apt: list[Any], monkeypatch: pytest.MonkeyPatch, patch: str
+) -> None:
+    """A patch version that is not the expected one is known from apt's answer alone."""
+    others = tuple(debian("python3.11", f"{patch}-6") if p.name == "python3.11" else p for p in BASE)
+    monkeypatch.setattr("reprobuild.resolve.debian_system.resolve_debian", lambda *_, **__: others)
+    for name in ("old", "new", "choice"):
+        family.add(name, "1.0")
+    family.add("choice", "2.0", python=">=3.11.4")
+    markers = ["old ; python_full_version < '3.11.4'", "new ; python_full_version >= '3.11.4'"]
+    found = versions(lock(packages=[*markers, "choice"]))
+    assert ("new" in found, "old" in found) == (patch == "3.11.9", patch == "3.11.2")
+    assert found["choice"] == ("2.0" if patch == "3.11.9" else "1.0")
+
+
 def test_a_lock_that_reads_back(family: Index, apt: list[Any]) -> None:
     family.files[-1].uploaded = "2025-01-02T03:04:05.678Z"
     found = lock(packages=["numpy<2"], apt=["git"], determinism={"seed": 7})

@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from ..host.host import Host
+from ..imports.common import allows, python_release
 from ..imports.default_cuda import cuda_of_torch
 from ..imports.image_pins import is_kept, read_image
 from ..imports.recognize import (
@@ -195,6 +196,12 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
     request = _request({**table, **given, "package": packages})
     if request.python != DEFAULT_PYTHON and "python" not in given:
         host.console.step(f"Python {request.python}, which {imported.origin} asks for, {_python_of(request)}")
+    debian = not request.is_standalone and request.conda is None and request.base_image is None
+    if debian and not allows(imported.requires_python, request.python):
+        host.console.warn(
+            f"{imported.origin}: requires-python is {imported.requires_python}, and the Python of Debian "
+            f"{request.suite} is {python_release(request.python)}"
+        )
     return replace(
         new_env(request),
         hashes=imported.hashes,

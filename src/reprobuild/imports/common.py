@@ -24,7 +24,7 @@ from ..net.session import without_credentials
 from ..request import toml_reader
 from ..request.direct import Direct
 from ..request.envs_folder import FOLDER
-from ..request.model import DEFAULT_PYTHON, PYTHONS, TorchIndex
+from ..request.model import DEBIAN_PATCHES, DEFAULT_PYTHON, PYTHONS, TorchIndex
 from ..resolve.target import TargetPython, holds
 from ..resolve.torch import cuda_of_version, is_cuda_package
 
@@ -286,8 +286,17 @@ def minor_of(requires: str | None) -> str | None:
 def pythons_of(imported: Imported) -> tuple[str, ...]:
     """Return the minor versions of Python that a file allows, the first to take first."""
     allowed = SpecifierSet(imported.requires_python)
-    # The patch version is the release's own, and the project itself is not installed.
-    return tuple(python for python in PYTHONS if allowed.contains(f"{python}.99"))
+    return tuple(python for python in PYTHONS if allows(allowed, python))
+
+
+def allows(requires: SpecifierSet | str, python: str) -> bool:
+    """Return whether a ``requires-python`` allows the Python that an image gets for a minor version."""
+    return TargetPython(python, architecture(), (2, 99)).fits(requires)
+
+
+def python_release(python: str) -> str:
+    """Return the version that an image gets for a minor version of Python, as far as it is known."""
+    return DEBIAN_PATCHES.get(python, python)
 
 
 def fitting_python(imported: Imported, given: str | None) -> str:
@@ -300,13 +309,14 @@ def fitting_python(imported: Imported, given: str | None) -> str:
     allowed = SpecifierSet(imported.requires_python)
     wanted = given or imported.python
     fits = next(iter(pythons_of(imported)), None)
-    if wanted is not None and (wanted == imported.python or allowed.contains(f"{wanted}.99")):
+    if wanted is not None and (wanted == imported.python or allows(allowed, wanted)):
         return wanted
     if wanted is None and fits is not None:
         return fits
+    every = ", ".join(map(python_release, PYTHONS))
     raise RequestError(
         f"{imported.origin}: requires-python is {imported.requires_python}, "
-        f"which {f'Python {wanted} does not fit' if wanted else 'none of ' + ', '.join(PYTHONS) + ' fits'}",
+        f"which {f'Python {python_release(wanted)} does not fit' if wanted else f'none of {every} fits'}",
         hint="correct the file" if fits is None else f"give --python {fits}, which fits",
     )
 

@@ -12,7 +12,6 @@ from typing import Any
 from packaging.markers import InvalidMarker, Marker
 from packaging.pylock import Package, Pylock, PylockValidationError
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
@@ -23,7 +22,7 @@ from ..net.index_settings import PLAIN, uv_program
 from ..net.session import scrub
 from ..request.model import DEFAULT_PYTHON, PYTHONS
 from ..resolve.target import TargetPython, holds
-from .common import Imported, is_for, load_toml, minor_of
+from .common import Imported, allows, is_for, load_toml, minor_of
 from .direct_sources import located
 from .indexes import NamedIndexes, is_pytorch
 from .project_files import read_text
@@ -70,7 +69,7 @@ def read_pylock(
         raise RequestError(f"{where}: not a PEP 751 lock: {_named(str(error), data)}") from None
     lock = _chosen(lock, extras, groups, where)
     only = minor_of(str(lock.requires_python or "")) or _only_python(lock)
-    if python is None or not (lock.requires_python or SpecifierSet()).contains(f"{python}.99"):
+    if python is None or not allows(lock.requires_python or "", python):
         python = only or next(iter(_allowed(lock)), DEFAULT_PYTHON)
     markers = TargetPython(python, architecture(), (2, 99)).markers
 
@@ -131,7 +130,7 @@ def read_pylock(
 
 def _allowed(lock: Pylock) -> list[str]:
     requires = lock.requires_python
-    return [each for each in PYTHONS if requires is None or requires.contains(f"{each}.99")]
+    return [each for each in PYTHONS if allows(requires or "", each)]
 
 
 def _only_python(lock: Pylock) -> str | None:
@@ -165,7 +164,7 @@ def _check_environment(lock: Pylock, python: str, markers: Mapping[str, str], wh
         )
     for package in lock.packages:
         requires = package.requires_python
-        if requires is None or requires.contains(f"{python}.99"):
+        if allows(requires or "", python):
             continue
         if is_for(package.marker, markers, f"{where}: {package.name}"):
             raise RequestError(

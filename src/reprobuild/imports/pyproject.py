@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from ..errors import RequestError
 from ..host.machine import architecture
 from ..resolve.target import TargetPython
-from .common import Imported, fitting_python, load_toml, merged, minor_of, requirement_of
+from .common import Imported, allows, fitting_python, load_toml, merged, minor_of, requirement_of
 from .direct_sources import Stated, UvSources, located
 from .indexes import NamedIndexes
 from .nested_sources import of_folders
@@ -190,7 +190,7 @@ def _enriched(
 
 def _markers_for(itself: Imported, python: str | None) -> dict[str, str]:
     """Return the system that markers are read for, with the given Python where it fits the project."""
-    fits = python is not None and SpecifierSet(itself.requires_python).contains(f"{python}.99")
+    fits = python is not None and allows(itself.requires_python, python)
     version = fitting_python(itself, python if fits else None)
     return TargetPython(version, architecture(), (2, 99)).markers
 

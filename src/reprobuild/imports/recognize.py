@@ -19,6 +19,7 @@ from ..host.home import kind_of
 from .common import (
     Imported,
     Keys,
+    allows,
     cuda_of_local,
     fitting_python,
     load_toml,
@@ -101,7 +102,7 @@ def _with_python_version(file: Path, imported: Imported) -> Imported:
     """
     if imported.python is not None or imported.conda or (python := _python_beside(file)) is None:
         return imported
-    allowed = SpecifierSet(imported.requires_python).contains(f"{python}.99")
+    allowed = allows(imported.requires_python, python)
     return replace(imported, python=python) if allowed else imported
 
 

@@ -35,6 +35,8 @@ DEFAULT_PYTHON = "3.11"
 DEFAULT_SUITE = "bookworm"
 DEBIAN_PYTHONS = {DEFAULT_PYTHON: DEFAULT_SUITE, "3.13": "trixie", "3.9": "bullseye"}
 """The release that has a Python, which is taken where the request names none; the default first."""
+DEBIAN_PATCHES = {"3.9": "3.9.2", "3.11": "3.11.2", "3.13": "3.13.5"}
+"""The version that each of these is of: a release of Debian keeps it (https://packages.debian.org/python3.13)."""
 PYTHONS = (DEFAULT_PYTHON, "3.13", "3.12", "3.10", "3.14", "3.9", "3.8")
 """What a file may get that allows several, the first that it allows: those of Debian's releases that have
 security updates, then standalone builds, then what has none."""

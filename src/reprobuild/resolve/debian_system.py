@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -82,6 +83,15 @@ class System:
     def glibc(self, packages: Sequence[DebianPackage]) -> tuple[int, int]:
         """Return the version of the C library from Debian's packages, else from the base image."""
         return self._glibc_of_base(packages) or glibc_of(packages)
+
+    def python_version(self, packages: Iterable[DebianPackage]) -> str:
+        """Return the version of Python from the base image or Debian's packages; empty: it is not known."""
+        if self.base is not None and self.base.python_version:
+            return self.base.python_version
+        name = f"python{self.request.python}"
+        form = re.compile(rf"(?:\d+:)?({re.escape(self.request.python)}\.\d+)")
+        found = (form.match(p.version) for p in packages if p.name == name)
+        return next((match[1] for match in found if match), "")
 
     def likely_glibc(self, others: Iterable[Lock | None]) -> tuple[int, int]:
         """Estimate the version before apt's answer, from the base image or other locks."""

@@ -116,7 +116,8 @@ def _requirements(metadata: email.message.Message) -> list[Requirement]:
 def _edges(lock: Lock, requirements: Mapping[str, Sequence[Requirement]]) -> Mapping[str, set[str]]:
     """Return the names that each package requires, with the extras by which others require it."""
     architecture = lock.platform.partition("/")[2]
-    target = TargetPython(python=lock.request.python, architecture=architecture, glibc=(2, 17))
+    version = lock.stack.get("python", "")
+    target = TargetPython(lock.request.python, architecture, (2, 17), version)
     extras: dict[str, set[str]] = {name: {""} for name in requirements}
     for text in lock.request.packages:
         asked = Requirement(text)

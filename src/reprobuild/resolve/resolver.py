@@ -147,11 +147,11 @@ def resolve(
             upgrade=upgrade.names,
             host=host,
         )
-        # The Python packages depend on the version of the release's C library, which apt takes seconds
-        # to find out. Meanwhile they are resolved for the most likely one, and again if it is another.
+        # The Python packages depend on the versions of the release's C library and Python, which apt takes
+        # seconds to find out. Meanwhile they are resolved for the most likely ones, and again for others.
         resolution = Resolution(
             request=request,
-            target=TargetPython(request.python, machine, system.likely_glibc([existing, *like])),
+            target=image.likely_target([existing, *like]),
             host=host,
             session=http,
             existing=existing,
@@ -168,7 +168,7 @@ def resolve(
         # An unknown release or Python is the cause of which "no torch" is only the effect, so apt's errors
         # come first.
         debian = image.packages()
-        target = TargetPython(request.python, machine, system.glibc(debian))
+        target = image.target()
         if target != resolution.target:
             resolution = replace(resolution, target=target, notes=[])
             found = _packages(resolution, like, scan, image)
@@ -213,9 +213,30 @@ class _Image:
         """Wait for apt, and return the Debian packages. Raises its `ResolveError` or `HostError`."""
         return self.apt.result()
 
+    def likely_target(self, others: Sequence[Lock | None]) -> TargetPython:
+        """Estimate the target before apt's answer, from the base image or other locks."""
+        version = self._version(next((lock.debian for lock in others if lock is not None), ()))
+        return self._target(self.system.likely_glibc(others), version)
+
+    def target(self) -> TargetPython:
+        """Wait for apt, and return what the wheels are for."""
+        debian = self.packages()
+        return self._target(self.system.glibc(debian), self._version(debian))
+
+    def _target(self, glibc: tuple[int, int], version: str) -> TargetPython:
+        return TargetPython(self.system.request.python, self.system.machine, glibc, version)
+
+    def _version(self, debian: Iterable[DebianPackage]) -> str:
+        """Return the whole version of Python; empty where it is not known, or conda's."""
+        if self.system.request.conda is not None:
+            return ""
+        if self.standalone is not None:
+            return self.standalone.version
+        return self.system.python_version(debian)
+
     def fits(self, target: TargetPython) -> bool:
-        """Wait for apt, and return whether the C library is that of a target."""
-        return self.system.glibc(self.packages()) == target.glibc
+        """Wait for apt, and return whether a target is right."""
+        return self.target() == target
 
     def lock(self, target: TargetPython) -> Lock:
         """Return its lock without Python packages, with what builds need."""
@@ -273,6 +294,8 @@ def _packages(resolution: Resolution, like: Sequence[Lock], scan: TorchScan, ima
     if request.conda is not None:
         moved = resolution.upgrade or frozenset()
         conda = resolve_conda(request, request.conda, target, existing=resolution.existing, upgrade=moved)
+        version = next((package.version for package in conda if package.name == "python"), "")
+        resolution = replace(resolution, target=replace(target, version=version))
     provided = {p.distribution: p.version for p in conda if p.is_python or p.name == "pip"}
     resolution = replace(resolution, provided=provided)
     if resolution.existing is None and like:

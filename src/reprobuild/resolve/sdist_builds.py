@@ -17,7 +17,6 @@ from typing import TypeVar
 
 from packaging.metadata import parse_email
 from packaging.requirements import Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
@@ -244,11 +243,7 @@ class SourcePackages:
 
     def _says_more(self, metadata: bytes) -> bool:
         raw, _ = parse_email(metadata)
-        try:
-            fits = SpecifierSet(raw.get("requires_python", "")).contains(f"{self._target.python}.99")
-        except InvalidSpecifier:
-            fits = True
-        return bool(raw.get("requires_dist")) or not fits
+        return bool(raw.get("requires_dist")) or not self._target.fits(raw.get("requires_python"))
 
     def _releases(self, name: str) -> dict[str, SourceArchive]:
         return releases_without_wheels(name, self._resolution)

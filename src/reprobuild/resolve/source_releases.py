@@ -8,7 +8,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from ..errors import ResolveError
@@ -17,7 +16,6 @@ from ..lock.packages import SourceArchive
 from ..net.session import without_credentials
 from . import index_page
 from .resolution import Resolution
-from .target import TargetPython
 
 
 def releases_without_wheels(name: str, resolution: Resolution) -> dict[str, SourceArchive]:
@@ -35,7 +33,7 @@ def releases_without_wheels(name: str, resolution: Resolution) -> dict[str, Sour
     for file in files:
         package = file.package
         late = until is not None and (file.uploaded is None or file.uploaded >= until)
-        if package.is_yanked or late or not _fits(package.requires_python, target):
+        if package.is_yanked or late or not target.fits(package.requires_python):
             continue
         version = file.version(name)
         if version is None:
@@ -75,10 +73,3 @@ def _hash_of(url: str) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
-
-
-def _fits(requires: str | None, target: TargetPython) -> bool:
-    try:
-        return not requires or SpecifierSet(requires).contains(f"{target.python}.99")
-    except InvalidSpecifier:
-        return True

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import BuildTag, InvalidWheelFilename, parse_wheel_filename
 
 from ..lock.packages import DebianPackage
+from ..request.model import DEBIAN_PATCHES
 
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}
@@ -36,12 +38,28 @@ def holds(marker: Marker | None, markers: Mapping[str, str]) -> bool | None:
 
 @dataclass(frozen=True)
 class TargetPython:
-    """A CPython minor version, a machine and the C library of the Debian release."""
+    """A CPython version, a machine and the C library of the Debian release."""
 
     python: str
+    """Its minor version, like ``3.11``."""
     architecture: str
     """Debian's name: ``amd64`` or ``arm64``."""
     glibc: tuple[int, int]
+    version: str = ""
+    """The whole version, like ``3.11.2``; by default Debian's of that minor version, or the newest."""
+
+    def __post_init__(self) -> None:
+        """Fill in the version."""
+        if not self.version:
+            # A standalone build is the newest, whatever that is.
+            object.__setattr__(self, "version", DEBIAN_PATCHES.get(self.python, f"{self.python}.99"))
+
+    def fits(self, requires: str | SpecifierSet | None) -> bool:
+        """Return whether a ``Requires-Python`` allows it; one that is no specifier does."""
+        try:
+            return not requires or SpecifierSet(str(requires)).contains(self.version, prereleases=True)
+        except InvalidSpecifier:
+            return True
 
     @property
     def machine(self) -> str:
@@ -64,12 +82,12 @@ class TargetPython:
         """The environment in which requirements are read (PEP 508)."""
         return {
             "implementation_name": "cpython",
-            "implementation_version": f"{self.python}.0",
+            "implementation_version": self.version,
             "os_name": "posix",
             "platform_machine": self.machine,
             "platform_python_implementation": "CPython",
             "platform_system": "Linux",
-            "python_full_version": f"{self.python}.0",
+            "python_full_version": self.version,
             "python_version": self.python,
             "sys_platform": "linux",
             "extra": "",

@@ -183,7 +183,7 @@ def _compile(
 ) -> Completed:
     env = {key: value for key, value in os.environ.items() if not _DROPPED.fullmatch(key)} | PLAIN
     command = [uv_program(), "pip", "compile", "--format", "pylock.toml", "--output-file", output.name]
-    command += ["--quiet", "--python", sys.executable, "--python-version", target.python]
+    command += ["--quiet", "--python", sys.executable, "--python-version", target.version]
     command += ["--python-platform", target.uv_platform, "--only-binary", ":all:", "--no-header"]
     command += ["--resolution", "highest", "--prerelease", "if-necessary-or-explicit", *arguments, "-"]
     text = "".join(f"{_for_uv(requirement)}\n" for requirement in requirements)

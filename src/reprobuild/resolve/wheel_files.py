@@ -139,7 +139,8 @@ def _shared(wheels: Mapping[str, _Wheel], request: Request) -> Iterable[str]:
 
 def _unmet(wheels: Mapping[str, _Wheel], lock: Lock) -> Iterable[str]:
     """Give a line for each wheel whose requirements the lock does not meet."""
-    target = TargetPython(lock.request.python, lock.platform.rpartition("/")[2], (2, 17))
+    version = lock.stack.get("python", "")
+    target = TargetPython(lock.request.python, lock.platform.rpartition("/")[2], (2, 17), version)
     versions = {package.name: package.version for package in lock.python}
     # Conda's packages have names of their own, and an override counts in place of what is required.
     free = {package.name for package in lock.conda}

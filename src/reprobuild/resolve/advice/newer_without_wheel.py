@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import requests
 from packaging.requirements import Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -172,15 +171,8 @@ def _allowed(
         if until is not None and (file.uploaded is None or file.uploaded >= until):
             continue
         requires = file.package.requires_python
-        if requires and not _fits_python(requires, target):
+        if not target.fits(requires):
             continue
         if all(each.specifier.contains(version) for each in wanted):
             by_version.setdefault(version, []).append(file.package.filename)
     return by_version
-
-
-def _fits_python(requires: str, target: TargetPython) -> bool:
-    try:
-        return SpecifierSet(requires).contains(f"{target.python}.99")
-    except InvalidSpecifier:
-        return True
