@@ -32,7 +32,7 @@ def ran(name: str, folder: Path, ignored: Ignored | None = None) -> Comparison:
     return compared(sys.executable, [PROGRAM, name], folder, how=how)
 
 
-@pytest.mark.parametrize("name", ["durations", "names", "clocks", "table", "bar"])
+@pytest.mark.parametrize("name", ["durations", "names", "clocks", "logged", "table", "bar"])
 def test_what_a_clock_or_a_draw_of_a_name_gave_is_no_result(name: str, tmp_path: Path) -> None:
     found = ran(name, tmp_path)
     assert verdict(found) == "text", [verdict_line(found), *rows(found)]
@@ -105,6 +105,26 @@ def test_a_short_number_is_a_duration_only_where_words_say_so(line: str, counts:
     site = ("value", "train.py", 3, 0)
     one, other = (Evidence(items=[Item(site, value, 0, 0)]) for value in (2.25, 3.25))
     number, _ = Texts(one, other).compare([line % 2], [line % 3], "standard output", many=False)
+    assert (number is not None) == counts
+
+
+@pytest.mark.parametrize(
+    ("after", "counts"),
+    [(",%d", True), (",93%d,0.5", True), (",93%d", True), (",931%d loss", True), (",93%d loss", False)],
+)
+def test_the_column_after_a_time_is_a_result(after: str, counts: bool) -> None:
+    evidence = Evidence(began=1795657966.0, ended=1795657969.0)
+    lines = [f"2026-11-26 01:52:4{at}{after % at}" for at in (7, 8)]
+    number, _ = Texts(evidence, evidence).compare(lines[:1], lines[1:], "a table", many=False)
+    assert (number is not None) == counts
+
+
+@pytest.mark.parametrize(("after", "counts"), [(".031", False), (".032", True), (".0310", True)])
+def test_milliseconds_that_logging_writes_twice_are_of_the_time(after: str, counts: bool) -> None:
+    """As "%(asctime)s.%(msecs)03d" does without a datefmt."""
+    evidence = Evidence(began=1795657966.0, ended=1795657969.0)
+    lines = ["2026-11-26 01:52:47,015.015 loss 0.5", f"2026-11-26 01:52:48,031{after} loss 0.5"]
+    number, _ = Texts(evidence, evidence).compare(lines[:1], lines[1:], "standard error", many=False)
     assert (number is not None) == counts
 
 

@@ -7,18 +7,23 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 _DATE = r"\d{4}-\d\d-\d\d"
-_FULL = rf"{_DATE}(?:[T_ /-]\d\d[:.h_-]\d\d(?:[:.m_-]\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?"
+_FULL = rf"{_DATE}(?:[T_ /-]\d\d[:.h_-]\d\d(?:[:.m_-]\d\d<fraction>?)?)?(?:Z|[+-]\d\d:?\d\d)?"
 _SHORT = r"20\d{6}[-_T]?\d{4}(?:\d\d)?"
 _NAMED = (
-    r"[A-Z][a-z]{2}[ _]{0,2}\d{1,2}[ _-]\d\d[:-]\d\d[:-]\d\d(?:[.,]\d+)?(?: ?[AaPp][Mm])?"
+    r"[A-Z][a-z]{2}[ _]{0,2}\d{1,2}[ _-]\d\d[:-]\d\d[:-]\d\d<fraction>?(?: ?[AaPp][Mm])?"
     r"(?: (?:UTC|GMT))?(?: \d{4})?"
 )
 _SLASHED = r"\d{1,2}/\d{1,2}/\d{2,4},? +\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?"
-_CLOCK = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?[AaPp][Mm])?"
+_CLOCK = r"\d{1,2}:\d\d(?::\d\d<fraction>?)?(?: ?[AaPp][Mm])?"
 _EPOCH = r"1\d{9}(?:\.\d+|\d{3}|\d{6}|\d{9})?"
 _KINDS = (_FULL, _SHORT, _NAMED, _SLASHED, _CLOCK, _EPOCH)
-MOMENT = "(?<![0-9A-Za-z.:])(?:" + "|".join(_KINDS) + r")(?![\d:])"
-_PATTERNS = tuple(map(re.compile, _KINDS))
+_FRACTION = r"(?:\.\d+|,(?:\d{3}|\d{6})(?=[^\d,.\r\n]))"
+"""Of a second: with a comma only such as logging has, or the next column of a table would be one."""
+_TWICE = r"(?:,(?P<thousandths>\d{3})\.(?P=thousandths)(?!\d))"
+"""What logging writes for ``%(asctime)s.%(msecs)03d``."""
+MOMENT = rf"(?<![0-9A-Za-z.:])(?:{'|'.join(_KINDS)})(?![\d:])"
+MOMENT = MOMENT.replace("<fraction>", f"(?:{_TWICE}|{_FRACTION})", 1).replace("<fraction>", _FRACTION)
+_PATTERNS = tuple(re.compile(kind.replace("<fraction>", r"(?:[.,][\d.]+)")) for kind in _KINDS)
 _LONGEST = 3600
 """Seconds of a run up to which a time of day without its date says that it is of the run."""
 _AROUND = 2.0

@@ -49,6 +49,16 @@ def clocks():
     logging.info("took %.6f s", time.process_time())
 
 
+def logged():
+    logging.basicConfig(
+        format="%(asctime)s.%(msecs)03d %(msecs)d %(relativeCreated)d ms [%(msecs)6.1f] %(message)s",
+        level="INFO",
+    )
+    for step in range(20):  # more than the few of which one is recognized whatever else there is
+        time.sleep(random.SystemRandom().random() / 100)
+        logging.info("step %d of %d", step, 20)
+
+
 def table():
     took = []
     with open("times.csv", "w", newline="") as file:

@@ -169,6 +169,27 @@ def _pool(module: Any) -> None:
     module.worker = worker
 
 
+def _logging(module: Any) -> None:
+    """A record's own times are written by ``%``, and its milliseconds are a plain number."""
+    import re  # noqa: PLC0415 -- logging has imported it
+
+    inner, time_of = module.PercentStyle._format, module.Formatter.formatTime
+    fields = re.compile(r"%\((?:msecs|relativeCreated)\)[-+ #0-9.]*[dfiosgeuFGE]")
+
+    def _format(self: Any, record: Any) -> str:
+        for each in fields.findall(self._fmt):
+            measured.note("text", each % record.__dict__)
+        return str(inner(self, record))
+
+    @functools.wraps(time_of)
+    def format_time(self: Any, record: Any, datefmt: Any = None) -> Any:
+        if not datefmt:
+            measured.note("text", f"{int(record.msecs):03d}")
+        return time_of(self, record, datefmt)
+
+    module.PercentStyle._format, module.Formatter.formatTime = _format, format_time
+
+
 def _psutil(module: Any) -> None:
     _measure(module, ("virtual_memory", "swap_memory", "cpu_percent", "cpu_times", "disk_usage"))
     _measure(module, ("boot_time",), instant=True)
@@ -267,6 +288,7 @@ def install(watcher: Watcher) -> None:
     watcher.after("secrets", _secrets)
     watcher.after("socket", _socket)
     watcher.after("orjson", _orjson)
+    watcher.after("logging", _logging)
     watcher.after("torch", _torch)
     writers.install()
     atexit.register(write)
