@@ -93,6 +93,7 @@ TESTED_AS_A_WHOLE = {
     "in_image/twice/batch_trace.py": "twice/test_twice_batch.py",
     "in_image/twice/digests.py": _RECORDER,
     "in_image/twice/evidence.py": _RECORDER,
+    "in_image/twice/handovers.py": "twice/test_twice_handovers.py",
     "in_image/twice/sources.py": _RECORDER,
     "in_image/twice/steps.py": _RECORDER,
     "in_image/twice/trace.py": _RECORDER,

@@ -52,6 +52,15 @@ def test_a_planted_cause_is_named_by_its_line(name: str, line: int, tmp_path: Pa
     assert line in (found.cause.place.line, first), told
 
 
+def test_what_threads_hand_over_by_a_queue_is_no_race(tmp_path: Path) -> None:
+    argv = [str(PROGRAMS / "causes.py"), "filled_by_threads"]
+    found = compared(python(), argv, tmp_path, how=TRACED, warm=True)
+    told = [verdict_line(found), *rows(found)]
+    assert found.cause is not None, told
+    assert (found.cause.kind, found.cause.proven) == ("outside", False), told
+    assert found.cause.told.startswith("what another thread handed over differs: mul.Tensor at "), told
+
+
 PROJECTS = {
     "jitter": ("vision/train.py", "--jitter", "--workers", "2"),
     "budget": ("vision/train.py", "--schedule", "budget", "--compile"),

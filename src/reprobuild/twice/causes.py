@@ -29,6 +29,7 @@ from .external_values import (
 )
 from .internal import internal_outputs, without_internal
 from .known import Remedy
+from .races import Input, is_handed, is_torn, races
 from .records import Operation, ProgramLine, Stream
 
 Kind = Literal["operation", "uninitialised", "random", "race", "outside", "flow", "source"]
@@ -89,6 +90,8 @@ class _Finding:
     received: bool = False
     """Whether it came from another rank, which may have the cause."""
     ulp: int | None = None
+    sure: bool = True
+    """Whether it is more than a candidate."""
 
 
 def find_cause(one: Sequence[Stream], other: Sequence[Stream], parting: Parting | None) -> Cause | None:
@@ -235,14 +238,10 @@ def _differs(
     return None if a.empty else _Finding("operation", known.of_operation(a.name), told, number)
 
 
-_Input = tuple[str, int]
-"""The digest of what an operation read, and the number of the one that made it."""
-
-
 def _of_inputs(
     numbers: tuple[int, int],
     operation: Operation,
-    unequal: Sequence[tuple[_Input, _Input]],
+    unequal: Sequence[tuple[Input, Input]],
     streams: tuple[Stream, Stream],
 ) -> _Finding | None:
     number, stream = numbers[0], streams[0]
@@ -256,37 +255,21 @@ def _of_inputs(
         while (viewed := _viewed(maker, stream)) >= 0:
             made, maker = viewed, stream.operations[viewed]
         return _unwritten(made, maker, operation)
-    for read, at, side in zip(unequal[0], numbers, streams, strict=True):
-        if _races(read, at, side):
-            if not operation.thread and maker is not None and maker.thread:
-                told = (
-                    f"{operation.name} at {operation.place} read what it writes in another thread meanwhile"
-                )
-                return _Finding("race", known.THREADS, told, made)
-            writer = side.operations[read[1]]
-            told = f"it read what {writer.name} at {writer.place} writes in another thread meanwhile"
-            return _Finding("race", known.THREADS, told, number)
+    racing = [each for each in zip(unequal[0], numbers, streams, strict=True) if races(*each)]
+    if racing:
+        sure = [each for each in racing if is_torn(*each)]
+        read, _, side = (sure or racing)[0]
+        reads = "read" if sure else "may have read"
+        if not operation.thread and maker is not None and maker.thread:
+            told = f"{operation.name} at {operation.place} {reads} what it writes in another thread meanwhile"
+            return _Finding("race", known.THREADS, told, made, sure=bool(sure))
+        writer = side.operations[read[1]]
+        told = f"it {reads} what {writer.name} at {writer.place} writes in another thread meanwhile"
+        return _Finding("race", known.THREADS, told, number, sure=bool(sure))
     told = "an input differs that no recorded operation had made different"
+    if maker is not None and maker.thread != operation.thread and is_handed(unequal[0][0], operation):
+        told = f"what another thread handed over differs: {maker.name} at {maker.place} made it"
     return _Finding("outside", known.OUTSIDE, told, number)
-
-
-def _races(read: _Input, number: int, stream: Stream) -> bool:
-    """Return whether an operation reads what another thread may be writing.
-
-    What the main thread wrote before the other began, or a thread that has ended, is there for all to read,
-    unless what was read is not what was written.
-    """
-    digest, made = read
-    if not 0 <= made < len(stream.operations):
-        return False
-    maker, reader = stream.operations[made], stream.operations[number].thread
-    if maker.thread == reader:
-        return False
-    if digest not in maker.outputs:
-        return True
-    if not maker.thread:
-        return made > next(at for at, each in enumerate(stream.operations) if each.thread == reader)
-    return bool(reader) or any(each.thread == maker.thread for each in stream.operations[number:])
 
 
 def _viewed(maker: Operation, stream: Stream) -> int:
@@ -347,7 +330,7 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
     near += [hint for hint in hints if (hint.place.file, hint.place.line) not in told][:MOST_HINTS]
     remedy = finding.remedy
     # A clock elsewhere may be only printed.
-    only = len(near) == 1 and near[0].kind != "clock"
+    only = len(near) == 1 and near[0].kind not in ("clock", "hint")
     only = only or (bool(near) and near[0].kind == "stamp" and is_written(near[0], near))
     direct = bool(near) and (near[0].place == operation.place or only or finding.kind == "random")
     if near and (direct or computed) and not order:
@@ -367,7 +350,7 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
         candidates=tuple(near[:MOST_CANDIDATES]),
         told=finding.told,
         # Where a value came in is not yet where it came from.
-        proven=direct or computed or (not near and finding.kind != "outside"),
+        proven=finding.sure and (direct or computed or (not near and finding.kind != "outside")),
     )
 
 

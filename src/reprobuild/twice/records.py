@@ -99,6 +99,8 @@ class Operation:
     moment: int
     sources: int
     """How many records of sources came before it."""
+    handed: tuple[int, ...] = ()
+    """Which of the inputs another thread had made and then handed over, as by a queue or a future."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ _KEYS: Mapping[str, frozenset[str]] = {
     "op": frozenset(
         (
             *("k", "op", "in", "plain", "place", "module", "back", "flag", "thread", "n", "out", "kept"),
-            *("shapes", "empty"),
+            *("shapes", "empty", "handed"),
         )
     ),
     "source": frozenset(("k", "kind", "name", "value", "shown", "place")),
@@ -363,6 +365,7 @@ def _operation(record: Mapping[str, Any], places: Mapping[int, ProgramLine], str
         empty=_bool(record["empty"]),
         moment=len(stream.moments),
         sources=len(stream.sources),
+        handed=tuple(_int(at) for at in _list(record["handed"], 1 << 16)),
     )
 
 

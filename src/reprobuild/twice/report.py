@@ -167,7 +167,7 @@ def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
             "operation": "first operation",
             "uninitialised": "first operation",
             "random": "first draw",
-            "race": "race of threads",
+            "race": "race of threads" if cause.proven else "may be a race",
             "outside": "value from outside",
             "flow": "other path",
         }[cause.kind]
@@ -191,7 +191,7 @@ def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
         if trial.repeats:
             outcome += ": this is proven" if cause.proven else ", but nothing is proven"
         yield "experiment", f"with {trial.what}, {outcome}"
-    if not cause.proven and cause.candidates:
+    if not cause.proven and (cause.candidates or cause.kind == "race"):
         return  # what may be it has neither
     yield "why", f"{cause.remedy.why} ({cause.remedy.source})"
     if cause.kind == "operation" and not cause.deterministic:

@@ -7,6 +7,7 @@ of 16 waits that another program draws, the nanoseconds of a clock.
 
 import hashlib
 import os
+import queue
 import random
 import shutil
 import subprocess
@@ -186,6 +187,26 @@ def thread_race():
     for thread in threads:
         thread.join()
     train(network(), [(inputs + total, labels)] * 2)
+
+
+def filled_by_threads():
+    """Threads hand batches over by a queue, in another order in each run; no two come to the same memory."""
+    inputs, labels = data()
+    ready, ended = queue.SimpleQueue(), threading.Event()
+
+    def fill(at, seconds):
+        time.sleep(seconds)
+        ready.put((inputs[at : at + 4] * 1.5, labels[at : at + 4]))
+        ended.wait()
+        torch.ones(1).add_(at)
+
+    threads = [threading.Thread(target=fill, args=each) for each in enumerate(waits(16))]
+    for thread in threads:
+        thread.start()
+    train(network(), [ready.get() for _ in threads[:3]])
+    ended.set()
+    for thread in threads:
+        thread.join()
 
 
 def empty_read():

@@ -18,7 +18,7 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import digests, hints
+from . import digests, handovers, hints
 from .places import here, text
 from .watching import warn
 from .writing import Writer
@@ -115,18 +115,16 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
             if self._overwrites(func, name, args)
             else set()
         )
-        inputs, plain = [], hashlib.sha256()
+        inputs, handed, plain = list[list[Any]](), list[int](), hashlib.sha256()
         for value in (*args, *(kwargs[key] for key in sorted(kwargs))):
             tensors = digests.tensors_in(self._torch, value)
             for tensor in tensors:
                 if id(tensor) in overwritten:
                     continue
-                inputs.append(
-                    [
-                        digests.of_tensor(self._torch, tensor).hex()[:16],
-                        self._maker(tensor),
-                    ]
-                )
+                maker = self._maker(tensor)
+                if handovers.is_over(maker):
+                    handed.append(len(inputs))
+                inputs.append([digests.of_tensor(self._torch, tensor).hex()[:16], maker])
             if not tensors:
                 plain.update(digests.of_value(self._torch, value))
         if self._torch.Tag.nondeterministic_seeded in func.tags:
@@ -148,6 +146,7 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
             "k": "op",
             "op": f"{'' if func.namespace in NAMELESS else func.namespace + '::'}{name}.{func._overloadname}",
             "in": inputs,
+            "handed": handed,
             "plain": plain.hexdigest()[:16],
             "place": place,
             "module": module[:300],
@@ -183,6 +182,7 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         self._writer.write(
             {**record, "n": self._count, "out": found, "kept": kept, "shapes": shapes, "empty": empty}
         )
+        handovers.made()
         self._count += 1
         if self._count == MOST:
             self._writer.write({"k": "full"})
