@@ -14,6 +14,7 @@ import os
 import pickle
 import random
 import shutil
+import sqlite3
 import struct
 import tarfile
 import time
@@ -51,6 +52,7 @@ from reprobuild.selftest.report import SelfTestReport
 from reprobuild.sources.source_archive import told
 from reprobuild.twice.baseline import read_baseline, write_baseline
 from reprobuild.twice.checkpoints import tensors
+from reprobuild.twice.databases import database_lines
 from reprobuild.twice.evidence import Evidence, Item
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.receipt.model import parse_receipt
@@ -251,6 +253,9 @@ def readers(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
     pickled = pickle.dumps({"a": [1, 2.5, ("b", None)], "c": {1: b"d"}, "e": Path("f")}, 2)
     array = struct.pack("<Q", 61) + b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}abcd'
 
+    database = sqlite3.connect(":memory:")
+    database.executescript("CREATE TABLE a (b, c UNIQUE); INSERT INTO a VALUES (1, 'x'), (x'00', 2.5);")
+
     def recording(data: bytes) -> object:
         recorded.write_bytes(zlib.compress(data))
         return read_baseline(recorded)
@@ -277,6 +282,7 @@ def readers(folder: Path) -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
             (checkpoint(pickled), (folder / "a.pt").read_bytes())[1],
             by_file("b.pt", loaded),
         ),
+        "database": (database.serialize(), by_file("a.db", database_lines)),
         "safetensors": (array, by_file("a.safetensors", loaded)),
         "lock": (LOCK.dump().encode(), lambda d: parse_lock(d.decode("utf-8", "replace"), "x")),
         "record": (record, lambda d: LayerRecord.parse(d, "x")),

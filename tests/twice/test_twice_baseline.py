@@ -77,7 +77,7 @@ def test_another_output_is_told(kept: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"no", zlib.compress(b"{}"), zlib.compress(b"[" * 100_000), zlib.compress(b'{"format":3}')],
+    [b"", b"no", zlib.compress(b"{}"), zlib.compress(b"[" * 100_000), zlib.compress(b'{"format":4}')],
 )
 def test_what_is_no_recording_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "bad"

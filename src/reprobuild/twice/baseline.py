@@ -28,7 +28,7 @@ from .records import Moment, MomentPart, Stream
 from .runs import ProgramRun
 from .texts import Texts
 
-FORMAT = 3
+FORMAT = 4
 _RECORD = "`reprobuild twice --record FILE` writes one"
 MOST_BYTES = 64 << 20
 MOST_INFLATED = 512 << 20

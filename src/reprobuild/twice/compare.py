@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal
 
+from .databases import HEAD as DATABASE
 from .distance import of_values
 from .event_files import EVENTS
 from .records import Moment, MomentPart, Stream
@@ -273,9 +274,15 @@ def files_apart(
                 ends, same = lines_apart(texts, a.lines, b.lines, f"file {path}", many=False)
                 found += ends
                 explained += same
-                if a.lines == b.lines and path.endswith(EVENTS):
+                beside = "clock times of its records" if path.endswith(EVENTS) else ""
+                beside = (
+                    "difference beside its rows"
+                    if a.lines[:1] and a.lines[0].startswith(DATABASE)
+                    else beside
+                )
+                if a.lines == b.lines and beside:
                     sizes = (f"{a.size} bytes", f"{b.size} bytes")
-                    explained.append(TextDifference(f"file {path}", sizes, "clock times of its records"))
+                    explained.append(TextDifference(f"file {path}", sizes, beside))
             elif (end := _bytes_apart(a, b)) is not None:
                 found.append(end)
             else:

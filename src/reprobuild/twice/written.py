@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import event_files
+from . import databases, event_files
 from .checkpoints import tensors
 from .evidence import Evidence
 from .ignored import Ignored
@@ -44,7 +44,7 @@ class WrittenFile:
     digest: str
     """That of its bytes, see `sparse_digest`; ``removed``, or where a link leads."""
     lines: tuple[str, ...] | None
-    """Of a text, without those that are ignored."""
+    """Of a text, or of a database's rows, without those that are ignored."""
     tensors: Mapping[str, str]
     sha256: str = ""
     """SHA-256 of its bytes in hex; empty: not requested, or not a regular file."""
@@ -160,6 +160,8 @@ def written_file(
     events = event_files.NAME.fullmatch(inside)
     if events and (values := event_files.event_lines(path)) is not None:
         lines = tuple(ignored.lines("\n".join(values).encode()))
+    if lines is None and (rows := databases.database_lines(path)) is not None:
+        lines = tuple(ignored.lines("\n".join(rows).encode()))
     return WrittenFile(
         path=general(events[1] if events else inside, evidence),
         size=size,

@@ -192,21 +192,17 @@ def thread_race():
 def filled_by_threads():
     """Threads hand batches over by a queue, in another order in each run; no two come to the same memory."""
     inputs, labels = data()
-    ready, ended = queue.SimpleQueue(), threading.Event()
+    ready = queue.SimpleQueue()
 
-    def fill(at, seconds):
-        time.sleep(seconds)
-        ready.put((inputs[at : at + 4] * 1.5, labels[at : at + 4]))
-        ended.wait()
-        torch.ones(1).add_(at)
+    def fill(seconds):
+        for at, each in seconds:
+            time.sleep(each)
+            ready.put((inputs[at : at + 4] * 1.5, labels[at : at + 4]))
 
-    threads = [threading.Thread(target=fill, args=each) for each in enumerate(waits(16))]
-    for thread in threads:
-        thread.start()
-    train(network(), [ready.get() for _ in threads[:3]])
-    ended.set()
-    for thread in threads:
-        thread.join()
+    seconds = [*enumerate(waits(16))]
+    for first in range(4):
+        threading.Thread(target=fill, args=(seconds[first::4],)).start()
+    train(network(), (ready.get() for _ in seconds))
 
 
 def empty_read():
