@@ -91,15 +91,8 @@ def _read(path: Path, how: str) -> Iterator[str]:
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         database.set_progress_handler(lambda: int(time.monotonic() > end), 10_000)
         database.text_factory = _Text
-        for setting in (
-            "trusted_schema=OFF",
-            "ignore_check_constraints=ON",
-            "cell_size_check=ON",
-            "mmap_size=0",
-        ):
+        for setting in _SETTINGS:
             database.execute(f"PRAGMA {setting}")
-        if database.execute("PRAGMA quick_check(1)").fetchone() != (b"ok",):
-            raise ValueError("damaged")
         told = [
             f"{name} {_shown(database.execute(f'PRAGMA {name}').fetchone()[0])}"
             for name in ("encoding", "user_version", "application_id")
@@ -114,6 +107,9 @@ def _read(path: Path, how: str) -> Iterator[str]:
                 columns = database.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall()
                 # Those that are computed from the others are left out.
                 tables[table] = [_quoted(column[1].decode()) for column in columns if not column[-1]]
+        for table in ("sqlite_master", *tables):  # one by one, as a check of all calls virtual tables
+            if database.execute(f"PRAGMA quick_check({_quoted(table)})").fetchone() != (b"ok",):
+                raise ValueError(f"table {table} is damaged")
         database.set_authorizer(lambda action, *_: _allowed(action))
         for table, columns in tables.items():
             given = ", ".join(columns)
@@ -122,7 +118,7 @@ def _read(path: Path, how: str) -> Iterator[str]:
             except sqlite3.OperationalError:  # WITHOUT ROWID: in the order of its key
                 rows = database.execute(f"SELECT {given} FROM {_quoted(table)}")  # noqa: S608 -- quoted
             for row in rows:
-                yield f"{table}: {' | '.join(map(_shown, row))}"
+                yield f"{json.dumps(table)[1:-1]}: {' | '.join(map(_shown, row))}"
     finally:
         database.close()
 
