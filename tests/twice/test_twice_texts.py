@@ -178,3 +178,8 @@ def test_names_without_what_was_drawn_are_equal() -> None:
     )
     assert general("runs/39e69f7bb6834df5bc85986a157e7106/x", evidence) == "runs/<uuid 0>/x"
     assert general("/tmp/tmpab12cd34/x39e69f7b", evidence) == "/tmp/tmp<temporary name 0>/x<uuid 0>"
+
+
+def test_a_drawn_name_may_begin_like_a_time() -> None:
+    evidence = Evidence(names={"uuids": ("15315687-97d2-46b9-976a-fda8385ac64b",)})
+    assert general("run 1531568797d246b9976afda8385ac64b", evidence) == "run <uuid 0>"

@@ -30,10 +30,11 @@ _REST = (
     r"|(?P<word>[^\W\d_]+|_)|(?P<space>\s+)|(?P<other>.)"
 )
 _PLAIN = re.compile(_REST, re.DOTALL)
+_NAME = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{6,})(?![0-9A-Za-z])")
 _TOKEN = re.compile(
     rf"(?P<moment>{MOMENT})"
     r"|(?P<address>\b0x[0-9a-fA-F]{6,16}\b)"
-    r"|(?P<name>(?<![0-9A-Za-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{6,})(?![0-9A-Za-z]))"
+    rf"|(?P<name>{_NAME.pattern})"
     rf"|{_REST}",
     re.DOTALL,
 )
@@ -82,6 +83,10 @@ def tokens(line: str, evidence: Evidence) -> list[Token]:
         kind, text = match.lastgroup or "", match[0]
         if kind in ("moment", "address", "name"):
             known = _known(kind, text, evidence)
+            if known is None and kind == "moment" and (name := _NAME.match(line, at)):
+                # One that begins like a time in seconds, as 1531568797d246b9976afda8385ac64b does.
+                known = _known("name", name[0], evidence)
+                match, text = (name, name[0]) if known is not None else (match, text)
             if known is None:
                 match = _PLAIN.match(line, at)
                 if match is None:
