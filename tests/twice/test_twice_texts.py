@@ -183,3 +183,11 @@ def test_names_without_what_was_drawn_are_equal() -> None:
 def test_a_drawn_name_may_begin_like_a_time() -> None:
     evidence = Evidence(names={"uuids": ("15315687-97d2-46b9-976a-fda8385ac64b",)})
     assert general("run 1531568797d246b9976afda8385ac64b", evidence) == "run <uuid 0>"
+
+
+def test_a_measured_number_may_be_that_of_the_process_too() -> None:
+    one = Evidence(names={"process numbers": ("659",)}, items=[Item(SITE, "659", 0, 0)])
+    other = Evidence(names={"process numbers": ("661",)}, items=[Item(SITE, "20", 0, 0)])
+    for line, counts in (("20", None), ("21", 0)):
+        found = Texts(one, other).compare(["at 659 ms"], [f"at {line} ms"], "standard output", many=False)
+        assert found[0] == counts

@@ -265,8 +265,8 @@ class Texts:
     def _explained(self, x: Token, y: Token, lines: Sequence[str], *, redrawn: bool) -> str | None:
         if x.key and x.key == y.key:
             return x.kind if x.kind not in _COUNTED else x.key
-        if x.kind not in _COUNTED or y.kind not in _COUNTED:
-            return None
+        if any(token.kind not in (*_COUNTED, "process number", "port") for token in (x, y)):
+            return None  # a measured number may by chance be that of a process, too
         if "lasting" in (x.kind, y.kind):
             spans = [
                 _seconds(t.text) if t.kind == "lasting" else float(t.text.replace(",", "")) for t in (x, y)
