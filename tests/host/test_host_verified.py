@@ -79,6 +79,20 @@ def test_what_cannot_be_read_is_no_damage(file: Path) -> None:
         is_unchanged(file.parent, SHA256)
 
 
+def test_what_is_no_file_is_damaged_and_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "a.json"
+    os.mkfifo(pipe)
+    assert read_sealed(pipe) == b""
+    assert not is_unchanged(pipe, SHA256)
+
+
+def test_a_sealed_file_that_is_too_large_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.json"
+    file.write_bytes(sealed("a.json", b"content"))
+    monkeypatch.setattr(verified, "_MOST", 10)
+    assert read_sealed(file) == b""
+
+
 def test_a_seal_holds_content_and_name() -> None:
     data = sealed("a", b"x\ny")
     assert unsealed("a", data) == b"x\ny"

@@ -110,7 +110,7 @@ def test_a_damaged_blob_is_an_error_of_the_image_and_leaves_nothing(home: Home, 
     assert (unpack(home, layer) / "usr/bin/tool").exists()
 
 
-@pytest.mark.parametrize("harm", ["flip", "cut", "empty", "gone", "more", "mode", "note"])
+@pytest.mark.parametrize("harm", ["flip", "cut", "empty", "gone", "more", "mode", "pipe", "note"])
 def test_a_damaged_folder_is_named_and_unpacked_again(
     home: Home, capsys: pytest.CaptureFixture[str], harm: str
 ) -> None:
@@ -131,6 +131,10 @@ def test_a_damaged_folder_is_named_and_unpacked_again(
             (folder / "usr/lib/more").touch()
         case "mode":
             file.chmod(0o700)
+        case "pipe":
+            note = folder.with_name(f"{folder.name}.size")
+            note.unlink()
+            os.mkfifo(note)
         case _:
             folder.with_name(f"{folder.name}.size").write_text("")
     assert unpack(home, layer) == folder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from hypothesis import given
@@ -205,14 +206,16 @@ def test_an_unreadable_image_is_no_obstacle_and_keeps_its_blobs(
 
 
 @pytest.mark.parametrize("what", ["manifest", "config"])
-@pytest.mark.parametrize("harm", ["gone", "changed", "cut"])
+@pytest.mark.parametrize("harm", ["gone", "changed", "cut", "pipe"])
 def test_damaged_documents_are_said(store: ImageStore, what: str, harm: str) -> None:
     digest = add(store, 1)
     hurt = digest if what == "manifest" else store.manifest(digest)["config"]["digest"]
     path = store.blob(hurt)
     data = path.read_bytes()
     path.unlink()
-    if harm != "gone":
+    if harm == "pipe":
+        os.mkfifo(path)
+    elif harm != "gone":
         path.write_bytes(data.replace(b"linux", b"linus") + b" " if harm == "changed" else data[:-1])
     with pytest.raises(ImageError, match=f"the image store is damaged: {hurt}"):
         store.config(digest)

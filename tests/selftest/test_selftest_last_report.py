@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +64,9 @@ def test_damage_is_found(tmp_path: Path) -> None:
     for wrong in (b"", b"\xff\n", WHERE.encode()):
         seal.write_bytes(wrong)
         assert kept(DIGEST, tmp_path, WHERE) is None
+    seal.unlink()
+    os.mkfifo(seal)
+    assert kept(DIGEST, tmp_path, WHERE) is None
 
 
 def test_all_that_an_outcome_depends_on_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,26 +12,32 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import stat
 import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from .home import open_regular
 from .os_reasons import UNREADABLE
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _WEEK = 7 * 24 * 3600
+_MOST = 1 << 30
+"""Of a sealed file. The record of a layer of a million files has a quarter of it."""
 
 
 def is_unchanged(path: Path, sha256: str, *, trust: bool = True) -> bool:
     """Whether a file has the bytes of a SHA-256 (hexadecimal). With ``trust`` a `stamp` is believed.
 
-    Raises `OSError` where it cannot be read: that is no damage.
+    A pipe or a device has other bytes. Raises `OSError` where it cannot be read: that is no damage.
     """
     status = path.stat()
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        return False
     if trust and status.st_mtime_ns == _time(status, sha256):
         return True
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
             return False
     stamp(path, sha256)
@@ -71,6 +77,24 @@ def unsealed(name: str, data: bytes) -> bytes | None:
     return content if head == _seal(name, content).encode() else None
 
 
+def read_kept(path: Path, most: int) -> bytes:
+    """Return what a file has; nothing for one above ``most`` bytes, or for a pipe, a socket or a device.
+
+    Such a one could block for ever. Raises `OSError`.
+    """
+    try:
+        with open_regular(path) as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        if error.errno not in (
+            errno.EINVAL,
+            errno.ENXIO,
+        ):  # of what is no file, by `open_regular` and open(2)
+            raise
+        return b""
+    return data if len(data) <= most else b""
+
+
 def read_sealed(path: Path, name: str | None = None) -> bytes:
     """Return the content sealed with a name, or that of its file; nothing if it is damaged.
 
@@ -78,7 +102,7 @@ def read_sealed(path: Path, name: str | None = None) -> bytes:
     other faults.
     """
     try:
-        return unsealed(name or path.name, path.read_bytes()) or b""
+        return unsealed(name or path.name, read_kept(path, _MOST)) or b""
     except OSError as error:
         if error.errno not in (errno.ENOENT, *UNREADABLE):
             raise

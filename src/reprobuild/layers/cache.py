@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..host.console import Console
-from ..host.home import Home, atomic_write, storage_errors
+from ..host.home import Home, atomic_write, open_regular, storage_errors
 from ..host.verified import read_sealed, sealed
 from ..lock.layer_record import LayerRecord, RecordedLayer
 from ..oci.blobs import Blobs
@@ -142,7 +142,7 @@ class LayerCache:
         """Return the sha256 of what layers are made of; of one with hundreds of artifacts, of some."""
         found: set[str] = set()
         for path in self._folder.glob("*.json"):
-            with suppress(OSError), path.open("rb") as file:
+            with suppress(OSError), open_regular(path) as file:
                 found.update(name.decode() for name in _SHA256.findall(file.read(_HEAD)))
         return frozenset(found)
 

@@ -15,6 +15,7 @@ from ..host.home import Home, atomic_write, put_off, storage_errors
 from ..host.host import Host
 from ..host.removal import remove_tree
 from ..host.untrusted_files import size_below
+from ..host.verified import read_kept
 from ..oci.blobs import fault_of, open_blob
 from ..oci.file_tree import layer_of
 from ..oci.store import damaged
@@ -24,6 +25,8 @@ from .unpack import unpack_entries
 
 MOST_BYTES = 30 * 10**9
 """Of unpacked layers together: about three CUDA images. `keep_within` removes those used longest ago."""
+
+_MOST_NOTE = 1024
 
 OPAQUE = ("trusted" if os.geteuid() == 0 else "user") + ".overlay.opaque"
 """The mark of a folder that hides what is below; an ordinary user's mounts have another (see sandbox.py)."""
@@ -162,7 +165,7 @@ def _fault(folder: Path) -> str | None:
     """Say what is wrong with a layer's files, by their sizes and times; None: they are as unpacked."""
     note = _size_file(folder)
     try:
-        noted = note.read_text("ascii").split()[1]
+        noted = read_kept(note, _MOST_NOTE).decode("ascii").split()[1]
     except FileNotFoundError:
         return "were not unpacked to the end"
     except OSError as error:
@@ -222,7 +225,7 @@ def _last_use(folder: Path) -> tuple[float, str]:
 
 def _known_size(folder: Path) -> int:
     with suppress(OSError, ValueError, IndexError):
-        return int(_size_file(folder).read_text("ascii").split()[0])
+        return int(read_kept(_size_file(folder), _MOST_NOTE).decode("ascii").split()[0])
     with suppress(OSError):  # what the disk does not give counts as nothing; whoever reads the layer names it
         return size_below(folder)  # what is noted of it is damaged
     return 0

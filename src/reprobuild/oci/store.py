@@ -15,6 +15,7 @@ from typing import Any
 from ..errors import ImageError, StorageError
 from ..host.home import atomic_write, storage_errors
 from ..host.host import Host
+from ..host.verified import read_kept
 from ..request.reference import NAME_PART
 from .archive_manifest import NAME
 from .blobs import Blobs, fault_of
@@ -25,6 +26,9 @@ from .image_index import RECOVERED, ImageIndex
 from .merge_layers import Keep
 from .stream import layout_members
 from .tar_fields import LayerRefused
+
+_MOST_DOCUMENT = 64 << 20
+"""Of a manifest or a configuration; registries take 4 MiB."""
 
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d+)?/)?"
 _REFERENCE = re.compile(rf"{_HOST}{NAME_PART}(?:/{NAME_PART})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?")
@@ -260,7 +264,7 @@ class ImageStore:
         path = self.blob(digest)
         with storage_errors(path):
             try:
-                data = path.read_bytes()
+                data = read_kept(path, _MOST_DOCUMENT)
             except FileNotFoundError:
                 raise damaged(digest, "it is missing") from None
         if sha256(data) != digest:

@@ -16,9 +16,11 @@ from pathlib import Path
 from ..errors import SelfTestError
 from ..host.home import atomic_write, storage_errors
 from ..host.limits import of_steps
-from .report import Mode, SelfTestReport
+from ..host.verified import read_kept
+from .report import LARGEST, Mode, SelfTestReport
 from .run import Gpu, Runner
 
+_MOST_SEAL = 1024
 _ONCE = "-"
 """In a seal in the place of circumstances that are not known."""
 
@@ -50,8 +52,8 @@ def kept(digest: str, folder: Path, where: str | None) -> SelfTestReport | None:
     if where is None:
         return None
     with suppress(OSError, SelfTestError):
-        data = _file(folder, digest, "battery").read_bytes()
-        if _seal(folder, digest).read_bytes() == _sealed(where, data):
+        data = read_kept(_file(folder, digest, "battery"), LARGEST)
+        if read_kept(_seal(folder, digest), _MOST_SEAL) == _sealed(where, data):
             return SelfTestReport.parse_kept(data)
     return None
 
@@ -67,8 +69,8 @@ def last_report(digest: str, folder: Path) -> tuple[SelfTestReport, datetime] | 
         if not path.exists():
             return None
         made = datetime.fromtimestamp(int(path.stat().st_mtime), UTC)
-        data, seal = path.read_bytes(), _seal(folder, digest)
-        sealed = seal.read_bytes() if seal.exists() else b""
+        data, seal = read_kept(path, LARGEST), _seal(folder, digest)
+        sealed = read_kept(seal, _MOST_SEAL) if seal.exists() else b""
     report = SelfTestReport.parse_kept(data)
     where = sealed.partition(b" ")[0].decode("ascii", "replace")
     if report.digest != digest or (report.passed and sealed != _sealed(where, data)):
