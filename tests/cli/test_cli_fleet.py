@@ -41,6 +41,14 @@ def test_a_fleet_is_a_page_and_a_table_and_names_who_deviates(call: Call, folder
     assert table["deviations"][0]["machine"] == "c"
 
 
+def test_a_name_of_a_report_does_nothing_to_a_terminal(call: Call, folder: Path) -> None:
+    names = [
+        written(folder, "a\x1b[2K.json", with_bits(HASH)),
+        written(folder, "b.json", with_bits(HASH), program=OTHER),
+    ]
+    assert "compared apart (a\\u001b[2K: " in call("selftest", "--fleet", *names).err
+
+
 def test_reports_of_one_name_are_told_apart_by_their_folders(call: Call, folder: Path) -> None:
     for name in ("x", "y"):
         (folder / name).mkdir()

@@ -50,6 +50,17 @@ def test_nothing_runs_that_the_user_has_not_agreed_to(call: Call, paper: Path) -
     assert "HF_TOKEN=x" not in refused.err
 
 
+def test_the_command_to_agree_to_is_shown_as_it_is_and_on_one_line(call: Call, paper: Path) -> None:
+    hidden = "import os; os.system('echo EVIL')\n#\x1b[2K\x1b[1A\x1b[2K\rcommand   python3 t.py\x1b[8m"
+    write(paper, command=["python3", "-c", hidden], variables={"SEED": "a\nnetwork   none\u200b\u202e\x9b1A"})
+    lock_of(call, paper)
+    shown = call("replay", str(paper)).err
+    assert "os.system('\"'\"'echo EVIL'\"'\"')\\u000a#\\u001b[2K\\u001b[1A\\u001b[2K\\u000dcommand " in shown
+    assert "SEED='a\\u000anetwork   none\\u200b\\u202e\\u009b1A'\n" in shown
+    headings = [line.split()[0] for line in shown.splitlines()]
+    assert headings == ["command", "image", "folder", "variable", "network", "reprobuild:", "hint:"]
+
+
 def test_what_is_not_as_it_was_is_the_first_line_and_in_json(call: Call, paper: Path) -> None:
     lock_of(call, paper)
     missing = call("replay", str(paper))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from reprobuild.host.console import ERASED, Console, printable
+from reprobuild.host.console import ERASED, Console, one_line, printable
 
 
 def wait_for(happened: Callable[[], bool]) -> None:
@@ -76,6 +76,23 @@ def test_a_stranger_s_text_does_nothing_to_a_terminal(
     assert printable(text) == shown
     Console().warn(text)
     assert capsys.readouterr().err == f"warning: {shown}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\nb\tc\r", "a\\u000ab\\u0009c\\u000d"),
+        ("\x1b[2K\x9b1A", "\\u001b[2K\\u009b1A"),
+        ("\u202a\u202e\u2066\u2069\u200e", "\\u202a\\u202e\\u2066\\u2069\\u200e"),
+        ("a\u200b\u200d\u2060\ufeff\xadb", "a\\u200b\\u200d\\u2060\\ufeff\\u00adb"),
+        ("\u2028\u2029\x85\xa0\u3000", "\\u2028\\u2029\\u0085\\u00a0\\u3000"),
+        ("\u3164\u2800\u034f\ufe0f", "\\u3164\\u2800\\u034f\\ufe0f"),
+        ("\U000e0041\udcff", "\\U000e0041\\udcff"),
+        ("Grüße, 世界 'a  b' \\n", "Grüße, 世界 'a  b' \\n"),
+    ],
+)
+def test_a_value_that_is_agreed_to_is_one_line_and_hides_nothing(text: str, shown: str) -> None:
+    assert one_line(text) == shown
 
 
 def test_json_stays_json() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..errors import EvidenceError
+from ..host.console import one_line
 from ..host.host import Host
 from ..oci.registry.referrers import Attachment
 from ..verify.evidence.signatures import (
@@ -101,7 +102,7 @@ def _passphrase(key: Path) -> str:
             f"{key}: is encrypted, and nobody can be asked for its passphrase",
             hint=f"set {VARIABLE}, or {VARIABLE}_FILE to a file that holds it",
         )
-    return str(click.prompt(f"Passphrase of {key}", hide_input=True, err=True))
+    return str(click.prompt(f"Passphrase of {one_line(str(key))}", hide_input=True, err=True))
 
 
 def attachments(documents: Mapping[str, bytes]) -> list[Attachment]:

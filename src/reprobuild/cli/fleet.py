@@ -18,7 +18,7 @@ from ..selftest.pages import fleet_page
 from ..selftest.report import LARGEST, SelfTestReport
 from ..selftest.run import Gpu
 from ..selftest.slurm import Cluster, Gathered, drain, run_on_nodes
-from .output import columns, emit
+from .output import columns, emit, to_stderr
 
 
 def read_report(path: Path) -> SelfTestReport:
@@ -122,8 +122,7 @@ def _show(found: Fleet, output: Path, more: Mapping[str, Any], *, json_: bool) -
         click.echo(f"\nsame letter: same bits; with !: other bits than its own kind\npage: {output}")
     if len(found.programs) > 1:
         groups = "; ".join(f"{', '.join(names)}: {hash_[:12]}" for hash_, names in found.programs.items())
-        host_note = f"these reports are of different self-test programs, so compared apart ({groups})"
-        click.echo(host_note, err=True)
+        to_stderr(f"these reports are of different self-test programs, so compared apart ({groups})")
 
 
 def _deviations(found: Fleet) -> list[str]:

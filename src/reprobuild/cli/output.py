@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from ..host.console import printable
 from ..oci.store import Image
 
 STACK = {"torch": "PyTorch", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "numpy": "NumPy"}
@@ -35,6 +36,11 @@ def image_facts(found: Image) -> dict[str, Any]:
         "size": found.size,
         "labels": dict(found.labels),
     }
+
+
+def to_stderr(text: str) -> None:
+    """Write a line to standard error, with what a terminal would obey escaped."""
+    click.echo(printable(text), err=True)
 
 
 def emit(value: Any) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from ..errors import ImageError, RepeatError
+from ..host.console import one_line
 from ..host.host import Host
 from ..host.sandbox import Bind
 from ..render.labels import LABEL
@@ -20,7 +21,7 @@ from ..twice.receipt.replay import Departure, after, before, beside_apart, binds
 from ..twice.runs import HowToRun, one_run
 from ..verify.find import EngineImage, find_image
 from . import complete
-from .output import as_json, emit, table
+from .output import as_json, emit, table, to_stderr
 from .receipts import asked_for
 from .run_options import folders, settings, variables
 
@@ -164,7 +165,7 @@ def _agree(
         ("network", "this machine's" if receipt.network else "none"),
     ]  # fmt: skip
     for heading, text in lines:
-        click.echo(f"{heading:<9} {text}", err=True)
+        to_stderr(f"{heading:<9} {one_line(text)}")
     if yes:
         return
     if not (os.isatty(0) and os.isatty(2)):

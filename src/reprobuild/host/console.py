@@ -28,6 +28,8 @@ _UNSAFE = re.compile(
     "\u2028\u2029\ufeff\ud800-\udfff]"  # line ends to some, marks, and no characters at all
 )
 
+_UNSEEN = {*"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0", *map(chr, range(0xFE00, 0xFE10))}
+"""Characters that Unicode calls printable, and that have no ink: fillers, and selectors of variants."""
 
 ERASED = "\r\x1b[K"
 """What empties the line of a terminal."""
@@ -42,6 +44,21 @@ def printable(text: str) -> str:
     What a terminal would obey is written as ``\\u001b``, which in JSON means the same character.
     """
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def one_line(text: str) -> str:
+    """Escape all that has no shape of its own, line ends and blanks other than the space among it.
+
+    For what a user agrees to: as `printable`, and nothing in it is unseen or looks like another line.
+    """
+    return "".join(
+        each
+        if each.isprintable() and each not in _UNSEEN
+        else f"\\u{ord(each):04x}"
+        if each <= "\uffff"
+        else f"\\U{ord(each):08x}"
+        for each in text
+    )
 
 
 class PrintableStream:
