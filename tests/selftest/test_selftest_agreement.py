@@ -107,7 +107,7 @@ def test_two_programs_are_not_comparable_and_no_machine_is_blamed(scope: str) ->
 
 
 def test_only_checks_with_results_in_both_are_compared() -> None:
-    none = a_check(name="raises", results={}, values={}, fingerprint=None)
+    none = a_check(name="raises", results={}, values={})
     first = report(none, ONE, with_bits(OTHER, name="bmm"))
     assert [each.name for each in compare(first, report(ONE, none))] == ["conv2d"]
     assert compare(first, report(a_check(device="cuda"))) == ()

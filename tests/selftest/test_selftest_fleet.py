@@ -74,7 +74,7 @@ def test_golden_results_must_agree_across_kinds() -> None:
 
 
 def test_a_machine_without_a_result_says_why() -> None:
-    none = a_check(status="not-run", reason="no gloo", results={}, values={}, fingerprint=None)
+    none = a_check(status="not-run", reason="no gloo", results={}, values={})
     reports = {
         "a": report(with_bits(HASH)),
         "b": report(none, with_bits(HASH, name="bmm")),

@@ -197,6 +197,11 @@ def test_a_report_keeps_all_that_it_was_read_from() -> None:
         (a_report(a_check(results={"output": HASH + "\n"})), "report.checks[0]"),
         (a_report(a_check(fingerprint="B" * 64)), "report.checks[0]"),
         (a_report(a_check(fingerprint=None)), "report.checks[0]"),
+        (
+            a_report(a_check(), a_check(name="matmul", fingerprint=HASH)),
+            "report.checks[1].fingerprint: that of 'matmul' is not the one of its results",
+        ),
+        (a_report(a_check(results={}, fingerprint=HASH)), "report.checks[0].fingerprint"),
         (a_report(a_check(scope="all")), "report.checks[0].scope: 'all'"),
         (a_report(a_check(values={"output": {"type": "float32"}})), "report.checks[0].values.output.data"),
         (a_report(a_check(detail=[{"what": "output"}])), "report.checks[0].detail[0].expected: missing"),

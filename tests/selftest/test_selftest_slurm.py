@@ -78,7 +78,7 @@ def run(tmp_path: Path, command: list[str], where: Cluster | None = None) -> Gat
 @pytest.mark.engines
 def test_a_node_that_deviates_and_one_that_fails(cluster: slurm.Cluster, tmp_path: Path) -> None:
     """Each runs alone, and twice at once; a status of 9 is a report too."""
-    other = a_check(results={"output": "e" * 64}, fingerprint="e" * 64)
+    other = a_check(results={"output": "e" * 64})
     (tmp_path / "other").write_text(json.dumps(a_report(other)))
     command = printing(tmp_path, n2=f"cat {tmp_path}/other; exit 9", n3="echo no GPU here >&2; exit 7")
     found = run(tmp_path, command)

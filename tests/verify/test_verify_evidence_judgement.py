@@ -162,7 +162,7 @@ def test_another_test_than_the_battery(mode: str, team: Team) -> None:
 
 @pytest.mark.parametrize("status", ["inconclusive", "not-run"])
 def test_a_check_that_the_policy_wants(status: str, team: Team) -> None:
-    unsure = a_check(name="control", status=status, reason="no race was seen", results={}, fingerprint=None)
+    unsure = a_check(name="control", status=status, reason="no race was seen", results={})
     team.documents = signed(texts(a_test(a_check(), unsure)), team.key)
     assert team.judge().good
     assert f"the check control is {status}: no race was seen" in refused(team.judge(checks=["control"]))

@@ -51,7 +51,7 @@ def test_each_names_both_digests_of_the_image_and_its_predicate() -> None:
 def test_a_test_result_has_the_fields_of_its_specification_and_the_whole_report() -> None:
     checks = [
         a_check(),
-        a_check(name="matmul", status="not-run", reason="no GPU", results={}, fingerprint=None),
+        a_check(name="matmul", status="not-run", reason="no GPU", results={}),
     ]
     predicate = json.loads(texts(a_test(*checks))["test-result"])["predicate"]
     assert (predicate["result"], predicate["passedTests"]) == ("PASSED", ["conv2d"])

@@ -6,6 +6,7 @@ report that cannot be read in full is a `SelfTestError`.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -250,6 +251,12 @@ def check_facts(report: Table) -> None:
             table.hold(key, *_PLAIN)
 
 
+def _fingerprint(results: Mapping[str, object]) -> str | None:
+    """Return what the program writes of a check's results (`in_image/selftest/parent.py`)."""
+    whole = json.dumps(results, sort_keys=True).encode()
+    return hashlib.sha256(whole).hexdigest() if results else None
+
+
 def _check(table: Table) -> CheckResult:
     found = table.fields(_CHECK)
     for key, known in (("status", get_args(Status)), ("device", ("cpu", "cuda")), ("scope", get_args(Scope))):
@@ -259,6 +266,12 @@ def _check(table: Table) -> CheckResult:
         results.sha256(name)
     if results.data:
         table.sha256("fingerprint")
+    if found["fingerprint"] != _fingerprint(results.data):
+        raise table.bad(
+            "fingerprint",
+            f"that of {shown(found['name'])} is not the one of its results",
+            "it was changed after the self-test wrote it; run the self-test again",
+        )
     values = table.table("values")
     for name in values.data:
         values.table(name).fields(_VALUES)
