@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -82,3 +83,15 @@ class TestForgedLock:
         path.write_text("{}")
         self.fetch(base, tmp_path / "home")
         assert path.read_text() != "{}"
+
+    def test_a_pipe_in_the_place_of_a_document_is_not_waited_for(
+        self, base: BaseImage, tmp_path: Path
+    ) -> None:
+        self.fetch(base, tmp_path / "home")
+        path = Store(Home(tmp_path / "home")).path(base.config[7:])
+        good = path.read_bytes()
+        path.unlink()
+        os.mkfifo(path)
+        self.fetch(base, tmp_path / "home")
+        assert path.is_file()
+        assert path.read_bytes() == good

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from ..errors import LockError
 from ..host.console import Console, size_text
 from ..host.home import storage_errors
+from ..host.verified import read_kept
 from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer
 from ..oci.documents import DOCUMENT_LIMIT, parse_json, sha256
 from ..oci.registry.client import Registry, Target
@@ -95,8 +96,8 @@ def _document(
     base: BaseImage, digest: str, store: Store, *, kind: Literal["manifests", "blobs"] = "manifests"
 ) -> bytes:
     path = store.path(digest.removeprefix("sha256:"))
-    with storage_errors(path), suppress(FileNotFoundError), path.open("rb") as file:
-        data = file.read(DOCUMENT_LIMIT)
+    with storage_errors(path), suppress(FileNotFoundError):
+        data = read_kept(path, DOCUMENT_LIMIT)
         if sha256(data) == digest:
             return data
     reference = Reference.parse(base.image)
