@@ -127,6 +127,15 @@ def test_json_is_alone_on_stdout(ready: Index, call: Call) -> None:
     assert facts["digest"] == parse_lock(LOCK.read_text(), "").digest
 
 
+def test_an_error_alone_is_the_json_of_it(ready: Index, call: Call) -> None:
+    said = call("lock", "--cuda", "99.9", "--name", "zz", "--json")
+    assert (said.status, json.loads(said.out)["error"]["status"]) == (5, 5)
+    write("a", 'cuda = "12.1"')
+    write("b", 'cuda = "99.9"')
+    said = call("lock", "--json")
+    assert (said.status, [facts["state"] for facts in json.loads(said.out)]) == (5, ["new"])
+
+
 def test_without_arguments_all_requests_get_their_turn(ready: Index, call: Call) -> None:
     write("a", 'cuda = "9.9"')
     write("b", 'cuda = "12.1"')

@@ -107,7 +107,8 @@ def lock(
             errors.append(error)
     if report and pages:
         atomic_write(report, "\n".join(pages).encode())
-    _print(results, host, json_=json_)
+    if results or not errors:  # an error alone is the result of --json
+        _print(results, host, json_=json_)
     for each in errors[:-1]:
         host.console.warn("\n  hint: ".join(filter(None, (each.message, each.hint))))
     if errors:
