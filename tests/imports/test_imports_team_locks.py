@@ -263,6 +263,17 @@ def test_a_pdm_lock_for_other_systems(write: Write) -> None:
         read_import(write("pdm.lock", f"{targets}[metadata]\n"))
 
 
+@pytest.mark.parametrize(("key", "own"), [("python_version", "3.8"), ("python_full_version", "3.8.10")])
+def test_another_python_than_that_of_a_pipfile_lock(write: Write, key: str, own: str) -> None:
+    file = write("Pipfile.lock", json.dumps({"_meta": {"requires": {key: own}}}))
+    with pytest.raises(
+        RequestError, match=rf"_meta\.requires\.{key} is {own}, which Python 3\.11 does not fit"
+    ) as caught:
+        read_import(file, python="3.11")
+    assert caught.value.hint == f"give --python 3.8; or change {key} in the Pipfile, and run `pipenv lock`"
+    assert request_table(read_import(file, python="3.8"), {"python": "3.8", "cuda": "cpu"})["python"] == "3.8"
+
+
 PIPFILE: dict[str, Any] = {
     "_meta": {
         "requires": {"python_version": "3.11"},

@@ -132,7 +132,7 @@ def _read(
     if file.name in _TEAM_LOCKS:
         return read_team_lock(file, extras, groups, hosts, python)
     if file.name == "Pipfile.lock":
-        return read_pipfile_lock(file, groups, hosts)
+        return read_pipfile_lock(file, groups, hosts, python)
     return _read_by_form(file, extras, groups, hosts, python)
 
 

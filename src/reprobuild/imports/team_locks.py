@@ -321,10 +321,12 @@ def _texts(table: Mapping[str, Any], key: str, place: str) -> list[str]:
     return value
 
 
-def read_pipfile_lock(file: Path, groups: Sequence[str], hosts: Collection[str]) -> Imported:
+def read_pipfile_lock(
+    file: Path, groups: Sequence[str], hosts: Collection[str], python: str | None = None
+) -> Imported:
     """Read a Pipfile.lock: its packages, and with ``--group dev`` those for development.
 
-    Raises `RequestError` that names the package.
+    Raises `RequestError` that names the package, or the key that rules out the Python.
     """
     data = _json(file)
     meta = _object(data.get("_meta", {}), f"{file}: _meta")
@@ -372,18 +374,20 @@ def read_pipfile_lock(file: Path, groups: Sequence[str], hosts: Collection[str])
             if good:
                 hashes.setdefault(canonicalize_name(name), set()).update(good)
     asked = _object(meta.get("requires", {}), f"{file}: _meta.requires")
-    python = asked.get("python_version") or asked.get("python_full_version")
+    key = "python_version" if asked.get("python_version") else "python_full_version"
+    named = asked.get(key)
     fits = (
-        f"=={python}.*"
-        if isinstance(python, str) and python.count(".") == 1
-        else f"=={python}"
-        if python
-        else ""
+        f"=={named}.*" if isinstance(named, str) and named.count(".") == 1 else f"=={named}" if named else ""
     )
     try:
         requires = str(SpecifierSet(fits))
     except InvalidSpecifier as error:
         raise RequestError(f"{file}: _meta.requires: {error}") from None
+    if python is not None and (only := minor_of(requires)) not in (None, python):
+        raise RequestError(
+            f"{file}: _meta.requires.{key} is {named}, which Python {python} does not fit",
+            hint=f"give --python {only}; or change {key} in the Pipfile, and run `pipenv lock`",
+        )
     return Imported(
         origin=str(file),
         name=file.absolute().parent.name,
