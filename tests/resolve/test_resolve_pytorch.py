@@ -99,6 +99,34 @@ def test_for_the_cpu_and_without_hashes(pytorch: PyTorch, call: Call) -> None:
     )
 
 
+def test_cuda_s_packages_in_a_file_for_the_cpu(pytorch: PyTorch, family: Index, call: Call) -> None:
+    """As of `pip freeze` beside PyPI's torch."""
+    Path("requirements.txt").write_text("torch==2.4.1\nfilelock\nnvidia-cuda-runtime-cu12==12.1.105\n")
+    asked = ("lock", "--from", "requirements.txt", "--cuda", "cpu", "--index", "pytorch", "--name", "m1")
+    said = call(*asked)
+    assert said.status == 5
+    assert "torch 2.4.1+cpu is for the CPU, as the request is, but the request asks for CUDA: " in said.err
+    assert "CUDA: nvidia-cuda-runtime-cu12\n  hint: " in said.err
+    assert "--loosen 'nvidia-*'" in said.err
+    said = call(*asked, "--loosen", "nvidia-*")
+    assert said.status == 0, said.err
+    left = "requirements.txt: left out, since torch for the CPU does not require it: nvidia-cuda-runtime-cu12"
+    assert left in said.err
+    assert set(urls("m1")) == {"torch", "numpy", "pip", "filelock"}
+    assert locked("m1").request.loosened == ("nvidia-cuda-runtime-cu12==12.1.105",)
+
+
+def test_cuda_s_packages_of_another_package_beside_torch_for_the_cpu(
+    pytorch: PyTorch, family: Index, call: Call
+) -> None:
+    family.add("fast", "1", requires=["nvidia-cuda-runtime-cu12"])
+    Path("requirements.txt").write_text("torch==2.4.1\nfast\nnvidia-cuda-runtime-cu12==12.1.105\n")
+    asked = ("lock", "--from", "requirements.txt", "--cuda", "cpu", "--index", "pytorch", "--name", "m1")
+    said = call(*asked, "--loosen", "nvidia-*")
+    assert said.status == 5
+    assert "but another package asks for CUDA: nvidia-cuda-runtime-cu12" in said.err
+
+
 def test_unless_the_request_names_it_it_is_not_asked(
     pytorch: PyTorch, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

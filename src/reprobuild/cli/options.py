@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 from ..errors import RequestError
 from ..host.host import Host
 from ..imports.common import allows, python_release
+from ..imports.cuda_parts import without_cuda_parts
 from ..imports.default_cuda import cuda_of_torch
 from ..imports.image_pins import is_kept, read_image
 from ..imports.recognize import (
@@ -164,6 +165,8 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
             python=given.get("python"),
             loosen=given.get("loosen", ()),
         )
+        if given.get("cuda") == "cpu":
+            imported = without_cuda_parts(imported)
         _allow(imported, host)
         _tell(imported, _as_of(given), host)
         whole = pins_everything(Path(given["from"]))

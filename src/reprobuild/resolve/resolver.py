@@ -372,6 +372,8 @@ def _check_cuda(request: Request, python: Collection[PythonPackage]) -> None:
     torch = next(Version(package.version) for package in python if package.name == "torch")
     cudas = {cuda_of_version(package.version) for package in python if is_cuda_package(package.name)}
     built_for_gpu = (torch.local or "").startswith(("cu", "rocm", "xpu"))
+    if request.cuda == "cpu" and cudas and torch.local == "cpu":
+        raise _with_cuda_beside(request, torch, python)
     if request.cuda == "cpu" and (cudas or built_for_gpu):
         raise ResolveError(
             f"the index serves only CUDA builds of torch: it gave {torch}, and the request is for cpu",
@@ -386,6 +388,20 @@ def _check_cuda(request: Request, python: Collection[PythonPackage]) -> None:
             f"torch {torch} was resolved for CUDA {', '.join(sorted(cudas)) or 'none'}, not {request.cuda}",
             hint="another package of the request may ask for another CUDA; or UV_INDEX names several indexes",
         )
+
+
+def _with_cuda_beside(request: Request, torch: Version, python: Collection[PythonPackage]) -> ResolveError:
+    parts = sorted(package.name for package in python if is_cuda_package(package.name))
+    asked = {canonicalize_name(Requirement(text).name) for text in request.packages}
+    own = [name for name in parts if name in asked]
+    return ResolveError(
+        f"torch {torch} is for the CPU, as the request is, but {'the request' if own else 'another package'} "
+        f"asks for CUDA: {', '.join(own or parts)}",
+        hint="leave out what torch for the CPU does not require: with --from, --loosen 'nvidia-*' does so, "
+        "and --loosen cuda-toolkit where the file has it; else take it out of packages in the request"
+        if own
+        else "leave out the package that requires it, or give --cuda and the version",
+    )
 
 
 def _check_index(python: Collection[PythonPackage]) -> None:
