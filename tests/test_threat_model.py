@@ -80,6 +80,9 @@ HELD_BY = {
     # What is inherent
     "Evidence about a configuration": "other_layers_below_a_signed_configuration",
     "Evidence can be": "without_keys_unsigned_evidence_counts_and_has_no_signer",
+    "`diff` reads locks": "a_newer_pip_from_another_host_can_move_behaviour_and_the_host_is_named"
+    " a_newer_pip_of_another_channel_can_move_behaviour a_newer_tool_of_the_system_by_its_place"
+    " a_newer_pip_from_a_host_of_the_old_lock_cannot_if_it_is_pip",
     "Docker shows no": "a_daemon_whose_disk_is_elsewhere",
     "`check` believes": "a_manifest_that_was_rewritten_is_named_and_not_believed",
     "`check` does not run": "the_lines_that_installers_of_tools_write_are_named_and_no_difference"

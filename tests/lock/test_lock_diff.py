@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from reprobuild.lock.diff import (
     meaning_of_debian,
     meaning_of_python,
 )
+from reprobuild.lock.model import Lock
 from reprobuild.lock.own_files import OwnFiles
 from reprobuild.lock.packages import CondaPackage
 from support.locks import LOCK, OTHER_FILES
@@ -92,8 +95,99 @@ def test_another_host_of_the_same_bytes_is_told_as_what_it_is() -> None:
     python = [replace(p, wheel=replace(p.wheel, url="https://other.example/x.whl")) for p in LOCK.python]
     (change,) = diff(LOCK, replace(LOCK, python=python))
     assert (change.name, change.new, change.meaning) == ("addresses", "https://other.example", "nothing")
-    same = [replace(p, wheel=replace(p.wheel, url=p.wheel.url + "?a")) for p in LOCK.python]
-    assert diff(LOCK, replace(LOCK, python=same)) == ()
+
+
+PIP = next(p for p in LOCK.python if p.name == "pip")
+
+
+def of_pip(**wheel: Any) -> list[Change]:
+    """The changes when only what the lock says of pip's wheel differs."""
+    pip = replace(PIP, wheel=replace(PIP.wheel, **wheel))
+    return list(diff(LOCK, replace(LOCK, python=[pip if p is PIP else p for p in LOCK.python])))
+
+
+def test_what_differs_about_the_same_bytes_is_listed() -> None:
+    cases: dict[str, dict[str, Any]] = {
+        "url": {"url": PIP.wheel.url + "?a"},
+        "size": {"size": PIP.wheel.size + 1},
+        "upload-time": {"uploaded": datetime(2020, 1, 1, tzinfo=UTC)},
+    }
+    for key, wheel in cases.items():
+        [change] = of_pip(**wheel)
+        assert (change.kind, change.name, change.meaning) == ("python", f"pip: {key}", "nothing")
+        assert change.old != change.new
+
+
+def test_another_file_of_this_machine_is_listed_where_one_was_before() -> None:
+    def at(url: str) -> Lock:
+        pip = replace(PIP, wheel=replace(PIP.wheel, url=url))
+        return replace(LOCK, python=[pip if p is PIP else p for p in LOCK.python])
+
+    [change] = diff(at("file:///srv/pip.whl"), at("file:///etc/pip.whl"))
+    assert (change.name, change.new) == ("pip: url", "file:///etc/pip.whl")
+
+
+@pytest.mark.parametrize("name", ["debian", "conda"])
+def test_what_differs_about_the_same_bytes_of_other_packages_is_listed(name: str) -> None:
+    old = replace(LOCK, debian=[debian("apt", "1")], conda=[conda("pip", "24")])
+    new = (
+        replace(old, debian=[replace(old.debian[0], path="pool/main/e/evil/apt_1_amd64.deb")])
+        if name == "debian"
+        else replace(
+            old, conda=[replace(old.conda[0], url="https://conda.example/evil/noarch/pip-24-0.conda")]
+        )
+    )
+    [change] = diff(old, new)
+    assert (change.kind, change.meaning) == (name, "nothing")
+    assert "evil" in str(change.new)
+
+
+def test_a_newer_pip_from_a_host_of_the_old_lock_cannot_if_it_is_pip() -> None:
+    [change] = moved("pip", "99.0")
+    assert (change.meaning, "if it is what its name says" in change.why) == ("nothing", True)
+
+
+def test_a_newer_pip_from_another_host_can_move_behaviour_and_the_host_is_named() -> None:
+    for url in ("https://evil.example/pip.whl", "file:///etc/pip.whl"):
+        wheel = replace(PIP.wheel, url=url, sha256="1" * 64)
+        python = [replace(p, version="99.0", wheel=wheel) if p is PIP else p for p in LOCK.python]
+        [change] = [c for c in diff(LOCK, replace(LOCK, python=python)) if c.kind == "python"]
+        assert (change.meaning, url.rpartition("/")[0] in change.why) == ("behaviour", True)
+
+
+def test_a_newer_pip_of_another_channel_can_move_behaviour() -> None:
+    old = replace(LOCK, conda=[conda("pip", "24")])
+    url = "https://conda.example/evil/linux-64/pip-25-0.conda"
+    pip = replace(conda("pip", "25"), url=url, sha256="3" * 64)
+    [change] = diff(old, replace(old, conda=[pip]))
+    assert (change.meaning, "https://conda.example/evil" in change.why) == ("behaviour", True)
+
+
+@pytest.mark.parametrize(
+    ("archive", "folder", "meaning"),
+    [
+        ("debian", "pool/main/a/apt", "nothing"),
+        ("debian-security", "pool/updates/main/a/apt", "nothing"),
+        ("debian", "pool/main/e/evil", "behaviour"),
+        ("evil", "pool/main/a/apt", "behaviour"),
+    ],
+)
+def test_a_newer_tool_of_the_system_by_its_place(archive: str, folder: str, meaning: str) -> None:
+    old = replace(LOCK, debian=[debian("apt", "2.6.2"), debian("git", "1", "debian-security")])
+    apt = replace(debian("apt", "9.9", archive), path=f"{folder}/apt_9.9_amd64.deb", sha256="2" * 64)
+    [change] = diff(old, replace(old, debian=[apt, old.debian[1]]))
+    assert change.meaning == meaning
+    assert (f"{archive}:{folder}" in change.why) == (meaning != "nothing")
+
+
+def test_the_whole_hash_of_a_file_of_reprobuild_is_compared() -> None:
+    one, other = (
+        replace(LOCK, own_files=OwnFiles(version="1", sha256={"reprobuild_hook.py": "2" * 12 + end * 52}))
+        for end in "34"
+    )
+    [change] = diff(one, other)
+    assert (change.name, change.meaning) == ("reprobuild_hook.py", "numbers")
+    assert change.old != change.new
 
 
 def test_other_files_of_reprobuild_are_told_by_what_they_do() -> None:

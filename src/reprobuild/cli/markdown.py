@@ -40,7 +40,7 @@ def changes_as_markdown(old: Sequence[Lock], new: Sequence[Lock], changes: Seque
             lines += ["", "| | Name | Old | New | Size | Why |", "|---|---|---|---|---:|---|"]
             lines += [
                 "| "
-                + " | ".join((c.kind, code(c.name), code(c.old), code(c.new), more(c.size), c.why))
+                + " | ".join((c.kind, code(c.name), code(c.old), code(c.new), more(c.size), cell(c.why)))
                 + " |"
                 for c in rows
             ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from ..request.kernels import digests
 from .model import Lock
+from .packages import DebianPackage, PythonPackage, Wheel
 
 Meaning = Literal["numbers", "behaviour", "nothing"]
 
@@ -89,14 +90,19 @@ class _Item:
     size: int
     content: str
     """Its sha256."""
+    origin: str = ""
+    """Where its file comes from: a host, a channel, or a source package of an archive."""
+    entry: Mapping[str, str] = field(default_factory=dict)
+    """The rest of its entry in the lock, by key."""
 
 
 def diff(old: Lock, new: Lock) -> tuple[Change, ...]:
     """Return what differs between two locks: the gravest meaning first, then by kind and name."""
+    hosts = _addresses(old)
     changes = [
-        *_packages("python", _python(old), _python(new)),
-        *_packages("conda", _conda(old), _conda(new)),
-        *_packages("debian", _debian(old), _debian(new)),
+        *_packages("python", _python(old), _python(new), hosts),
+        *_packages("conda", _conda(old), _conda(new), hosts),
+        *_packages("debian", _debian(old), _debian(new), hosts),
         *_values("variable", old.variables, new.variables),
         *_values("request", _request(old), _request(new)),
         *_values("reprobuild", _own_files(old), _own_files(new)),
@@ -177,15 +183,57 @@ _REQUEST_NUMBERS = re.compile(r"cuda|torch|index|python|platform|(determinism|ba
 
 
 def _python(lock: Lock) -> dict[str, _Item]:
-    return {p.name: _Item(p.version, p.file.size, p.wheel.sha256) for p in lock.python}
+    return {
+        p.name: _Item(p.version, p.file.size, p.wheel.sha256, _from(p), _entry(p.table()))
+        for p in lock.python
+    }
+
+
+def _from(package: PythonPackage) -> str:
+    """Return the host of a package's file, and whether it is built; of a repository or folder the whole."""
+    file = package.file
+    if isinstance(file, Wheel):
+        return _host(file.url)
+    return f"{file.kind} at {_host(file.url) if file.kind == 'sdist' else file.url}"
+
+
+def _host(url: str) -> str:
+    """Return scheme and host; of a file on this machine its folder; of what is no URL all."""
+    found = urlsplit(url)
+    if found.scheme == "file":
+        return url.rpartition("/")[0]
+    return _address(url) if "://" in url else url
 
 
 def _conda(lock: Lock) -> dict[str, _Item]:
-    return {p.name: _Item(f"{p.version} {p.build}", p.size, p.sha256) for p in lock.conda}
+    return {
+        p.name: _Item(
+            f"{p.version} {p.build}", p.size, p.sha256, "/".join(p.url.split("/")[:-2]), _entry(p.table())
+        )
+        for p in lock.conda
+    }
 
 
 def _debian(lock: Lock) -> dict[str, _Item]:
-    return {p.name: _Item(p.version, p.size, p.sha256) for p in lock.debian}
+    return {p.name: _Item(p.version, p.size, p.sha256, _pool(p), _entry(p.table())) for p in lock.debian}
+
+
+def _pool(package: DebianPackage) -> str:
+    """Return the archive and the folder in it of a package's source; those of security have one above."""
+    return f"{package.archive}:{package.path.rpartition('/')[0].replace('pool/updates/', 'pool/', 1)}"
+
+
+def _entry(table: Mapping[str, Any]) -> dict[str, str]:
+    """Return a package's entry as one level of text."""
+    flat: dict[str, str] = {}
+    for key, value in table.items():
+        if key == "wheels":
+            flat |= _entry(value[0])
+        elif isinstance(value, Mapping):
+            flat |= {f"{key}.{inner}": text for inner, text in _entry(value).items()}
+        else:
+            flat[key] = _text(value)
+    return flat
 
 
 def _request(lock: Lock) -> dict[str, str]:
@@ -198,11 +246,7 @@ def _request(lock: Lock) -> dict[str, str]:
         flat["standalone-python.version"] = lock.standalone.version
         flat["standalone-python.sha256"] = lock.standalone.sha256
     # By host alone: the rest of an address follows the version.
-    urls = [
-        urlsplit(url)
-        for url in (*(p.file.url for p in lock.python if "://" in p.file.url), *(p.url for p in lock.conda))
-    ]
-    flat["addresses"] = ", ".join(sorted({f"{url.scheme}://{url.netloc}" for url in urls}))
+    flat["addresses"] = ", ".join(sorted(_addresses(lock)))
     for key, value in lock.request.to_dict().items():
         if isinstance(value, Mapping):
             flat |= {
@@ -214,10 +258,21 @@ def _request(lock: Lock) -> dict[str, str]:
     return flat
 
 
+def _addresses(lock: Lock) -> set[str]:
+    urls = (*(p.file.url for p in lock.python if "://" in p.file.url), *(p.url for p in lock.conda))
+    return set(map(_address, urls))
+
+
+def _address(url: str) -> str:
+    """Return scheme and host."""
+    found = urlsplit(url)
+    return f"{found.scheme}://{found.netloc}"
+
+
 def _own_files(lock: Lock) -> dict[str, str]:
     if lock.own_files is None:
         return {}
-    return {"version": lock.own_files.version, **{n: h[:12] for n, h in lock.own_files.sha256.items()}}
+    return {"version": lock.own_files.version, **lock.own_files.sha256}
 
 
 def _text(value: object) -> str:
@@ -225,12 +280,17 @@ def _text(value: object) -> str:
 
 
 def _packages(
-    kind: Literal["python", "conda", "debian"], old: Mapping[str, _Item], new: Mapping[str, _Item]
+    kind: Literal["python", "conda", "debian"],
+    old: Mapping[str, _Item],
+    new: Mapping[str, _Item],
+    hosts: Container[str],
 ) -> Iterable[Change]:
     nothing = _Item("", 0, "")
+    known = {item.origin for item in old.values()}
     for name in old.keys() | new.keys():
         before, after = old.get(name, nothing), new.get(name, nothing)
         if before.content == after.content and before.text == after.text:
+            yield from _entries(kind, name, before, after, hosts)
             continue
         meaning, why = _MEANING_OF[kind](name)
         # What is known of a package's name says nothing of bytes that nobody has seen before.
@@ -238,6 +298,16 @@ def _packages(
             meaning, why = _at_least_behaviour(meaning), f"not there before; {why}"
         elif before.text == after.text:
             meaning, why = _at_least_behaviour(meaning), f"the same version from other bytes; {why}"
+        if name in old and name in new:
+            if kind == "debian":  # any archive of the old lock, and the same source package there
+                folder = before.origin.partition(":")[2]
+                known = {f"{item.origin.partition(':')[0]}:{folder}" for item in old.values()}
+            if after.origin not in known:
+                meaning = _at_least_behaviour(meaning)
+                place = quote(after.origin, safe=" :/@+~%")  # of an author who may write Markdown
+                why = f"now from {place}, which the old lock does not have; {why}"
+            elif meaning == "nothing":
+                why = f"{why}, if it is what its name says"
         yield Change(
             kind=kind,
             name=name,
@@ -248,6 +318,28 @@ def _packages(
             meaning=meaning,
             why=why,
         )
+
+
+def _entries(
+    kind: Literal["python", "conda", "debian"], name: str, old: _Item, new: _Item, hosts: Container[str]
+) -> Iterable[Change]:
+    """Return what differs in the lock about the same bytes of the same version.
+
+    A host that is not among ``hosts``, those of the old lock, is told once for all packages: ``addresses``.
+    """
+    for key in old.entry.keys() | new.entry.keys():
+        before, after = old.entry.get(key), new.entry.get(key)
+        if before and after and key.endswith("url") and "://" in after and _address(after) not in hosts:
+            continue
+        if before != after:
+            yield Change(
+                kind=kind,
+                name=f"{name}: {key}",
+                old=before,
+                new=after,
+                meaning="nothing",
+                why="the same bytes, by their hash; what the lock says of them differs",
+            )
 
 
 def _at_least_behaviour(meaning: Meaning) -> Meaning:
@@ -280,4 +372,7 @@ def _values(
             meaning, why = "numbers", "decides what computes, and how"
         else:
             meaning, why = "nothing", "the packages say what came of it"
-        yield Change(kind=kind, name=name, old=old.get(name), new=new.get(name), meaning=meaning, why=why)
+        before, after = old.get(name), new.get(name)
+        if kind == "reprobuild" and name != "version" and (before or "")[:12] != (after or "")[:12]:
+            before, after = before and before[:12], after and after[:12]
+        yield Change(kind=kind, name=name, old=before, new=after, meaning=meaning, why=why)
