@@ -96,7 +96,7 @@ class Bench:
         return [*(self.home / "tmp").iterdir(), *self.home.glob("**/*.partial")]
 
 
-def until(event: Callable[[], object], process: subprocess.Popen[bytes]) -> None:
+def until(event: Callable[[], object], process: subprocess.Popen[Any]) -> None:
     """Wait for an event while a process runs; one that has ended before fails the test."""
     while not event():
         assert process.poll() is None, process.communicate()
