@@ -27,6 +27,8 @@ LOCK = str(GOLDEN / "pylock.torch-cu121.toml")
         (("run", "--gpus", "all", "x"), "--gpu require"),
         (("run", "-p", "8888:8888", "x"), "network of the host is shared"),
         (("run", "--name", "a", "x"), "nothing of a run is kept"),
+        (("run", "--read-only", "x"), "a run changes nothing of its image"),
+        (("run", "--platform", "linux/arm64", "x"), "an image runs on its own platform"),
         (("run", "-d", "x"), "nohup"),
     ],
 )

@@ -176,7 +176,7 @@ def test_one_that_stays_down_gets_no_tag(store: Store, gate: Gate, host: str, pa
 
 
 def test_nobody_listens(store: Store) -> None:
-    with pytest.raises(RegistryError, match=r"127\.0\.0\.1:9: the connection failed"):
+    with pytest.raises(RegistryError, match=r"127\.0\.0\.1:9: the connection failed: connection refused$"):
         store.push("127.0.0.1:9/team/x:1")
 
 

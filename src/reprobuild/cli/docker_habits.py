@@ -46,6 +46,8 @@ RUN_HINTS = {
     **dict.fromkeys(("--ipc", "--shm-size"), "its shared memory has 2 GB; -v binds a folder for more"),
     "--privileged": "no such mode; for NVIDIA devices, see --gpu",
     **dict.fromkeys(("--cpus", "--cpuset-cpus"), "`taskset` before the command limits the processors"),
+    "--read-only": "a run changes nothing of its image; -v SRC:DST:ro binds a folder read-only",
+    "--platform": "an image runs on its own platform; `reprobuild image --platform` chooses it",
     "--env-file": "-e NAME=VALUE sets a variable; it may be repeated",
 }
 """Options of ``docker run``, and what `reprobuild run` does instead."""

@@ -354,7 +354,8 @@ class Registry:
                     f"{host}: {error}", hint="look at the registry's settings; its answer cannot be followed"
                 ) from None
             except requests.exceptions.RequestException as error:
-                problem = RegistryError(f"{host}: the connection failed: {error}", hint="is it up? Try again")
+                said_of = f"{host}: the connection failed: {_reason(error)}"
+                problem = RegistryError(said_of, hint="is it up? Try again")
             if left:
                 time.sleep(min(max(self._wait * 2 ** (_TRIES - 1 - left), after), _LONGEST_PAUSE))
         raise problem
@@ -368,6 +369,19 @@ class Registry:
         if status == 405:
             return RegistryError(f"{text} (is it read-only?)", hint="push to a registry that takes images")
         return RegistryError(text)
+
+
+def _reason(error: BaseException) -> str:
+    """Return the system's own words for a broken connection, where one of the inner errors has them."""
+    inner: object = error
+    for _ in range(10):
+        if not isinstance(inner, BaseException):
+            break
+        if isinstance(inner, OSError) and inner.strerror:
+            return inner.strerror[:1].lower() + inner.strerror[1:]
+        places = (getattr(inner, "reason", None), *inner.args, inner.__cause__, inner.__context__)
+        inner = next((place for place in places if isinstance(place, BaseException)), None)
+    return str(error)
 
 
 def _certificates(host: str) -> list[Path]:
