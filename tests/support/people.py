@@ -72,8 +72,8 @@ def _ordinary_user() -> Iterator[Person]:
             return
         # What lies in root's home is out of reach for others.
         shutil.copytree(_site(), folder / "site", ignore=_UNUSED)
-        shutil.copytree(PACKAGE, folder / "src/reprobuild", ignore=_UNUSED)
-        shutil.copytree(Path(__file__).parents[1], folder / "tests", ignore=_UNUSED)
+        for source, target in ((PACKAGE, "src/reprobuild"), (Path(__file__).parents[1], "tests")):
+            shutil.copytree(source, folder / target, ignore=shutil.ignore_patterns("__pycache__"))
         if not (PACKAGE / "templates").exists():
             shutil.copytree(PACKAGE.parents[1] / "templates", folder / "templates")
         subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
