@@ -105,6 +105,7 @@ def show_agreed(found: Agreed, path: str, *, json_: bool) -> None:
     if found.kinds:
         line = f"{path} is of another kind of machine: {differing} of {found.steps} moments differ"
         line += f", by {ulp_text(largest)} at most" if largest else ""
+        line += f"; another end: {', '.join(found.output[:5])}" if found.output else ""
     elif found.holds:
         line = f"the same bits as {path} ({found.steps} moments)"
     elif found.parting is not None:
@@ -117,12 +118,13 @@ def show_agreed(found: Agreed, path: str, *, json_: bool) -> None:
         click.echo(line)
         shown = [(row.label, f"{ulp_text(row.ulp)} {', '.join(row.parted[:6])}") for row in found.distances]
         more = [("", f"{differing - MOST_ROWS} more")] if differing > MOST_ROWS else []
-        lines = [*(("differs", kind) for kind in found.kinds), *shown[:MOST_ROWS], *more]
+        ends = [("another end", name) for name in found.output]
+        lines = [*(("differs", kind) for kind in found.kinds), *shown[:MOST_ROWS], *more, *ends[:MOST_ROWS]]
         if lines:
             table("", lines)
     if not found.holds:
         raise RepeatError(
-            line if not found.kinds else f"{line}; and it took other steps",
+            f"{line}; and it took other steps" if found.kinds and found.distances else line,
             hint="the same command without --against says whether the program itself repeats, and if not, on"
             " which line; if the change is meant, keep the new digests with --record",
         )
