@@ -25,7 +25,7 @@ from .opened import read_opened
 from .records import Stream, read_records
 from .texts import TextDifference, Texts
 from .variations import VARIATIONS
-from .written import WrittenFile, cached_files, written_files
+from .written import WrittenFile, cached_files, without_mount_points, written_files
 
 RECORDS = "records"
 """The folder below a run's own that the recorder writes into."""
@@ -341,6 +341,7 @@ def read_run(ran: RanProgram, how: HowToRun, folder: Path, clock: tuple[float, f
             )
         files += found
         cached |= cached_files(place, destination)
+    files = without_mount_points(files, [destination for _, destination in ran.written])
     read, cut = read_opened(folder / RECORDS) if how.receipt else ((), False)
     return ProgramRun(
         status=ran.status,

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,6 +108,12 @@ def written_files(
                 WrittenFile(path=general(inside, evidence), size=0, digest=digest, lines=lines, tensors={})
             )
     return found, True
+
+
+def without_mount_points(files: Sequence[WrittenFile], bound: Sequence[str]) -> list[WrittenFile]:
+    """Return the files without the empty folders that an engine makes where it binds folders."""
+    points = {destination.rstrip("/") for destination in bound}
+    return [file for file in files if file.digest != EMPTY_FOLDER or file.path not in points]
 
 
 def _other(path: Path, status: os.stat_result) -> str:

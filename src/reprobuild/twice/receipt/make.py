@@ -15,7 +15,7 @@ from ..compare import machine_of
 from ..records import Moment, Stream
 from ..runs import ProgramRun
 from ..texts import general
-from ..written import EMPTY_FOLDER, WrittenFile
+from ..written import WrittenFile, without_mount_points
 from .model import MOST_FILES, MOST_MOMENTS, Code, Folder, OutputFile, ProcessSteps, Receipt, is_below
 from .program_files import beside, inputs
 from .project import machine_here
@@ -75,9 +75,7 @@ def make_receipt(
     others, whole = beside(asked.binds, frozenset(file.path for file in found) | changed)
     tops = tuple(bind.destination.rstrip("/") + "/" for bind in asked.binds)
     files = [file for file in (run.files if written is None else written) if f"{file.path}/".startswith(tops)]
-    # A folder's mount point in the image is there in runs under `twice` alone, which see the image's root.
-    points = {bind.destination.rstrip("/") for bind in asked.binds}
-    files = [file for file in files if file.digest != EMPTY_FOLDER or file.path not in points]
+    files = without_mount_points(files, [bind.destination for bind in asked.binds])
     secret = [file.path for file in files if is_secret_file(file.path, file.size)]
     notes += [f"the digest of {path}, which may hold secrets by its name" for path in secret]
     files = [file for file in files if file.path not in secret]
