@@ -9,7 +9,7 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.oci.file_tree import ImageTree
-from reprobuild.verify.find import parent_manifest
+from reprobuild.verify.find import is_file, parent_manifest, tree_of
 from support.images import PACK, Entry, layer, layout
 
 LABELS = {"dev.reprobuild.lock": "sha256:0", "dev.reprobuild.version": "1"}
@@ -32,3 +32,31 @@ def test_the_parent_s_manifest_is_read_and_nothing_of_it_run(tmp_path: Path) -> 
 def test_a_parent_without_one(tmp_path: Path) -> None:
     with pytest.raises(ImageError, match=r"has no /opt/reprobuild/manifest\.tsv"):
         found(tmp_path, "opt/")
+
+
+@pytest.mark.parametrize(
+    "name", ["registry.example/team/torch:1", "localhost/torch", "team/torch:1", "torch:1"]
+)
+def test_a_folder_of_the_project_takes_no_image_s_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Anybody who can commit could have a signed image judged in the place of the registry's."""
+    monkeypatch.chdir(tmp_path)
+    layout(tmp_path / name, {"x:1": ([PACK["zstd"](layer("bin/"))], {})})
+    host = Host(Home(tmp_path / "home"), Console(quiet=True))
+    for ask in (is_file, lambda text: tree_of(text, host)):
+        with pytest.raises(ImageError, match="is a file or folder here, and may be the name of an image"):
+            ask(name)
+    assert is_file(f"./{name}")
+    assert is_file(str(tmp_path / name))
+    assert "bin" in {path.strip("/") for path in tree_of(f"./{name}", host).files}
+
+
+def test_an_engine_s_image_is_none_of_the_project_s_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    layout(tmp_path / "oci:torch", {"x:1": ([PACK["zstd"](layer("bin/"))], {})})
+    assert not is_file("oci:torch")
+    with pytest.raises(ImageError, match="no image"):
+        tree_of("oci:torch", Host(Home(tmp_path / "home"), Console(quiet=True)))

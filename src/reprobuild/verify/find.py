@@ -89,8 +89,25 @@ def _manifest(kept: EngineImage, host: Host) -> bytes:
 
 
 def is_file(text: str) -> bool:
-    """Whether an image is named by the path of an archive or layout."""
-    return kind_of(text.partition("#")[0]) is not None
+    """Whether an image is named by the path of an archive or layout.
+
+    ``docker:…`` and the like name an engine's image, whatever is here. Raises `ImageError` where a file or
+    folder has a name that may be an image's, as in a project that brings a folder ``registry.example/team``.
+    """
+    place = text.partition("#")[0]
+    if kind_of(place) is None:
+        return False
+    prefix, _, rest = text.partition(":")
+    if prefix in _ENGINES and rest:
+        return False
+    first, _, more = place.partition("/")
+    is_host = bool(more) and ("." in first.strip(".") or first == "localhost")
+    if place.startswith(("/", "./", "../")) or place.endswith(".tar") or not (is_host or ":" in place):
+        return True
+    raise ImageError(
+        f"{place} is a file or folder here, and may be the name of an image",
+        hint=f"write ./{place} for what is here; for the image, run the command in another folder",
+    )
 
 
 def tree_of(text: str, host: Host, *, keep: Keep = nothing) -> ImageTree:
@@ -100,13 +117,13 @@ def tree_of(text: str, host: Host, *, keep: Keep = nothing) -> ImageTree:
     """
     place, _, name = text.partition("#")
     path = Path(place)
+    if not is_file(text):
+        return tree_in(find_image(text, host), text, host, keep=keep)
     if kind_of(path) == "folder":
         digest = _digest_in(path, name)
         return read_tree(layout_members(path, digest), text, keep=keep)
-    if kind_of(path) is not None:
-        with _archive(path) as file:
-            return read_tree(archive_members(file), text, name or None, keep=keep)
-    return tree_in(find_image(text, host), text, host, keep=keep)
+    with _archive(path) as file:
+        return read_tree(archive_members(file), text, name or None, keep=keep)
 
 
 def _archive(path: Path) -> BufferedReader:
