@@ -16,7 +16,7 @@ from reprobuild.errors import ImageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.oci import merge_layers
+from reprobuild.oci import merge_layers, tar_reader
 from reprobuild.oci.file_tree import ImageTree, read_root, read_tree, tar_digest
 from reprobuild.oci.stream import archive_members
 from reprobuild.verify.compare import compare
@@ -277,3 +277,13 @@ def test_a_blob_that_unpacks_to_no_tar_has_no_digest_of_one(tmp_path: Path) -> N
         assert tar_digest(blob) == ""
     blob.write_bytes(gzip.compress(bytes(2048)))
     assert tar_digest(blob) == f"sha256:{hashlib.sha256(bytes(2048)).hexdigest()}"
+
+
+def test_a_blob_that_inflates_without_end_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blob = tmp_path / "blob"
+    blob.write_bytes(gzip.compress(bytes(1 << 20)))
+    assert tar_digest(blob)
+    monkeypatch.setattr(tar_reader, "MOST_BYTES", (1 << 20) - 1)
+    assert tar_digest(blob) == ""

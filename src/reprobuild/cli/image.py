@@ -99,9 +99,8 @@ def image(
         raise click.UsageError("--layers-from: an independent build makes its layers from the Dockerfile")
     if bundle_ is not None and layers_from is not None:
         raise click.UsageError("--bundle has everything that is needed: leave --layers-from out")
-    signer = signer_of(
-        sign_key, sign_command, sign_public, host
-    )  # a wrong passphrase is found before the work
+    # A wrong passphrase is found before the work.
+    signer = signer_of(sign_key, sign_command, sign_public, host)
     source_of_layers = None if layers_from is None else Target.parse_repository(layers_from)
     found = chosen_lock(source, flags, host) if bundle_ is None else _bundled(bundle_, source, flags, host)
     shared = None if source_of_layers is None else SharedLayers(source_of_layers, read_layers())

@@ -1,6 +1,6 @@
 """Run a program under the recorder of ``twice`` through Docker, which may be on another machine.
 
-The views' own folders lie in a volume, which a container that is never started gives to read.
+The views' own folders lie in a volume, which is read through a container that is never started.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class _Container:
     def put(self, tar: bytes) -> None:
         self.made.put_archive("/", tar)
 
-    def run(self, folder: Path, seconds: float | None) -> tuple[int | None, bytes, bytes]:  # noqa: ARG002
+    def run(self, folder: Path, seconds: float | None) -> tuple[int | None, bytes, bytes]:  # noqa: ARG002 -- Podman's needs it
         status: int | None
         with Output(self.made) as output:
             self.made.start()

@@ -1,6 +1,6 @@
 """Run a program under the recorder of ``twice`` with Podman, which may be on another machine.
 
-The views' own folders lie in a volume, which Podman gives as a tar.
+The views' own folders lie in a volume, which Podman exports as a tar.
 """
 
 from __future__ import annotations

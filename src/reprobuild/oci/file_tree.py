@@ -18,6 +18,7 @@ from typing import IO, Any, cast
 import zstandard
 
 from ..errors import ImageError
+from . import tar_reader
 from .archive_manifest import Archive, Part, config_section
 from .blobs import open_blob
 from .documents import DOCUMENT_LIMIT
@@ -239,12 +240,14 @@ def layer_of(file: BufferedReader) -> IO[bytes] | None:
 
 
 def tar_digest(blob: Path) -> str:
-    """Return ``sha256:…`` of the tar in an untrusted layer; empty for what is not one."""
-    digest = hashlib.sha256()
+    """Return ``sha256:…`` of the tar in an untrusted layer; empty for what is not one, or is too large."""
+    digest, size = hashlib.sha256(), 0
     try:
         with open_blob(blob) as file:
             tar = layer_of(file)
             while data := b"" if tar is None else tar.read(CHUNK):
+                if (size := size + len(data)) > tar_reader.MOST_BYTES:
+                    return ""
                 digest.update(data)
     except (zlib.error, zstandard.ZstdError, EOFError, gzip.BadGzipFile):
         tar = None

@@ -27,7 +27,7 @@ def _torch(module: object) -> None:
     if os.environ.get("REPROBUILD_TWICE_TIMES"):
         from .timing import install  # noqa: PLC0415 -- a process without torch needs none of it
     elif os.environ.get("REPROBUILD_TWICE_BATCH"):
-        from .batch_calls import install  # noqa: PLC0415
+        from .batch_calls import install  # noqa: PLC0415 -- as above
     else:
         from .steps import install  # noqa: PLC0415
 

@@ -32,8 +32,6 @@ MOST = 1000
 _MOST_BYTES = 64 * DOCUMENT_LIMIT
 """Of all of them."""
 
-"""The only form of digest that is accepted; any other could not be verified."""
-
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
