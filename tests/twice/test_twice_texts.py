@@ -191,3 +191,13 @@ def test_a_measured_number_may_be_that_of_the_process_too() -> None:
     for line, counts in (("20", None), ("21", 0)):
         found = Texts(one, other).compare(["at 659 ms"], [f"at {line} ms"], "standard output", many=False)
         assert found[0] == counts
+
+
+@pytest.mark.parametrize(
+    ("text", "turns", "counts"), [("531", 600, True), ("531", 16, False), ("12.345", 600, False)]
+)
+def test_by_itself_a_short_number_that_any_of_many_times_may_be_is_a_result(
+    text: str, turns: int, counts: bool
+) -> None:
+    evidence = Evidence(items=[Item(SITE, text, 7, turns - 8)])
+    assert (general(f"correct {text}", evidence) == f"correct {text}") is counts

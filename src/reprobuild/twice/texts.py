@@ -64,7 +64,7 @@ def general(text: str, evidence: Evidence) -> str:
     found = []
     for token in tokens(text, evidence):
         measured = token.kind == "number" and (
-            (len(token.text) > 2 and token.text in evidence.texts)
+            _written(token.text, evidence)
             or (_digits(token.text) >= EXACT and _measured(token.text, evidence))
         )
         # A small number may be a process's and a result.
@@ -108,6 +108,12 @@ def tokens(line: str, evidence: Evidence) -> list[Token]:
         found.append(Token(kind, text, key))
         at = match.end()
     return found
+
+
+def _written(text: str, evidence: Evidence) -> bool:
+    """Return whether a number was written by a place of so few that it is not one of them by chance."""
+    few = max(FEW, 10 ** min(_digits(text) - 2, EXACT))
+    return len(text) > 2 and any(item.at + item.left < few for item in evidence.texts.get(text, ()))
 
 
 def _known(kind: str, text: str, evidence: Evidence) -> Token | None:
