@@ -20,8 +20,9 @@ def apart(one: str, other: str) -> bool:
     [
         ("\rstep 1 loss 0.51\rstep 2 loss 0.42\rdone", "\rstep 1 loss 0.51\rstep 2 loss 0.43\rdone"),
         ("\rloss 0.51\rloss 0.42\rdone", "\rloss 0.51\rdone"),
+        ("\r0.51 nats/symbol\rdone", "\r0.52 nats/symbol\rdone"),
     ],
-    ids=["states", "fewer"],
+    ids=["states", "fewer", "per something"],
 )
 def test_a_result_counts_where_another_state_was_drawn_over_it(one: str, other: str) -> None:
     assert apart(one, other)
@@ -42,8 +43,9 @@ def test_a_result_counts_where_another_state_was_drawn_over_it(one: str, other: 
         ("\r|\r/\r-\rdone", "\r|\r/\rdone"),
         ("\rone: 5% 1/20\x1b[A", "\rone: 25% 5/20\x1b[A"),
         ("\rwaiting 1s\rwaiting 2s\rdone", "\rwaiting 1s\rdone"),
+        ("\r12.5 words/sec\r9 words/s\rdone", "\r12.75 words/sec\rdone"),
     ],
-    ids=["speed", "two counts", "more states", "spinner", "inner bar", "waiting"],
+    ids=["speed", "two counts", "more states", "spinner", "inner bar", "waiting", "per second"],
 )
 def test_how_often_and_how_fast_a_line_is_drawn_does_not_count(one: str, other: str) -> None:
     assert not apart(one, other)

@@ -14,7 +14,7 @@ _UP = "\x1b[A"
 _METER = re.compile(r"\[(?:\d+:)?\d+:\d\d")
 """Where tqdm begins to tell times; what comes after them may be a result of any form."""
 _RATE = re.compile(
-    r"(?:[\d.]+|\?)\s*[kMG]?(?:[^\W\d_]+/s|s/ ?[^\W\d_]+)|\d+:\d\d(?::\d\d)?"
+    r"(?:[\d.]+|\?)\s*[kMG]?(?:[^\W\d_]+/s(?:ec(?:ond)?)?(?![^\W\d_])|s/ ?[^\W\d_]+)|\d+:\d\d(?::\d\d)?"
     r"|[\d.]+ ?(?:ms|s|secs?|seconds?|mins?|h)(?![^\W\d_])"
 )
 """A speed or a duration, which nothing else explains in a state that was drawn over."""
