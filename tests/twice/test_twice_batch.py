@@ -172,6 +172,14 @@ def test_the_worst_verdict_counts_and_a_model_that_was_tried_again_counts_once()
         assert "Net" in batch_line(tried_models([stream({**RECORD, "verdict": verdict})]))
 
 
+@pytest.mark.parametrize("note", ["not tried: 64 rows: no memory", "not compared: loss (Loss)"])
+def test_a_limit_of_any_model_is_in_the_line_for_all(note: str) -> None:
+    once = {**RECORD, "verdict": "independent", "operation": None}
+    assert "as far as it was tried" not in batch_line(tried_models([stream(once)]))
+    found = tried_models([stream(once, {**once, "n": 1, "notes": [note]})])
+    assert batch_line(found).startswith("a row does not depend on its batch as far as it was tried")
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -112,6 +112,10 @@ def _place(table: Table, key: str) -> ProgramLine:
     raise TableError(f"{table.where(key)}: expected file, line, function and text")
 
 
+_LEFT_OUT = ("not tried", "not compared")
+"""How notes begin that limit the verdict."""
+
+
 def worst(found: Sequence[TriedModel]) -> TriedModel | None:
     """Return the model whose verdict counts for all; None: no model was called."""
     order = get_args(Verdict)
@@ -125,9 +129,8 @@ def batch_line(found: Sequence[TriedModel]) -> str:
         return "no model was called: no torch.nn.Module with parameters, in a Python process that is recorded"
     match model.verdict:
         case "independent":
-            far = (
-                " as far as it was tried" if any(note.startswith("not tried") for note in model.notes) else ""
-            )
+            notes = [note for each in found for note in each.notes]
+            far = " as far as it was tried" if any(note.startswith(_LEFT_OUT) for note in notes) else ""
             names = ", ".join(each.model for each in found)
             return f"a row does not depend on its batch{far} ({names}: {_ways(model, differ=False)})"
         case "size":
