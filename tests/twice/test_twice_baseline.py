@@ -75,6 +75,14 @@ def test_another_output_is_told(kept: Path) -> None:
     assert (found.holds, found.output) == (False, ("standard output",))
 
 
+@pytest.mark.parametrize(("loss", "torch"), [(0.5, "2.13.0"), (0.51, "2.14.0")], ids=["one kind", "another"])
+def test_another_exit_status_never_agrees(kept: Path, loss: float, torch: str) -> None:
+    ended = run(1.0, loss, torch=torch)
+    assert against(read_baseline(kept), ended).holds
+    found = against(read_baseline(kept), replace(ended, status=1))
+    assert (found.holds, found.output) == (False, ("exit status",))
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"no", zlib.compress(b"{}"), zlib.compress(b"[" * 100_000), zlib.compress(b'{"format":4}')],

@@ -11,7 +11,7 @@ import click
 
 from ..errors import RepeatError
 from ..host.home import atomic_write
-from ..twice.baseline import Agreed
+from ..twice.baseline import STATUS, Agreed
 from ..twice.batch import TriedModel, batch_dict, batch_line, batch_rows, worst
 from ..twice.page import AboutRun, lines_around, places_of, twice_page
 from ..twice.receipt.make import Asked
@@ -122,9 +122,10 @@ def show_agreed(found: Agreed, path: str, *, json_: bool) -> None:
         lines = [*(("differs", kind) for kind in found.kinds), *shown[:MOST_ROWS], *more, *ends[:MOST_ROWS]]
         if lines:
             table("", lines)
+    other_steps = found.kinds and found.distances and STATUS not in found.output
     if not found.holds:
         raise RepeatError(
-            f"{line}; and it took other steps" if found.kinds and found.distances else line,
+            f"{line}; and it took other steps" if other_steps else line,
             hint="the same command without --against says whether the program itself repeats, and if not, on"
             " which line; if the change is meant, keep the new digests with --record",
         )

@@ -33,6 +33,8 @@ _RECORD = "`reprobuild twice --record FILE` writes one"
 MOST_BYTES = 64 << 20
 MOST_INFLATED = 512 << 20
 _DIGITS = 16
+STATUS = "exit status"
+"""What `Agreed.output` has where the program ended in another way."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +44,8 @@ class Baseline:
     machine: Mapping[str, str]
     """What decides which bits are right: versions, CPU, threads."""
     streams: Sequence[Stream]
+    status: int | None
+    """That of the program's end."""
     stdout: Sequence[str]
     files: Mapping[str, str]
     evidence: Evidence
@@ -59,17 +63,18 @@ class Agreed:
     """The moments that differ, in their order."""
     steps: int
     output: tuple[str, ...]
-    """Names of files, and ``standard output``, that are not the same."""
+    """Names of files, `STATUS` and ``standard output``, that are not the same."""
 
     @property
     def holds(self) -> bool:
         """Whether the run is as it has to be: bit for bit, or on another kind the same steps.
 
-        There the end may differ where steps do, since other bits make another output, and only there.
+        There the end may differ where steps do, since other bits make another output, and only there; but
+        not in how the program ended.
         """
         same_steps = self.parting is None or self.parting.kind == "value"
         if self.kinds and self.distances:
-            return same_steps
+            return same_steps and STATUS not in self.output
         return self.parting is None and not self.output
 
 
@@ -89,6 +94,7 @@ def write_baseline(path: Path, run: ProgramRun, ignored: Ignored) -> None:
             for stream in run.streams
             if stream.moments
         ],
+        "status": run.status,
         "stdout": list(run.stdout),
         "files": _meanings(run),
         "evidence": _evidence_json(run.evidence),
@@ -124,7 +130,7 @@ def _evidence(table: Mapping[str, Any]) -> Evidence:
         memory=tuple((int(start), int(end)) for start, end in table["memory"]),
         names={_str(kind): tuple(map(_str, names)) for kind, names in table["names"].items()},
         several=bool(table["several"]),
-        alone=frozenset(map(_str, table.get("alone", ()))),
+        alone=frozenset(map(_str, table["alone"])),
         items=[
             Item(
                 sites[int(site)],
@@ -171,6 +177,7 @@ def read_baseline(path: Path) -> Baseline:
         return Baseline(
             machine={_str(key): _str(value) for key, value in table["machine"].items()},
             streams=[_stream(each) for each in table["streams"]],
+            status=None if table["status"] is None else int(table["status"]),
             stdout=[_str(line) for line in table["stdout"]],
             files={_str(name): _str(digest) for name, digest in table["files"].items()},
             evidence=_evidence(table["evidence"]),
@@ -237,7 +244,8 @@ def against(baseline: Baseline, run: ProgramRun) -> Agreed:
     many = many and "stdout" not in baseline.evidence.alone & run.evidence.alone
     texts = Texts(baseline.evidence, run.evidence)
     apart, _ = lines_apart(texts, baseline.stdout, run.stdout, "standard output", many=many)
-    output = ["standard output"] if apart else []
+    output = [STATUS] if baseline.status != run.status else []
+    output += ["standard output"] if apart else []
     files = _meanings(run)
     names = sorted(baseline.files.keys() | files.keys())
     output += [name for name in names if baseline.files.get(name) != files.get(name)]
