@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import pytest
 
+from reprobuild.errors import LockError
+from reprobuild.lock.base_image import BaseImage, BaseLayer
 from reprobuild.lock.diff import (
     Change,
     diff,
@@ -18,8 +25,12 @@ from reprobuild.lock.diff import (
 )
 from reprobuild.lock.model import Lock
 from reprobuild.lock.own_files import OwnFiles
-from reprobuild.lock.packages import CondaPackage
-from support.locks import LOCK, OTHER_FILES
+from reprobuild.lock.packages import BuildFiles, CondaPackage, SourceArchive
+from reprobuild.lock.reader import parse_half
+from reprobuild.lock.standalone_python import StandalonePython
+from reprobuild.request.image_user import ImageUser
+from reprobuild.request.model import Conda
+from support.locks import LOCK, OTHER_FILES, SMALL
 from support.resolving import debian
 
 
@@ -202,6 +213,99 @@ def test_other_files_of_reprobuild_are_told_by_what_they_do() -> None:
         ("selftest.py", "nothing"),
         ("version", "nothing"),
     ]
+
+
+FROM = f"sha256:{'4' * 64}"
+OCI_LAYER = "application/vnd.oci.image.layer.v1"
+BASE = BaseImage(
+    image="images.example/team/base:1", index=f"sha256:{'3' * 64}", manifests={"linux/amd64": FROM},
+    config=f"sha256:{'5' * 64}", created="2024-01-02T03:04:05Z", system="Debian GNU/Linux 12 (bookworm)",
+    suite="bookworm", glibc="2.36", python="/usr/bin/python3.11", python_version="3.11.2",
+    cuda=["/usr/lib/libcudart.so"], env={"A": "1"},
+    layers=[BaseLayer(digest=FROM, size=5, media_type=f"{OCI_LAYER}.tar", diff_id=FROM)],
+)  # fmt: skip
+STANDALONE = StandalonePython(
+    version="3.12.8", url="https://files.example/python-3.12.8.tar.gz", sha256="6" * 64, size=5
+)
+JINJA, SYMPY = (p for p in LOCK.python if p.name in ("jinja2", "sympy"))
+SOURCE = SourceArchive(
+    filename="jinja2-3.1.4.tar.gz", url="https://index.example/jinja2-3.1.4.tar.gz", sha256="7" * 64, size=5,
+    requires=(SYMPY.pin,),
+)  # fmt: skip
+BUILT = replace(JINJA, source=SOURCE, wheel=replace(JINJA.wheel, url="", uploaded=None))
+TOOLS = BuildFiles(python=[SYMPY], debian=[debian("cmake", "3.25")])
+WHOLE = (
+    replace(SMALL, python=[*SMALL.python, BUILT], build=TOOLS, gpu_targets=["sm_80"]),
+    replace(SMALL, base=BASE, request=replace(SMALL.request, base_image=BASE.image)),
+    replace(SMALL, standalone=STANDALONE, request=replace(SMALL.request, python="3.12")),
+    replace(
+        SMALL,
+        conda=[conda("python", "3.11.9")],
+        request=replace(SMALL.request, conda=Conda(channels=("forge",), packages=("six",))),
+    ),
+)
+
+
+def leaves(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
+    """The paths of all single values of a table."""
+    items = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for key, each in items:
+        if isinstance(each, Mapping | list):
+            yield from leaves(each, *path, key)
+        else:
+            yield (*path, key)
+
+
+def other_values(value: object) -> Sequence[object]:
+    """Values of which one may be valid in the place of another."""
+    if not isinstance(value, str):
+        return [value + 1 if isinstance(value, int) else value]
+    digit = "1" if value[-1:] == "2" else "2"
+    return [value[:-1] + digit, value + "2", value.replace("/", "/z", 1), value.replace(".", "z.", 1)]
+
+
+def test_every_value_that_a_lock_can_have_is_compared() -> None:
+    tried: set[object] = set()
+    for whole in WHOLE:
+        table = tomllib.loads(whole.dump())
+        assert parse_half(table, "").digest == whole.digest
+        for *path, last in leaves(table):
+            part = path[2] if path[:2] == ["tool", "reprobuild"] and path[2:] else path[0] if path else last
+            inner, value = reduce(getitem, path, table), reduce(getitem, [*path, last], table)
+            for other in other_values(value):
+                inner[last] = other
+                with suppress(LockError):
+                    lock = parse_half(table, "")
+                    if lock.digest != whole.digest:
+                        tried.add(part)
+                        assert diff(whole, lock), (path, last, other)
+                        assert diff(lock, whole), (path, last, other)
+            inner[last] = value
+            table["tool"]["reprobuild"]["request-digest"] = whole.request.digest
+    assert tried >= {"packages", "request", "variables", "own-files", "architectures", "base", "conda"}
+    assert tried >= {"standalone-python", "debian", "build"}
+
+
+def test_whose_file_is_taken_can_move_numbers_and_whom_programs_run_as_behaviour() -> None:
+    request = replace(LOCK.request, file_priority=("six",), user=ImageUser("a", 1000))
+    assert [(c.name, c.meaning) for c in diff(LOCK, replace(LOCK, request=request))] == [
+        ("file-priority", "numbers"),
+        ("user", "behaviour"),
+    ]
+
+
+def test_a_build_tool_is_told_by_its_version_or_else_by_what_differs() -> None:
+    whole = WHOLE[0]
+
+    def changed(**keys: Any) -> Change:
+        [change] = diff(whole, replace(whole, build=replace(TOOLS, python=[replace(SYMPY, **keys)])))
+        return change
+
+    newer, other = changed(version="99"), changed(wheel=replace(SYMPY.wheel, sha256="7" * 64))
+    assert (newer.name, newer.old, newer.new) == ("built-with.sympy", SYMPY.version, "99")
+    assert newer.meaning == other.meaning == "nothing"
+    assert other.new is not None
+    assert "7" * 64 in other.new
 
 
 def test_another_epoch_is_told() -> None:

@@ -78,7 +78,8 @@ def diff(
 
 def _show(old: Sequence[Lock], new: Sequence[Lock], changes: Sequence[Change]) -> None:
     if not changes:
-        click.echo("the same" if digest_of(old) == digest_of(new) else "the same packages and variables")
+        same = digest_of(old) == digest_of(new)
+        click.echo("the same" if same else "the digests differ, and nothing that diff compares")
         return
     rows = [(MEANINGS[c.meaning], c.kind, c.name, c.old or "-", c.new or "-", more(c.size)) for c in changes]
     columns(("MEANING", "KIND", "NAME", "OLD", "NEW", "SIZE"), rows)

@@ -104,7 +104,8 @@ def diff(old: Lock, new: Lock) -> tuple[Change, ...]:
         *_packages("conda", _conda(old), _conda(new), hosts),
         *_packages("debian", _debian(old), _debian(new), hosts),
         *_values("variable", old.variables, new.variables),
-        *_values("request", _request(old), _request(new)),
+        *_values("request", _request(old, new), _request(new, old)),
+        *_build_tools(old, new),
         *_values("reprobuild", _own_files(old), _own_files(new)),
     ]
     return tuple(sorted(changes, key=_place))
@@ -179,7 +180,12 @@ _OWN_FILES: Mapping[str, tuple[Meaning, str]] = {
     "kernels.py": ("numbers", "takes the locked choices of kernels; without them it does nothing"),
     "version": ("nothing", "the release of reprobuild; its files say what came of it"),
 }
-_REQUEST_NUMBERS = re.compile(r"cuda|torch|index|python|platform|(determinism|base|standalone-python)\..+")
+_REQUEST_NUMBERS = re.compile(
+    r"cuda|torch|index|python|platform|file-priority|(determinism|base|standalone-python)\..+"
+)
+# Of the same base image, which its digest names, or of the same standalone Python.
+_SAME_BYTES = re.compile(r"base\.(index|manifests\..+|reference|created)|standalone-python\.(url|size)")
+_OF_THE_SAME = "the same bytes, by their hash; what the lock says of them differs"
 
 
 def _python(lock: Lock) -> dict[str, _Item]:
@@ -236,15 +242,25 @@ def _entry(table: Mapping[str, Any]) -> dict[str, str]:
     return flat
 
 
-def _request(lock: Lock) -> dict[str, str]:
-    flat = {"platform": lock.platform}
-    flat["epoch"] = str(lock.epoch)
-    if lock.base is not None:
-        flat["base.digest"] = lock.base.manifests[lock.platform]
-        flat["base.layers"] = ", ".join(layer.digest for layer in lock.base.layers)
-    if lock.standalone is not None:
-        flat["standalone-python.version"] = lock.standalone.version
-        flat["standalone-python.sha256"] = lock.standalone.sha256
+def _request(lock: Lock, other: Lock) -> dict[str, str]:
+    """Return what is not a package as one level of text.
+
+    What follows from the digest of a base image or standalone Python is in it where ``other`` has the same.
+    """
+    flat = {"platform": lock.platform, "epoch": str(lock.epoch), "gpu-targets": _text(lock.gpu_targets)}
+    base, standalone = lock.base, lock.standalone
+    if base is not None:
+        flat["base.digest"] = digest = base.manifests[lock.platform]
+        flat["base.layers"] = ", ".join(layer.digest for layer in base.layers)
+        if other.base is not None and other.base.manifests.get(lock.platform) == digest:
+            # The request has a key base.image.
+            table = _entry({**base.to_dict(), "reference": base.image})
+            flat |= {f"base.{key}": text for key, text in table.items()}
+    if standalone is not None:
+        flat["standalone-python.version"] = standalone.version
+        flat["standalone-python.sha256"] = standalone.sha256
+        if other.standalone is not None and other.standalone.sha256 == standalone.sha256:
+            flat |= {f"standalone-python.{key}": text for key, text in _entry(standalone.to_dict()).items()}
     # By host alone: the rest of an address follows the version.
     flat["addresses"] = ", ".join(sorted(_addresses(lock)))
     for key, value in lock.request.to_dict().items():
@@ -338,8 +354,38 @@ def _entries(
                 old=before,
                 new=after,
                 meaning="nothing",
-                why="the same bytes, by their hash; what the lock says of them differs",
+                why=_OF_THE_SAME,
             )
+
+
+def _build_tools(old: Lock, new: Lock) -> Iterable[Change]:
+    """Return what differs in what packages without a wheel are built with."""
+    before, after = _tools(old), _tools(new)
+    for name in before.keys() | after.keys():
+        sides = [side.get(name, []) for side in (before, after)]
+        if sides[0] == sides[1]:
+            continue
+        texts = [", ".join(entry["version"] for entry in side) for side in sides]
+        if texts[0] == texts[1]:
+            texts = [", ".join(text for entry in side for text in entry.values()) for side in sides]
+        yield Change(
+            kind="request",
+            name=f"built-with.{name}",
+            old=texts[0] or None,
+            new=texts[1] or None,
+            meaning="nothing",
+            why="packages are built with it, and say what came of it",
+        )
+
+
+def _tools(lock: Lock) -> dict[str, list[dict[str, str]]]:
+    """Return the entries of build tools by name, of which there may be several versions."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for python in lock.build.python:
+        found.setdefault(python.name, []).append(_entry(python.table()))
+    for deb in lock.build.debian:
+        found.setdefault(deb.name, []).append(_entry(deb.table()))
+    return found
 
 
 def _at_least_behaviour(meaning: Meaning) -> Meaning:
@@ -368,6 +414,10 @@ def _values(
             meaning, why = _OWN_FILES.get(name, ("nothing", "it tests the image, and no program runs it"))
         elif name == "addresses":
             meaning, why = "nothing", "where files are fetched; their hashes decide what they are"
+        elif _SAME_BYTES.fullmatch(name):
+            meaning, why = "nothing", _OF_THE_SAME
+        elif name == "user":
+            meaning, why = "behaviour", "the user that programs run as"
         elif _REQUEST_NUMBERS.fullmatch(name):
             meaning, why = "numbers", "decides what computes, and how"
         else:
