@@ -98,7 +98,18 @@ def test_no_text_is_too_odd(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "counts"), [("clusters %d", True), ("took %d s", False), ("clusters %d.25", False)]
+    ("line", "counts"),
+    [
+        ("clusters %d", True),
+        ("took %d s", False),
+        ("clusters %d.25", False),
+        ("time 0.25 clusters=%d", True),
+        ("clusters %d time 0.25", True),
+        ("time 0.25 (avg %d)", False),
+        ("time 0.25 (avg 0.5) clusters=%d", True),
+        ("clusters %d s: 4", True),
+        ("beta %d", True),
+    ],
 )
 def test_a_short_number_is_a_duration_only_where_words_say_so(line: str, counts: bool) -> None:
     """The value of a clock that C code wrote, or a result that is near it by chance."""

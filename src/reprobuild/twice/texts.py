@@ -257,7 +257,8 @@ class Texts:
             for i, j in zip(*numbers, strict=True):
                 x, y = both[0][i], both[1][j]
                 if x.text != y.text:
-                    kind = self._explained(x, y, lines, redrawn=redrawn)
+                    of_measure = _is_of_measure(both[0], i)
+                    kind = self._explained(x, y, lines, redrawn=redrawn, of_measure=of_measure)
                     if kind is None:
                         return None
                     found.append(TextDifference(where, (x.text, y.text), kind))
@@ -268,7 +269,9 @@ class Texts:
         fits = all(_goes_with(both[side], at, measured[side], redrawn=redrawn) for side, at in loose)
         return found if found and fits else None
 
-    def _explained(self, x: Token, y: Token, lines: Sequence[str], *, redrawn: bool) -> str | None:
+    def _explained(
+        self, x: Token, y: Token, lines: Sequence[str], *, redrawn: bool, of_measure: bool
+    ) -> str | None:
         if x.key and x.key == y.key:
             return x.kind if x.kind not in _COUNTED else x.key
         if any(token.kind not in (*_COUNTED, "process number", "port") for token in (x, y)):
@@ -282,11 +285,12 @@ class Texts:
                 side.between(span - 0.5 * 10.0**-digit, span + 10.0**-digit)
                 for side, span, digit in zip(self._sides, spans, digits, strict=True)
             ]
-            return "duration or speed" if self._common(items, (x, y), lines, redrawn=redrawn) else None
+            common = self._common(items, (x, y), lines, redrawn=redrawn, of_measure=of_measure)
+            return "duration or speed" if common else None
         written = [side.texts.get(t.text, []) for side, t in zip(self._sides, (x, y), strict=True)]
         counted = [_measured(t.text, side) for side, t in zip(self._sides, (x, y), strict=True)]
         for items in (written, counted):
-            if self._common(items, (x, y), lines, redrawn=redrawn):
+            if self._common(items, (x, y), lines, redrawn=redrawn, of_measure=of_measure):
                 return "duration or speed"
         return None
 
@@ -297,6 +301,7 @@ class Texts:
         lines: Sequence[str],
         *,
         redrawn: bool,
+        of_measure: bool,
     ) -> bool:
         """Return whether both numbers came from one place, each in its run at the same turn; use it up."""
         by_site: dict[SiteKey, list[Item]] = defaultdict(list)
@@ -308,12 +313,14 @@ class Texts:
                     continue
                 if (item.site, item.at, item.process) in self._used and not redrawn:
                     continue
-                if self._sure(item, twin, pair, lines):
+                if self._sure(item, twin, pair, lines, of_measure=of_measure):
                     self._used.add((item.site, item.at, item.process))
                     return True
         return False
 
-    def _sure(self, item: Item, twin: Item, pair: tuple[Token, Token], lines: Sequence[str]) -> bool:
+    def _sure(
+        self, item: Item, twin: Item, pair: tuple[Token, Token], lines: Sequence[str], *, of_measure: bool
+    ) -> bool:
         """Return whether it is more than chance that a number is one of those that a place gave."""
         if item.site[0] == "text" or pair[0].kind == "lasting":
             return True
@@ -321,7 +328,7 @@ class Texts:
             return True
         # One of one or two digits is near a few by chance, unless the words beside it speak of a measure.
         short = min(_digits(token.text) for token in pair) < _SHORT
-        if max(item.at + item.left, twin.at + twin.left) < FEW and (not short or _MEASURE.search(lines[0])):
+        if max(item.at + item.left, twin.at + twin.left) < FEW and (of_measure or not short):
             return True
         return self._each(item.site, pair, lines)
 
@@ -350,9 +357,12 @@ _SINGLE = range(7, 10)
 """Digits of a number that was rounded to single precision, as in TensorBoard's files."""
 _SHORT = 3
 _MEASURE = re.compile(
-    r"\d ?(?:[nuµm]?s|secs?|seconds?|m|min|mins|minutes?|h|hours?|[kKMG]i?B?|%|[^\W\d_]*/s|s/[^\W\d_]*)"
-    r"(?![^\W\d_])"
-    r"|time|took|elapsed|duration|seconds|second|latency|speed|rate|memory|mem\b|fps|eta|throughput|per_sec",
+    r"time|took|elapsed|duration|second|latency|speed|memory|mem\b|fps|\beta\b|throughput|per_sec",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(
+    r" ?(?:[nuµm]?s|secs?|seconds?|m|min|mins|minutes?|h|hours?|[kKMG]i?B?|%|fps|[^\W\d_]*/s|s/[^\W\d_]*)"
+    r"(?![^\W\d_]| *[=:])",
     re.IGNORECASE,
 )
 _TEMPORARY = 8
@@ -370,6 +380,22 @@ def _templates(lines: Sequence[str]) -> dict[str, list[str]]:
     for line in lines:
         found[_template(line)].append(line)
     return found
+
+
+def _is_of_measure(line: Sequence[Token], at: int) -> bool:
+    """Return whether the words before a number, or the unit behind it, say that it is measured."""
+    after = "".join(token.text for token in line[at + 1 : at + 6])
+    return _UNIT.match(after) is not None or _MEASURE.search(_words_before(line, at)) is not None
+
+
+def _words_before(line: Sequence[Token], at: int) -> str:
+    """Return the text since the number before; of one in brackets, also what stands before that number."""
+    first = at
+    while first and line[first - 1].kind not in _COUNTED and not line[first - 1].key:
+        first -= 1
+    text = "".join(token.text for token in line[first:at])
+    opened = sum(map(text.count, "([")) > sum(map(text.count, ")]"))
+    return (_words_before(line, first - 1) if first and opened else "") + text
 
 
 def _goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: bool) -> bool:
