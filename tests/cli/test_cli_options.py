@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reprobuild.cli.options import _request
+from reprobuild.cli.options import _request, env_from_flags
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.host.host import Host
 from reprobuild.lock.reader import parse_lock
 from support.index import Index
 
@@ -68,3 +71,25 @@ def test_every_flag_lands_in_the_request(ready: Index, call: Call) -> None:
         'profile = "portable"\nthreads = 2\nseed = 7\n'
     )
     assert versions(Path("envs/pylock.all.toml"))["torch"] == "2.4.0"
+
+
+@pytest.mark.parametrize(
+    ("requires", "flags", "line"),
+    [
+        ("==3.11.9", {}, "requires-python is ==3.11.9, and the Python of Debian bookworm is 3.11.2"),
+        ("==3.12.4", {}, "requires-python is ==3.12.4, and the standalone build is the newest of 3.12"),
+        ("==3.11.2", {}, ""),
+        (">=3.12", {}, ""),
+        ("==3.11.9", {"base_image": "images.example/team/base:1"}, ""),
+    ],
+)
+def test_another_patch_version_than_the_file_requires_is_told(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], requires: str, flags: Any, line: str
+) -> None:
+    Path("pyproject.toml").write_text(
+        f'[project]\nname = "a"\nrequires-python = "{requires}"\ndependencies = ["torch==2.4.1"]\n'
+    )
+    host = Host(Home(tmp_path / "home"), Console())
+    assert env_from_flags({"from": "pyproject.toml", "cuda": "12.1", **flags}, host) is not None
+    said = capfd.readouterr().err
+    assert (f"pyproject.toml: {line}" in said) if line else ("requires-python" not in said)

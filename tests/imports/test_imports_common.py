@@ -24,6 +24,30 @@ def test_a_python_version_beside_the_project_counts_where_it_fits(
 
 
 @pytest.mark.parametrize(
+    ("said", "python", "is_told"),
+    [
+        *(("3.11.9", None, True), ("cpython-3.12.4", None, True)),
+        *(("3.11.2", None, False), ("3.11", None, False), ("3.11.9", "3.11", False)),
+    ],
+)
+@pytest.mark.parametrize("file", ["pyproject.toml", "poetry.lock"])
+def test_a_patch_version_beside_the_project_is_told_not_to_count(
+    write: Write, file: str, said: str, python: str | None, is_told: bool
+) -> None:
+    """3.11.9 gave Debian's 3.11.2 without a word."""
+    write(".python-version", f"{said}\n")
+    project = write(
+        "pyproject.toml", "[project]\nname = 'a'\nrequires-python = '>=3.10'\ndependencies = ['six']\n"
+    )
+    six = '[[package]]\nname = "six"\nversion = "1"\ngroups = ["main"]\n'
+    write("poetry.lock", f'{six}[metadata]\nlock-version = "2.1"\npython-versions = ">=3.10"\n')
+    lines = read_import(project.with_name(file), python=python).ignored
+    minor, whole = said.removeprefix("cpython-")[:4], said.removeprefix("cpython-")
+    line = f".python-version: {whole} chooses Python {minor} alone, not its patch version"
+    assert [each.endswith(line) for each in lines if "3.1" in each] == [True] * is_told
+
+
+@pytest.mark.parametrize(
     ("file", "group", "key", "markers"),
     [
         ("poetry.lock", "main", "python-versions", "markers"),

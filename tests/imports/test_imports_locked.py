@@ -47,6 +47,23 @@ def test_what_is_pinned_stays_and_the_rest_is_resolved(family: Index, call: Call
     assert call("lock", "--check", "work").status == 0
 
 
+@pytest.mark.parametrize(
+    ("asked", "flag", "is_told"),
+    [
+        *(("==2.4.0", "2.4.1", True), (">=2.4", "2.4.1", False), ("==2.4.1", "2.4.1", False)),
+        *((">=2.4", "<2.4.1", True), ("<2.4.1", "<2.4.1", False), ("", "2.4.1", False)),
+    ],
+)
+def test_another_torch_than_the_file_asks_for_is_told(
+    call: Call, asked: str, flag: str, is_told: bool
+) -> None:
+    Path("requirements.txt").write_text(f"torch{asked}\n")
+    said = call("lock", "--from", "requirements.txt", "--cuda", "12.1", "--torch", flag)
+    assert said.status == 0, said.err
+    line = f"requirements.txt: asks for torch{asked}; --torch {flag} counts in its place"
+    assert (line in said.err, "counts in its place" in said.err) == (is_told, is_told)
+
+
 def test_a_range_of_torch(family: Index, call: Call) -> None:
     Path("requirements.txt").write_text("torch<2.4.1\n")
     assert call("lock", "--from", "requirements.txt", "--cuda", "12.1").status == 0

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports.recognize import Imported, read_import, request_table
+from reprobuild.imports.recognize import Imported, lines_on_flags, read_import, request_table
+from reprobuild.request.model import Request
 from support.fixtures import fixtures_of
 from support.team_files import PYTORCH
 
@@ -44,7 +45,7 @@ def test_the_source_of_the_extra_that_is_asked_for_counts(read: Read, order: tup
     text = LAYOUT + f"[tool.uv.sources]\ntorch = [{entries}]\n"
     assert (read(text, "cpu").cuda, read(text, "cu130").cuda) == ("cpu", "13.0")
     assert read(text, "cu130").applied[0] == (
-        f"{read(text).origin}: extra cu130: torch is from the index cu130"
+        f"{read(text).origin}: extra cu130: torch is asked for from the index cu130"
     )
     # Neither is for the project itself, nor for a group.
     for plain in (read(text), read(text, groups=("gpu",))):
@@ -74,6 +75,27 @@ def test_a_marker_is_for_the_python_that_is_asked_for(read: Read) -> None:
         '{ index = "cu130", marker = "python_version >= \'3.11\'" }]\n'
     )
     assert read(text, "cpu").cuda == "13.0"
+
+
+@pytest.mark.parametrize(
+    ("extra", "flag", "line"),
+    [
+        ("cu130", "cpu", "names PyTorch's index for CUDA 13.0; with --cuda cpu the one for the CPU is asked"),
+        ("cpu", "13.0", "names PyTorch's index for the CPU; with --cuda 13.0 the one for CUDA 13.0 is asked"),
+        ("cu130", "13.0", ""),
+    ],
+)
+def test_another_cuda_than_that_of_the_index_of_an_extra_is_told(
+    read: Read, extra: str, flag: str, line: str
+) -> None:
+    found = read(
+        f"{LAYOUT}[tool.uv.sources]\n"
+        'torch = [{ index = "cpu", extra = "cpu" }, { index = "cu130", extra = "cu130" }]\n',
+        extra,
+    )
+    request = Request.from_dict(request_table(found, {"cuda": flag}), "")
+    assert request.cuda == flag
+    assert [*lines_on_flags(found, {"cuda": flag}, request)] == ([f"{found.origin}: {line}"] if line else [])
 
 
 def test_constraints_overrides_and_exclusions_become_keys_of_the_request(read: Read) -> None:

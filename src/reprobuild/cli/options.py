@@ -22,6 +22,7 @@ from ..imports.default_cuda import cuda_of_torch
 from ..imports.image_pins import is_kept, read_image
 from ..imports.recognize import (
     Imported,
+    lines_on_flags,
     pins_everything,
     pythons_of,
     read_import,
@@ -199,11 +200,15 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
     request = _request({**table, **given, "package": packages})
     if request.python != DEFAULT_PYTHON and "python" not in given:
         host.console.step(f"Python {request.python}, which {imported.origin} asks for, {_python_of(request)}")
-    debian = not request.is_standalone and request.conda is None and request.base_image is None
-    if debian and not allows(imported.requires_python, request.python):
+    for line in lines_on_flags(imported, given, request):
+        host.console.warn(line)
+    known = request.conda is None and request.base_image is None
+    if known and not allows(imported.requires_python, request.python):
+        standalone = f"standalone build is the newest of {request.python}"
+        debian = f"Python of Debian {request.suite} is {python_release(request.python)}"
         host.console.warn(
-            f"{imported.origin}: requires-python is {imported.requires_python}, and the Python of Debian "
-            f"{request.suite} is {python_release(request.python)}"
+            f"{imported.origin}: requires-python is {imported.requires_python}, and the "
+            f"{standalone if request.is_standalone else debian}"
         )
     return replace(
         new_env(request),

@@ -162,7 +162,7 @@ class UvSources:
         if name in ways:  # it goes before an index that counts for any package
             self._indexes.cuda = ways[name]
         where = [f"{key} {entry[key]}" for key in ("extra", "group") if key in entry]
-        line = ": ".join([f"{self._file}", *where, f"{name} is from the index {index}"])
+        line = ": ".join([f"{self._file}", *where, f"{name} is asked for from the index {index}"])
         self.applied += [line] if line not in self.applied else []
 
     def _holds(self, marker: object, place: str) -> bool:

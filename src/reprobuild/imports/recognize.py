@@ -7,7 +7,7 @@ from it must keep.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from packaging.specifiers import SpecifierSet
 
 from ..errors import RequestError
 from ..host.home import kind_of
+from ..request.model import Request
 from .common import (
     Imported,
     Keys,
@@ -23,6 +24,7 @@ from .common import (
     cuda_of_local,
     fitting_python,
     load_toml,
+    python_release,
     pythons_of,
     wanted_of,
     without_pins,
@@ -36,7 +38,7 @@ from .requirements import read_requirements
 from .setup_files import read_setup
 from .team_locks import read_pipfile_lock, read_team_lock
 
-__all__ = ["Imported", "pythons_of", "read_import", "request_name", "request_table"]
+__all__ = ["Imported", "lines_on_flags", "pythons_of", "read_import", "request_name", "request_table"]
 
 
 def read_import(
@@ -76,10 +78,11 @@ def _import(  # noqa: PLR0917 -- those of `read_import`
         channels = [name for name in loosen if name in found.replaced]
     else:
         found, channels = _read(file, extras, groups, hosts, python), []
-        beside = _with_python_version(file, found)
-        if python is None and beside.python != found.python and file.name in _TEAM_LOCKS:
+        beside = found if python is not None else _with_python_version(file, found)
+        if beside.python != found.python and file.name in _TEAM_LOCKS:
             # Their markers are for it too; the other kinds are read for it at once.
-            beside = replace(_read(file, extras, groups, hosts, beside.python), python=beside.python)
+            again = _read(file, extras, groups, hosts, beside.python)
+            beside = _with_python_version(file, replace(again, python=None))
         found = beside
     names = [name for name in loosen if name not in channels]
     return without_pins(found, names) if names else found
@@ -92,7 +95,7 @@ def pins_everything(file: Path) -> bool:
     )
 
 
-_PYTHON_VERSION = re.compile(r"(?:cpython[-@]?)?(3\.\d{1,2})(?:\.\d+)?")
+_PYTHON_VERSION = re.compile(r"(?:cpython[-@]?)?(3\.\d{1,2}(?:\.\d+)?)")
 
 
 def _with_python_version(file: Path, imported: Imported) -> Imported:
@@ -102,11 +105,21 @@ def _with_python_version(file: Path, imported: Imported) -> Imported:
     """
     if imported.python is not None or imported.conda or (python := _python_beside(file)) is None:
         return imported
-    allowed = allows(imported.requires_python, python)
-    return replace(imported, python=python) if allowed else imported
+    if not allows(imported.requires_python, python):
+        return imported
+    lines = []
+    if (whole := _version_beside(file)) not in (python, python_release(python)):
+        beside = file.parent / ".python-version"
+        lines = [f"{beside}: {whole} chooses Python {python} alone, not its patch version"]
+    return replace(imported, python=python, ignored=(*imported.ignored, *lines))
 
 
 def _python_beside(file: Path) -> str | None:
+    whole = _version_beside(file)
+    return None if whole is None else ".".join(whole.split(".")[:2])
+
+
+def _version_beside(file: Path) -> str | None:
     beside = file.parent / ".python-version"
     if not beside.is_file():
         return None
@@ -230,6 +243,19 @@ def request_table(
     if torch is not None:
         table["torch"] = torch
     return table | {"name": request_name(imported)}
+
+
+def lines_on_flags(imported: Imported, given: Mapping[str, Any], request: Request) -> Iterator[str]:
+    """Yield a line for each flag that goes before another torch or index of PyTorch's that the file names."""
+    if imported.index is not None and imported.cuda is not None and imported.cuda != request.cuda:
+        yield (
+            f"{imported.origin}: names PyTorch's index for {_named(imported.cuda)}; with --cuda "
+            f"{request.cuda} the one for {_named(request.cuda)} is asked"
+        )
+    asked, chosen = wanted_of(imported, request.python).torch, given.get("torch")
+    if chosen is None or asked is None or chosen == str(asked) or asked.contains(chosen, prereleases=True):
+        return
+    yield f"{imported.origin}: asks for torch{asked}; --torch {chosen} counts in its place"
 
 
 def request_name(imported: Imported) -> str:
