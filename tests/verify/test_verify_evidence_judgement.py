@@ -146,6 +146,33 @@ def test_the_newest_result_counts_and_not_the_best(team: Team) -> None:
     assert "the self-test failed: conv2d" in refused(team.judge())
 
 
+@pytest.mark.parametrize("first", ["good", "bad"])
+@pytest.mark.parametrize("kind", ["test-result", "provenance", "sbom"])
+@pytest.mark.parametrize("key", ["team", "other"])
+def test_of_several_of_one_second_all_must_suffice(team: Team, kind: Kind, first: str, key: str) -> None:
+    """A registry lists them in any order, and a key's ID says nothing."""
+    other = write_key(team.folder, "other")
+    keys = [*team.policy.keys, read_public_key(other.with_suffix(".pub"))]
+    bad: dict[str, Change] = {
+        "provenance": lambda s: s["predicate"]["buildDefinition"]["externalParameters"]["lock"].update(
+            digest={"sha256": "0" * 64}
+        ),
+        "sbom": lambda s: s["predicate"].update(components=[]),
+    }
+    statement = texts(a_test(FAILED))[kind]
+    if kind != "test-result":
+        table = json.loads(statement)
+        bad[kind](table)
+        statement = json.dumps(table).encode()
+    document = sign(statement, read_private_key(other if key == "other" else team.key, str))
+    both = {"bad": document, "good": team.documents.pop(kind)}
+    assert not team.judge(keys=keys).good
+    team.documents |= {place: both[place] for place in sorted(both, reverse=first == "good")}
+    assert not team.judge(keys=keys).good
+    del team.documents["bad"]
+    assert team.judge(keys=keys).good
+
+
 def test_a_failed_test_that_says_that_it_passed(team: Team) -> None:
     def lie(table: dict[str, Any]) -> None:
         table["predicate"]["reprobuild"]["report"]["checks"][0]["status"] = "failed"
@@ -254,6 +281,15 @@ def test_a_rebuild_that_did_not_pass_is_no_vote(team: Team) -> None:
         team.documents["rebuild"] = sign(text, read_private_key(key, str))
         found = team.judge(builders=1, builder_keys=[read_public_key(key.with_suffix(".pub"))])
         assert reason in refused(found)
+
+
+def test_who_signs_the_evidence_is_no_other_builder(team: Team) -> None:
+    text = rebuilt(SUBJECT, a_lock().digest, MADE)
+    team.documents["rebuild"] = sign(text, read_private_key(team.key, str))
+    both = [*team.policy.keys, team.vote("one")]
+    assert team.judge(builders=1, builder_keys=both).good
+    found = refused(team.judge(builders=2, builder_keys=both))
+    assert "other builders that rebuilt it: 1, and the policy asks for 2" in found
 
 
 def test_a_key_for_evidence_is_no_builder_s(team: Team) -> None:

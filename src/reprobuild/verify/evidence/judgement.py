@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 WANTED: tuple[Kind, ...] = ("sbom", "provenance", "test-result")
 
+_IN_ORDER: tuple[Kind, ...] = ("test-result", "provenance", "sbom")
+"""Each is held against those before it."""
+
 _AHEAD = timedelta(minutes=10)
 """How far another machine's clock may be ahead of ours."""
 
@@ -73,40 +76,53 @@ def judge(
     against the provenance.
     """
     keys = [*policy.keys, *policy.builder_keys]
-    read: list[tuple[str, Document]] = []
+    read: dict[Kind, list[Document]] = {}
     ignored: list[str] = []
     for place, data in documents.items():
         try:
-            read.append((place, _counts(read_document(data, keys), subject, policy)))
+            document = _counts(read_document(data, keys), subject, policy)
+            read.setdefault(document.statement.kind, []).append(document)
         except EvidenceError as error:
             ignored.append(f"{place}: {error.message}")
+    builders = frozenset(signer for vote in read.pop("rebuild", ()) for signer in vote.signers)
+    why = "; see what does not count" if ignored else ""
+    refused = [f"there is no {kind} that counts{why}" for kind in WANTED if kind not in read]
     counted: dict[Kind, Statement] = {}
     signers: dict[Kind, frozenset[str]] = {}
-    for _, document in sorted(read, key=lambda each: _age(each[1])):
-        if document.statement.kind != "rebuild":
-            counted[document.statement.kind] = document.statement
-            signers[document.statement.kind] = document.signers
-    votes = [document for _, document in read if document.statement.kind == "rebuild"]
-    builders = frozenset(signer for document in votes for signer in document.signers)
-    refused, report = _refusals(counted, policy, now, lock, missing=bool(ignored))
-    voters = builders & {key.keyid for key in policy.builder_keys}
+    for kind in _IN_ORDER:
+        for document in _newest(read.get(kind, ())):
+            counted[kind], signers[kind] = document.statement, document.signers
+            if wrong := _refusals(kind, counted, policy, now, lock):
+                refused += wrong
+                break
+    voters = builders & ({key.keyid for key in policy.builder_keys} - {key.keyid for key in policy.keys})
     if len(voters) < policy.builders:
-        refused.append(f"builders that rebuilt it: {len(voters)}, and the policy asks for {policy.builders}")
+        refused.append(
+            f"other builders that rebuilt it: {len(voters)}, and the policy asks for {policy.builders}"
+        )
     return Judgement(
         refused=tuple(refused),
         ignored=tuple(ignored),
         counted=counted,
         signers=signers,
         builders=builders,
-        report=report,
+        report=_report(counted),
         by_configuration=any(subject.manifest not in each.subjects for each in counted.values()),
     )
 
 
-def _age(document: Document) -> tuple[str, list[str]]:
-    """Return what documents are ordered by, so that the last counts."""
+def _newest(documents: Sequence[Document]) -> Sequence[Document]:
+    """Return the documents of one kind that were made last. All of one time must suffice."""
+    if not documents:
+        return ()
+    last = max(_time(document) for document in documents)
+    found = [document for document in documents if _time(document) == last]
+    return sorted(found, key=lambda document: sorted(document.signers))
+
+
+def _time(document: Document) -> str:
     made = document.statement.made
-    return ("" if made is None else made.isoformat(), sorted(document.signers))
+    return "" if made is None else made.isoformat()
 
 
 def _counts(document: Document, subject: Subject, policy: Policy) -> Document:
@@ -141,23 +157,25 @@ def _check_vote(statement: Statement, subject: Subject) -> None:
 
 
 def _refusals(
-    counted: Mapping[Kind, Statement], policy: Policy, now: datetime, lock: Lock | None, *, missing: bool
-) -> tuple[list[str], SelfTestReport | None]:
-    why = "; see what does not count" if missing else ""
-    refused = [f"there is no {kind} that counts{why}" for kind in WANTED if kind not in counted]
-    report = None
+    kind: Kind, counted: Mapping[Kind, Statement], policy: Policy, now: datetime, lock: Lock | None
+) -> list[str]:
+    """Return what is wrong with the statement of a kind that would count."""
     try:
-        if (test := counted.get("test-result")) is not None:
-            report = test.report
-            refused += _of_report(report, policy)
-            refused += _of_time(test, policy, now)
-        if (provenance := counted.get("provenance")) is not None:
-            refused += _of_provenance(provenance, counted, report, policy, lock)
-        if (sbom := counted.get("sbom")) is not None:
-            refused += _of_sbom(sbom, counted.get("provenance"), lock)
+        if kind == "test-result":
+            return [*_of_report(counted[kind].report, policy), *_of_time(counted[kind], policy, now)]
+        if kind == "provenance":
+            return _of_provenance(counted[kind], counted, policy, lock)
+        return _of_sbom(counted[kind], counted.get("provenance"), lock)
     except EvidenceError as error:
-        refused.append(error.message)
-    return refused, report
+        return [error.message]
+
+
+def _report(counted: Mapping[Kind, Statement]) -> SelfTestReport | None:
+    """Return the report of the self-test; None where there is none, or it is not valid."""
+    try:
+        return counted["test-result"].report
+    except (EvidenceError, KeyError):
+        return None
 
 
 def _of_report(report: SelfTestReport, policy: Policy) -> list[str]:
@@ -199,11 +217,10 @@ def _of_time(test: Statement, policy: Policy, now: datetime) -> list[str]:
 def _of_provenance(
     provenance: Statement,
     counted: Mapping[Kind, Statement],
-    report: SelfTestReport | None,
     policy: Policy,
     lock: Lock | None,
 ) -> list[str]:
-    refused = []
+    refused, report = [], _report(counted)
     named = lock_of(provenance)
     if (test := counted.get("test-result")) is not None and lock_of(test) != named:
         refused.append(f"the test result is of lock {lock_of(test)}, the provenance of {named}")

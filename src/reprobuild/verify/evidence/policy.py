@@ -37,7 +37,7 @@ class Policy:
     builders: int = 0
     """How many others must have built the same bytes from the lock."""
     builder_keys: Sequence[Key] = ()
-    """Whose word counts for that; each key once."""
+    """Whose word counts for that; each key once, and none of ``keys``."""
 
 
 def read_policy(path: Path) -> Policy:
@@ -58,12 +58,12 @@ def _policy(table: Table, path: Path) -> Policy:
     keys, voters = _keys(table, "keys", path), _keys(table, "builder-keys", path)
     days = table.integer("max-age-days", 1, 36_500, None)
     builders = table.integer("builders", 1, 64, 0)
-    different = len({key.keyid for key in voters})
+    different = len({key.keyid for key in voters} - {key.keyid for key in keys})
     if builders > different:
         raise table.bad(
             "builders",
-            f"is {builders}, and builder-keys has {different} different keys",
-            "each builder has a key of its own",
+            f"is {builders}, and builder-keys has {different} different keys that keys does not have",
+            "each builder has a key of its own, and is another than who signs the evidence",
         )
     if voters and not builders:
         raise table.bad("builder-keys", "has no effect without builders")
