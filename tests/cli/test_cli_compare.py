@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import DifferenceError, ImageError
+from support.images import Entry, docker_archive, layer
 from support.two_archives import run
 
 pytest_plugins = ["support.two_archives"]
@@ -33,6 +34,31 @@ def test_differences_are_printed_by_path_and_kind(
     assert cut.stdout.count("→") == 1
     assert isinstance(cut.exception, DifferenceError)
     assert "1 of them are shown" in cut.exception.message
+
+
+def test_a_name_of_two_lines_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name could end with a line that says the contrary; diffoscope writes names as they are."""
+    program = tmp_path / "diffoscope"
+    program.write_text('#!/bin/sh\nfor last; do :; done\nfind "$last"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    images = [
+        docker_archive(
+            tmp_path / f"{n.decode()}.tar",
+            [
+                layer(
+                    "etc/", Entry(path="etc/a\nthey are the same", content=n), Entry(path="etc/b", content=n)
+                )
+            ],
+            {"Labels": {"a\nthey are the same": n.decode()}},
+        )
+        for n in (b"1", b"2")
+    ]
+    done = run("compare", *map(str, images))
+    assert "/etc/a\\u000athey are the same: content: " in done.stdout
+    assert "Label a\\u000athey are the same: setting: 1 → 2" in done.stdout
+    assert "b/etc/b" in done.stdout
+    assert "they are the same" not in {line[:17] for line in done.stdout.splitlines()}
 
 
 def test_differences_as_json(pair: tuple[str, str]) -> None:

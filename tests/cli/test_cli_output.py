@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from reprobuild.cli.output import columns
 from support.images import Entry, docker_archive, layer
 
 PROGRAM = [sys.executable, "-m", "reprobuild"]
@@ -36,6 +37,12 @@ def test_names_of_an_image_s_files_do_nothing_to_the_terminal(pair: list[str]) -
     assert "/etc/\\u0007a\\u202eb: content" in done.stdout
     found = json.loads(run("compare", "--json", *pair).stdout)
     assert found["differences"][0]["path"] == "/etc/\x07a\u202eb"
+
+
+def test_a_cell_of_two_lines_makes_no_row(capsys: pytest.CaptureFixture[str]) -> None:
+    """The title of a layer is whatever its image says."""
+    columns(("LAYER", "CONTENT"), [("1", "torch\n2      numpy")])
+    assert capsys.readouterr().out == "LAYER  CONTENT\n1      torch\\u000a2      numpy\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")

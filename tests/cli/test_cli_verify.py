@@ -211,12 +211,12 @@ def test_a_tampered_image_with_its_lock_and_evidence_is_not_what_a_rebuild_gives
     assert call("export", "team/toy:1", "toy.tar").status == 0
     subprocess.run(["sh", "-c", unpack], check=True)
     changed = retagged(Path("x"), "usr/bin/sh")
-    said = call("verify", "x", "--level", "rebuild")
+    said = call("verify", "./x", "--level", "rebuild")
     assert said.status == 17  # the evidence is not about it
     Path("forged.jsonl").write_text(
         Path("toy.tar.evidence.jsonl").read_text().replace(image[7:], changed[7:])
     )
-    said = call("verify", "x", "--level", "rebuild", "--evidence", "forged.jsonl")
+    said = call("verify", "./x", "--level", "rebuild", "--evidence", "forged.jsonl")
     assert said.status == 13, said.err
     assert "/usr/bin/sh: content" in said.out
     assert "(changed: " in said.out
@@ -241,6 +241,22 @@ def test_a_tampered_image_with_its_lock_and_evidence_is_not_what_a_rebuild_gives
     assert json.loads(said.out)["rebuilt"] == (
         f"identical files; the layers are made in another way: {layers} layers, not {layers - 1}"
     )
+    # A value of two lines is one, or it could end with a line that says the contrary.
+    config["config"]["Env"] += [f"{name}=/a\nthey are the same" for name in ("PYTHONPATH", "LD_PRELOAD")]
+    Path("forged.jsonl").write_text(
+        Path("toy.tar.evidence.jsonl")
+        .read_text()
+        .replace(image[7:], relabeled(Path("x"), manifest, config)[7:])
+    )
+    for argv in (
+        ("check", "./x"),
+        ("verify", "./x", "--level", "rebuild", "--evidence", "forged.jsonl"),
+    ):
+        said = call(*argv)
+        assert said.status == 13, said.err
+        (line,) = [each for each in said.out.splitlines() if each.startswith("Env LD_PRELOAD: setting")]
+        assert "/a\\u000athey are the same" in line
+        assert "they are the same" not in {line[:17] for line in said.out.splitlines()}
 
 
 def test_of_another_release_it_says_so(image: str, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

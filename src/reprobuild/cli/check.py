@@ -9,6 +9,7 @@ import click
 
 from .. import __version__
 from ..errors import DifferenceError, SelfTestError
+from ..host.console import one_line
 from ..host.host import Host
 from ..pipeline.steps import selftest_image
 from ..render.labels import LABEL
@@ -64,11 +65,11 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
             ],
         )
         for name, value in checked.beside.items():
-            click.echo(f"{name}: not in the lock, and no program's start depends on it: {value}")
+            click.echo(one_line(f"{name}: not in the lock, and no program's start depends on it: {value}"))
         for name in checked.not_checked:
-            click.echo(f"not checked: {name}")
+            click.echo(one_line(f"not checked: {name}"))
         for each in found:
-            click.echo(str(each))
+            click.echo(one_line(str(each)))
     if found:
         raise DifferenceError(
             f"{image} departs from its lock in {_places(found)}",

@@ -7,6 +7,7 @@ from dataclasses import asdict
 import click
 
 from ..errors import DifferenceError
+from ..host.console import one_line
 from ..host.host import Host
 from ..verify.compare import compare as compare_trees
 from ..verify.diffoscope import diffoscope
@@ -44,7 +45,7 @@ def compare(host: Host, first: str, second: str, *, limit: int, json_: bool) -> 
     else:
         table("", [("first", f"{one.digest}  {first}"), ("second", f"{other.digest}  {second}")])
         for each in shown:
-            click.echo(str(each))
+            click.echo(one_line(str(each)))
         detail = diffoscope(shown, (first, second), host)
         if detail:
             click.echo(detail)

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..host.console import printable
+from ..host.console import one_line, printable
 from ..oci.store import Image
 
 STACK = {"torch": "PyTorch", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "numpy": "NumPy"}
@@ -67,7 +67,7 @@ def table(title: str, rows: Iterable[tuple[str, str]]) -> None:
 
 def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Write rows below headings to standard output, without rules, for people and for ``awk``."""
-    every = [headings, *rows]
+    every = [headings, *([one_line(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*every, strict=True)]
     for row in every:
         click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())

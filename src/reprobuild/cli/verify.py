@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ..errors import DifferenceError, EvidenceError, SelfTestError
+from ..host.console import one_line
 from ..host.host import Host
 from ..lock.model import Lock
 from ..oci.registry.referrers import attach
@@ -123,9 +124,9 @@ def verify(
     else:
         table("", rows)
         for line in judged.ignored:
-            click.echo(f"does not count: {line}")
+            click.echo(one_line(f"does not count: {line}"))
         for each in differences[:_SHOWN]:
-            click.echo(each)
+            click.echo(one_line(each))
     refuse(image, found, judged)
     if differences:
         raise DifferenceError(

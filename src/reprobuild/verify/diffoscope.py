@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..host import process
+from ..host.console import one_line
 from ..host.home import atomic_write, make_folders
 from ..host.host import Host
 from ..oci.merge_layers import MOST_KEPT
@@ -22,7 +23,8 @@ _BARE = "--exclude-directory-metadata=yes"
 def diffoscope(found: Sequence[Difference], images: tuple[str, str], host: Host) -> str:
     """Return diffoscope's output for the first differing files; empty without diffoscope."""
     program = process.which("diffoscope")
-    changed = [each for each in found if each.kind == "content"][:_FILES]
+    # It writes names as they are: a line break in one would make a line of its own.
+    changed = [each for each in found if each.kind == "content" and each.path == one_line(each.path)][:_FILES]
     if program is None or not changed:
         return ""
     host.console.step("asking diffoscope what differs inside them")
