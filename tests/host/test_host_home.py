@@ -23,6 +23,7 @@ from reprobuild.host.home import (
     claim,
     free_bytes,
     make_folders,
+    open_regular,
     raise_if_full,
     storage_errors,
     try_claim,
@@ -373,6 +374,11 @@ def test_a_disk_that_can_hold_no_more_files(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(os, "statvfs", lambda _: full)
     with pytest.raises(StorageError, match="all 1000 inodes are used"), storage_errors(tmp_path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_name_with_a_nul_is_that_of_no_file() -> None:
+    with pytest.raises(OSError, match="not the name of a file"):
+        open_regular(Path("a\0b"))
 
 
 def test_what_is_not_the_disk_passes(tmp_path: Path) -> None:

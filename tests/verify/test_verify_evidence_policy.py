@@ -57,6 +57,12 @@ def test_an_empty_policy_asks_for_a_passing_test_alone(tmp_path: Path) -> None:
             'builders = 2\nbuilder-keys = ["one.pub", "one.pub"]',
             "is 2, and builder-keys has 1 different keys",
         ),
+        (
+            'keys = ["one.pub"]\nbuilders = 1\nbuilder-keys = ["one.pub"]',
+            "is 1, and builder-keys has 0 different keys that keys does not have",
+        ),
+        ('keys = ["a\\u0000.pub"]', "not the name of a file"),
+        ('builders = 1\nbuilder-keys = ["a\\u0000.pub"]', "not the name of a file"),
         ('builder-keys = ["one.pub"]', "has no effect without builders"),
         ("keys = ", "not valid TOML"),
         ("\x00", "not valid TOML"),

@@ -35,7 +35,11 @@ def test_a_parent_without_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["registry.example/team/torch:1", "localhost/torch", "team/torch:1", "torch:1"]
+    "name",
+    [
+        *("registry.example/team/torch:1", "Registry.example/team/torch", "localhost/torch", "team/torch:1"),
+        *("torch:1", "team/torch", "frames", "abcdef1", f"localhost/torch@sha256:{'0' * 64}"),
+    ],
 )
 def test_a_folder_of_the_project_takes_no_image_s_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

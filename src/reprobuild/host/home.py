@@ -292,7 +292,10 @@ def kind_of(path: str | Path) -> Literal["file", "folder", "other"] | None:
 
 def open_regular(path: Path) -> BufferedReader:
     """Open a regular file for reading. OSError for anything else, which could block forever."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError:  # a NUL in it
+        raise OSError(errno.EINVAL, "not the name of a file", str(path)) from None
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)

@@ -17,7 +17,7 @@ from ..oci.archive_manifest import NAME
 from ..oci.documents import DOCUMENT_LIMIT, parse_json
 from ..oci.file_tree import ImageTree, nothing, read_tree
 from ..oci.merge_layers import Keep
-from ..oci.store import Image
+from ..oci.store import Image, image_name
 from ..oci.stream import archive_members, layout_members
 from ..render.labels import LABEL
 from ..request.image_layout import OWN_FOLDER
@@ -100,14 +100,20 @@ def is_file(text: str) -> bool:
     prefix, _, rest = text.partition(":")
     if prefix in _ENGINES and rest:
         return False
-    first, _, more = place.partition("/")
-    is_host = bool(more) and ("." in first.strip(".") or first == "localhost")
-    if place.startswith(("/", "./", "../")) or place.endswith(".tar") or not (is_host or ":" in place):
+    if place.endswith(".tar") or not _may_be_an_image(place):
         return True
     raise ImageError(
         f"{place} is a file or folder here, and may be the name of an image",
         hint=f"write ./{place} for what is here; for the image, run the command in another folder",
     )
+
+
+def _may_be_an_image(text: str) -> bool:
+    try:
+        image_name(text.partition("@")[0].lower())  # engines take a host in capitals, too
+    except ImageError:
+        return False
+    return True
 
 
 def tree_of(text: str, host: Host, *, keep: Keep = nothing) -> ImageTree:

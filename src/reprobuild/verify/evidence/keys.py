@@ -65,8 +65,6 @@ def _read(path: Path) -> bytes:
             data: bytes = file.read(_KEY_BYTES + 1)
     except OSError as error:
         raise EvidenceError(f"{path}: {error.strerror}") from None
-    except ValueError:  # a NUL in it
-        raise EvidenceError(f"{str(path)!r} is not the name of a file") from None
     if len(data) > _KEY_BYTES:
         raise EvidenceError(f"{path}: not a key: it has more than {_KEY_BYTES:,} bytes")
     return data
