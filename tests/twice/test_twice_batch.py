@@ -84,6 +84,8 @@ UNKNOWN = {
     "one_row": "its batch has a single row",
     "equal_rows": "all rows of its batch are the same",
     "packed": "argument input is a PackedSequence",
+    "uninitialised": "its buffers or a generator cannot be kept: ValueError",
+    "refusing": "its arguments cannot be kept: ValueError: no one walks through this",
 }
 
 
@@ -170,6 +172,14 @@ def test_the_worst_verdict_counts_and_a_model_that_was_tried_again_counts_once()
     assert worst(found) is found[2]
     for verdict in ("independent", "content", "unrepeatable", "unknown"):
         assert "Net" in batch_line(tried_models([stream({**RECORD, "verdict": verdict})]))
+
+
+def test_models_beyond_the_most_of_a_process_are_not_passed_over() -> None:
+    once = {**RECORD, "verdict": "independent", "operation": None}
+    seven, eight = (tried_models([stream(*({**once, "n": n} for n in range(count)))]) for count in (7, 8))
+    assert "as far as it was tried" not in batch_line(seven)
+    assert "as far as it was tried" in batch_line(eight)
+    assert eight[-1].notes[-1] == "not tried: models that this process called after these 8, if there are any"
 
 
 @pytest.mark.parametrize("note", ["not tried: 64 rows: no memory", "not compared: loss (Loss)"])

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from ..errors import RepeatError
 from ..request.table import NUMBER, Table, TableError, Types, refused_as
 from .records import ProgramLine, Stream
 from .report import ulp_text
+
+MOST_MODELS = 8
+"""Of one process, as in ``in_image.twice.batch_calls``."""
 
 Verdict = Literal["content", "size", "unrepeatable", "unknown", "independent"]
 """Worst first: it depends on the other rows; on their number, its place or padding; does not repeat."""
@@ -81,7 +84,13 @@ def tried_models(streams: Sequence[Stream]) -> list[TriedModel]:
             for record in stream.batches:
                 table = Table(record, "batch")
                 last[table.fields(_MODEL)["n"]] = _model(table)  # of a model that was tried again, the last
-            found += last.values()
+            models = [*last.values()]
+            if len(models) >= MOST_MODELS:
+                more = (
+                    f"not tried: models that this process called after these {len(models)}, if there are any"
+                )
+                models[-1] = replace(models[-1], notes=(*models[-1].notes, more))
+            found += models
     return found
 
 

@@ -221,6 +221,27 @@ def goes_on():
     print(torch.rand(3).tolist(), model[0].running_mean.tolist())
 
 
+def uninitialised():
+    """A buffer that cannot be copied."""
+    model = nn.LayerNorm(8).eval()
+    model.register_buffer("later", nn.UninitializedBuffer())
+    model(torch.randn(5, 8))
+
+
+class Refusing(dict):
+    def items(self):
+        raise ValueError("no one walks through this")
+
+
+class OfTable(nn.LayerNorm):
+    def forward(self, table):
+        return super().forward(table["x"])
+
+
+def refusing():
+    OfTable(8).eval()(Refusing(x=torch.randn(5, 8)))
+
+
 def nothing():
     print(torch.nn.functional.relu(torch.randn(3)).shape)
 

@@ -43,6 +43,8 @@ class Observer:
                     call: Any = Call(observer._torch, module, args, kwargs)
                 except Unknown as unknown:
                     call = str(unknown)
+                except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
+                    call = _failed("its arguments cannot be kept", error)
                 result = observer._inner(module, *args, **kwargs)
                 try:
                     observer._try(module, call)
@@ -80,12 +82,19 @@ class Observer:
                 ]
                 if not sizes or sizes[0] < 2:
                     return
-            with _as_before(self._torch, module):
-                found = told(self._torch, module, call, self._dim)
+            try:
+                with _as_before(self._torch, module):
+                    found = told(self._torch, module, call, self._dim)
+            except Exception as error:  # noqa: BLE001 -- the others' verdict must not seem to be its own
+                found = nothing(_failed("its buffers or a generator cannot be kept", error))
         # The module is kept, so that no other one gets its address.
         number = len(self._seen) if before is None else list(self._seen).index(id(module))
         self._seen[id(module)] = (module, found["rows"] if before is None else 2)
         self._writer.write({"k": "batch", "n": number, **facts, **found})
+
+
+def _failed(what: str, error: Exception) -> str:
+    return f"{what}: {type(error).__name__}: {error}".splitlines()[0]
 
 
 def _ranks(torch: Any) -> int:
