@@ -63,6 +63,27 @@ def test_a_time_is_explained_although_it_was_rounded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("values", "measured"),
+    [
+        ((b"\xd04\x99", b"\xd05\x99"), ("04", "05")),
+        ((b"\x12\x03", b"\x13\x03"), ("12", "13")),
+        ((b"\xff", b"\\xff"), ("1", "2")),
+        ((b"\n", "\u240a".encode()), ("1", "2")),
+    ],
+)
+def test_bytes_that_differ_are_no_measured_numbers(
+    values: tuple[bytes, bytes], measured: tuple[str, str], tmp_path: Path
+) -> None:
+    site = ("text", "train.py", 3, 0)
+    sides, files = [], []
+    for name, value, digits in zip(("one", "other"), values, measured, strict=True):
+        sides.append(Evidence(items=[Item(site, digits, 0, 0)]))
+        tagged = b"\x09" + struct.pack("<d", 1.0) + field(5, field(1, field(1, b"time") + field(5, value)))
+        files.append(wrote(tmp_path / name, tagged))
+    [_], _ = files_apart(Texts(*sides), *files)
+
+
+@pytest.mark.parametrize(
     "content",
     [b"x", b"\xff" * 40, struct.pack("<QI", 3, 0) + b"\x0b\x01\x01sum4", struct.pack("<QI", 9, 0) + b"cut"],
     ids=["short", "endless", "group", "cut"],

@@ -23,6 +23,10 @@ _LONGEST = 2000
 _TIME, _STEP, _SUMMARY = 1, 2, 5
 _VALUE, _TAG, _SIMPLE = 1, 1, 2
 
+_PICTURED = {byte: chr(0x2400 + byte) for byte in range(32)}
+"""Control characters as signs without digits, which could be taken for a measured number."""
+_PICTURES = frozenset(_PICTURED.values())
+
 Field = tuple[int, int | bytes]
 """A number of a field, and what it holds."""
 
@@ -91,9 +95,13 @@ def _float32(data: bytes) -> str:
 def _shown(value: int | bytes) -> str:
     if isinstance(value, int):
         return str(value)
-    if len(value) > _LONGEST:
+    try:
+        text = value.decode() if len(value) <= _LONGEST else ""
+    except UnicodeDecodeError:
+        text = ""
+    if (not text and value) or not _PICTURES.isdisjoint(text):
         return f"{len(value)} bytes, SHA-256 {hashlib.sha256(value).hexdigest()}"
-    return repr(value.decode("utf-8", "backslashreplace"))[1:-1]
+    return text.translate(_PICTURED)
 
 
 def _fields(message: bytes) -> Iterator[Field]:
