@@ -72,6 +72,7 @@ TESTED_AS_A_WHOLE = {
     "cli/twice.py": "real/test_real_twice.py",
     "engines/container_twice.py": "engines/test_engines_contract.py",
     "engines/docker_twice.py": "engines/test_engines_contract.py",
+    "engines/podman_options.py": "engines/test_engines_gpu.py",
     "engines/podman_twice.py": "engines/test_engines_contract.py",
     "engines/twice_mounts.py": "engines/test_engines_contract.py",
     "verify/evidence/create_documents.py": "cli/test_cli_verify.py",

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import needs
-from reprobuild.engines import embedded, podman_twice
+from reprobuild.engines import embedded, podman_options
 from reprobuild.engines import gpu as gpu_module
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.engines.gpu import GpuAccess, gpu_access
@@ -361,14 +361,14 @@ def test_podman_gets_the_choice_and_keeps_the_image_s_own_folders(
     program.write_text('#!/bin/sh\necho \'["A=1", "LD_LIBRARY_PATH=/own"]\'\n')
     program.chmod(0o755)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    monkeypatch.setattr(podman_twice, "has_cdi", lambda: False)
-    monkeypatch.setattr(podman_twice, "gpu_access", lambda: gpu_access([], dev))
-    options = podman_twice.gpu_options(str(program), "sha256:0")
+    monkeypatch.setattr(podman_options, "has_cdi", lambda: False)
+    monkeypatch.setattr(podman_options, "gpu_access", lambda: gpu_access([], dev))
+    options = podman_options.gpu_options(str(program), "sha256:0")
     assert "--security-opt=label=disable" in options  # SELinux denies both nodes and libraries
     assert "--env=LD_LIBRARY_PATH=/own:/usr/local/nvidia/lib64" in options
     assert "--env=CUDA_VISIBLE_DEVICES=1" in options
-    monkeypatch.setattr(podman_twice, "has_cdi", lambda: True)
-    assert podman_twice.gpu_options(str(program), "sha256:0") == [
+    monkeypatch.setattr(podman_options, "has_cdi", lambda: True)
+    assert podman_options.gpu_options(str(program), "sha256:0") == [
         *("--security-opt=label=disable", "--device=nvidia.com/gpu=all", "--env=CUDA_VISIBLE_DEVICES=1")
     ]
 

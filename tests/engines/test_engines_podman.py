@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.engines import podman_twice
+from reprobuild.engines import podman_options
 from reprobuild.engines.gpu import GpuAccess
 from reprobuild.engines.podman import PodmanEngine
 from reprobuild.host.console import Console
@@ -68,7 +68,7 @@ def test_podman_hands_gpus_in_without_cdi(
         binds=[Bind(source=tmp_path / "driver.txt", destination="/driver.txt")],
         env={"GIVEN": "by hand"},
     )
-    monkeypatch.setattr(podman_twice, "gpu_access", lambda: access)
+    monkeypatch.setattr(podman_options, "gpu_access", lambda: access)
     with podman(tmp_path / "site") as site:
         image = small_image(site, debian13, tmp_path)
         for name, value in site.env.items():

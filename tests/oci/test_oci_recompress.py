@@ -10,8 +10,9 @@ from reprobuild.errors import ImageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.oci.blobs import refuse_damaged
 from reprobuild.oci.recompress import blobs_of
-from reprobuild.oci.store import ImageStore, refuse_damaged
+from reprobuild.oci.store import ImageStore
 from support.small_root import small_image
 
 

@@ -10,7 +10,7 @@ import pytest
 from reprobuild.twice.compare import EndDifference, files_apart, first_parting, lines_apart, pairs
 from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.records import Moment, MomentPart, Stream
-from reprobuild.twice.texts import Texts
+from reprobuild.twice.text_differences import Texts
 from reprobuild.twice.written import WrittenFile
 
 

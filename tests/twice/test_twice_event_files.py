@@ -11,7 +11,7 @@ from reprobuild.twice.compare import files_apart
 from reprobuild.twice.event_files import event_lines
 from reprobuild.twice.evidence import Evidence, Item
 from reprobuild.twice.ignored import Ignored
-from reprobuild.twice.texts import Texts
+from reprobuild.twice.text_differences import Texts
 from reprobuild.twice.written import WrittenFile, written_files
 
 NAME = "events.out.tfevents.1927627201.host.17.0"

@@ -16,7 +16,7 @@ from reprobuild.twice.known import Remedy
 from reprobuild.twice.page import AboutRun, lines_around, places_of, twice_page
 from reprobuild.twice.records import ProgramLine
 from reprobuild.twice.report import verdict_line
-from reprobuild.twice.texts import TextDifference
+from reprobuild.twice.text_differences import TextDifference
 from support.browser import colours, dom
 from support.parted import compared
 

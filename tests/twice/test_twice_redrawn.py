@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprobuild.twice.evidence import Evidence
-from reprobuild.twice.texts import Texts
+from reprobuild.twice.text_differences import Texts
 
 
 def apart(one: str, other: str) -> bool:

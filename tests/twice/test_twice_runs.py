@@ -15,7 +15,7 @@ from reprobuild.twice.compare import EndDifference, Parting
 from reprobuild.twice.records import read_records
 from reprobuild.twice.report import cost, notes, rows, to_dict, verdict, verdict_line
 from reprobuild.twice.runs import RECORDS, HowToRun, ProgramRun, RanProgram, between, one_run
-from reprobuild.twice.texts import TextDifference
+from reprobuild.twice.text_differences import TextDifference
 from support import parted
 from support.schemas import schema_of
 from support.twice import PROGRAMS, compared, recorded, scratch_below

@@ -13,7 +13,7 @@ from reprobuild.twice import written
 from reprobuild.twice.compare import files_apart
 from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.ignored import Ignored
-from reprobuild.twice.texts import Texts
+from reprobuild.twice.text_differences import Texts
 from reprobuild.twice.written import WrittenFile, cached_files, written_files
 
 NOON = Evidence(began=1927627201.0, ended=1927627202.0)

@@ -24,7 +24,8 @@ from ..host.machine import identity
 from ..layers import unpacked_layers
 from ..lock.layer_record import LayerRecord
 from ..lock.model import Lock
-from ..oci.store import Image, ImageStore, damaged
+from ..oci.blobs import damaged
+from ..oci.store import Image, ImageStore
 from ..render.image_config import image_config
 from ..request.image_layout import SITE_PREFIX
 from ..twice.runs import RanProgram, RecordedRun

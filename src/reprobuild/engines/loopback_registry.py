@@ -20,9 +20,10 @@ from socketserver import ThreadingTCPServer
 from threading import Thread
 from typing import Any
 
+from ..oci.blobs import refuse_damaged
 from ..oci.documents import MANIFEST_TYPE, sha256, stand_in
 from ..oci.recompress import inflated, inflated_size
-from ..oci.store import Image, ImageStore, refuse_damaged
+from ..oci.store import Image, ImageStore
 from ..oci.stream import CHUNK
 from ..oci.tar_writer import Layer
 from ..render.labels import LABEL

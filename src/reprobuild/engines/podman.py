@@ -31,8 +31,9 @@ from . import engine_errors
 from .container_engine import ContainerEngine, ContainerImages, Facts
 from .container_twice import recorded
 from .gpu import gpu_missing
+from .podman_options import gpu_options, limit_options
 from .podman_root import opened_file, opened_root, podman_errors
-from .podman_twice import gpu_options, limit_options, twice_in_podman
+from .podman_twice import twice_in_podman
 from .protocols import EngineName, RunOptions, require_gpu
 
 _NO_IMAGE = re.compile(

@@ -17,11 +17,10 @@ from typing import IO
 from ..errors import EngineError
 from ..host import process
 from ..host.limits import Limits
-from ..host.machine import visible_devices
 from ..render.labels import LABEL
 from . import engine_errors, twice_mounts
 from .container_twice import TMPFS, Views
-from .gpu import KIND, gpu_access, has_cdi
+from .podman_options import gpu_options, limit_options, variables
 from .protocols import RunOptions
 
 _NOT_STARTED = (125,)
@@ -59,7 +58,7 @@ class PodmanTwice:
                 f"--volume={lower}:{destination}:O,upperdir={upper},workdir={work}"
                 for destination, (lower, upper, work) in overlays.items()
             ),
-            *_variables(env),
+            *variables(env),
         ]
         image = [f"--entrypoint={command[0]}", self.digest.removeprefix("sha256:"), *command[1:]]
         remove = [podman, "rm", "--force", "--ignore", "--time=0", "--volumes", name]
@@ -131,46 +130,3 @@ class _Container:
         done = process.run([self.podman, "container", "diff", "--format=json", self.name])
         found = json.loads(done.stdout)
         return {str(path): kind == "deleted" for kind, paths in found.items() for path in paths}
-
-
-def limit_options(limits: Limits) -> list[str]:
-    """Return the options that hold a container to some limits."""
-    found = [] if limits.memory is None else [f"--memory={limits.memory}b"]
-    return found if limits.processes is None else [*found, f"--pids-limit={limits.processes}"]
-
-
-def gpu_options(podman: str, digest: str) -> list[str]:
-    """Return the options that pass the GPUs in.
-
-    By CDI if there is a file for it, else the device nodes and the driver's libraries. SELinux's label of a
-    container may use neither (NVIDIA's page "Support for Container Device Interface" says so, too).
-    """
-    unlabelled = "--security-opt=label=disable"
-    if has_cdi():
-        return [unlabelled, f"--device={KIND}=all", *_variables(visible_devices())]
-    access = gpu_access()
-    if isinstance(access, str):
-        return []
-    return [
-        unlabelled,
-        *(f"--device={device.source}:{device.path}" for device in access.devices),
-        *(f"--volume={bind.source}:{bind.destination}:ro" for bind in access.binds),
-        *_variables(access.env_over(_image_variables(podman, digest))),
-    ]
-
-
-def _image_variables(podman: str, digest: str) -> dict[str, str]:
-    command = [
-        podman,
-        "image",
-        "inspect",
-        "--format={{json .Config.Env}}",
-        "--",
-        digest.removeprefix("sha256:"),
-    ]
-    listed = json.loads(process.run(command).stdout) or []
-    return dict(line.partition("=")[::2] for line in listed)
-
-
-def _variables(env: Mapping[str, str]) -> list[str]:
-    return [f"--env={name}={value}" for name, value in env.items()]

@@ -10,9 +10,10 @@ from typing import IO
 
 from ..errors import EngineError, ImageError
 from ..oci.archive import write_docker, write_oci
+from ..oci.blobs import refuse_damaged
 from ..oci.recompress import blobs_of
 from ..oci.single_image_layout import alone
-from ..oci.store import Image, ImageStore, image_name, refuse_candidate, refuse_damaged
+from ..oci.store import Image, ImageStore, image_name, refuse_candidate
 from ..oci.stream import CHUNK, piped
 from ..render.labels import LABEL
 from .loopback_registry import offered

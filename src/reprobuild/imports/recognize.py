@@ -30,13 +30,13 @@ from .common import (
     without_pins,
 )
 from .conda import read_conda
-from .locks import read_pylock, read_uv_lock
 from .other_files import PYTHON_ENV, how_to_export, read_python_env, read_script
+from .poetry_pdm_pipenv_locks import read_pipfile_lock, read_team_lock
 from .project_files import of_project, read_text
 from .pyproject import read_pyproject
 from .requirements import read_requirements
 from .setup_files import read_setup
-from .team_locks import read_pipfile_lock, read_team_lock
+from .uv_and_pylock import read_pylock, read_uv_lock
 
 __all__ = ["Imported", "lines_on_flags", "pythons_of", "read_import", "request_name", "request_table"]
 

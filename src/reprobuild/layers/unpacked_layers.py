@@ -16,9 +16,8 @@ from ..host.host import Host
 from ..host.removal import remove_tree
 from ..host.untrusted_files import size_below
 from ..host.verified import read_kept
-from ..oci.blobs import fault_of, open_blob
+from ..oci.blobs import damaged, fault_of, open_blob
 from ..oci.file_tree import layer_of
-from ..oci.store import damaged
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Reader
 from .unpack import unpack_entries

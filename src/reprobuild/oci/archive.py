@@ -12,10 +12,10 @@ from typing import IO
 
 from ..host.home import storage_errors
 from .archive_manifest import NAME
-from .blobs import open_blob
+from .blobs import damaged, open_blob, refuse_damaged
 from .documents import LAYOUT, index_document, manifest_entry
 from .recompress import Compression, blobs_of, inflated, inflated_size, packed
-from .store import Image, ImageStore, damaged, refuse_damaged
+from .store import Image, ImageStore
 from .stream import CHUNK
 from .tar_writer import MTIME
 

@@ -12,12 +12,13 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
-from ..errors import StorageError
+from ..errors import ImageError, StorageError
 from ..host.home import Home, make_folders, put_off, storage_errors
 from ..host.verified import is_unchanged, stamp
 from ..request.table import SHA256
 
 _BUFFER = 1 << 17
+_AGAIN = "`reprobuild image` with the lock of the image makes it again"
 
 
 class Blobs:
@@ -88,6 +89,18 @@ def fault_of(blob: Path, *, trust: bool = False) -> str | None:
             return "it is missing"
         blob.unlink(missing_ok=True)
     return "its bytes do not match its name, so it was removed"
+
+
+def refuse_damaged(*blobs: Path) -> None:
+    """Hash some blobs; raise `ImageError` for one that is missing or damaged, which is then removed."""
+    for blob in blobs:
+        if fault := fault_of(blob):
+            raise damaged(f"sha256:{blob.name}", fault)
+
+
+def damaged(digest: str, reason: str) -> ImageError:
+    """Return the error for a blob that does not match its digest."""
+    return ImageError(f"the image store is damaged: {digest}: {reason}", hint=_AGAIN)
 
 
 def open_blob(blob: Path) -> BufferedReader:

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from .blobs import open_blob
+from .blobs import damaged, open_blob, refuse_damaged
 from .file_tree import layer_of, nothing
 from .merge_layers import KeptContents, LayerFiles, laid_over, read_layer
-from .store import damaged, refuse_damaged
 from .tar_fields import LayerRefused
 from .tar_header import header
 from .tar_reader import Entry, Reader

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import IO, Literal
 
 from ..host.home import storage_errors
-from .blobs import open_blob
+from .blobs import damaged, open_blob, refuse_damaged
 from .documents import repacked, sha256
 from .file_tree import layer_of
-from .store import Image, ImageStore, damaged, refuse_damaged
+from .store import Image, ImageStore
 from .stream import CHUNK
 from .tar_writer import Layer
 

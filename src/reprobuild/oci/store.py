@@ -18,7 +18,7 @@ from ..host.host import Host
 from ..host.verified import read_kept
 from ..request.reference import NAME_PART
 from .archive_manifest import NAME
-from .blobs import Blobs, fault_of
+from .blobs import Blobs, damaged, fault_of, refuse_damaged
 from .documents import ImageDocuments, manifest_entry, parse_json, sha256
 from .extract_file import file_of_layers
 from .file_tree import ImageTree, read_tree
@@ -32,7 +32,6 @@ _MOST_DOCUMENT = 64 << 20
 
 _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d+)?/)?"
 _REFERENCE = re.compile(rf"{_HOST}{NAME_PART}(?:/{NAME_PART})*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?")
-_AGAIN = "`reprobuild image` with the lock of the image makes it again"
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{7,64})")
 
 
@@ -294,18 +293,6 @@ def refuse_candidate(image: Image) -> None:
             " its self-test",
             hint="`reprobuild image` tests it and names it",
         )
-
-
-def refuse_damaged(*blobs: Path) -> None:
-    """Hash some blobs; raise `ImageError` for one that is missing or damaged, which is then removed."""
-    for blob in blobs:
-        if fault := fault_of(blob):
-            raise damaged(f"sha256:{blob.name}", fault)
-
-
-def damaged(digest: str, reason: str) -> ImageError:
-    """Return the error for a blob that does not match its digest."""
-    return ImageError(f"the image store is damaged: {digest}: {reason}", hint=_AGAIN)
 
 
 def _found(reference: str, names: Mapping[str, Sequence[str]]) -> str:

@@ -26,7 +26,7 @@ from .evidence import Evidence, Item
 from .ignored import Ignored
 from .records import Moment, MomentPart, Stream
 from .runs import ProgramRun
-from .texts import Texts
+from .text_differences import Texts
 
 FORMAT = 4
 _RECORD = "`reprobuild twice --record FILE` writes one"

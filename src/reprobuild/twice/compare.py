@@ -12,7 +12,7 @@ from .databases import HEAD as DATABASE
 from .distance import of_values
 from .event_files import EVENTS
 from .records import Moment, MomentPart, Stream
-from .texts import TextDifference, Texts
+from .text_differences import TextDifference, Texts
 from .written import WrittenFile
 
 DATA = ("batch", "inputs", "named inputs")

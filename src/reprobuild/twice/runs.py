@@ -23,7 +23,7 @@ from .ignored import Ignored
 from .opened import SETTING as OPENED
 from .opened import read_opened
 from .records import Stream, read_records
-from .texts import TextDifference, Texts
+from .text_differences import TextDifference, Texts
 from .variations import VARIATIONS
 from .written import WrittenFile, cached_files, without_mount_points, written_files
 

@@ -16,7 +16,7 @@ from .checkpoints import tensors
 from .evidence import Evidence
 from .ignored import Ignored
 from .sparse import sparse_digest
-from .texts import general
+from .text_differences import general
 
 MOST_FILES = 20_000
 MOST_TEXT = 1 << 20

@@ -19,7 +19,7 @@ from reprobuild.twice.evidence import Evidence, Item
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.report import rows, verdict, verdict_line
 from reprobuild.twice.runs import Comparison, HowToRun, ProgramRun, between
-from reprobuild.twice.texts import Texts, general
+from reprobuild.twice.text_differences import Texts, general
 from support.twice import PROGRAMS, compared
 
 PROGRAM = str(PROGRAMS / "texts.py")
