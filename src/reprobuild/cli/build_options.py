@@ -10,22 +10,17 @@ from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 
+NAMES = {"multiple": True, "metavar": "NAME"}
+_PACKAGES = {"multiple": True, "metavar": "PACKAGE"}
+
 FLAGS: tuple[tuple[str, Any, str], ...] = (
-    (
-        "--build-apt",
-        {"multiple": True, "metavar": "NAME"},
-        "A Debian package for builds of source packages alone; may be repeated.",
-    ),
+    ("--build-apt", NAMES, "A Debian package for builds of source packages alone; may be repeated."),
     (
         "--build-torch",
-        {"multiple": True, "metavar": "PACKAGE"},
+        _PACKAGES,
         "A source package whose build gets the lock's own PyTorch; may be repeated.",
     ),
-    (
-        "--build-cuda",
-        {"multiple": True, "metavar": "PACKAGE"},
-        "A source package whose build gets nvcc; may be repeated.",
-    ),
+    ("--build-cuda", _PACKAGES, "A source package whose build gets nvcc; may be repeated."),
     (
         "--build-requires",
         {"multiple": True, "metavar": "PACKAGE:REQUIREMENT"},

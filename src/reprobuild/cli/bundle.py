@@ -18,20 +18,13 @@ from ..pipeline.steps import warn_of_other_files
 from ..render.labels import LABEL
 from . import complete
 from .options import locks_of
-from .output import as_json, emit, table
+from .output import as_json, emit, file_option, table
 
 
 @click.command()
 @click.argument("locks", nargs=-1, metavar="[LOCK|ENV]...", shell_complete=complete.locks)
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="File to write."
-)
-@click.option(
-    "--check",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Build the images of this bundle in an empty home, without a network.",
-)
+@file_option("-o", "--output", text="File to write.")
+@file_option("--check", text="Build the images of this bundle in an empty home, without a network.")
 @click.option(
     "--mirror",
     nargs=2,

@@ -18,6 +18,7 @@ from ..pipeline.workspace import lock_for
 from ..resolve.package_facts import facts_of
 from . import complete
 from .options import locks_of, one_platform
+from .output import file_option
 
 
 @click.command()
@@ -25,13 +26,7 @@ from .options import locks_of, one_platform
 @click.option(
     "--to", "form", type=click.Choice([*get_args(Form), "conda-lock"]), required=True, help="Format to write."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Output file. [default: standard output]",
-)
+@file_option("-o", "--output", text="Output file. [default: standard output]")
 @click.option(
     "--platform",
     multiple=True,

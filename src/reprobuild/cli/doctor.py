@@ -22,19 +22,15 @@ from ..verify.evidence.policy import read_policy
 from ..verify.find import find_image
 from ..verify.image_labels import read_remote
 from . import complete
-from .output import as_json, emit, table
+from .output import as_json, emit, file_option, table
 
 _WORDS = {True: "good", False: "BAD", None: "-"}
 
 
 @click.command()
 @click.argument("what", required=False, metavar="[LOCK|ENV|IMAGE]", shell_complete=complete.anything)
-@click.option(
-    "--require",
-    "policy",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="With an image: also check whether its evidence meets this policy (TOML).",
+@file_option(
+    "--require", "policy", text="With an image: also check whether its evidence meets this policy (TOML)."
 )
 @as_json
 @click.pass_obj

@@ -22,6 +22,7 @@ from ..verify.evidence.signatures import (
     statement_in,
 )
 from ..verify.evidence.statements import PREDICATES, read_statement
+from .output import file_option
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
@@ -33,8 +34,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 VARIABLE = "REPROBUILD_SIGN_PASSPHRASE"
 """Holds the passphrase of a key; with ``_FILE``, the name of a file that holds it."""
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
-
 
 def key_option(help_: str) -> Callable[[F], F]:
     """Return the option of public keys, with its own help."""
@@ -44,25 +43,10 @@ def key_option(help_: str) -> Callable[[F], F]:
 
 def sign_options(function: F) -> F:
     """Add the options that choose a signer."""
-    for name, settings in (
-        (
-            "--sign-public",
-            {"type": _FILE, "metavar": "FILE", "help": "With --sign-command: its public key."},
-        ),
-        (
-            "--sign-command",
-            {
-                "metavar": "COMMAND",
-                "help": "Sign by a command: bytes on its input, the signature on its output.",
-            },
-        ),
-        (
-            "--sign-key",
-            {"type": _FILE, "metavar": "FILE", "help": "Sign the evidence with this private key (PEM)."},
-        ),
-    ):
-        function = click.option(name, **settings)(function)
-    return function
+    function = file_option("--sign-public", text="With --sign-command: its public key.")(function)
+    text = "Sign by a command: bytes on its input, the signature on its output."
+    function = click.option("--sign-command", metavar="COMMAND", help=text)(function)
+    return file_option("--sign-key", text="Sign the evidence with this private key (PEM).")(function)
 
 
 def signer_of(

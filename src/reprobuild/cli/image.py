@@ -24,7 +24,7 @@ from ..selftest.summary import summary
 from . import complete
 from .evidence_options import sign_options, signer_of
 from .options import chosen_lock, locks_of, one_platform, request_flags
-from .output import STACK, as_json, emit, gpu, image_facts, table
+from .output import STACK, as_json, emit, file_option, gpu, image_facts, table
 
 
 @click.command()
@@ -49,12 +49,8 @@ from .output import STACK, as_json, emit, gpu, image_facts, table
     metavar="REGISTRY/NAME",
     help="Download the layers recorded in envs/layers.json from here instead of building them.",
 )
-@click.option(
-    "--bundle",
-    "bundle_",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Take everything from this bundle, a lock in it included; use no network.",
+@file_option(
+    "--bundle", "bundle_", text="Take everything from this bundle, a lock in it included; use no network."
 )
 @click.option("--builder", metavar="NAME", help="Builder of docker buildx; implies --independent.")
 @sign_options

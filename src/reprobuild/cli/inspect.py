@@ -15,7 +15,7 @@ from ..verify.find_evidence import find_evidenced
 from ..verify.inspected import Inspected, inspect_image, origins
 from . import complete
 from .evidence_options import key_option
-from .output import STACK, as_json, columns, emit, table
+from .output import STACK, as_json, columns, emit, file_option, table
 
 _SHOWN = 10
 """Packages that a terminal shows."""
@@ -24,13 +24,7 @@ _SHOWN = 10
 @click.command()
 @click.argument("image", shell_complete=complete.images_or_files)
 @key_option("Public key, to say what it signed; may be repeated.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write one HTML page, which loads nothing from elsewhere.",
-)
+@file_option("-o", "--output", text="Write one HTML page, which loads nothing from elsewhere.")
 @as_json
 @click.pass_obj
 def inspect(host: Host, image: str, *, keys: tuple[Path, ...], output: Path | None, json_: bool) -> None:

@@ -20,7 +20,7 @@ from ..sources.direct_source import check_folders
 from . import complete
 from .lock_report import lock_report
 from .options import env_from_flags, request_flags
-from .output import STACK, as_json, emit, table
+from .output import STACK, as_json, emit, file_option, table
 
 _ALL = "*"
 
@@ -40,17 +40,10 @@ _ALL = "*"
     help="Move the pin of a package, of reprobuild's own files (reprobuild), or all pins; may be repeated. "
     "All other pins stay.",
 )
-@click.option(
-    "--conda-lock",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Also write the lock as a conda-lock.yml.",
-)
-@click.option(
+@file_option("--conda-lock", text="Also write the lock as a conda-lock.yml.")
+@file_option(
     "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Also write as Markdown what changed, which releases are yanked, and known vulnerabilities.",
+    text="Also write as Markdown what changed, which releases are yanked, and known vulnerabilities.",
 )
 @click.option(
     "--osv",

@@ -37,10 +37,11 @@ from ..request.shipped import shipped_table
 from ..verify.find import tree_of
 from . import complete
 from .build_options import FLAGS as BUILD_FLAGS
-from .build_options import build_table, flag_of
+from .build_options import NAMES, build_table, flag_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_SWITCH = {"is_flag": True, "default": None}
 
 _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ("--cuda", {"metavar": "X.Y"}, 'CUDA version, like 12.1, or "cpu".'),
@@ -53,30 +54,22 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ("--torch", {"metavar": "VERSION"}, "PyTorch version, or a range. [default: newest for this CUDA]"),
     ("--index", {"metavar": "pytorch"}, "Take PyTorch from its own index for this CUDA, not from yours."),
     ("--package", {"multiple": True, "metavar": "REQUIREMENT"}, "A further Python package; may be repeated."),
-    (
-        "--only-wheels",
-        {"is_flag": True, "default": None},
-        "Refuse packages that exist only as source, in place of building them.",
-    ),
+    ("--only-wheels", _SWITCH, "Refuse packages that exist only as source, in place of building them."),
     (
         "--allow-bad-record",
-        {"multiple": True, "metavar": "NAME"},
+        NAMES,
         "Take a wheel of this package that differs from its own RECORD; may be repeated.",
     ),
     (
         "--file-priority",
-        {"multiple": True, "metavar": "NAME"},
+        NAMES,
         "Of packages that install the same file, take that of this one; may be repeated.",
     ),
-    ("--apt", {"multiple": True, "metavar": "NAME"}, "A further Debian package; may be repeated."),
+    ("--apt", NAMES, "A further Debian package; may be repeated."),
     *BUILD_FLAGS,
     ("--debian", {"metavar": "RELEASE"}, "Debian release underneath. [default: bookworm]"),
     ("--base-image", {"metavar": "IMAGE"}, "Image in a registry to build on, in place of a Debian release."),
-    (
-        "--allow-cuda",
-        {"is_flag": True, "default": None},
-        "Allow a base image that ships its own CUDA libraries.",
-    ),
+    ("--allow-cuda", _SWITCH, "Allow a base image that ships its own CUDA libraries."),
     ("--profile", {"type": click.Choice(get_args(Profile))}, "Determinism profile. [default: strict]"),
     ("--seed", {"type": int}, "Seed every Python process in the image with this."),
     ("--threads", {"type": int}, "CPU threads per operation. [default: 1]"),
@@ -89,7 +82,7 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
     ),
     (
         "--loosen",
-        {"multiple": True, "metavar": "NAME"},
+        NAMES,
         "With --from: do not keep the file's version of this package, or its conda channel; may be repeated.",
     ),
     (
@@ -102,16 +95,8 @@ _FLAGS: tuple[tuple[str, Any, str], ...] = (
         {"metavar": "IMAGE", "shell_complete": complete.images_or_files},
         "Import the Python packages of an image, of any engine.",
     ),
-    (
-        "--extra",
-        {"multiple": True, "metavar": "NAME"},
-        "With --from: include this extra of the project; may be repeated.",
-    ),
-    (
-        "--group",
-        {"multiple": True, "metavar": "NAME"},
-        "With --from: include this dependency group; may be repeated.",
-    ),
+    ("--extra", NAMES, "With --from: include this extra of the project; may be repeated."),
+    ("--group", NAMES, "With --from: include this dependency group; may be repeated."),
 )
 
 force_option = click.option("--force", is_flag=True, help="Move the name if another image has it.")

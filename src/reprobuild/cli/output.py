@@ -6,13 +6,16 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from ..host.console import one_line, printable
 from ..oci.store import Image
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 STACK = {"torch": "PyTorch", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "numpy": "NumPy"}
 """The names of the parts of a lock's or an image's stack, in the order in which they are shown."""
@@ -26,6 +29,11 @@ gpu = click.option(
     show_default=True,
     help="Whether to test on the GPU: if available, always, or never.",
 )
+
+
+def file_option(*names: str, text: str) -> Callable[[F], F]:
+    """Return an option that names a file."""
+    return click.option(*names, type=click.Path(dir_okay=False, path_type=Path), help=text)
 
 
 def image_facts(found: Image) -> dict[str, Any]:

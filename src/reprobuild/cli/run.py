@@ -21,6 +21,7 @@ from ..in_image.kernels import is_of_record, record_of
 from ..request.kernels import MOST, canonical
 from . import complete
 from .docker_habits import RUN_HINTS
+from .output import file_option
 from .run_options import in_image, own_command, receipt, settings
 
 
@@ -48,19 +49,11 @@ class _Run(click.Command):
     help="Accepted for compatibility: standard input is always passed in.",
 )
 @click.option("-t", "--tty", is_flag=True, help="Fail unless standard input and output are a terminal.")
-@click.option(
-    "--require",
-    "policy",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Run only if the evidence on the image meets this policy (TOML).",
-)
-@click.option(
+@file_option("--require", "policy", text="Run only if the evidence on the image meets this policy (TOML).")
+@file_option(
     "--record-kernels",
     "record",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Let torch.compile choose kernels by timing, and write the choices, for determinism.kernel-choices.",
+    text="Let torch.compile choose kernels by timing, and write the choices, for determinism.kernel-choices.",
 )
 @click.option("--rm", is_flag=True, help="Accepted for compatibility: nothing of a run is kept.")
 @click.pass_obj

@@ -19,6 +19,7 @@ from ..host.limits import Limits, number, size
 from ..host.sandbox import Bind
 from ..net.index_settings import ca_bundle
 from ..selftest.run import Gpu
+from .output import file_option
 
 _OPTIONS = (
     click.option(
@@ -97,11 +98,8 @@ def settings(
     )
 
 
-receipt = click.option(
-    "--receipt",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write what the run was made of and what came of it, for `reprobuild replay`.",
+receipt = file_option(
+    "--receipt", text="Write what the run was made of and what came of it, for `reprobuild replay`."
 )
 
 

@@ -23,7 +23,7 @@ from ..selftest.slurm import Cluster
 from ..selftest.summary import summary
 from . import complete
 from .fleet import compare_fleet, read_report, run_on_slurm
-from .output import as_json, columns, emit, gpu, table
+from .output import as_json, columns, emit, file_option, gpu, table
 
 _PAGE = Path("fleet.html")
 
@@ -56,11 +56,8 @@ _PAGE = Path("fleet.html")
     metavar="MINUTES",
     help="With --slurm: cancel jobs that have not finished after this time.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Page of --fleet or --slurm [default: fleet.html], or plot of --cost (SVG).",
+@file_option(
+    "-o", "--output", text="Page of --fleet or --slurm [default: fleet.html], or plot of --cost (SVG)."
 )
 @as_json
 @click.pass_obj

@@ -22,7 +22,7 @@ from ..twice.runs import HowToRun, RecordedRun, compare_runs, one_run
 from ..twice.variations import VARIATIONS
 from ..verify.find import find_image
 from . import complete
-from .output import as_json
+from .output import as_json, file_option
 from .receipts import asked_for, begin_receipt
 from .run_options import in_image, own_command, receipt, settings
 from .twice_output import show, show_agreed, show_batch, show_resumed, show_verdict, write_page
@@ -90,24 +90,9 @@ def _expressions(_: click.Context, __: click.Parameter, value: tuple[str, ...]) 
 @click.option(
     "--time-limit", type=click.FloatRange(min=1), metavar="SECONDS", help="Stop a run after this time."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write the report as a page (HTML).",
-)
-@click.option(
-    "--record",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="If the program repeats, write its digests to a small file.",
-)
-@click.option(
-    "--against",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Run the program once and compare with a file of --record.",
-)
+@file_option("-o", "--output", text="Also write the report as a page (HTML).")
+@file_option("--record", text="If the program repeats, write its digests to a small file.")
+@file_option("--against", text="Run the program once and compare with a file of --record.")
 @click.option(
     "--resume",
     nargs=2,
