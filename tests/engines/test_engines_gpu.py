@@ -140,6 +140,23 @@ def test_a_later_folder_outranks_an_earlier_one(cdi: Path, tmp_path: Path) -> No
     assert [device.path for device in both.devices][2:] == ["/dev/nvidia1"]
 
 
+def test_what_the_toolkit_made_at_the_start_outranks_an_old_file_of_all(cdi: Path, tmp_path: Path) -> None:
+    """As nvidia-cdi-refresh does since toolkit 1.18; libraries of the driver before are gone."""
+    later = tmp_path / "run"
+    later.mkdir()
+    found(cdi, {**SPEC, "devices": [*SPEC["devices"], ALL]})
+    mount = {"hostPath": "/usr/lib/libcuda.so.580", "containerPath": "/usr/lib/libcuda.so.580"}
+    new = {"kind": KIND, "containerEdits": {"mounts": [mount]}, "devices": [ALL]}
+    alone = found(later, new)
+    assert gpu_access([cdi, later], Path("/nowhere")) == alone
+    assert [bind.destination for bind in alone.binds] == ["/usr/lib/libcuda.so.580"]
+
+
+def test_a_file_that_defines_a_device_twice_is_refused(cdi: Path) -> None:
+    with pytest.raises(HostError, match=r"nvidia\.yaml: not a valid CDI .*: it defines a device twice"):
+        found(cdi, {**SPEC, "devices": [{"name": 0}, {"name": "0"}]})
+
+
 def test_all_files_of_the_kind_count(cdi: Path) -> None:
     """As where each GPU has a file of its own."""
     for number in "01":
@@ -319,6 +336,17 @@ def test_mig_needs_cdi(dev: Path, driver: Path, tmp_path: Path) -> None:
     assert str(gpu_access([], dev, tmp_path)).startswith("MIG needs CDI: ")
 
 
+@pytest.mark.parametrize(
+    ("node", "named"), [("dxg", "a GPU in WSL needs CDI: "), ("nvmap", "a GPU of a Jetson board needs CDI: ")]
+)
+def test_other_kinds_of_machine_need_cdi(tmp_path: Path, node: str, named: str) -> None:
+    """In WSL there is no /dev/nvidia0; on a Jetson it is for the screen."""
+    (tmp_path / "nvidia0").symlink_to("/dev/zero")
+    assert str(gpu_access([], tmp_path)).startswith(f"{tmp_path}/nvidia-uvm is missing")
+    (tmp_path / node).symlink_to("/dev/zero")
+    assert str(gpu_access([], tmp_path)).startswith(named)
+
+
 def test_the_caller_s_choice_of_gpus_is_passed_on(
     dev: Path, driver: Path, cdi: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,7 +354,8 @@ def test_the_caller_s_choice_of_gpus_is_passed_on(
     for access in (gpu_access([], dev), found(cdi)):
         assert isinstance(access, GpuAccess)
         assert access.env["CUDA_VISIBLE_DEVICES"] == "1"
-    for hidden in ("", "-1"):
+    # Slurm's for a job without GPUs; an invalid one hides those after it (CUDA C++ Programming Guide).
+    for hidden in ("", "-1", "NoDevFiles", "none", "-1,0"):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
         assert gpu_access([cdi], dev) == "CUDA_VISIBLE_DEVICES hides all GPUs of this machine"
 
@@ -348,10 +377,15 @@ def test_a_missing_node_is_a_reason(dev: Path, driver: Path, gone: list[str], re
 
 def test_a_missing_driver_is_a_reason(dev: Path, driver: Path) -> None:
     program = driver / "bin/ldconfig"
-    program.write_text(program.read_text().replace("libcuda.so.1", "libother.so.1"))
-    access = gpu_access([], dev)
-    assert isinstance(access, str)
-    assert "libcuda.so.1 was not found by ldconfig" in access
+    listing = program.read_text()
+    # Where it has no cache, as on NixOS, it fails; a name need not be in UTF-8.
+    for text in (listing.replace("libcuda.so.1", "libother.so.1"), "#!/bin/sh\nexit 1\n"):
+        program.write_text(text)
+        access = gpu_access([], dev)
+        assert isinstance(access, str)
+        assert "libcuda.so.1 was not found by ldconfig" in access
+    program.write_bytes(listing.encode().replace(b"/second/libc.so", b"/second/\xe9/libc.so"))
+    assert isinstance(gpu_access([], dev), GpuAccess)
 
 
 def test_podman_gets_the_choice_and_keeps_the_image_s_own_folders(

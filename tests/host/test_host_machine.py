@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from reprobuild.errors import HostError
+from reprobuild.host import process
 from reprobuild.host.machine import architecture, identity, visible_devices
 
 
@@ -26,8 +28,20 @@ def test_this_machine_has_one_and_it_stays() -> None:
     assert identity() == identity()
 
 
-def test_it_changes_with_the_machine_and_not_with_its_clock(tmp_path: Path) -> None:
+def an_smi(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str = "GPU-1") -> Path:
+    program = folder / "bin/nvidia-smi"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f"#!/bin/sh\necho '{text}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return program
+
+
+def test_it_changes_with_the_machine_and_not_with_its_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     proc = a_proc(tmp_path)
+    an_smi(tmp_path, monkeypatch)
     first = identity(proc)
     text = (proc / "cpuinfo").read_text()
     (proc / "cpuinfo").write_text(text.replace("2999.1", "1200.0").replace("5998.2", "5998.3"))
@@ -45,16 +59,13 @@ def test_it_changes_with_the_machine_and_not_with_its_clock(tmp_path: Path) -> N
 
 def test_it_changes_with_what_is_set_of_the_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """ECC, MIG and limits can change without a restart; so can the choice of GPUs."""
-    proc, program = a_proc(tmp_path / "proc"), tmp_path / "bin/nvidia-smi"
-    program.parent.mkdir()
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    proc, program = a_proc(tmp_path / "proc"), an_smi(tmp_path, monkeypatch)
     seen = [identity(proc)]
     for text in (
         "GPU-1, Enabled, Disabled, Default, 700.00 W, 1980 MHz",
         "GPU-1, Disabled, Disabled, Default",
     ):
-        program.write_text(f"#!/bin/sh\necho '{text}'\n")
-        program.chmod(0o755)
+        an_smi(tmp_path, monkeypatch, text)
         seen.append(identity(proc))
     (proc / "driver/nvidia/capabilities/gpu0/mig/gi1").mkdir(parents=True)
     (proc / "driver/nvidia/capabilities/gpu0/mig/gi1/access").touch()
@@ -65,6 +76,23 @@ def test_it_changes_with_what_is_set_of_the_gpus(tmp_path: Path, monkeypatch: py
     assert len(set(seen)) == len(seen) == 6
     program.write_text("#!/bin/sh\nexit 9\n")
     assert identity(proc) is None
+
+
+def test_gpus_that_nobody_can_ask_are_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without nvidia-smi nothing tells ECC or the power limit; in WSL there is no /proc/driver/nvidia."""
+    monkeypatch.setattr(process, "which", lambda _: None)
+    proc, dev = a_proc(tmp_path / "proc"), tmp_path / "dev"
+    assert identity(proc, dev) is None
+    shutil.rmtree(proc / "driver")
+    assert identity(proc, dev) is not None
+    dev.mkdir()
+    (dev / "dxg").touch()
+    assert identity(proc, dev) is None
+    program = an_smi(tmp_path, monkeypatch)
+    monkeypatch.setattr(process, "which", lambda _: str(program))
+    first = identity(proc, dev)
+    an_smi(tmp_path, monkeypatch, "GPU-1, 581.80")
+    assert None is not first != identity(proc, dev)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,43 @@ def test_a_driver_that_is_broken(smi: Path, text: str, says: str) -> None:
     assert says in found
 
 
+@pytest.mark.parametrize(
+    ("head", "known"),
+    [
+        # Since driver 610 the driver has another name, and so has its CUDA.
+        ("NVIDIA-SMI 610.43.02  KMD Version: 610.43.02  CUDA UMD Version: 13.3", ("610.43.02", "13.3")),
+        ("NVIDIA-SMI 560.28.03  Driver Version: 560.81  CUDA Version: 12.6", ("560.81", "12.6")),  # WSL
+        ("NVIDIA-SMI 540.2.0  Driver Version: N/A  CUDA Version: 12.2", None),  # Jetson
+        ("NVIDIA-SMI 535.161.07  Driver Version: 535.161.07  CUDA Version: N/A", None),
+        ("NVIDIA-SMI 515.65.01  Driver Version: 515.65.01  CUDA Version: ERR!", None),
+        ("NVIDIA-SMI 331.62  Driver Version: 331.62  |", None),
+    ],
+)
+def test_drivers_of_other_ages_and_machines(smi: Path, head: str, known: tuple[str, str] | None) -> None:
+    smi.write_text(f"#!/bin/sh\ncase $* in *query*) echo 'NVIDIA B200, 10.0';; *) echo '| {head} |';; esac\n")
+    found = doctor.driver()
+    if known is None:
+        assert found == "nvidia-smi printed no driver version or no CUDA version"
+    else:
+        assert found == Driver(*known, (("NVIDIA B200", "10.0"),))
+
+
+def test_an_old_driver_that_knows_no_compute_capability_is_still_too_old(smi: Path, tmp_path: Path) -> None:
+    """As that of driver 470, which refuses the whole query (huggingface/candle#733)."""
+    smi.write_text(
+        """#!/bin/sh
+case $* in
+*compute_cap*) echo 'Field "compute_cap" is not a valid field to query.'; exit 2;;
+*query*) echo "Tesla V100-SXM2-32GB";;
+*) echo "| NVIDIA-SMI 470.182.03  Driver Version: 470.182.03  CUDA Version: 11.4 |";;
+esac
+"""
+    )
+    assert doctor.driver() == Driver("470.182.03", "11.4", (("Tesla V100-SXM2-32GB", "[N/A]"),))
+    with pytest.raises(HostError, match=r"driver 470\.182\.03 supports CUDA up to 11\.4"):
+        _check_gpus(LOCK, "require", Host(Home(tmp_path), Console()))
+
+
 @pytest.mark.parametrize("gpu", ["auto", "require"])
 def test_what_will_not_run_is_said_before_the_download(
     smi: Path, tmp_path: Path, gpu: Gpu, capsys: pytest.CaptureFixture[str]

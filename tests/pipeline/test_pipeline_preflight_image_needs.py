@@ -53,6 +53,14 @@ def test_a_driver_older_than_its_cuda_needs() -> None:
         ("9.0", "sm_90a", True),
         ("10.0", "compute_90a", False),
         ("10.3", "sm_100f", True),
+        ("8.7", "sm_80 sm_86 sm_90", False),  # Jetson Orin
+        ("8.7", "sm_80 compute_80", True),
+        ("8.7", "sm_87", True),
+        ("8.9", "sm_87", False),
+        ("7.2", "sm_70 sm_75", False),  # Jetson Xavier
+        ("11.0", "sm_101", True),  # Jetson Thor, by two names
+        ("11.0", "sm_100 sm_120", False),
+        ("12.1", "sm_120", True),  # DGX Spark
         ("5.2", "", True),
     ],
 )

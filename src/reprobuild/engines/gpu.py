@@ -29,6 +29,9 @@ _DRIVER_LIBRARIES = re.compile(r"lib(cuda|cudadebugger|nvcuvid|nvidia-[a-z0-9-]+
 (NVIDIA/libnvidia-container, src/nvc_info.c)."""
 _LIBRARY_FOLDERS = ("/usr/local/nvidia/lib64", "/run/opengl-driver/lib", "/usr/lib/wsl/lib")
 """Where it is on clusters and in containers, on NixOS, and in WSL, of which ldconfig need not know."""
+_ELSEWHERE = {"dxg": "a GPU in WSL", "nvmap": "a GPU of a Jetson board"}
+"""Nodes of machines whose GPU needs others than /dev/nvidia*, and libraries of other names
+(NVIDIA/nvidia-container-toolkit, pkg/nvcdi)."""
 _MACHINES = {"x86_64": 62, "aarch64": 183}
 """The machine of an ELF file (/usr/include/elf.h)."""
 _TMPFS_BYTES = 64 << 20
@@ -63,7 +66,9 @@ def gpu_access(
     specification for them that cannot be read.
     """
     visible = visible_devices()
-    if visible.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+    # The first that is not valid hides all after it (CUDA C++ Programming Guide); Slurm's word is NoDevFiles.
+    first = visible.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
+    if not re.fullmatch(r"\d+|(GPU|MIG)-.+", first):
         return "CUDA_VISIBLE_DEVICES hides all GPUs of this machine"
     devices = _cdi_devices(cdi_folders)
     if devices:
@@ -72,11 +77,15 @@ def gpu_access(
 
 
 def _by_nodes(dev: Path, proc: Path, visible: Mapping[str, str]) -> GpuAccess | str:
+    generate = "`nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml` writes the file"
+    for node, machine in _ELSEWHERE.items():
+        if is_device(dev / node):
+            return f"{machine} needs CDI: {generate}"
     nodes = [n for n in sorted(dev.glob("nvidia*")) if is_device(n)]
     if not any(re.fullmatch(r"nvidia\d+", node.name) for node in nodes):
         return f"no NVIDIA GPU on this machine (no {dev}/nvidia0, and no CDI file for {KIND})"
     if any(proc.glob("driver/nvidia/capabilities/gpu*/mig/gi*")):
-        return "MIG needs CDI: `nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml` writes the file"
+        return f"MIG needs CDI: {generate}"
     uvm = dev / "nvidia-uvm"
     if uvm not in nodes:
         return f"{uvm} is missing: the driver's memory module is not loaded (nvidia-modprobe -u -c0 loads it)"
@@ -121,8 +130,8 @@ class _CdiDevice:
 def _cdi_devices(folders: Sequence[Path]) -> dict[str, _CdiDevice]:
     """Return the devices of all files by name; the device ``all`` of a file means all of that file.
 
-    A later folder outranks an earlier one; two files of one folder must not define the same device (SPEC.md
-    of CDI, and its packages).
+    A later folder outranks an earlier one, and its ``all`` means all that there is; two files of one folder
+    must not define the same device (SPEC.md of CDI, and its packages).
     """
     found: dict[str, _CdiDevice] = {}
     for folder in folders:
@@ -138,14 +147,18 @@ def _cdi_devices(folders: Sequence[Path]) -> dict[str, _CdiDevice]:
                         hint="remove one of the two CDI files, or use --gpu off",
                     )
                 here[f"{name} of {path}" if name in ("all", "") else name] = device
-        found |= here
+        whole = any(name.startswith("all of ") for name in here)
+        found = here if whole else found | here
     return found
 
 
 def _devices_of(spec: Mapping[str, Any], path: Path) -> dict[str, _CdiDevice]:
     try:
         common = spec.get("containerEdits") or {}
-        devices = {str(d["name"]): d.get("containerEdits") or {} for d in spec.get("devices") or []}
+        entries = spec.get("devices") or []
+        devices = {str(d["name"]): d.get("containerEdits") or {} for d in entries}
+        if len(devices) < len(entries):
+            raise _bad(path, "it defines a device twice")
         return {name: _CdiDevice(path, edits, common) for name, edits in (devices or {"": {}}).items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise _bad(path, f"{type(error).__name__}: {error}") from None
@@ -182,9 +195,10 @@ def _is_ours(path: Path) -> bool:
 
 def _known_to_ldconfig() -> dict[str, Path]:
     program = process.which("ldconfig")
-    listing = b"" if program is None else process.run([program, "-p"]).stdout
+    # Without a cache, as on NixOS, it fails. It reads one file.
+    listing = b"" if program is None else process.run([program, "-p"], check=False, timeout=30).stdout
     found: dict[str, Path] = {}
-    for line in listing.decode().splitlines():
+    for line in os.fsdecode(listing).splitlines():
         name, _, path = line.strip().partition(" => ")
         base, _, kind = name.partition(" ")
         if path and "x86-64" in kind + "x86-64" * ("AArch64" in kind) and _DRIVER_LIBRARIES.fullmatch(base):

@@ -14,11 +14,11 @@ from . import process
 
 _FACTS = ("sys/kernel/random/boot_id", "cpuinfo", "driver/nvidia/version", "driver/nvidia/gpus/*/information")
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
-_SETTINGS = "uuid,ecc.mode.current,mig.mode.current,compute_mode,power.limit,clocks.max.sm"
+_SETTINGS = "uuid,driver_version,ecc.mode.current,mig.mode.current,compute_mode,power.limit,clocks.max.sm"
 _VARYING = re.compile(r"^(cpu MHz|bogomips)\b.*$", re.MULTILINE)
 
 
-def identity(proc: Path = Path("/proc")) -> str | None:
+def identity(proc: Path = Path("/proc"), dev: Path = Path("/dev")) -> str | None:
     """Return a hash of the boot, kernel, processors and GPUs, and of which may be used and how.
 
     None where the kernel does not say which boot this is, or the driver not how the GPUs are set.
@@ -29,7 +29,7 @@ def identity(proc: Path = Path("/proc")) -> str | None:
         repr(sorted(visible_devices().items())),
     ]
     try:
-        facts.append(_gpu_settings(proc))
+        facts.append(_gpu_settings(proc, dev))
         for path in (found for pattern in _FACTS for found in sorted(proc.glob(pattern))):
             facts += [path.relative_to(proc).as_posix(), _VARYING.sub("", path.read_text(errors="replace"))]
     except (OSError, process.ProcessFailed, process.ProcessTimeout):
@@ -39,12 +39,17 @@ def identity(proc: Path = Path("/proc")) -> str | None:
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()
 
 
-def _gpu_settings(proc: Path) -> str:
-    """Return what may change of the GPUs without a restart, like ECC, MIG and its slices."""
+def _gpu_settings(proc: Path, dev: Path) -> str:
+    """Return what may change of the GPUs without a restart, like ECC, MIG and its slices.
+
+    Raises `OSError` where there are GPUs, and no nvidia-smi to ask.
+    """
+    if not (proc / "driver/nvidia").is_dir() and not (dev / "dxg").exists():  # dxg: a GPU in WSL
+        return ""
     slices = sorted(str(path) for path in proc.glob("driver/nvidia/capabilities/gpu*/mig/gi*/**/access"))
-    program = process.which("nvidia-smi") if (proc / "driver/nvidia").is_dir() else None
+    program = process.which("nvidia-smi")
     if program is None:
-        return repr(slices)
+        raise FileNotFoundError("nvidia-smi")
     query = [program, f"--query-gpu={_SETTINGS}", "--format=csv,noheader"]
     return repr((slices, process.run(query, timeout=30).stdout))
 

@@ -78,16 +78,30 @@ def driver() -> Driver | str:
         return "nvidia-smi is not installed"
     try:
         head = process.run([program], timeout=30).stdout.decode("utf-8", "replace")
-        query = [program, "--query-gpu=name,compute_cap", "--format=csv,noheader"]
-        rows = process.run(query, timeout=30).stdout.decode("utf-8", "replace").splitlines()
+        gpus = _gpus(program)
     except (process.ProcessFailed, process.ProcessTimeout) as error:
         return f"nvidia-smi: {error}"
-    version = re.search(r"Driver Version: *([0-9.]+)", head)
+    # Both were renamed in driver 610 (docs.nvidia.com/deploy/nvidia-smi): KMD is the kernel's part.
+    version = re.search(r"(?:Driver|KMD) Version: *([0-9.]+)", head)
     cuda = re.search(r"CUDA (?:UMD )?Version: *([0-9]+\.[0-9]+)", head)
     if version is None or cuda is None:
         return "nvidia-smi printed no driver version or no CUDA version"
-    gpus = [tuple(part.strip() for part in row.rsplit(",", 1)) for row in rows if "," in row]
-    return Driver(version[1], cuda[1], tuple((name, capability) for name, capability in gpus))
+    return Driver(version[1], cuda[1], gpus)
+
+
+def _gpus(program: str) -> tuple[tuple[str, str], ...]:
+    """Return name and compute capability of each GPU, which the nvidia-smi of driver 470 does not know."""
+    query = (program, "--format=csv,noheader")
+    known = process.run([*query, "--query-gpu=name,compute_cap"], timeout=30, check=False)
+    if known.returncode == 0:
+        rows = [row.rpartition(",") for row in _lines(known.stdout)]
+        return tuple((name.strip(), capability.strip()) for name, comma, capability in rows if comma)
+    names = process.run([*query, "--query-gpu=name"], timeout=30).stdout
+    return tuple((name.strip(), "[N/A]") for name in _lines(names))
+
+
+def _lines(output: bytes) -> list[str]:
+    return output.decode("utf-8", "replace").splitlines()
 
 
 def examine_gpus(needs: Needs | None) -> list[Finding]:

@@ -10,6 +10,10 @@ from ...lock.model import Lock
 from ...render.image_config import oldest_driver
 from ...render.labels import LABEL
 
+_BOARDS = {(5, 3), (6, 2), (7, 2), (8, 7), (10, 1)}
+"""The GPUs of Jetson and DRIVE boards: no other runs their machine code, and they run no other's
+(torch/cuda/__init__.py, DEVICE_REQUIREMENT)."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Needs:
@@ -84,11 +88,14 @@ def _runs(architecture: str, major: int, minor: int) -> bool:
     if match is None:
         return False
     kind, of_major, of_minor, exact = match[1], int(match[2]), int(match[3]), match[4]
+    code, gpu = (of_major, of_minor), (major, minor)
     if exact == "a":
-        return (of_major, of_minor) == (major, minor)
+        return code == gpu
+    if kind == "sm" and _BOARDS & {code, gpu}:
+        return gpu == code or (code, gpu) == ((10, 1), (11, 0))  # one GPU, renamed in CUDA 13
     if kind == "sm":
         return of_major == major and of_minor <= minor
-    return (of_major, of_minor) <= (major, minor)
+    return code <= gpu
 
 
 def _release(text: str) -> tuple[int, ...]:
