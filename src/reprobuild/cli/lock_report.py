@@ -12,7 +12,7 @@ from ..lock.model import Lock
 from ..lock.packages import PythonPackage
 from ..net.session import session
 from ..resolve.vulnerabilities import Advisories, find_vulnerabilities
-from ..resolve.yanked import Withdrawn, find_withdrawn
+from ..resolve.yanked import find_withdrawn
 from .markdown import cell, changes_as_markdown, code
 
 
@@ -42,13 +42,9 @@ def _withdrawn(packages: Iterable[PythonPackage], http: requests.Session, host: 
     found = find_withdrawn(packages, http)
     for each in found:
         host.console.warn(f"{each.name} {each.version}: {each.reason}")
-    rows = [_withdrawn_row(each) for each in found]
+    rows = [f"| {code(each.name)} | {code(each.version)} | {cell(each.reason)} |" for each in found]
     head = ["| Package | Version | Reason |", "|---|---|---|"]
     return ["#### Yanked releases", "", *([*head, *rows] if rows else ["None."])]
-
-
-def _withdrawn_row(each: Withdrawn) -> str:
-    return f"| {code(each.name)} | {code(each.version)} | {cell(each.reason)} |"
 
 
 def _vulnerable(

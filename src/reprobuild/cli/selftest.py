@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -178,7 +178,7 @@ def _against(
             {
                 "report": report.to_dict(),
                 "against": str(path),
-                "agreements": [_agreement_json(each) for each in found],
+                "agreements": [asdict(each) for each in found],
             }
         )
     else:
@@ -190,10 +190,6 @@ def _against(
             f"{name} gives other bits than {path} on the same kind of machine: {names}",
             hint="the machine, the driver or the image does not match its report",
         )
-
-
-def _agreement_json(each: Agreement) -> dict[str, Any]:
-    return {field: getattr(each, field) for field in Agreement.__slots__}
 
 
 def _agreement_rows(found: tuple[Agreement, ...]) -> list[tuple[str, str]]:

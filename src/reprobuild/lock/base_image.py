@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..request.reference import Reference
@@ -99,24 +99,9 @@ class BaseImage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table that `read` reads back."""
-        return {
-            "image": self.image,
-            **({"index": self.index} if self.index else {}),
-            "manifests": dict(sorted(self.manifests.items())),
-            "config": self.config,
-            "created": self.created,
-            "system": self.system,
-            "suite": self.suite,
-            "glibc": self.glibc,
-            "python": self.python,
-            "python-version": self.python_version,
-            "cuda": list(self.cuda),
-            "env": dict(sorted(self.env.items())),
-            "layers": [
-                {"digest": y.digest, "size": y.size, "media-type": y.media_type, "diff-id": y.diff_id}
-                for y in self.layers
-            ],
-        }
+        table = {**_entry(self), "cuda": list(self.cuda), "layers": [_entry(layer) for layer in self.layers]}
+        table |= {key: dict(sorted(table[key].items())) for key in ("manifests", "env")}
+        return table if self.index else {key: value for key, value in table.items() if key != "index"}
 
     @classmethod
     def read(cls, get: Table) -> BaseImage:
@@ -148,3 +133,7 @@ class BaseImage:
             env=dict(sorted(env.data.items())),
             layers=tuple(layers),
         )
+
+
+def _entry(value: BaseImage | BaseLayer) -> dict[str, Any]:
+    return {key.replace("_", "-"): each for key, each in asdict(value).items()}

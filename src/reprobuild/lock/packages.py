@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
@@ -241,9 +241,9 @@ class DebianPackage:
     """Which of Debian's archives has it: ``debian`` or ``debian-security``."""
     path: str
     """Below the archive's root: ``pool/main/…/….deb``."""
-    sha256: str
     size: int
     """Bytes."""
+    sha256: str
 
     @property
     def filename(self) -> str:
@@ -266,15 +266,7 @@ class DebianPackage:
 
     def table(self) -> dict[str, Any]:
         """Return its entry."""
-        return {
-            "name": self.name,
-            "version": self.version,
-            "architecture": self.architecture,
-            "archive": self.archive,
-            "path": self.path,
-            "size": self.size,
-            "sha256": self.sha256,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

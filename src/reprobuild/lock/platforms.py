@@ -18,7 +18,7 @@ from packaging.utils import parse_wheel_filename
 
 from ..errors import LockError
 from .model import FORMAT, MACHINES, Lock, marker
-from .reader import RENEW, load_table, parse_half, parse_table
+from .reader import RENEW, edited, load_table, parse_half, parse_table
 
 MANY = 2
 """The format of ``[tool.reprobuild]`` in a file for several platforms; older versions refuse it by that."""
@@ -72,9 +72,7 @@ def parse_locks(text: str, where: str) -> tuple[Lock, ...]:
     if locks[0].request.platforms != tuple(lock.platform for lock in locks):
         raise LockError(f"{where}: its platforms are not those of its request", hint=RENEW)
     if tomllib.loads(dump_locks(locks)) != data:
-        raise LockError(
-            f"{where}: its content does not match its digest, so the file was edited by hand", hint=RENEW
-        )
+        raise edited(where)
     return locks
 
 

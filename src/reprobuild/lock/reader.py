@@ -53,11 +53,14 @@ def parse_table(data: Mapping[str, Any], where: str) -> Lock:
     with refused_as(LockError, where, RENEW):
         lock = _lock(data)
     if data["tool"]["reprobuild"]["digest"] != lock.digest:
-        raise LockError(
-            f"{where}: its content does not match its digest, so the file was edited by hand",
-            hint=RENEW,
-        )
+        raise edited(where)
     return lock
+
+
+def edited(where: str) -> LockError:
+    """Return the error for a file whose digest is another one."""
+    message = f"{where}: its content does not match its digest, so the file was edited by hand"
+    return LockError(message, hint=RENEW)
 
 
 def parse_half(data: dict[str, Any], where: str) -> Lock:

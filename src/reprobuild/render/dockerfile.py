@@ -114,21 +114,15 @@ def render_self_contained(lock: Lock, debian: DebianRoot) -> bytes:
     Raises `RenderError` as `render` does, for a lock with conda packages, which a Dockerfile cannot link,
     with a base image or a standalone Python, and for a file that is not served over HTTP.
     """
-    if lock.conda:
-        raise RenderError(
-            "a lock with conda packages has no self-contained Dockerfile: they are linked outside it",
-            hint="omit --self-contained",
-        )
-    if lock.base is not None:
-        raise RenderError(
-            "a lock with a base image has no self-contained Dockerfile: its root is that image",
-            hint="omit --self-contained",
-        )
-    if lock.standalone is not None:
-        raise RenderError(
-            "a lock with a standalone Python has no self-contained Dockerfile: its layer is made outside it",
-            hint="omit --self-contained",
-        )
+    for has, part, why in (
+        (bool(lock.conda), "conda packages", "they are linked outside it"),
+        (lock.base is not None, "a base image", "its root is that image"),
+        (lock.standalone is not None, "a standalone Python", "its layer is made outside it"),
+    ):
+        if has:
+            raise RenderError(
+                f"a lock with {part} has no self-contained Dockerfile: {why}", hint="omit --self-contained"
+            )
     if built := [p.name for p in lock.python if p.source is not None]:
         raise RenderError(
             f"{', '.join(built)}: built from source, which a self-contained Dockerfile cannot do",

@@ -9,18 +9,9 @@ from typing import Any
 
 from ..errors import SelfTestError
 from ..request.table import NUMBER, Table, TableError, Types, refused_as
-from .report import GPU_TYPES, SCHEMA, check_facts, load
+from .report import GPU_TYPES, HEAD, SCHEMA, check_facts, load
 
-_REPORT: Types = {
-    "schema": int,
-    "program": str,
-    "mode": str,
-    "versions": dict,
-    "scope": dict,
-    "gpu": dict,
-    "costs": list,
-    "seconds": NUMBER,
-}
+_REPORT: Types = {**HEAD, "costs": list, "seconds": NUMBER}
 _MAYBE = (*NUMBER, NoneType)
 _COST: Types = {
     "name": str,

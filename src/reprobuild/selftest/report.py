@@ -205,18 +205,9 @@ GPU_TYPES: Types = {"tested": bool, "reason": str}
 _PLAIN = (str, *NUMBER, bool, NoneType)
 _VALUES: Types = {"type": str, "data": str}
 _DIFFERENCE: Types = {"what": str, "expected": str, "got": str}
-_REPORT: Types = {
-    "schema": int,
-    "program": str,
-    "mode": str,
-    "verdict": str,
-    "versions": dict,
-    "scope": dict,
-    "gpu": dict,
-    "checks": list,
-    "seconds": NUMBER,
-    "peak_memory_bytes": int,
-}
+HEAD: Types = {"schema": int, "program": str, "mode": str, "versions": dict, "scope": dict, "gpu": dict}
+"""Of each report that the program writes."""
+_REPORT: Types = {**HEAD, "verdict": str, "checks": list, "seconds": NUMBER, "peak_memory_bytes": int}
 _CHECK: Types = {
     "name": str,
     "proves": str,
