@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import threading
 from pathlib import Path
 
@@ -15,11 +13,12 @@ from reprobuild.fetch.store import Store
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.layers.cache import LayerCache
 from reprobuild.layers.clean import clean_home
 from reprobuild.lock.model import Lock
 from reprobuild.oci.blobs import Blobs
 from support.building import lock_for, no_context, without_debian
-from support.disk import tiny_disk
+from support.disk import fill, tiny_disk
 from support.wheels import put, simple_wheel
 
 CONSOLE = Console(quiet=True)
@@ -185,22 +184,42 @@ def test_images_whose_names_are_lost_stay_with_all_that_they_need(home: Home) ->
     assert held(home) == wheels(lock)
 
 
-def test_a_disk_that_takes_no_more_names_is_cleaned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One whose inodes or whose quota are used up, which refuses a new folder."""
+@pytest.mark.parametrize("scarce", ["bytes", "inodes"])
+def test_a_full_disk_is_cleaned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scarce: str) -> None:
+    """One whose space, inodes or quota are used up: it takes no new file and no new folder."""
     without_debian(monkeypatch)
     with tiny_disk(tmp_path / "full", 64 << 20) as disk:
         home = Home(disk / "home")
-        digest, _ = image(home, "one", "team/one:1")
+        digest, lock = image(home, "one", "team/one:1")
         with unpacked(Host(home, CONSOLE), OciEngine(Host(home, CONSOLE)).images, digest) as layers:
             assert all(layer.is_dir() for layer in layers)
         clean_home(Host(home, CONSOLE), everything=False)  # as `image`, it makes the lock
-        used = os.statvfs(disk)
-        subprocess.run(
-            ["mount", "-o", f"remount,nr_inodes={used.f_files - used.f_ffree}", str(disk)], check=True
-        )
+        image(home, "two")
+        fill(disk, scarce)
         with pytest.raises(OSError, match="No space left"):
-            (disk / "another").mkdir()
-        assert clean_home(Host(home, CONSOLE), everything=False).total == 0
+            (disk / "another").write_bytes(b"1")
+        clean_home(Host(home, CONSOLE), everything=False)
         assert [found.digest for found in OciEngine(Host(home, CONSOLE)).images.images()] == [digest]
+        assert held(home) == wheels(lock)
+        fill(disk, scarce)
+        assert clean_home(Host(home, CONSOLE), everything=False).total == 0
         assert clean_home(Host(home, CONSOLE), everything=True).unpacked > 0
         assert not any(path.is_dir() for path in home.folder("roots").iterdir())
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_disk_that_a_first_download_filled_is_cleaned(tmp_path: Path, *, partial: bool) -> None:
+    """Of the home there is what `image` makes before it, and no room for more."""
+    with tiny_disk(tmp_path / "full", 1 << 20) as disk:
+        home = Home(disk / "home")
+        with home.lock("build", CONSOLE):
+            LayerCache(home)
+            home.sweep()
+        if partial:
+            with Store(home).partial("0" * 64) as download:
+                assert download is not None
+                download.file.write(bytes(4096))
+        else:
+            put(home, "torch", simple_wheel("torch"))
+        fill(disk, "inodes")
+        assert clean_home(Host(home, CONSOLE), everything=False).total > 0

@@ -12,7 +12,7 @@ from reprobuild.errors import ImageError, StorageError
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.oci.store import ImageStore
-from support.disk import make_unreadable
+from support.disk import fill, make_unreadable, tiny_disk
 from support.fixtures import fixtures_of
 from support.small_store import CONSOLE, add
 
@@ -163,3 +163,22 @@ def test_an_index_that_cannot_be_replaced_is_named_and_no_image_loses_its_name(s
     with pytest.raises(StorageError, match=r"oci/index\.json: Is a directory"):
         store.remove("a:1")
     assert [image.names for image in store.images()] == [("a:1",)]
+
+
+@pytest.mark.parametrize("scarce", ["bytes", "inodes"])
+def test_a_full_disk_lets_an_image_go_but_takes_no_name(tmp_path: Path, scarce: str) -> None:
+    with tiny_disk(tmp_path / "full", 1 << 20) as disk:
+        store = ImageStore(Host(Home(disk / "home"), CONSOLE))
+        kept, other = add(store, 1), add(store, 2)
+        store.name(kept, "a:1")
+        store.name(other, "b:1")
+        fill(disk, scarce)
+        with pytest.raises(StorageError, match="No space left on device"):
+            store.name(kept, "a:with-a-tag-that-makes-the-index-longer")
+        assert [image.names for image in store.images()] == [("a:1",), ("b:1",)]
+        store.remove(other)
+        assert [image.names for image in store.images()] == [("a:1",)]
+        for name in ("index.json", "index.sealed"):  # each says the same for itself
+            (store.folder / name).rename(store.folder / "away")
+            assert [image.names for image in store.images()] == [("a:1",)]
+            (store.folder / "away").rename(store.folder / name)

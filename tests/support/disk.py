@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,17 @@ def tiny_disk(folder: Path, size: int = 6 << 20) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(disk: Path, scarce: str) -> None:
+    """Use up the ``bytes`` or the ``inodes`` of a `tiny_disk`."""
+    if scarce == "inodes":
+        used = os.statvfs(disk)
+        size = used.f_files - used.f_ffree
+        subprocess.run(["mount", "-o", f"remount,nr_inodes={size}", str(disk)], check=True)
+    with suppress(OSError), (disk / "filler").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
 
 
 def make_unreadable(file: Path, monkeypatch: pytest.MonkeyPatch, size: int = 512) -> None:

@@ -23,12 +23,11 @@ from urllib.parse import quote
 from ..errors import HostError, ReprobuildError, StorageError
 from .console import Console, size_text
 from .ext4_spread import spread_below
-from .os_reasons import SCARCE, UNREADABLE, shortage
+from .os_reasons import FULL, SCARCE, UNREADABLE, shortage
 from .removal import remove_tree
 
 Folder = Literal["store", "layers", "oci", "roots", "reports", "pushed", "built", "tmp", "evidence", "locks"]
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _ELSE = (
     *(errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
@@ -228,7 +227,7 @@ def storage_errors(path: Path) -> Iterator[None]:
         # Of a rename, the file that could not be replaced, not its new content under another name.
         found = error.filename2 or error.filename
         named = os.fsdecode(found) if isinstance(found, str | bytes) else path
-        if error.errno in _FULL:
+        if error.errno in FULL:
             hint = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place"
             room = _room_text(path)
             if error.errno == errno.EDQUOT:
@@ -342,7 +341,7 @@ def _room_text(path: Path) -> str:
 def raise_if_full(said: str, folder: Path) -> None:
     """Raise `OSError` if a program failed because the disk is full, by its output or by the disk."""
     # tar's words differ with the moment, but what it wrote is still there; mmdebstrap tidies up, but tells.
-    for number in _FULL:
+    for number in FULL:
         if os.strerror(number) in said:
             raise OSError(number, os.strerror(number)) from None
     if free_bytes(folder) < _LITTLE:

@@ -14,6 +14,9 @@ SCARCE = {
 }
 """What to do where the kernel has no more of something, which is the fault of no file and no program."""
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""What a disk answers that has no room, no inode or no quota left."""
+
 UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
 """What a disk or a file system answers that has lost the bytes of a file."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..errors import HostError
 from . import namespaces, process
+from .os_reasons import FULL
 
 
 def remove_tree(folder: Path) -> None:
@@ -51,7 +52,7 @@ def _remove(folder: Path) -> None:
                         try:
                             os.rename(below, moved[-1], src_dir_fd=inner, dst_dir_fd=top)
                         except OSError as error:
-                            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                            if error.errno not in FULL:
                                 raise
                             moved.pop()
                             try:

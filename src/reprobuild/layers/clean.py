@@ -34,10 +34,11 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
     """
     failures: list[StorageError] = []
     with host.home.lock("build", host.console):
-        host.home.sweep()
-        images, store = ImageStore(host), Store(host.home)
         # At first what takes no write: the disk may be full.
+        store = Store(host.home)
         freed = store.remove_partials()
+        host.home.sweep()
+        images = ImageStore(host)
         if everything:
             images.reset()
         kept = [image for image in images.images() if image.names or image.recovered]
@@ -68,7 +69,7 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
 
 def _forget_built(home: Home, needed: Collection[str]) -> None:
     """Remove build records that are damaged, or whose wheels are gone (see sources/workshop.py)."""
-    for record in sorted(home.folder("built").glob("*.json")):
+    for record in sorted((home.root / "built").glob("*.json")):
         with storage_errors(record):
             content = read_sealed(record)
             if not content or json.loads(content)[1] not in needed:

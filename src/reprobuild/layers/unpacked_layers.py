@@ -123,9 +123,9 @@ def unpacked_sizes(home: Home) -> dict[str, int]:
 
 
 def _folders(home: Home) -> list[Path]:
-    roots = home.folder("roots")
+    roots = home.root / "roots"
     with storage_errors(roots):
-        return [path for path in sorted(roots.iterdir()) if path.is_dir()]
+        return [path for path in sorted(roots.iterdir() if roots.exists() else ()) if path.is_dir()]
 
 
 def _remove(home: Home, folder: Path) -> int:

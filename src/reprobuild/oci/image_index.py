@@ -12,7 +12,8 @@ from typing import Any
 
 from ..errors import StorageError
 from ..host.console import Console
-from ..host.home import atomic_write, open_regular, storage_errors
+from ..host.home import atomic_write, open_regular, storage_errors, write_all
+from ..host.os_reasons import FULL
 from ..host.verified import sealed, unsealed
 from ..request.table import DIGEST
 from .documents import (
@@ -68,8 +69,15 @@ class ImageIndex:
         content = index_document(entries)
         # The copy counts, so it is last: where one of them cannot be written, no image loses its name.
         for path, data in ((self._file, content), (self._copy, sealed("index", content))):
-            if _read(path, []) != data:
+            if (old := _read(path, [])) == data:
+                continue
+            try:
                 atomic_write(path, data, sync=False)
+            except StorageError as error:
+                full = isinstance(error.__cause__, OSError) and error.__cause__.errno in FULL
+                if not full or len(data) > len(old or b""):
+                    raise
+                _write_over(path, data)
 
     def reset(self) -> None:
         """Forget all images, also where the index is damaged. Raises `StorageError`."""
@@ -103,6 +111,16 @@ def _read(path: Path, faults: list[StorageError] | None = None) -> bytes | None:
             raise
         faults.append(error)
         return None
+
+
+def _write_over(path: Path, data: bytes) -> None:
+    """Write a file in the place of its old bytes: a full disk must let images go, but takes no new file.
+
+    A process that is killed here leaves half of it: the other of the two is whole. Raises `StorageError`.
+    """
+    with storage_errors(path), path.open("r+b", buffering=0) as file:
+        write_all(file, data)
+        file.truncate()
 
 
 def _is_manifest(data: bytes) -> bool:

@@ -192,6 +192,8 @@ class ImageStore:
     def drop_unnamed(self) -> list[str]:
         """Take away all images without a name, but those that lost theirs by damage; return their digests."""
         dropped: list[str] = []
+        if not self._names():  # a full disk may have no room for an index
+            return dropped
 
         def change(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
             named = {e["digest"] for e in entries if {NAME, RECOVERED} & e.get("annotations", {}).keys()}

@@ -64,9 +64,9 @@ def forget_all_but(home: Home, digests: Collection[str]) -> int:
     Stays: what is about an image elsewhere, and a vote about one that never was in the store.
     """
     freed = 0
-    top = home.folder("evidence")
+    top = home.root / "evidence"
     with storage_errors(top):
-        for folder in sorted(path for path in top.iterdir() if path.is_dir()):
+        for folder in sorted(path for path in (top.iterdir() if top.exists() else ()) if path.is_dir()):
             of_store = (folder / f"provenance{_SEALED}").exists() and not (folder / _ELSEWHERE).exists()
             if of_store and f"sha256:{folder.name}" not in digests:
                 freed += sum(path.lstat().st_size for path in folder.iterdir())
