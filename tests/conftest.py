@@ -30,6 +30,7 @@ STAGES = ("core", "engines", "slow")
 # The engine among a test's parameters, and that whose daemon is a fixture of the session (support/shared.py).
 _ENGINES = re.compile(r"docker-20\.10|docker-26\.1|podman")
 _OF_THE_SESSION = "docker-26.1"
+_LARGEST = "tests/real/test_real_cli.py"
 
 _MARKS: pytest.StashKey[Mapping[str, set[str]]] = pytest.StashKey()
 _LEFT_OUT: pytest.StashKey[dict[str, int]] = pytest.StashKey()
@@ -80,14 +81,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("real")
 
     # Whole stories first, those of most tests before others: a long one at the end leaves processes idle.
+    # Before all, what needs the most disk: the others' engines keep what they build.
     tests = Counter(share_of(item.nodeid) for item in items)
 
-    def turn(item: pytest.Item) -> tuple[bool, bool, int, str]:
+    def turn(item: pytest.Item) -> tuple[bool, bool, bool, int, str]:
         if not item.get_closest_marker("real"):
-            return True, True, 0, ""
+            return True, True, True, 0, ""
         share = share_of(item.nodeid)
         story = share == _OF_THE_SESSION or share.startswith(("tests/engines/", "tests/real/"))
-        return False, not story, -tests[share], share
+        return False, share != _LARGEST, not story, -tests[share], share
 
     items.sort(key=turn)
 

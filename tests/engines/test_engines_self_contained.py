@@ -64,14 +64,18 @@ def dockerfile(bench: Bench, server: Server, lock: Lock) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(docker26: Site, debian13: Path) -> Site:
-    """With an image that unpacks packages: any Debian will do, and there is none to be pulled."""
+def site(docker26: Site, debian13: Path) -> Iterator[Site]:
+    """With an image that unpacks packages: any Debian will do, and there is none to be pulled.
+
+    No later module asks for this daemon: the disk that all its images take is given back.
+    """
     folders = ("bin", "lib", "lib64", "sbin", "usr/bin", "usr/lib", "usr/lib64", "usr/sbin")
     archive = debian13.with_name("tools.tar")
     subprocess.run(["tar", "-C", debian13, "-cf", archive, *folders], check=True)
     docker26.call("import", str(archive), "tools:1")
     archive.unlink()
-    return docker26
+    yield docker26
+    docker26.call("system", "prune", "--all", "--force")
 
 
 def alone(site: Site, file: Path, name: str) -> subprocess.CompletedProcess[str]:
