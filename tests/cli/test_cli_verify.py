@@ -330,6 +330,59 @@ def send(layout: Path, place: str) -> None:
     target.send_manifest((blobs / entry["digest"][7:]).read_bytes())
 
 
+def test_what_nobody_has_looked_at_is_said(runs: Any, lock: Path, call: Call) -> None:
+    """A verdict says what it does not cover: what was not run, nor asked for."""
+    lost = a_check(name="matmul", status="not-run", reason="no room", results={}, values={})
+    unsure = a_check(name="control", status="inconclusive", reason="one processor", results={}, values={})
+    runs(lost, unsure)
+    assert call("image", str(lock), "--tag", "team/toy:1").status == 0
+    said = " ".join(call("verify", "team/toy:1").out.split())
+    found = json.loads(call("verify", "team/toy:1", "--json").out)
+    passed = len(found["test"]["checks"]) - 2
+    assert f"tested passed, {passed} of {passed + 2} checks, on Some CPU" in said
+    assert "unsure control: one processor not run matmul: no room" in said
+    assert "GPU not tested: there is no GPU here" in said
+    assert "not asked age, certain checks, a GPU, a profile, other builders: --policy; a rebuild or a" in said
+    assert found["not_asked"] == [
+        "age", "certain checks", "a GPU", "a profile", "other builders", "a rebuild", "a retest"
+    ]  # fmt: skip
+    assert {"name": "matmul", "status": "not-run", "reason": "no room"} in found["test"]["checks"]
+    Path("policy.toml").write_text(
+        'checks = ["conv1d"]\nprofile = "strict"\nmax-age-days = 3\ngpu = "H"\nbuilders = 1\n'
+        f'builder-keys = ["{write_key(Path(), "one").with_suffix(".pub")}"]\n'
+    )
+    found = json.loads(call("verify", "team/toy:1", "--policy", "policy.toml", "--json").out)
+    assert found["not_asked"] == ["a rebuild", "a retest"]
+    assert "tested passed, " in " ".join(call("inspect", "team/toy:1").out.split())
+
+
+def test_a_key_that_signs_the_evidence_too_is_no_builder_s_anywhere(
+    image: str, call: Call, key: Path, monkeypatch: pytest.MonkeyPatch, lock: Path
+) -> None:
+    monkeypatch.setattr(OciEngine, "run", lambda *_: 0)
+    team, one = key.with_suffix(".pub"), write_key(key.parent, "one")
+    assert call("image", str(lock), "--tag", "team/toy:1", "--sign-key", str(key)).status == 0
+    policy = key.parent / "policy.toml"
+    policy.write_text(f'keys = ["{team}"]\nbuilders = 1\nbuilder-keys = ["{team}", "one.pub"]\n')
+    ways = (
+        ("verify", "team/toy:1", "--policy", str(policy)),
+        ("run", "--require", str(policy), "team/toy:1", "true"),
+        ("doctor", "team/toy:1", "--require", str(policy)),
+    )
+    rebuild = ("verify", "team/toy:1", "--level", "rebuild", "--sign-key")
+    assert call(*rebuild, str(key)).status == 0
+    for argv, status in zip(ways, (17, 17, 7), strict=True):
+        said = call(*argv)
+        assert said.status == status, said.err
+        assert "rebuilt it: 0, and the policy asks for 1" in " ".join((said.out + said.err).split())
+        assert "keys has too, so by no other builder" in " ".join((said.out + said.err).split())
+    assert call(*rebuild, str(one)).status == 0
+    assert [call(*argv).status for argv in ways[:2]] == [0, 0]
+    # Who is trusted by --key alone has rebuilt it, and is no other builder.
+    said = call("verify", "team/toy:1", "--key", str(team))
+    assert "rebuilders no other; and 1 that may sign the evidence" in " ".join(said.out.split())
+
+
 def test_run_and_doctor_ask_for_what_a_policy_wants(
     runs: Any, lock: Path, call: Call, key: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

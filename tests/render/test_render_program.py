@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import reprobuild.in_image.selftest.command_line  # noqa: F401 -- the checks are registered
 from conftest import GOLDEN
 from reprobuild.in_image import selftest
-from reprobuild.render.program import MODULES, joined, selftest_program
+from reprobuild.in_image.selftest.registry import CHECKS
+from reprobuild.render.program import MODULES, CheckName, joined, selftest_checks, selftest_program
 
 SOURCE = Path(selftest.__file__).parent
 
@@ -24,6 +26,14 @@ def test_the_program_is_the_golden_one(golden: Callable[[Path, bytes], None]) ->
 def test_every_module_is_in_it_under_a_banner() -> None:
     assert sorted(MODULES) == sorted(path.stem for path in SOURCE.glob("*.py") if path.stem != "__init__")
     assert tuple(re.findall(r"^# --- (\w+) -+$", selftest_program().decode(), re.MULTILINE)) == MODULES
+
+
+def test_its_checks_are_those_that_it_registers() -> None:
+    assert set(selftest_checks()) == {
+        CheckName(each.name if device == "cpu" else f"{each.name} ({device})", device, each.part)
+        for each in CHECKS.values()
+        for device in each.devices
+    }
 
 
 def test_every_name_in_it_is_defined_in_it() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +21,22 @@ from cryptography.hazmat.primitives.serialization import (
 
 from reprobuild.lock.model import Lock
 from reprobuild.render.own_files import own_files
+from reprobuild.render.program import BATTERY, selftest_checks
 from reprobuild.selftest.report import SelfTestReport
-from reprobuild.verify.evidence.keys import read_private_key
+from reprobuild.verify.evidence.judgement import Judgement, judge
+from reprobuild.verify.evidence.keys import read_private_key, read_public_key
+from reprobuild.verify.evidence.policy import Policy
 from reprobuild.verify.evidence.signatures import sign
-from reprobuild.verify.evidence.statements import Kind, Subject, statements
+from reprobuild.verify.evidence.statements import Kind, Subject, rebuilt, statements
 from support.locks import SMALL
-from support.reports import a_report
+from support.reports import a_check, a_report
 
 SUBJECT = Subject("sha256:" + "a" * 64, "sha256:" + "b" * 64)
 OTHER = Subject("sha256:" + "c" * 64, "sha256:" + "d" * 64)
 MADE = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NOW = MADE + timedelta(days=3)
+
+Change = Callable[[dict[str, Any]], None]
 
 
 def write_key(folder: Path, name: str, kind: str = "ed25519", passphrase: str = "") -> Path:
@@ -57,9 +63,21 @@ def a_lock() -> Lock:
     return replace(SMALL, own_files=own_files())
 
 
+def whole(checks: Iterable[dict[str, Any]], *, gpu: bool = False) -> list[dict[str, Any]]:
+    """Return some checks with all others of this reprobuild's battery, which passed and give nothing."""
+    given = list(checks)
+    return given + [
+        a_check(name=check.label.partition(" ")[0], device=check.device, results={}, values={}, rate=None)
+        for check in selftest_checks()
+        if check.part == BATTERY and (gpu or check.device == "cpu")
+        if (check.label.partition(" ")[0], check.device) not in {(c["name"], c["device"]) for c in given}
+    ]
+
+
 def a_test(*checks: dict[str, Any], subject: Subject = SUBJECT, **changes: Any) -> SelfTestReport:
     """Return the report of the self-test of an image, by this reprobuild's own program."""
-    table = a_report(*checks, **{"program": own_files().sha256["selftest.py"], **changes})
+    changes = {"program": own_files().sha256["selftest.py"], **changes}
+    table = a_report(*whole(checks or (a_check(),), gpu="gpu" in changes), **changes)
     return SelfTestReport.parse(json.dumps(table).encode(), digest=subject.manifest)
 
 
@@ -86,3 +104,29 @@ def altered(document: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
     change(statement)
     bundle["dsseEnvelope"]["payload"] = base64.b64encode(json.dumps(statement).encode()).decode()
     return json.dumps(bundle).encode()
+
+
+class Team:
+    """A key, its policy, and the documents that it signed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.key = write_key(folder, "team")
+        self.policy = Policy(keys=[read_public_key(self.key.with_suffix(".pub"))])
+        self.documents = signed(texts(), self.key)
+
+    def judge(self, lock: Lock | None = None, subject: Subject = SUBJECT, **policy: Any) -> Judgement:
+        return judge(self.documents, subject, replace(self.policy, **policy), NOW, lock)
+
+    def resign(self, kind: Kind, change: Change) -> None:
+        """Sign a changed statement, as an owner of the key could."""
+        table = json.loads(texts()[kind])
+        change(table)
+        self.documents[kind] = sign(json.dumps(table).encode(), read_private_key(self.key, str))
+
+    def vote(self, name: str, subject: Subject = SUBJECT) -> Any:
+        """Add the word of another builder; return its public key."""
+        key = write_key(self.folder, name)
+        text = rebuilt(subject, a_lock().digest, MADE)
+        self.documents[f"rebuild.{name}"] = sign(text, read_private_key(key, str))
+        return read_public_key(key.with_suffix(".pub"))

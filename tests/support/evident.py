@@ -23,7 +23,7 @@ from reprobuild.pipeline import steps
 from reprobuild.render.own_files import own_files
 from reprobuild.request.model import DEBIAN_PYTHONS
 from support.building import PYTHON, lock_for, without_debian
-from support.evidence import write_key
+from support.evidence import whole, write_key
 from support.registry import serve_registry
 from support.reports import Script, a_check, a_report, printing
 from support.wheels import put, simple_wheel
@@ -50,7 +50,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.setattr(OciEngine, "check", lambda _, gpu: None)
 
     def report(*checks: dict[str, Any]) -> None:
-        table = a_report(*checks, **PROGRAM)
+        table = a_report(*whole(checks), **PROGRAM)
         code = printing(table, status=int(table["verdict"] == "failed"))
         monkeypatch.setattr(OciEngine, "runner", lambda _, digest: Script(code, digest=digest))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -11,43 +10,27 @@ from typing import Any
 
 import pytest
 
-from reprobuild.lock.model import Lock
+from reprobuild.render.own_files import own_files
 from reprobuild.verify.evidence.judgement import Judgement, judge
 from reprobuild.verify.evidence.keys import read_private_key, read_public_key
 from reprobuild.verify.evidence.policy import Policy
 from reprobuild.verify.evidence.signatures import sign
 from reprobuild.verify.evidence.statements import Kind, Subject, rebuilt
-from support.evidence import MADE, OTHER, SUBJECT, a_lock, a_test, altered, signed, texts, write_key
+from support.evidence import (
+    MADE,
+    NOW,
+    OTHER,
+    SUBJECT,
+    Change,
+    Team,
+    a_lock,
+    a_test,
+    altered,
+    signed,
+    texts,
+    write_key,
+)
 from support.reports import FAILED, a_check
-
-NOW = MADE + timedelta(days=3)
-Change = Callable[[dict[str, Any]], None]
-
-
-class Team:
-    """A key, its policy, and the documents that it signed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.key = write_key(folder, "team")
-        self.policy = Policy(keys=[read_public_key(self.key.with_suffix(".pub"))])
-        self.documents = signed(texts(), self.key)
-
-    def judge(self, lock: Lock | None = None, subject: Subject = SUBJECT, **policy: Any) -> Judgement:
-        return judge(self.documents, subject, replace(self.policy, **policy), NOW, lock)
-
-    def resign(self, kind: Kind, change: Change) -> None:
-        """Sign a changed statement, as an owner of the key could."""
-        table = json.loads(texts()[kind])
-        change(table)
-        self.documents[kind] = sign(json.dumps(table).encode(), read_private_key(self.key, str))
-
-    def vote(self, name: str, subject: Subject = SUBJECT) -> Any:
-        """Add the word of another builder; return its public key."""
-        key = write_key(self.folder, name)
-        text = rebuilt(subject, a_lock().digest, MADE)
-        self.documents[f"rebuild.{name}"] = sign(text, read_private_key(key, str))
-        return read_public_key(key.with_suffix(".pub"))
 
 
 @pytest.fixture
@@ -193,7 +176,7 @@ def test_a_check_that_the_policy_wants(status: str, team: Team) -> None:
     team.documents = signed(texts(a_test(a_check(), unsure)), team.key)
     assert team.judge().good
     assert f"the check control is {status}: no race was seen" in refused(team.judge(checks=["control"]))
-    assert "the check matmul was not run" in refused(team.judge(checks=["conv2d", "matmul"]))
+    assert "the check matmul2 was not run" in refused(team.judge(checks=["conv2d", "matmul2"]))
 
 
 def test_a_gpu_that_the_policy_wants(team: Team) -> None:
@@ -283,6 +266,22 @@ def test_a_rebuild_that_did_not_pass_is_no_vote(team: Team) -> None:
         assert reason in refused(found)
 
 
+def test_which_checks_another_release_s_program_has_is_not_known(team: Team) -> None:
+    """Its report is held against no list, and whoever relies on it is told so."""
+    lock = replace(a_lock(), own_files=replace(own_files(), sha256={"selftest.py": "f" * 64}))
+    table = json.loads(texts(a_test(program="f" * 64), lock=lock)["test-result"])
+    one = table["predicate"]["reprobuild"]["report"]["checks"]
+    del one[1:]
+    table["predicate"]["passedTests"] = ["conv2d"]
+    team.documents = signed({**texts(lock=lock), "test-result": json.dumps(table).encode()}, team.key)
+    found = team.judge(lock=lock)
+    assert found.good
+    assert found.unknown == (
+        "whether the 1 checks reported are all of the self-test, which is another release's (ffffffffffff)",
+    )
+    assert not Team(team.folder / "other").judge().unknown
+
+
 def test_who_signs_the_evidence_is_no_other_builder(team: Team) -> None:
     text = rebuilt(SUBJECT, a_lock().digest, MADE)
     team.documents["rebuild"] = sign(text, read_private_key(team.key, str))
@@ -290,6 +289,8 @@ def test_who_signs_the_evidence_is_no_other_builder(team: Team) -> None:
     assert team.judge(builders=1, builder_keys=both).good
     found = refused(team.judge(builders=2, builder_keys=both))
     assert "other builders that rebuilt it: 1, and the policy asks for 2" in found
+    assert "rebuild: is signed by a key that keys has too, so by no other builder" in found
+    assert len(team.judge(builders=2, builder_keys=both).builders) == 1
 
 
 def test_a_key_for_evidence_is_no_builder_s(team: Team) -> None:

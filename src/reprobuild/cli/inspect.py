@@ -11,6 +11,7 @@ from ..host.console import size_text
 from ..host.home import atomic_write
 from ..host.host import Host
 from ..selftest.pages import template
+from ..selftest.summary import facts, tally, unproven, untested_gpu
 from ..verify.find_evidence import find_evidenced
 from ..verify.inspected import Inspected, inspect_image, origins
 from . import complete
@@ -88,8 +89,8 @@ def _rows(found: Inspected) -> list[tuple[str, str]]:
         lines += [("profile", lock.request.profile)]
     if (report := found.report) is not None:
         machine = (report.scope.get("cpu") or {}).get("model", "a CPU")
-        gpu = "" if report.gpu_tested else f"; not on a GPU: {report.gpu_reason}"
-        lines.append(("tested", f"{report.verdict}, {len(report.checks)} checks, on {machine}{gpu}"))
+        lines.append(("tested", f"{tally(report)}, on {machine}"))
+        lines += [*unproven(report), *untested_gpu(report)]
         lines.append(("says who", "a given key" if found.report_is_signed else "no given key"))
     for each in found.evidence:
         made = "" if each.made is None else f", {each.made:%Y-%m-%d %H:%M} UTC"
@@ -120,14 +121,7 @@ def _facts(found: Inspected) -> dict[str, Any]:
             {"name": p.name, "version": p.version, "kind": p.kind, "origin": p.origin, "size": p.size}
             for p in found.packages
         ],
-        "test": None
-        if report is None
-        else {
-            "verdict": report.verdict,
-            "signed": found.report_is_signed,
-            "gpu_tested": report.gpu_tested,
-            "checks": [{"name": c.label, "status": c.status, "reason": c.reason} for c in report.checks],
-        },
+        "test": None if report is None else {**facts(report), "signed": found.report_is_signed},
         "evidence": [
             {
                 "place": each.place,

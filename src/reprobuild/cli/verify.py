@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,8 @@ from ..oci.registry.referrers import attach
 from ..pipeline.steps import lock_to_build, rebuild, selftest_image
 from ..selftest.agreement import compare as compare_reports
 from ..selftest.run import Gpu
+from ..selftest.summary import facts as facts_of
+from ..selftest.summary import tally, unproven, untested_gpu
 from ..verify.evidence.document_store import keep_vote
 from ..verify.evidence.judgement import Judgement
 from ..verify.evidence.keys import CommandSigner, read_public_key
@@ -106,8 +109,11 @@ def verify(
         "ignored": list(judged.ignored),
         "signed_by": {kind: sorted(signers) for kind, signers in judged.signers.items()},
         "builders": sorted(judged.builders),
+        "test": None if judged.report is None else facts_of(judged.report),
+        "not_asked": [*_unasked(wanted), *(name for at, name in _LEVELS.items() if at != level)],
+        "unknown": list(judged.unknown),
     }
-    rows = [("image", image), ("digest", str(found.subject)), *_evidence(judged, wanted)]
+    rows = [("image", image), ("digest", str(found.subject)), *_evidence(judged, wanted, level)]
     differences: list[str] = []
     if judged.good and level == "rebuild":
         differences, how = _rebuilt(found, host)
@@ -135,7 +141,22 @@ def verify(
         )
 
 
-def _evidence(judged: Judgement, policy: Policy) -> list[tuple[str, str]]:
+_LEVELS: Mapping[Level, str] = {"rebuild": "a rebuild", "retest": "a retest"}
+
+
+def _unasked(policy: Policy) -> list[str]:
+    """Return what of an image's evidence a policy does not ask for."""
+    asked = {
+        "age": policy.max_age is not None,
+        "certain checks": policy.checks,
+        "a GPU": policy.gpu is not None,
+        "a profile": policy.profile is not None,
+        "other builders": policy.builders,
+    }
+    return [name for name, wanted in asked.items() if not wanted]
+
+
+def _evidence(judged: Judgement, policy: Policy, level: Level) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for kind, statement in judged.counted.items():
         signers = ", ".join(sorted(key[:12] for key in judged.signers[kind]))
@@ -144,11 +165,17 @@ def _evidence(judged: Judgement, policy: Policy) -> list[tuple[str, str]]:
         rows.append((kind, f"counts{made}; {by}"))
     if (report := judged.report) is not None:
         machine = report.scope.get("cpu") or {}
-        rows.append(
-            ("tested", f"{report.verdict}, {len(report.checks)} checks, on {machine.get('model', 'a CPU')}")
-        )
+        rows.append(("tested", f"{tally(report)}, on {machine.get('model', 'a CPU')}"))
+        rows += [*unproven(report), *untested_gpu(report)]
     if judged.builders or policy.builders:
-        rows.append(("rebuilders", f"{len(judged.builders)}"))
+        same = judged.builders & {key.keyid for key in policy.keys}
+        own = f"; and {len(same)} that may sign the evidence" if same else ""
+        rows.append(("rebuilders", f"{len(judged.builders - same) or 'no'} other{own}"))
+    rows += [("unknown", text) for text in judged.unknown]
+    unasked = [f"{', '.join(names)}: --policy"] if (names := _unasked(policy)) else []
+    others = [name for at, name in _LEVELS.items() if at != level]
+    unasked.append(f"{' or '.join(others)}: --level")
+    rows.append(("not asked", "; ".join(unasked)))
     good = (
         "the evidence suffices"
         if policy.keys

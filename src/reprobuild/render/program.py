@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 
 from .. import assets
@@ -29,6 +31,9 @@ MODULES = (
 )
 """Their order in the file. The last is the program: its docstring is that of the file."""
 
+BATTERY = "battery"
+"""The part of the checks that every test of an image as a whole runs."""
+
 FUTURE = "from __future__ import annotations"
 WIDTH = 110
 
@@ -37,6 +42,47 @@ WIDTH = 110
 def selftest_program() -> bytes:
     """Return the self-test as one Python file."""
     return joined({name: assets.in_image(f"selftest/{name}.py").decode() for name in MODULES}).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckName:
+    """A check of the program."""
+
+    label: str
+    """Its name, with its device where that is not the CPU."""
+    device: str
+    part: str
+
+
+@cache
+def selftest_checks() -> tuple[CheckName, ...]:
+    """Return the checks of the program, each on each of its devices."""
+    constants: dict[str, object] = {}
+    found = []
+    for node in ast.parse(selftest_program()).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            with suppress(ValueError):
+                constants[node.targets[0].id] = ast.literal_eval(node.value)
+        elif isinstance(node, ast.FunctionDef):
+            for call in node.decorator_list:
+                if isinstance(call, ast.Call) and ast.unparse(call.func) == "check":
+                    found += _names(node.name.replace("_", "-"), call, constants)
+    return tuple(found)
+
+
+def _names(name: str, call: ast.Call, constants: Mapping[str, object]) -> list[CheckName]:
+    given = {
+        each.arg: constants[each.value.id]
+        if isinstance(each.value, ast.Name)
+        else ast.literal_eval(each.value)
+        for each in call.keywords
+        if each.arg in ("devices", "part")
+    }
+    devices: Sequence[str] = given.get("devices", ("cpu",))  # type: ignore[assignment]
+    return [
+        CheckName(name if device == "cpu" else f"{name} ({device})", device, str(given.get("part", BATTERY)))
+        for device in devices
+    ]
 
 
 def joined(sources: Mapping[str, str]) -> str:

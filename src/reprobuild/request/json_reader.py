@@ -8,8 +8,10 @@ from typing import Any
 
 def load_json(data: bytes | str) -> Any:
     """Parse untrusted JSON. Raises `ValueError` if it is invalid or ambiguous."""
+    # Of bytes, Python would guess UTF-16 and UTF-32 too, which no other tool reads (RFC 8259, 8.1).
+    text = data.decode() if isinstance(data, bytes) else data
     try:
-        return json.loads(data, object_pairs_hook=_once, parse_constant=_no_number)
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import NoneType
@@ -113,6 +114,9 @@ class SelfTestReport:
         gpu = table.table("gpu").fields(GPU_TYPES)
         check_facts(table)
         checks = tuple(map(_check, table.tables("checks")))
+        labels = Counter(check.label for check in checks)
+        if twice := [label for label, number in labels.items() if number > 1]:
+            raise table.bad("checks", f"the check {twice[0]} is there twice")
         if not any(check.status in ("passed", "failed") for check in checks):
             raise SelfTestError("self-test report: no check was run")
         parsed = cls(

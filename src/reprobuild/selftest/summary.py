@@ -31,12 +31,7 @@ def summary(report: SelfTestReport, *, power: bool) -> list[tuple[str, str]]:
     for title, status in ran:
         names = ", ".join(check.label for check in report.having(status) if check.device == "cpu")
         rows += [(title, f"on CPU: {names}")] if names else []
-    rest: tuple[tuple[str, Status], ...] = ("unsure", "inconclusive"), ("not run", "not-run")
-    for title, status in rest:
-        reasons: dict[str, list[str]] = {}
-        for check in report.having(status):
-            reasons.setdefault(check.reason, []).append(check.label)
-        rows += [(title, f"{', '.join(labels)}: {reason}") for reason, labels in reasons.items()]
+    rows += unproven(report)
     rows += [
         ("batches", f"on {'CPU' if check.device == 'cpu' else 'GPU'}: {line}")
         for check in report.having("passed")
@@ -45,10 +40,41 @@ def summary(report: SelfTestReport, *, power: bool) -> list[tuple[str, str]]:
     ]
     rows += [("power", text)] if power and (text := _power(report)) else []
     if not report.gpu_tested:
-        return [*rows, ("GPU", f"not tested: {report.gpu_reason}")]
+        return [*rows, *untested_gpu(report)]
     gpu: Mapping[str, Any] = report.scope.get("gpu") or {}
     names = ", ".join(check.name for check in report.having("passed") if check.device == "cuda")
     return [*rows, ("GPU", f"tested on {gpu.get('name')}, driver {gpu.get('driver')}: {names}")]
+
+
+def tally(report: SelfTestReport) -> str:
+    """Return the verdict and how many of the checks passed."""
+    return f"{report.verdict}, {len(report.having('passed'))} of {_count(len(report.checks), 'check')}"
+
+
+def facts(report: SelfTestReport) -> dict[str, Any]:
+    """Return a report's verdict and checks for JSON."""
+    return {
+        "verdict": report.verdict,
+        "gpu_tested": report.gpu_tested,
+        "checks": [{"name": c.label, "status": c.status, "reason": c.reason} for c in report.checks],
+    }
+
+
+def unproven(report: SelfTestReport) -> list[tuple[str, str]]:
+    """Return the rows of the checks that show nothing, with their reasons."""
+    rows = []
+    rest: tuple[tuple[str, Status], ...] = ("unsure", "inconclusive"), ("not run", "not-run")
+    for title, status in rest:
+        reasons: dict[str, list[str]] = {}
+        for check in report.having(status):
+            reasons.setdefault(check.reason, []).append(check.label)
+        rows += [(title, f"{', '.join(labels)}: {reason}") for reason, labels in reasons.items()]
+    return rows
+
+
+def untested_gpu(report: SelfTestReport) -> list[tuple[str, str]]:
+    """Return the row that no GPU was tested, and why; none where one was."""
+    return [] if report.gpu_tested else [("GPU", f"not tested: {report.gpu_reason}")]
 
 
 def _power(report: SelfTestReport) -> str:

@@ -112,6 +112,7 @@ def inspect_image(found: Evidenced, keys: Sequence[Key]) -> Inspected:
             "layers: evidence names the configuration, to which any manifest can point: `verify` reads them"
         )
     report_is_signed = bool(keys) and signed.report is not None and not unread
+    notes += (signed if report_is_signed else judged).unknown
     return Inspected(
         name=found.name,
         digest=str(found.subject),

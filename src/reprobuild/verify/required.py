@@ -21,6 +21,8 @@ def require(image: str, policy: Path, host: Host) -> Evidenced:
     found = find_evidenced(image, (), host)
     judged = judge_image(found, wanted, host)
     refuse(image, found, judged, [f"{line}, so it does not count" for line in judged.ignored])
+    for line in judged.unknown:
+        host.console.warn(f"{image}: it is not known {line}")
     return found
 
 

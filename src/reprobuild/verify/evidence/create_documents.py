@@ -12,7 +12,7 @@ from ...lock.model import Lock
 from ...selftest.last_report import last_report
 from .document_store import keep, kept
 from .signatures import is_signed, read_document, sign, statement_in
-from .statements import Kind, Subject, hashes_of, read_statement, statements
+from .statements import Kind, Subject, parts_of, read_statement, statements
 
 if TYPE_CHECKING:
     from securesystemslib.signer import Signer
@@ -68,7 +68,7 @@ def _fuller_bill(document: bytes | None, text: bytes) -> bytes | None:
         kept = statement_in(document)
         one, other = read_statement(kept), read_statement(text)
         same = one.kind == "sbom" and one.subjects >= other.subjects
-        if same and len(kept) > len(text) and hashes_of(one.predicate) >= hashes_of(other.predicate):
+        if same and len(kept) > len(text) and parts_of(one.predicate) >= parts_of(other.predicate):
             return kept
     except EvidenceError:
         pass

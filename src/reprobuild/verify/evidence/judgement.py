@@ -6,15 +6,18 @@ that somebody wrote it; with keys, only what one of them signed counts.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import EvidenceError
+from ...host.console import one_line
 from ...lock.bill import cyclonedx
 from ...lock.model import Lock
 from ...oci.documents import parse_json
+from ...render.program import BATTERY, selftest_checks, selftest_program
 from ...selftest.report import SelfTestReport
 from .policy import Policy
 from .signatures import Document, read_document
@@ -24,10 +27,12 @@ from .statements import (
     Statement,
     Subject,
     dependencies_of,
-    hashes_of,
     lock_of,
+    parameters_for,
     parameters_of,
+    parts_of,
     program_of,
+    rebuilt_from,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +42,9 @@ WANTED: tuple[Kind, ...] = ("sbom", "provenance", "test-result")
 
 _IN_ORDER: tuple[Kind, ...] = ("test-result", "provenance", "sbom")
 """Each is held against those before it."""
+
+_NAMED = 5
+"""Names that a message lists."""
 
 _AHEAD = timedelta(minutes=10)
 """How far another machine's clock may be ahead of ours."""
@@ -57,6 +65,8 @@ class Judgement:
     builders: frozenset[str]
     """The IDs of the keys whose owners rebuilt the image."""
     report: SelfTestReport | None
+    unknown: tuple[str, ...]
+    """What nothing here can tell of what counts."""
     by_configuration: bool
     """Whether something that counts names the configuration and not the manifest, so that nobody has said
     anything of the layers but what they unpack to."""
@@ -80,11 +90,11 @@ def judge(
     ignored: list[str] = []
     for place, data in documents.items():
         try:
-            document = _counts(read_document(data, keys), subject, policy)
+            document = _counts(read_document(data, keys), subject, policy, now, lock)
             read.setdefault(document.statement.kind, []).append(document)
         except EvidenceError as error:
             ignored.append(f"{place}: {error.message}")
-    builders = frozenset(signer for vote in read.pop("rebuild", ()) for signer in vote.signers)
+    builders = frozenset(signer for vote in read.pop("rebuild", ()) for signer in _others(vote, policy))
     why = "; see what does not count" if ignored else ""
     refused = [f"there is no {kind} that counts{why}" for kind in WANTED if kind not in read]
     counted: dict[Kind, Statement] = {}
@@ -95,18 +105,19 @@ def judge(
             if wrong := _refusals(kind, counted, policy, now, lock):
                 refused += wrong
                 break
-    voters = builders & ({key.keyid for key in policy.builder_keys} - {key.keyid for key in policy.keys})
-    if len(voters) < policy.builders:
+    if len(builders) < policy.builders:
         refused.append(
-            f"other builders that rebuilt it: {len(voters)}, and the policy asks for {policy.builders}"
+            f"other builders that rebuilt it: {len(builders)}, and the policy asks for {policy.builders}"
         )
+    report = _report(counted)
     return Judgement(
         refused=tuple(refused),
         ignored=tuple(ignored),
         counted=counted,
         signers=signers,
         builders=builders,
-        report=_report(counted),
+        report=report,
+        unknown=() if report is None or is_of_this_release(report) else (_unheld(report),),
         by_configuration=any(subject.manifest not in each.subjects for each in counted.values()),
     )
 
@@ -125,17 +136,29 @@ def _time(document: Document) -> str:
     return "" if made is None else made.isoformat()
 
 
-def _counts(document: Document, subject: Subject, policy: Policy) -> Document:
+def _counts(
+    document: Document, subject: Subject, policy: Policy, now: datetime, lock: Lock | None
+) -> Document:
     """Return a document that may count. Raises `EvidenceError` with the reason why one may not."""
     statement = document.statement
     if not statement.subjects & subject.digests:
         raise EvidenceError(f"is about another image, {', '.join(sorted(statement.subjects))}")
     if statement.kind == "rebuild":
-        _check_vote(statement, subject)
+        _check_vote(statement, subject, now, lock)
         _check_signed(document, policy.builder_keys or policy.keys, anybody=not policy.builders)
+        if policy.builders and not _others(document, policy):
+            raise EvidenceError("is signed by a key that keys has too, so by no other builder")
     else:
         _check_signed(document, policy.keys, anybody=not policy.keys)
     return document
+
+
+def _others(vote: Document, policy: Policy) -> frozenset[str]:
+    """Return the signers of a vote that count as builders: for a policy of builders, none that `keys` has."""
+    if not policy.builders:
+        return vote.signers
+    voters = {key.keyid for key in policy.builder_keys} - {key.keyid for key in policy.keys}
+    return vote.signers & voters
 
 
 def _check_signed(document: Document, keys: Sequence[Key], *, anybody: bool) -> None:
@@ -146,7 +169,7 @@ def _check_signed(document: Document, keys: Sequence[Key], *, anybody: bool) -> 
     raise EvidenceError("is signed by another key, or was altered: no given key fits its signature")
 
 
-def _check_vote(statement: Statement, subject: Subject) -> None:
+def _check_vote(statement: Statement, subject: Subject, now: datetime, lock: Lock | None) -> None:
     levels = statement.predicate.get("verifiedLevels")
     if statement.predicate.get("verificationResult") != "PASSED" or not isinstance(levels, list):
         raise EvidenceError("does not say that a rebuild passed")
@@ -154,6 +177,10 @@ def _check_vote(statement: Statement, subject: Subject) -> None:
         raise EvidenceError(f"does not say {REBUILT}")
     if subject.manifest and subject.manifest not in statement.subjects:
         raise EvidenceError("is about the image with its layers compressed in another way")
+    if (source := rebuilt_from(statement)) != (source if lock is None else lock.digest):
+        raise EvidenceError(f"is of another lock, {source}")
+    if why := _of_future(statement, now):
+        raise EvidenceError(f"is {why}")
 
 
 def _refusals(
@@ -164,7 +191,9 @@ def _refusals(
         if kind == "test-result":
             return [*_of_report(counted[kind].report, policy), *_of_time(counted[kind], policy, now)]
         if kind == "provenance":
-            return _of_provenance(counted[kind], counted, policy, lock)
+            why = _of_future(counted[kind], now)
+            wrong = [f"the provenance is {why}"] if why else []
+            return [*wrong, *_of_provenance(counted[kind], counted, policy, lock)]
         return _of_sbom(counted[kind], counted.get("provenance"), lock)
     except EvidenceError as error:
         return [error.message]
@@ -185,6 +214,8 @@ def _of_report(report: SelfTestReport, policy: Policy) -> list[str]:
         refused.append(f"the self-test {report.verdict}: {names}")
     if report.mode not in ("battery", "full"):
         refused.append(f"the self-test is not the battery: its mode is {report.mode}")
+    else:
+        refused += _of_names(report)
     states = {check.label: check for check in report.checks}
     for name in policy.checks:
         if (check := states.get(name)) is None:
@@ -201,13 +232,50 @@ def _of_report(report: SelfTestReport, policy: Policy) -> list[str]:
     return refused
 
 
+def is_of_this_release(report: SelfTestReport) -> bool:
+    """Whether the program that made a report is the one that ships with this reprobuild."""
+    return report.program == hashlib.sha256(selftest_program()).hexdigest()
+
+
+def _of_names(report: SelfTestReport) -> list[str]:
+    """Hold the checks in a report against those of its program, which names also what it does not run."""
+    if not is_of_this_release(report):
+        return []
+    devices = {"cpu", "cuda"} if report.gpu_tested else {"cpu"}
+    known = {check.label for check in selftest_checks()}
+    whole = {check.label for check in selftest_checks() if check.part == BATTERY and check.device in devices}
+    named = {check.label for check in report.checks}
+    wrong = (
+        ("of its program that the report lacks", sorted(whole - named)),
+        ("that its program does not have", sorted(named - known)),
+    )
+    return [f"checks {what}: {_some(found)}" for what, found in wrong if found]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(map(one_line, names[:_NAMED])) + more
+
+
+def _unheld(report: SelfTestReport) -> str:
+    return (
+        f"whether the {len(report.checks)} checks reported are all of the self-test, which is another"
+        f" release's ({report.program[:12]})"
+    )
+
+
+def _of_future(statement: Statement, now: datetime) -> str:
+    made = statement.made
+    if made is None or made <= now + _AHEAD:
+        return ""
+    return f"of {made:%Y-%m-%d %H:%M} UTC, which is in the future: is the clock here right?"
+
+
 def _of_time(test: Statement, policy: Policy, now: datetime) -> list[str]:
     made = test.made
     assert made is not None
-    if made > now + _AHEAD:
-        return [
-            f"the self-test is of {made:%Y-%m-%d %H:%M} UTC, which is in the future: is the clock here right?"
-        ]
+    if why := _of_future(test, now):
+        return [f"the self-test is {why}"]
     if policy.max_age is not None and now - made > policy.max_age:
         days = (now - made).days
         return [f"the self-test is {days} days old, and {policy.max_age.days} are allowed"]
@@ -234,23 +302,42 @@ def _of_provenance(
             f"the report was made by another self-test program ({report.program[:12]}) than the image's"
             f" ({(program or 'none')[:12]})"
         )
-    profile: object = parameters_of(provenance).get("profile") if lock is None else lock.request.profile
+    parameters = parameters_of(provenance)
+    profile: object = parameters.get("profile") if lock is None else lock.request.profile
+    if lock is not None and lock.digest == named:
+        refused += _of_lock(provenance, parameters, lock)
     if policy.profile not in (None, profile):
         refused.append(f"the determinism profile is {profile}, and {policy.profile} is asked for")
     return refused
 
 
+def _of_lock(provenance: Statement, parameters: Mapping[str, Any], lock: Lock) -> list[str]:
+    """Hold what a provenance names against the image's own lock."""
+    expected = parameters_for(lock)
+    others = sorted({*expected, *parameters} - {k for k in expected if parameters.get(k) == expected[k]})
+    refused = (
+        [f"the provenance has other parameters than the image's lock: {_some(others)}"] if others else []
+    )
+    ours = {a.sha256: a.filename for a in lock.artifacts}
+    named = dependencies_of(provenance.predicate)
+    refused += [f"the provenance lacks {ours[each]}" for each in sorted(ours.keys() - named)[:10]]
+    return refused + [
+        f"the provenance names {one_line(named[each])}, which the image's lock does not have"
+        for each in sorted(named.keys() - ours)[:10]
+    ]
+
+
 def _of_sbom(sbom: Statement, provenance: Statement | None, lock: Lock | None) -> list[str]:
-    has = hashes_of(sbom.predicate)
+    parts = parts_of(sbom.predicate)
     if lock is not None:
-        own = parse_json(cyclonedx(lock).encode())
-        lacks = sorted(hashes_of(own) - has)
+        own = parts_of(parse_json(cyclonedx(lock).encode()))
+        lacks = sorted({part.sha256 for part in own - parts})
         names = {a.sha256: a.filename for a in lock.artifacts}
     elif provenance is not None:
         names = dict(dependencies_of(provenance.predicate))
         # Layers of a base image are inputs, and no components: the base is one.
-        parts = {sha256 for sha256, name in names.items() if not name.startswith("layer ")}
-        lacks = sorted(parts - has)
+        needed = {sha256 for sha256, name in names.items() if not name.startswith("layer ")}
+        lacks = sorted(needed - {part.sha256 for part in parts})
     else:
         return []
     return [f"the bill of materials lacks {names.get(sha256, sha256)}" for sha256 in lacks[:10]]

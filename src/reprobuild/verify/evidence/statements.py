@@ -21,7 +21,7 @@ from ...lock.bill import Facts, cyclonedx
 from ...lock.model import Lock
 from ...oci.documents import parse_json
 from ...request.table import JsonTable, Table, refused_as, shown
-from ...selftest.report import SelfTestReport
+from ...selftest.report import SelfTestReport, Status
 
 Kind = Literal["sbom", "provenance", "test-result", "rebuild"]
 
@@ -91,6 +91,12 @@ class Statement:
         outcome = {"passed": "PASSED", "failed": "FAILED", "inconclusive": "WARNED"}[report.verdict]
         if self.predicate.get("result") != outcome:
             raise EvidenceError(f"its result {self.predicate.get('result')!r} is not that of its report")
+        # Other tools read the fields of the standard, and we read the report: both must say the same.
+        for key, labels in _tests(report).items():
+            if self.predicate.get(key) != labels:
+                raise EvidenceError(f"its {key} are not those of its report")
+        if _program_in_configuration(self) != report.program:
+            raise EvidenceError("its configuration names another self-test program than its report")
         return report
 
 
@@ -130,7 +136,7 @@ def rebuilt(subject: Subject, lock: str, made: datetime) -> bytes:
     predicate = {
         "verifier": {"id": _tool(), "version": {"reprobuild": __version__}},
         "timeVerified": made.strftime(_TIME),
-        "resourceUri": f"pkg:oci/image@{quote(subject.manifest)}",
+        "resourceUri": _resource(subject.manifest),
         "policy": {"uri": BUILD_TYPE, "digest": {"sha256": lock.removeprefix("sha256:")}},
         "verificationResult": "PASSED",
         "verifiedLevels": [REBUILT],
@@ -147,11 +153,7 @@ def _provenance(lock: Lock, made: datetime) -> Mapping[str, Any]:
     return {
         "buildDefinition": {
             "buildType": BUILD_TYPE,
-            "externalParameters": {
-                "lock": {"name": lock.request.name, "digest": {"sha256": lock.digest[7:]}},
-                "platform": lock.platform,
-                "profile": lock.request.profile,
-            },
+            "externalParameters": parameters_for(lock),
             "resolvedDependencies": dependencies,
         },
         "runDetails": {
@@ -168,6 +170,15 @@ def _provenance(lock: Lock, made: datetime) -> Mapping[str, Any]:
     }
 
 
+def parameters_for(lock: Lock) -> Mapping[str, Any]:
+    """Return the external parameters of the provenance of an image from a lock."""
+    return {
+        "lock": {"name": lock.request.name, "digest": {"sha256": lock.digest[7:]}},
+        "platform": lock.platform,
+        "profile": lock.request.profile,
+    }
+
+
 def _test_result(lock: Lock, report: SelfTestReport, made: datetime) -> Mapping[str, Any]:
     """Return a test result; the whole report is an additional field beside the standard ones.
 
@@ -180,19 +191,26 @@ def _test_result(lock: Lock, report: SelfTestReport, made: datetime) -> Mapping[
         seconds=0.0,
         peak_memory_bytes=0,
     )
-    names: dict[str, list[str]] = {status: [] for status in ("passed", "failed", "inconclusive", "not-run")}
-    for check in report.checks:
-        names[check.status].append(check.label)
     return {
         "result": {"passed": "PASSED", "failed": "FAILED", "inconclusive": "WARNED"}[report.verdict],
         "configuration": [
             {"name": "selftest.py", "digest": {"sha256": report.program}},  # the first names the test
             {"name": "pylock.toml", "digest": {"sha256": lock.digest[7:]}},
         ],
+        **_tests(report),
+        "reprobuild": {"schema": 1, "finishedOn": made.strftime(_TIME), "report": bare.to_dict()},
+    }
+
+
+def _tests(report: SelfTestReport) -> Mapping[str, list[str]]:
+    """Return the checks of a report as in-toto's test result lists them."""
+    names: dict[str, list[str]] = {status: [] for status in get_args(Status)}
+    for check in report.checks:
+        names[check.status].append(check.label)
+    return {
         "passedTests": names["passed"],
         "warnedTests": [*names["inconclusive"], *names["not-run"]],
         "failedTests": names["failed"],
-        "reprobuild": {"schema": 1, "finishedOn": made.strftime(_TIME), "report": bare.to_dict()},
     }
 
 
@@ -251,13 +269,30 @@ def _predicate(predicate: Mapping[str, Any]) -> Table:
     return JsonTable(predicate, "predicate")
 
 
+@dataclass(frozen=True, slots=True)
+class BillEntry:
+    """A file in a bill of materials: a component, or what one was made from."""
+
+    sha256: str
+    is_component: bool
+    name: str
+    version: str
+    scope: str
+    """Of the component; ``excluded`` is not in the image."""
+
+
 @refused_as(EvidenceError, "")
-def hashes_of(predicate: Mapping[str, Any]) -> frozenset[str]:
-    """Return the SHA-256 (hex) of every component in a bill of materials. Raises `EvidenceError`."""
-    components = _predicate(predicate).tables("components")
+def parts_of(predicate: Mapping[str, Any]) -> frozenset[BillEntry]:
+    """Return all with a SHA-256 in a bill of materials. Raises `EvidenceError`."""
     return frozenset(
-        entry.value("content", str)
-        for component in components
+        BillEntry(
+            entry.value("content", str),
+            part is component,
+            component.value("name", str),
+            component.value("version", str, ""),
+            component.value("scope", str, "required"),
+        )
+        for component in _predicate(predicate).tables("components")
         for part in (component, *component.tables("externalReferences", default=()))
         for entry in part.tables("hashes", default=())
         if entry.data.get("alg") == "SHA-256"
@@ -276,7 +311,10 @@ def dependencies_of(predicate: Mapping[str, Any]) -> Mapping[str, str]:
 
 @refused_as(EvidenceError, "")
 def parameters_of(provenance: Statement) -> Mapping[str, Any]:
-    """Return the external parameters of a provenance. Raises `EvidenceError`."""
+    """Return the external parameters of a provenance of ours. Raises `EvidenceError`."""
+    definition = _predicate(provenance.predicate).table("buildDefinition")
+    if (found := definition.value("buildType", str)) != BUILD_TYPE:
+        raise EvidenceError(f"the provenance is of another build type, {found[:160]}")
     return _parameters(provenance).data
 
 
@@ -293,6 +331,25 @@ def lock_of(statement: Statement) -> str:
     if sha256 is None:
         raise EvidenceError("it names no lock")
     return f"sha256:{sha256}"
+
+
+@refused_as(EvidenceError, "")
+def rebuilt_from(vote: Statement) -> str:
+    """Return the digest of the lock that an image was rebuilt from. Raises `EvidenceError`."""
+    predicate = _predicate(vote.predicate)
+    resource = predicate.value("resourceUri", str)
+    if resource not in map(_resource, vote.subjects):
+        raise EvidenceError(f"names another image than its subject, {resource[:160]}")
+    return f"sha256:{predicate.table('policy').table('digest').sha256()}"
+
+
+def _resource(digest: str) -> str:
+    return f"pkg:oci/image@{quote(digest)}"
+
+
+@refused_as(EvidenceError, "")
+def _program_in_configuration(test: Statement) -> str | None:
+    return _named("selftest.py", _predicate(test.predicate).tables("configuration", default=()))
 
 
 @refused_as(EvidenceError, "")
