@@ -13,6 +13,7 @@ from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.lock.reader import parse_lock
 from support.index import Index
+from support.standalone_python import list_builds
 
 if TYPE_CHECKING:
     from support.commands import Call  # pytest itself imports the plugin
@@ -76,16 +77,28 @@ def test_every_flag_lands_in_the_request(ready: Index, call: Call) -> None:
 @pytest.mark.parametrize(
     ("requires", "flags", "line"),
     [
-        ("==3.11.9", {}, "requires-python is ==3.11.9, and the Python of Debian bookworm is 3.11.2"),
-        ("==3.12.4", {}, "requires-python is ==3.12.4, and the standalone build is the newest of 3.12"),
+        ("==3.11.9", {}, "requires-python is ==3.11.9, and Python 3.11.2 is of Debian bookworm"),
+        ("==3.12.4", {}, "requires-python is ==3.12.4, and Python 3.12.1 is a standalone build"),
+        ("==3.12.1", {}, ""),
         ("==3.11.2", {}, ""),
         (">=3.12", {}, ""),
-        ("==3.11.9", {"base_image": "images.example/team/base:1"}, ""),
+        (
+            "==3.11.2",
+            {"debian": "trixie"},
+            "requires-python is ==3.11.2, and Python 3.11.1 is a standalone build",
+        ),
     ],
 )
 def test_another_patch_version_than_the_file_requires_is_told(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], requires: str, flags: Any, line: str
+    folder: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    requires: str,
+    flags: Any,
+    line: str,
 ) -> None:
+    list_builds(tmp_path, monkeypatch, "3.11.1", "3.12.1")
     Path("pyproject.toml").write_text(
         f'[project]\nname = "a"\nrequires-python = "{requires}"\ndependencies = ["torch==2.4.1"]\n'
     )

@@ -88,6 +88,17 @@ def test_a_selector_beside_pip_s_lines_still_counts(write: Write) -> None:
     assert request_table(read_import(file), {})["conda"]["packages"] == ["cuda-version 12.1.*"]
 
 
+def test_a_marker_of_pip_s_lines_counts(write: Write) -> None:
+    file = write(
+        "environment.yml",
+        "channels: [conda-forge]\ndependencies:\n  - python=3.11\n  - cuda-version=12.1\n  - pip:\n"
+        "    - tomli==2.0 ; python_version < '3.11'\n    - idna==3.7 ; python_version >= '3.11'\n"
+        "    - anyio==4.4 ; python_version >= '3.11'  # [win]\n"
+        "    - colorama==0.4 ; sys_platform == 'win32'\n",
+    )
+    assert request_table(read_import(file), {})["packages"] == ["idna==3.7"]
+
+
 def test_a_folder_for_pip_needs_no_dot(write: Write, tmp_path: Path) -> None:
     (tmp_path / "libs/x").mkdir(parents=True)
     write("libs/x/setup.py", "from setuptools import setup\nsetup(name='x-code')")

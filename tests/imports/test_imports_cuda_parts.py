@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.imports.cuda_parts import without_cuda_parts
+from reprobuild.imports.cuda_parts import line_on_cuda_parts, without_cuda_parts
 from reprobuild.imports.recognize import read_import
 
 
-def left(text: str, folder: Path, *loosen: str) -> tuple[list[str], tuple[str, ...]]:
-    """Return the packages that stay, and the lines."""
+def left(text: str, folder: Path, *loosen: str) -> tuple[list[str], str]:
+    """Return the packages that stay, and the line."""
     file = folder / "requirements.txt"
     file.write_text(text)
-    found = without_cuda_parts(read_import(file, loosen=loosen))
-    return [str(each) for each in found.requirements], found.applied
+    found = read_import(file, loosen=loosen)
+    return [str(each) for each in without_cuda_parts(found).requirements], line_on_cuda_parts(found)
 
 
 @pytest.mark.parametrize(
@@ -26,17 +26,17 @@ def left(text: str, folder: Path, *loosen: str) -> tuple[list[str], tuple[str, .
     ],
 )
 def test_what_torch_alone_needs_is_left_out_and_named(tmp_path: Path, name: str) -> None:
-    kept, (line,) = left(f"torch==2.4.1\n{name}==1\n", tmp_path, name)
+    kept, line = left(f"torch==2.4.1\n{name}==1\n", tmp_path, name)
     assert kept == ["torch==2.4.1"]
     assert line.endswith(f"left out, since torch for the CPU does not require it: {name.replace('_', '-')}")
 
 
 def test_others_of_nvidia_stay(tmp_path: Path) -> None:
-    assert left("nvidia-ml-py==12\nnumpy==1\n", tmp_path, "nvidia-*") == (["nvidia-ml-py", "numpy==1"], ())
+    assert left("nvidia-ml-py==12\nnumpy==1\n", tmp_path, "nvidia-*") == (["nvidia-ml-py", "numpy==1"], "")
 
 
 def test_what_is_not_loosened_stays(tmp_path: Path) -> None:
     assert left("nvidia-nccl-cu12==2\nnumpy==1\n", tmp_path, "numpy") == (
         ["nvidia-nccl-cu12==2", "numpy"],
-        (),
+        "",
     )

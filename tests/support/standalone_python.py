@@ -78,6 +78,31 @@ def locked(
     return StandalonePython(version=VERSION, url=url, sha256=hashlib.sha256(body).hexdigest(), size=len(body))
 
 
+def list_builds(folder: Path, monkeypatch: pytest.MonkeyPatch, *versions: str, **keys: str) -> None:
+    """Make builds those that uv knows, by default with an address that nobody answers."""
+    builds = {}
+    for version in versions:
+        major, minor, patch = map(int, version.split("."))
+        builds[f"cpython-{version}-linux-x86_64-gnu"] = {
+            "name": "cpython",
+            "arch": {"family": "x86_64", "variant": None},
+            "os": "linux",
+            "libc": "gnu",
+            "major": major,
+            "minor": minor,
+            "patch": patch,
+            "prerelease": "",
+            "url": "https://index.example/releases/download/20240101/python.tar.gz",
+            "sha256": "0" * 64,
+            "variant": None,
+            "build": "20240101",
+            **keys,
+        }
+    file = folder / "downloads.json"
+    file.write_text(json.dumps(builds))
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS_JSON_URL", str(file))
+
+
 def offer(
     server: Server,
     folder: Path,
@@ -95,21 +120,6 @@ def offer(
     name = f"cpython-{VERSION}%2B{day}-x86_64-unknown-linux-gnu-install_only_stripped.tar.gz"
     url = server.add(f"/releases/download/{day}/{name}", body)
     listed_as = url.replace(server.url, _PROJECT) if official else url
-    entry = {
-        "name": "cpython",
-        "arch": {"family": "x86_64", "variant": None},
-        "os": "linux",
-        "libc": "gnu",
-        "major": sys.version_info.major,
-        "minor": sys.version_info.minor,
-        "patch": sys.version_info.micro,
-        "prerelease": "",
-        "url": listed_as,
-        "sha256": sha256 or hashlib.sha256(body).hexdigest(),
-        "variant": None,
-        "build": day,
-    }
-    listed = folder / "downloads.json"
-    listed.write_text(json.dumps({f"cpython-{VERSION}-linux-x86_64-gnu": entry}))
-    monkeypatch.setenv("UV_PYTHON_DOWNLOADS_JSON_URL", str(listed))
+    sha256 = sha256 or hashlib.sha256(body).hexdigest()
+    list_builds(folder, monkeypatch, VERSION, url=listed_as, sha256=sha256, build=day)
     return url.replace(server.url, _OFFICIAL) if official else url

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reprobuild.imports import common, conda, poetry_pdm_pipenv_locks, pyproject
+from reprobuild.imports import read_for
 from reprobuild.imports.recognize import Imported, read_import, request_table
 
 Write = Callable[[str, str], Path]
@@ -55,8 +55,7 @@ OF_TWO = (
 
 @pytest.fixture(autouse=True)
 def _amd64(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (common, conda, pyproject, poetry_pdm_pipenv_locks):
-        monkeypatch.setattr(module, "architecture", lambda: "amd64")
+    monkeypatch.setattr(read_for, "architecture", lambda: "amd64")
 
 
 @pytest.fixture

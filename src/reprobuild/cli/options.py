@@ -14,12 +14,12 @@ import click
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from ..errors import RequestError
+from ..errors import LockError, RequestError
 from ..host.host import Host
-from ..imports.common import allows, python_release
-from ..imports.cuda_parts import without_cuda_parts
+from ..imports.cuda_parts import line_on_cuda_parts, without_cuda_parts
 from ..imports.default_cuda import cuda_of_torch
 from ..imports.image_pins import is_kept, read_image
+from ..imports.read_for import ReadFor, allows, python_release, reading_for, systems_for
 from ..imports.recognize import (
     Imported,
     lines_on_flags,
@@ -32,8 +32,18 @@ from ..imports.recognize import (
 from ..lock.model import Lock
 from ..pipeline.steps import lock_of
 from ..pipeline.workspace import Env, cuda_of_env, env_for, is_lock, new_env, read_env, read_lock, read_locks
-from ..request.model import DEFAULT_PYTHON, PLATFORMS, Profile, Request, default_name
+from ..request.envs_folder import FOLDER
+from ..request.model import (
+    DEBIAN_PATCHES,
+    DEBIAN_PYTHONS,
+    DEFAULT_PYTHON,
+    PLATFORMS,
+    Profile,
+    Request,
+    default_name,
+)
 from ..request.shipped import shipped_table
+from ..resolve.image_python import image_python
 from ..verify.find import tree_of
 from . import complete
 from .build_options import FLAGS as BUILD_FLAGS
@@ -142,24 +152,70 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
     """Return the env of a file or image that is imported, with the flags on top of it."""
     if {"from", "from_image"} <= given.keys():
         raise click.UsageError("pass --from or --from-image, not both")
-    if "from" in given:
-        imported = read_import(
-            Path(given["from"]),
-            extras=given.get("extra", ()),
-            groups=given.get("group", ()),
-            hosts=given.get("index_from_file", ()),
-            python=given.get("python"),
-            loosen=given.get("loosen", ()),
-        )
-        if given.get("cuda") == "cpu":
-            imported = without_cuda_parts(imported)
-        _allow(imported, host)
-        _tell(imported, _as_of(given), host)
-        whole = pins_everything(Path(given["from"]))
-    else:
-        tree = tree_of(given["from_image"], host, keep=is_kept)
-        imported = read_image(tree, given["from_image"])
-        whole = False
+    imported = _read(given, host)
+    systems = systems_for(
+        given.get("platform", ()),
+        _known_pythons(given),
+        lambda: _provisional(imported(), given),
+        lambda request, machine: image_python(
+            request, machine, existing=_existing(request, f"linux/{machine}"), host=host
+        ),
+    )
+    with reading_for(next(iter(systems.values()))):
+        return _env_of(imported(), given, systems, host)
+
+
+def _read(given: Mapping[str, Any], host: Host) -> Callable[[], Imported]:
+    """Return what reads the file or image that the flags name; a file again for each system."""
+    if "from_image" in given:
+        image = read_image(tree_of(given["from_image"], host, keep=is_kept), given["from_image"])
+        return lambda: image
+    return lambda: read_import(
+        Path(given["from"]),
+        extras=given.get("extra", ()),
+        groups=given.get("group", ()),
+        hosts=given.get("index_from_file", ()),
+        python=given.get("python"),
+        loosen=given.get("loosen", ()),
+    )
+
+
+def _known_pythons(given: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the whole versions of Python that are known before a file is read."""
+    if "base_image" in given:
+        return {}
+    suite = given.get("debian")
+    return {
+        python: version
+        for python, version in DEBIAN_PATCHES.items()
+        if suite in (None, DEBIAN_PYTHONS[python])
+    }
+
+
+def _provisional(imported: Imported, given: Mapping[str, Any]) -> Request:
+    """Return the request for a file, for which nothing is asked that only the network knows."""
+    return _on_import(given, request_table(imported, given, lambda *_: "cpu"))
+
+
+def _on_import(given: Mapping[str, Any], table: dict[str, Any]) -> Request:
+    packages = [*table.pop("packages"), *given.get("package", ())]
+    return _request({**table, **given, "package": packages})
+
+
+def _existing(request: Request, platform: str) -> Lock | None:
+    """Return the lock that a request has already; None: it has none that can be read."""
+    try:
+        every = read_locks(Env(request, FOLDER / f"{request.name}.toml").lock_file)
+    except LockError:
+        return None
+    return next((each for each in every if each.platform == platform), None)
+
+
+def _env_of(imported: Imported, given: Mapping[str, Any], systems: Mapping[str, ReadFor], host: Host) -> Env:
+    """Return the env of what a file or image asks for, and report what was decided."""
+    whole = "from" in given and pins_everything(Path(given["from"]))
+    _allow(imported, host)
+    _tell(imported, _as_of(given), host)
     chosen: list[str] = []
 
     def cuda_of(torch: SpecifierSet, python: str) -> str | None:
@@ -181,23 +237,31 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
         return found.cuda
 
     table = request_table(imported, given, cuda_of)
-    packages = [*table.pop("packages"), *given.get("package", ())]
-    request = _request({**table, **given, "package": packages})
+    if table["cuda"] == "cpu" and (line := line_on_cuda_parts(imported)):
+        host.console.step(line)
+        imported = without_cuda_parts(imported)
+        table = request_table(imported, {**given, "cuda": "cpu"})
+    request = _on_import(given, table)
     if request.python != DEFAULT_PYTHON and "python" not in given:
         host.console.step(f"Python {request.python}, which {imported.origin} asks for, {_python_of(request)}")
     for line in lines_on_flags(imported, given, request):
         host.console.warn(line)
-    known = request.conda is None and request.base_image is None
-    if known and not allows(imported.requires_python, request.python):
-        standalone = f"standalone build is the newest of {request.python}"
-        debian = f"Python of Debian {request.suite} is {python_release(request.python)}"
+    if not allows(imported.requires_python, request.python):
         host.console.warn(
-            f"{imported.origin}: requires-python is {imported.requires_python}, and the "
-            f"{standalone if request.is_standalone else debian}"
+            f"{imported.origin}: requires-python is {imported.requires_python}, and Python "
+            f"{python_release(request.python)} {_python_of(request)}"
         )
+    read_for = {
+        platform: system.versions[request.python]
+        for platform, system in systems.items()
+        if request.python in system.depends and request.python in system.versions
+    }
+    for version in sorted(set(read_for.values())):
+        host.console.step(f"{imported.origin} is read for Python {version}, which {_python_of(request)}")
     return replace(
         new_env(request),
         hashes=imported.hashes,
+        read_for=read_for,
         pythons=pythons_of(imported),
         order=imported.order,
         cuda_is_open=bool(chosen),

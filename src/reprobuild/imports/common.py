@@ -19,14 +19,13 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from ..errors import RequestError
-from ..host.machine import architecture
 from ..net.session import without_credentials
 from ..request import toml_reader
 from ..request.direct import Direct
 from ..request.envs_folder import FOLDER
-from ..request.model import DEBIAN_PATCHES, DEFAULT_PYTHON, PYTHONS, TorchIndex
-from ..resolve.target import TargetPython, holds
+from ..request.model import DEFAULT_PYTHON, PYTHONS, TorchIndex
 from ..resolve.torch import cuda_of_version, is_cuda_package
+from .read_for import allows, holds, python_release, target
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -173,8 +172,8 @@ def _all(lines: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def wanted_of(imported: Imported, python: str) -> Keys:
-    """Return what is asked for on this machine's kind and a Python minor version."""
-    markers = TargetPython(python, architecture(), (2, 99)).markers
+    """Return what is asked for on the system that is read for, and a Python minor version."""
+    markers = target(python).markers
     torch: SpecifierSet | None = None
     cuda = imported.cuda
     packages = []
@@ -287,16 +286,6 @@ def pythons_of(imported: Imported) -> tuple[str, ...]:
     """Return the minor versions of Python that a file allows, the first to take first."""
     allowed = SpecifierSet(imported.requires_python)
     return tuple(python for python in PYTHONS if allows(allowed, python))
-
-
-def allows(requires: SpecifierSet | str, python: str) -> bool:
-    """Return whether a ``requires-python`` allows the Python that an image gets for a minor version."""
-    return TargetPython(python, architecture(), (2, 99)).fits(requires)
-
-
-def python_release(python: str) -> str:
-    """Return the version that an image gets for a minor version of Python, as far as it is known."""
-    return DEBIAN_PATCHES.get(python, python)
 
 
 def fitting_python(imported: Imported, given: str | None) -> str:

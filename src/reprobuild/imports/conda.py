@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import RequestError
-from ..host.machine import architecture
 from ..lock.conda_lock import Environment, is_conda_lock, read_conda_lock, read_environment
 from ..resolve.conda import CUDA, name_of
 from ..resolve.torch import cuda_of_version
+from . import read_for
 from .common import Imported, merged, requirement_of
 from .requirements import imported_lines
 
@@ -26,7 +26,7 @@ def read_conda(file: Path, hosts: Collection[str] = (), loosen: Collection[str] 
 
     Raises `RequestError`.
     """
-    platform = f"linux/{architecture()}"
+    platform = read_for.platform()
     if not is_conda_lock(file):
         written = read_environment(file, platform, lines=True)
         found = _from_forge(written, loosen)

@@ -16,21 +16,29 @@ _OF_TORCH = re.compile(
 """What CUDA builds of torch require, and its builds for the CPU do not."""
 
 
+def line_on_cuda_parts(imported: Imported) -> str:
+    """Return a line on what `without_cuda_parts` leaves out; empty where that is nothing."""
+    if gone := _cuda_parts(imported):
+        return f"{imported.origin}: left out, since torch for the CPU does not require it: {', '.join(gone)}"
+    return ""
+
+
 def without_cuda_parts(imported: Imported) -> Imported:
-    """Leave out the loosened packages that the file has for a CUDA build of torch; a line names them.
+    """Leave out the loosened packages that the file has for a CUDA build of torch.
 
     One that another package requires still comes with that.
     """
+    gone = _cuda_parts(imported)
+    kept = tuple(each for each in imported.requirements if canonicalize_name(each.name) not in gone)
+    return replace(imported, requirements=kept)
+
+
+def _cuda_parts(imported: Imported) -> list[str]:
     loosened = {canonicalize_name(re.split(r"[^\w.-]", text.strip())[0]) for text in imported.loosened}
-    gone = sorted(
+    return sorted(
         {
             name
             for each in imported.requirements
             if _OF_TORCH.fullmatch(name := canonicalize_name(each.name)) and name in loosened
         }
     )
-    if not gone:
-        return imported
-    line = f"{imported.origin}: left out, since torch for the CPU does not require it: {', '.join(gone)}"
-    kept = tuple(each for each in imported.requirements if canonicalize_name(each.name) not in gone)
-    return replace(imported, requirements=kept, applied=(*imported.applied, line))

@@ -21,7 +21,6 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from ..host.machine import architecture
 from ..request.toml_reader import MOST_TEXT
 from ..resolve.target import TargetPython
 from .common import Imported, fitting_python, is_for, load_toml, minor_of, requirement_of
@@ -29,6 +28,7 @@ from .direct_sources import located
 from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .poetry import specifier
 from .project_files import read_text
+from .read_for import target as target_of
 
 MAIN = "main"
 """What Poetry calls the group of the project's own dependencies; PDM says ``default``."""
@@ -79,7 +79,7 @@ def read_team_lock(
     found = replace(
         project, origin=str(file), python=minor_of(requires), requires_python=requires, requirements=()
     )
-    target = TargetPython(fitting_python(found, python), architecture(), (2, 99))
+    target = target_of(fitting_python(found, python))
     wanted = {canonicalize_name(name) for name in (MAIN, "default", *groups)}
     if all(node.groups is not None for node in nodes):
         chosen = [node for node in nodes if _wanted(node, wanted, extras, target, str(file))]

@@ -13,9 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from ..host.machine import architecture
-from ..resolve.target import TargetPython
-from .common import Imported, allows, fitting_python, load_toml, merged, minor_of, requirement_of
+from .common import Imported, fitting_python, load_toml, merged, minor_of, requirement_of
 from .direct_sources import Stated, UvSources, located
 from .indexes import NamedIndexes
 from .nested_sources import of_folders
@@ -32,6 +30,7 @@ from .poetry import (
 from .project_files import read_text
 from .project_notes import line_on_default_groups, lines_on_other_tools
 from .projects import requirements_beside
+from .read_for import allows, target
 from .setup_files import imported_files, read_setup, same_extra, setup_file_in
 from .uv_table import check_conflicts, uv_rules, with_uv_toml, with_workspace
 
@@ -192,7 +191,7 @@ def _markers_for(itself: Imported, python: str | None) -> dict[str, str]:
     """Return the system that markers are read for, with the given Python where it fits the project."""
     fits = python is not None and allows(itself.requires_python, python)
     version = fitting_python(itself, python if fits else None)
-    return TargetPython(version, architecture(), (2, 99)).markers
+    return target(version).markers
 
 
 def _described(file: Path, project: dict[str, Any]) -> Imported:

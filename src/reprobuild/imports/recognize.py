@@ -20,11 +20,9 @@ from ..request.model import Request
 from .common import (
     Imported,
     Keys,
-    allows,
     cuda_of_local,
     fitting_python,
     load_toml,
-    python_release,
     pythons_of,
     wanted_of,
     without_pins,
@@ -34,6 +32,7 @@ from .other_files import PYTHON_ENV, how_to_export, read_python_env, read_script
 from .poetry_pdm_pipenv_locks import read_pipfile_lock, read_team_lock
 from .project_files import of_project, read_text
 from .pyproject import read_pyproject
+from .read_for import allows, python_release
 from .requirements import read_requirements
 from .setup_files import read_setup
 from .uv_and_pylock import read_pylock, read_uv_lock

@@ -13,13 +13,12 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from ..host.machine import architecture
 from ..request.model import PYTHONS
-from ..resolve.target import TargetPython, holds
 from .addresses import is_address, requirement_at
 from .common import Imported, requirement_of
 from .indexes import NamedIndexes
 from .project_files import read_text
+from .read_for import holds, target
 
 _COMMENT = re.compile(r"(?<!\S)#.*")
 _HASH = re.compile(r"\s--hash[= ]([a-z0-9]+):([0-9a-fA-F]+)")
@@ -118,7 +117,7 @@ def _line_on_hashes(reader: _Reader) -> Iterator[str]:
 
     https://pip.pypa.io/en/stable/topics/secure-installs/#hash-checking-mode
     """
-    pythons = [TargetPython(each, architecture(), (2, 99)).markers for each in PYTHONS]
+    pythons = [target(each).markers for each in PYTHONS]
     bare = [
         name
         for each in reader.requirements

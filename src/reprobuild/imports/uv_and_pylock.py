@@ -16,16 +16,16 @@ from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from ..host.limits import guarded, of_steps
-from ..host.machine import architecture
 from ..host.process import named_when_stopped, run
 from ..net.index_settings import PLAIN, uv_program
 from ..net.session import scrub
 from ..request.model import DEFAULT_PYTHON, PYTHONS
-from ..resolve.target import TargetPython, holds
-from .common import Imported, allows, is_for, load_toml, minor_of
+from .common import Imported, is_for, load_toml, minor_of
 from .direct_sources import located
 from .indexes import NamedIndexes, is_pytorch
 from .project_files import read_text
+from .read_for import allows, holds
+from .read_for import target as target_of
 
 _PINNED = re.compile(r"^[A-Za-z0-9._\[\]-]+==[^\s=]", re.MULTILINE)
 
@@ -71,8 +71,7 @@ def read_pylock(
     only = minor_of(str(lock.requires_python or "")) or _only_python(lock)
     if python is None or not allows(lock.requires_python or "", python):
         python = only or next(iter(_allowed(lock)), DEFAULT_PYTHON)
-    markers = TargetPython(python, architecture(), (2, 99)).markers
-
+    markers = target_of(python).markers
     _check_environment(lock, python, markers, where)
     # What is for another system alone need not be there.
     bare = {
@@ -86,7 +85,7 @@ def read_pylock(
     here = [p for p in lock.packages if is_for(p.marker, markers, f"{where}: {p.name}")]
     own = {id(package) for package in here}
     hashes: dict[str, set[str]] = {}
-    pythons = [TargetPython(each, architecture(), (2, 99)).markers for each in PYTHONS]
+    pythons = [target_of(each).markers for each in PYTHONS]
     for package in lock.packages:
         # One for no Python here (`sys_platform == 'never'` takes a package out) may still come another way.
         if not any(holds(package.marker, each) for each in pythons):
@@ -142,7 +141,7 @@ def _only_python(lock: Pylock) -> str | None:
 
 
 def _has_wheels(lock: Pylock, python: str) -> bool:
-    target = TargetPython(python, architecture(), (2, 99))
+    target = target_of(python)
     return all(
         target.best([wheel.filename for wheel in package.wheels]) is not None
         for package in lock.packages

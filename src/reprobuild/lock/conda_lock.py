@@ -87,7 +87,7 @@ def read_environment(file: Path, platform: str, *, lines: bool = False) -> Envir
         raise RequestError(f"{file}: channels: expected a list of channels")
     if not isinstance(entries, list) or not entries:
         raise RequestError(f"{file}: dependencies: expected a list of packages")
-    special = _special(entries, file, allowed=lines)
+    special = _special(entries, file, platform, allowed=lines)
     with _quiet(file), tempfile.TemporaryDirectory(prefix="reprobuild-conda-") as folder:
         from conda_lock.src_parser import make_lock_spec
 
@@ -111,8 +111,11 @@ def read_environment(file: Path, platform: str, *, lines: bool = False) -> Envir
     )
 
 
-def _special(entries: list[Any], file: Path, *, allowed: bool) -> list[str]:
-    """Return the lines for pip that are more than a package. Raises `RequestError` where none is allowed."""
+def _special(entries: list[Any], file: Path, platform: str, *, allowed: bool) -> list[str]:
+    """Return the lines for pip that are more than a package, without those whose selector rules them out.
+
+    Raises `RequestError` where none is allowed.
+    """
     special: list[str] = []
     for entry in entries:
         # conda-lock passes over what it does not know, and leaves editable packages out with a warning.
@@ -120,18 +123,31 @@ def _special(entries: list[Any], file: Path, *, allowed: bool) -> list[str]:
         if not isinstance(entry, str) and not _texts(nested):
             raise RequestError(f"{file}: dependencies: {entry!r} is neither a package nor a list for pip")
         special += [line for line in nested or () if not _is_plain(line)]
-    if special and not allowed:
+    if not special:
+        return special
+    if not allowed:
         raise RequestError(
-            f"{file}: dependencies: pip: {special[0]!r} is not a package of an index",
-            hint="give names and versions; --from takes the other lines of pip's over",
+            f"{file}: dependencies: pip: {special[0]!r} is not a package of an index: "
+            "expected a name and versions, without a marker on Python",
+            hint="--from takes the other lines of pip's over",
         )
-    return special
+    text = read_text(file)
+    with _quiet(file):
+        from conda_lock.src_parser.selectors import filter_platform_selectors
+
+        counts = "\n".join(filter_platform_selectors(text, PLATFORMS[platform]))
+    gone = {*map(_item, text.splitlines())} - {*map(_item, counts.splitlines())}
+    return [line for line in special if line not in gone]
 
 
 def _is_plain(line: str) -> bool:
-    """Whether it is a package of an index, and not an option, an address, a file or a folder (``libs/x``)."""
+    """Whether it is a package of an index, and not an option, an address, a file or a folder (``libs/x``).
+
+    Nor has it a marker on Python, which conda-lock takes for true.
+    """
     try:
-        return Requirement(line).url is None
+        requirement = Requirement(line)
+        return requirement.url is None and not re.search("python|implementation", str(requirement.marker))
     except InvalidRequirement:
         # conda-lock says what is wrong with the rest.
         return not line.lstrip().startswith(("-", ".", "/")) and not re.search(r"/| --|\.whl$", line)

@@ -118,6 +118,7 @@ def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], 
         env = replace(env, request=replace(env.request, cuda=error.cuda))
         locks = resolved(env.request)
     locks = tuple(replace(lock, own_files=own) for lock in locks)
+    env.check_python(locks)
     warn_of_other_files(locks[0], host)
     for lock in locks:
         check_hashes(lock, env.hashes)

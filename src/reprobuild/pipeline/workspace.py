@@ -48,6 +48,8 @@ class Env:
     cuda_is_open: bool = False
     """Whether nobody has asked for the request's CUDA: another will do where this one does not fit."""
 
+    read_for: Mapping[str, str] = field(default_factory=dict)
+    """Platform → the version of Python that such a file was read for, where another patch version matters."""
     pinned_by: str = ""
     """The lock of another tool that was taken over, which pins all that it needs itself; else empty."""
     places: Mapping[str, str] = field(default_factory=dict)
@@ -74,6 +76,16 @@ class Env:
         if not self.pinned_by or not names:
             return ""
         return f"not in {self.pinned_by}, so of the newest version that fits: {', '.join(names)}"
+
+    def check_python(self, locks: Iterable[Lock]) -> None:
+        """Raise `LockError` for a lock with another Python than such a file was read for."""
+        for lock in locks:
+            wanted, found = self.read_for.get(lock.platform), lock.stack.get("python")
+            if wanted not in (None, found):
+                raise LockError(
+                    f"{self.lock_file}: the file was read for Python {wanted}, and the image gets {found}",
+                    hint=f"remove {self.lock_file} if it is there, and lock again",
+                )
 
     @property
     def lock_file(self) -> Path:

@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -53,18 +53,27 @@ def resolve_standalone(
     """
     if not request.is_standalone:
         return None
-    before = None if existing is None else existing.standalone
-    if before is not None and before.minor == request.python and "python" not in upgrade:
+    if (before := _kept(request, existing)) is not None and "python" not in upgrade:
         return before
-    key = f"cpython-{request.python}-linux-{_MACHINES[machine]}-gnu"
     try:
-        version, url = _newest(key, request.as_of)
+        version, url = _newest(request, machine)
         with host.home.scratch("python") as folder:
             return _fetched(f"cpython-{version}-linux-{_MACHINES[machine]}-gnu", version, url, folder, host)
     except ResolveError as error:
         raise ResolveError(
             error.message, hint=f"{error.hint}\n{elsewhere(request.python, fitting)}"
         ) from None
+
+
+def standalone_version(request: Request, machine: str, existing: Lock | None) -> str:
+    """Return the version of the build that `resolve_standalone` would return. Raises `ResolveError`."""
+    before = _kept(request, existing)
+    return _newest(request, machine)[0] if before is None else before.version
+
+
+def _kept(request: Request, existing: Lock | None) -> StandalonePython | None:
+    before = None if existing is None else existing.standalone
+    return before if before is not None and before.minor == request.python else None
 
 
 def elsewhere(python: str, fitting: Collection[str] = ()) -> str:
@@ -78,8 +87,9 @@ def elsewhere(python: str, fitting: Collection[str] = ()) -> str:
     )
 
 
-def _newest(key: str, as_of: date | None) -> tuple[str, str]:
+def _newest(request: Request, machine: str) -> tuple[str, str]:
     """Return version and address of the newest build that uv knows."""
+    key, as_of = f"cpython-{request.python}-linux-{_MACHINES[machine]}-gnu", request.as_of
     done = _uv(["list", key, "--only-downloads", "--all-versions", "--output-format", "json"])
     if done.returncode != 0:
         raise _unreadable(done)
@@ -95,10 +105,9 @@ def _newest(key: str, as_of: date | None) -> tuple[str, str]:
             continue
         found.append((Version(version), version, url))
     if not found:
-        python = key.split("-")[1]
         until = "" if as_of is None else f" of {as_of} or earlier"
         raise ResolveError(
-            f"Python {python}: uv knows no standalone build{until}",
+            f"Python {request.python}: uv knows no standalone build{until}",
             hint="a newer uv may know it: pip install --upgrade uv",
         )
     _, version, url = max(found)
