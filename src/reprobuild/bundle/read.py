@@ -13,7 +13,7 @@ from typing import IO
 from ..errors import FetchError, LockError
 from ..fetch.base_layers import documents_of
 from ..fetch.store import Store
-from ..host.console import size_text
+from ..host.console import first_of, size_text
 from ..host.home import open_regular, require_free, storage_errors, write_all
 from ..host.host import Host
 from ..lock.model import Lock
@@ -126,9 +126,8 @@ def _wanted(head: Head, locks: Iterable[Lock], store: Store) -> set[str]:
             if artifact.sha256 not in there and not store.has(artifact.sha256, artifact.size)
         ]
         if lacking:
-            more = f" and {len(lacking) - 3} more" if lacking[3:] else ""
             raise FetchError(
-                f"{head.file} lacks files of the lock {lock.request.name}: {', '.join(lacking[:3])}{more}",
+                f"{head.file} lacks files of the lock {lock.request.name}: {first_of(lacking)}",
                 hint="it was made from another lock: build from a lock in it, or create it again with "
                 "`reprobuild bundle`",
             )

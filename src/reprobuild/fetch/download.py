@@ -10,15 +10,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import requests
 import urllib3
 
 from ..errors import FetchError, StorageError
 from ..host.home import open_regular, storage_errors, write_all
+from ..net.local_files import file_path
 from .http_errors import TAMPERED, Again, failure_of, host_of, is_page, refusal_of, summary_of
 from .store import Partial
 
@@ -210,7 +209,7 @@ class Download:
             ) from None
 
     def _copy(self, url: str) -> None:
-        path = Path(url2pathname(urlsplit(url).path))
+        path = file_path(url)
         try:
             with open_regular(path) as source:
                 source.seek(self._done)

@@ -11,7 +11,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
@@ -244,6 +244,11 @@ class Console:
                 yield lambda amount: bars.advance(task, amount)
             finally:
                 self._bars = None
+
+
+def first_of(names: Sequence[str], most: int = 3) -> str:
+    """Return the first of some names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def size_text(size: int) -> str:

@@ -18,9 +18,14 @@ VARIABLE = "REPROBUILD_LOCAL_FILES"
 """Further folders, with colons between them, whose files a lock may name."""
 
 
+def file_path(url: str) -> Path:
+    """Return the path that a ``file:`` address names."""
+    return Path(url2pathname(urlsplit(url).path))
+
+
 def named_file(url: str) -> Path:
     """Return the file of a ``file:`` address in a lock. Raises `FetchError` for one outside `folders`."""
-    path = Path(url2pathname(urlsplit(url).path))
+    path = file_path(url)
     real = path.resolve()
     if not any(real.is_relative_to(folder) for folder in folders()):
         raise FetchError(
@@ -32,7 +37,6 @@ def named_file(url: str) -> Path:
 
 def folders() -> list[Path]:
     """Return the folders that find-links, indexes on disk and the variable name, without symbolic links."""
-    addresses = [urlsplit(url) for url in (*find_links(), *indexes().all)]
-    found = [Path(url2pathname(parts.path)) for parts in addresses if parts.scheme == "file"]
+    found = [file_path(url) for url in (*find_links(), *indexes().all) if urlsplit(url).scheme == "file"]
     found += [Path(name) for name in os.environ.get(VARIABLE, "").split(":") if name]
     return [path.resolve() for path in found]

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import RegistryError, RequestError, ResolveError
 from ..fetch.base_layers import base_env_of, base_layers_of, fetch_layers, registry_of
 from ..fetch.store import Store
+from ..host.console import first_of
 from ..host.host import Host
 from ..in_image.selftest.names import FORBIDDEN
 from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer
@@ -180,8 +181,7 @@ def _json(data: bytes, name: str) -> dict[str, Any]:
 def _check(base: BaseImage, request: Request, host: Host) -> None:
     """Refuse unsuitable base images, and return warnings for the user."""
     if base.cuda:
-        some = ", ".join(base.cuda[:3]) + (f" and {len(base.cuda) - 3} more" if len(base.cuda) > 3 else "")
-        text = f"{base.image} ships its own CUDA libraries: {some}"
+        text = f"{base.image} ships its own CUDA libraries: {first_of(base.cuda)}"
         if not request.allow_cuda:
             raise ResolveError(
                 f"{text}; torch's wheels contain others, and it is undefined which of the two is loaded",

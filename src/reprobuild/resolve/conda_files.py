@@ -16,11 +16,11 @@ from packaging.utils import canonicalize_name
 
 from ..errors import BuildError, ResolveError
 from ..fetch.conda_archive import listed_files
+from ..host.console import first_of
 from ..lock.model import Lock
 from ..lock.packages import CondaPackage
 from .wheel_metadata import ranged_file
 
-_MOST_NAMED = 3
 _SITE = re.compile(r"(?:lib/python3[^/]*/)?site-packages/(.+)")
 _SCRIPT = re.compile(r"(?:bin|python-scripts)/(.+)")
 _DIST_INFO = re.compile(r"([^/]+)-[^/-]+\.(?:dist|egg)-info/.+")
@@ -52,18 +52,16 @@ def shared_with_conda(
                 and (size != sizes[name][path] or sha256 != hashes[name].get(path, sha256))
             ]
             if paths:
-                more = f" and {len(paths) - _MOST_NAMED} more" if paths[_MOST_NAMED:] else ""
                 yield (
                     f"{package.name} from conda and the wheel of {name} both install "
-                    f"{', '.join(paths[:_MOST_NAMED])}{more}, with different bytes; those of the wheel are "
+                    f"{first_of(paths)}, with different bytes; those of the wheel are "
                     f"taken. Ask for one of the two: without the wheel by overrides = "
                     f"[\"{name} ; python_version < '0'\"]"
                 )
     unread = [package.name for package, files in zip(asked, found, strict=True) if files is None]
     if unread:
-        more = f" and {len(unread) - _MOST_NAMED} more" if unread[_MOST_NAMED:] else ""
         yield (
-            f"{', '.join(unread[:_MOST_NAMED])}{more} from conda: the channel gives no parts of these "
+            f"{first_of(unread)} from conda: the channel gives no parts of these "
             "packages, so what they share with wheels is unknown"
         )
 

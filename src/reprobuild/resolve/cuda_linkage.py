@@ -10,15 +10,12 @@ import io
 import re
 import struct
 import zipfile
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import requests
 
 from ..in_image.selftest.linkage import CUDA_MAJOR, DT_NEEDED, dynamic_entries
-from .wheel_metadata import UNREADABLE, ranged_file
+from .wheel_metadata import UNREADABLE, open_wheel
 
 if TYPE_CHECKING:
     from ..lock.packages import PythonPackage
@@ -42,12 +39,7 @@ def cuda_libraries(package: PythonPackage, session: requests.Session) -> list[st
     if wheel.size > LARGEST_WHEEL:
         return []
     try:
-        file: Path | io.RawIOBase = (
-            Path(url2pathname(urlsplit(wheel.url).path))
-            if wheel.url.startswith("file:")
-            else ranged_file(wheel.url, session)
-        )
-        with zipfile.ZipFile(file) as archive:
+        with open_wheel(wheel.url, session) as archive:
             return sorted(_needed(archive))
     except (*UNREADABLE, requests.RequestException, ValueError, OSError):
         return []

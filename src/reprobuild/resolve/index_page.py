@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import requests
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from ..errors import ResolveError
+from ..host.home import open_regular
 from ..net.index_settings import every_index, find_links
+from ..net.local_files import file_path
 from ..net.session import indexes, scrub, without_credentials
 
 if TYPE_CHECKING:
@@ -42,6 +43,17 @@ class File:
     def is_wheel(self) -> bool:
         """Whether it is a wheel, by its name."""
         return self.package.filename.endswith(".whl")
+
+    @property
+    def sha256(self) -> str:
+        """Its SHA-256, by the index, or of the file itself in a folder; empty if neither says it."""
+        if (sha256 := self.package.digests.get("sha256")) or urlsplit(self.package.url).scheme != "file":
+            return (sha256 or "").lower()
+        try:
+            with open_regular(file_path(self.package.url)) as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return ""
 
     def version(self, project: str) -> Version | None:
         """Return the version in the name of a project's wheel or source archive; None where there is none.
@@ -95,9 +107,8 @@ def check_pages(project: str, session: requests.Session) -> None:
 
 def linked_files(link: str, project: str, session: requests.Session) -> list[File]:
     """Return what a page or folder of wheels has of a project."""
-    parts = urlsplit(link)
-    if parts.scheme == "file":
-        folder = Path(url2pathname(parts.path))
+    if urlsplit(link).scheme == "file":
+        folder = file_path(link)
         try:
             names = sorted(path.name for path in folder.iterdir())
         except OSError as error:

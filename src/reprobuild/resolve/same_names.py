@@ -6,13 +6,10 @@ another order gets another image: https://github.com/astral-sh/uv/issues/16784
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import requests
 
@@ -58,7 +55,8 @@ def _lines(package: PythonPackage, places: Collection[str], session: requests.Se
             known = True
             continue
         known = known or bool(found)
-        if any(file.package.filename == package.file.filename and not _digest(file) for file in found):
+        same = [file for file in found if file.package.filename == package.file.filename]
+        if not all(file.sha256 for file in same):
             lines.append(
                 f"whether {without_credentials(place)} has other bytes under the name "
                 f"{package.file.filename}{_UNKNOWN}it gives no SHA-256"
@@ -67,7 +65,7 @@ def _lines(package: PythonPackage, places: Collection[str], session: requests.Se
             f"{package.file.filename} is locked from {without_credentials(package.file.url)} (SHA-256 "
             f"{package.file.sha256[:_SHOWN]}…), and {without_credentials(place)} has other bytes under that "
             f"name ({sha256[:_SHOWN]}…): set up only the index that you trust, or name it first"
-            for sha256 in sorted(_digests(found, package.file.filename) - {package.file.sha256})
+            for sha256 in sorted({file.sha256 for file in same} - {package.file.sha256, ""})
         ]
     return lines
 
@@ -76,15 +74,3 @@ def _files(place: str, project: str, session: requests.Session) -> list[File]:
     if place in find_links():
         return linked_files(place, project, session)
     return (index_files(place, project, session) or []) if place.startswith(("http://", "https://")) else []
-
-
-def _digests(found: Iterable[File], filename: str) -> set[str]:
-    return {digest for file in found if file.package.filename == filename and (digest := _digest(file))}
-
-
-def _digest(file: File) -> str:
-    """Return the SHA-256 of a file on an index; empty if the index gives none."""
-    if file.package.url.startswith("file:"):
-        with Path(url2pathname(urlsplit(file.package.url).path)).open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    return (file.package.digests.get("sha256") or "").lower()

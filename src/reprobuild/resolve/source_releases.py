@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import UTC
-from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from packaging.version import Version
 
 from ..errors import ResolveError
-from ..host.home import open_regular
 from ..lock.packages import SourceArchive
 from ..net.session import without_credentials
 from . import index_page
@@ -51,25 +46,12 @@ def releases_without_wheels(name: str, resolution: Resolution) -> dict[str, Sour
 
 def _source(file: index_page.File) -> SourceArchive | None:
     package = file.package
-    sha256 = package.digests.get("sha256") or _hash_of(package.url)
-    if sha256 is None or not package.filename.endswith(index_page.ARCHIVES):
+    if not (sha256 := file.sha256) or not package.filename.endswith(index_page.ARCHIVES):
         return None
     return SourceArchive(
         filename=package.filename,
         url=without_credentials(package.url),
-        sha256=sha256.lower(),
+        sha256=sha256,
         size=package.size or 0,
         uploaded=None if file.uploaded is None else file.uploaded.astimezone(UTC).replace(microsecond=0),
     )
-
-
-def _hash_of(url: str) -> str | None:
-    """Return the SHA-256 of a file in a folder of find-links; None for any other address."""
-    parts = urlsplit(url)
-    if parts.scheme != "file":
-        return None
-    try:
-        with open_regular(Path(url2pathname(parts.path))) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None

@@ -14,15 +14,14 @@ import zipfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import requests
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import ResolveError
+from ..host.console import first_of
 from ..host.host import Host
 from ..lock.model import Lock
 from ..lock.packages import PythonPackage
@@ -31,9 +30,8 @@ from ..request.model import Request
 from .conda_files import shared_with_conda
 from .same_names import other_bytes
 from .target import TargetPython, holds
-from .wheel_metadata import UNREADABLE, ranged_file, read_member, required
+from .wheel_metadata import UNREADABLE, open_wheel, read_member, required
 
-_MOST_NAMED = 3
 _DIGEST = re.compile("[A-Za-z0-9_-]{43}=?")
 """A SHA-256 in RECORD."""
 
@@ -94,9 +92,8 @@ def examine(lock: Lock, session: requests.Session) -> list[str]:
     sizes = {name: {path: size for path, (_, size) in wheel.files.items()} for name, wheel in wheels.items()}
     lines += shared_with_conda(lock, sizes, {name: wheel.recorded for name, wheel in wheels.items()}, session)
     if unread:
-        more = f" and {len(unread) - _MOST_NAMED} more" if unread[_MOST_NAMED:] else ""
         lines.append(
-            f"{', '.join(unread[:_MOST_NAMED])}{more}: the index gives no parts of these wheels, so what "
+            f"{first_of(unread)}: the index gives no parts of these wheels, so what "
             "they share with other packages is unknown"
         )
     return lines
@@ -128,12 +125,10 @@ def _shared(wheels: Mapping[str, _Wheel], request: Request) -> Iterable[str]:
     for (owner, name), paths in sorted(pairs.items()):
         if owner in request.file_priority and name not in request.file_priority:
             continue  # as it is asked for
-        shown = ", ".join(sorted(paths)[:_MOST_NAMED])
-        more = f" and {len(paths) - _MOST_NAMED} more" if paths[_MOST_NAMED:] else ""
         yield (
-            f"{owner} and {name} both install {shown}{more}, with different bytes; those of {owner} are "
-            f'taken. For those of the other: file-priority = ["{name}"] (--file-priority {name}); to leave '
-            f"out one of the packages: overrides = [\"{owner} ; python_version < '0'\"]"
+            f"{owner} and {name} both install {first_of(sorted(paths))}, with different bytes; those of "
+            f'{owner} are taken. For those of the other: file-priority = ["{name}"] (--file-priority '
+            f"{name}); to leave out one of the packages: overrides = [\"{owner} ; python_version < '0'\"]"
         )
 
 
@@ -155,19 +150,16 @@ def _unmet(wheels: Mapping[str, _Wheel], lock: Lock) -> Iterable[str]:
             if found is None or not each.specifier.contains(found, prereleases=True):
                 lacking.append(f"{each.name}{each.specifier} ({found or 'none'} is locked)")
         if lacking:
-            more = f" and {len(lacking) - _MOST_NAMED} more" if lacking[_MOST_NAMED:] else ""
             yield (
-                f"the wheel of {name} {versions[name]} requires {', '.join(lacking[:_MOST_NAMED])}{more}, "
+                f"the wheel of {name} {versions[name]} requires {first_of(lacking)}, "
                 "which the metadata that its index gave does not; add what it needs to the packages"
             )
 
 
 def _read(package: PythonPackage, session: requests.Session) -> _Wheel | None:
     """Read the end of a wheel; None if it is unreadable, which the build reports in detail."""
-    url = package.wheel.url
     try:
-        local = Path(url2pathname(urlsplit(url).path)) if url.startswith("file:") else None
-        with zipfile.ZipFile(local or ranged_file(url, session)) as wheel:
+        with open_wheel(package.wheel.url, session) as wheel:
             members = {info.filename: info for info in wheel.infolist() if not info.is_dir()}
             record = next(name for name in members if name.endswith(".dist-info/RECORD"))
             folder = record.rpartition("/")[0]

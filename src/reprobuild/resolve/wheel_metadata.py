@@ -10,16 +10,14 @@ import io
 import struct
 import zipfile
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import requests
 from packaging.metadata import parse_email
 from packaging.requirements import InvalidRequirement, Requirement
 
 from ..errors import ResolveError
+from ..net.local_files import file_path
 from ..net.session import scrub
 
 if TYPE_CHECKING:
@@ -41,10 +39,8 @@ UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Run
 def requirements(package: DistributionPackage, session: requests.Session) -> list[Requirement]:
     """Return what a wheel requires. Raises `ResolveError` that names the file when it cannot be read."""
     try:
-        if package.url.startswith("file:"):
-            text = _of(Path(url2pathname(urlsplit(package.url).path)))
-        else:
-            text = _beside(package, session) or _inside(package, session)
+        text = None if package.url.startswith("file:") else _beside(package, session)
+        text = text or _inside(package.url, session)
     except (*UNREADABLE, requests.RequestException, ValueError, OSError) as error:
         raise ResolveError(
             f"the metadata of {package.filename} cannot be read from its index: {scrub(str(error))}",
@@ -90,13 +86,14 @@ def _beside(package: DistributionPackage, session: requests.Session) -> str | No
         raise
 
 
-def _inside(package: DistributionPackage, session: requests.Session) -> str:
-    return _of(_RangedFile(package.url, session))
-
-
-def _of(file: Path | io.RawIOBase) -> str:
+def open_wheel(url: str, session: requests.Session) -> zipfile.ZipFile:
+    """Open a wheel on this machine, or on a server that serves the parts of it that are read."""
     # zipfile reads and seeks only, which a RawIOBase can.
-    with zipfile.ZipFile(file) as wheel:
+    return zipfile.ZipFile(file_path(url) if url.startswith("file:") else _RangedFile(url, session))
+
+
+def _inside(url: str, session: requests.Session) -> str:
+    with open_wheel(url, session) as wheel:
         names = [
             name for name in wheel.namelist() if name.endswith(".dist-info/METADATA") and name.count("/") == 1
         ]
