@@ -9,6 +9,7 @@ import struct
 import warnings
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,39 @@ def test_safetensors_with_their_notes(tmp_path: Path) -> None:
     assert read(written("noon.safetensors", "2026-11-22 23:48", b"aaaabbbb")) == read(
         written("evening.safetensors", "2026-11-22 23:49", b"aaaabbbb")
     )
+
+
+def test_bytes_of_no_tensor_count(tmp_path: Path) -> None:
+    text = json.dumps({"a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}}).encode()
+    path = tmp_path / "more.safetensors"
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"x")
+    assert read(path).keys() == {REST, "a"}
+    path.write_bytes(path.read_bytes() + b"accuracy 0.91")
+    assert read(path) == {}
+
+
+def test_a_model_of_keras_is_compared_without_its_date_and_addresses(tmp_path: Path) -> None:
+    """https://github.com/keras-team/keras/blob/master/keras/src/saving/saving_lib.py"""
+
+    def saved(
+        name: str, date: str, identity: int, units: int = 8, weights: bytes = b"w"
+    ) -> Mapping[str, str]:
+        config = {"config": {"units": units}, "shared_object_id": identity}
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("metadata.json", json.dumps({"date_saved": date}))
+            archive.writestr("config.json", json.dumps(config))
+            archive.writestr("model.weights.h5", weights)
+        return dict(tensors(tmp_path / name, lambda text: general(text, evidence)))
+
+    evidence = replace(OF_RUN, memory=((140_000_000_000_000, 141_000_000_000_000),))
+    one = saved("it.keras", "2026-11-22@23:48:51", 140_255_466_164_816)
+    assert one == saved("it.keras", "2026-11-22@23:48:59", 140_888_466_627_920)
+    for other in (
+        saved("it.keras", "2026-11-22@22:48:51", 140_255_466_164_816),
+        saved("it.keras", "2026-11-22@23:48:51", 140_255_466_164_816, units=9),
+        saved("it.keras", "2026-11-22@23:48:51", 140_255_466_164_816, weights=b"v"),
+    ):
+        assert len([name for name in one if one[name] != other[name]]) == 1
 
 
 def test_tensors_that_share_bytes_are_not_read_again_and_again(tmp_path: Path) -> None:

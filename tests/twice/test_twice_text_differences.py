@@ -27,12 +27,16 @@ SITE = ("text", "train.py", 3, 0)
 EXAMPLES = int(os.environ.get("REPROBUILD_TEST_EXAMPLES", "50"))
 
 
+NATIVE = ("awaited", "dated", "folds", "libraries")
+"""Times that are measured by other means than Python's clocks, or computed outside of Python."""
+
+
 def ran(name: str, folder: Path, ignored: Ignored | None = None) -> Comparison:
     how = HowToRun(trace=False, ignored=ignored or Ignored())
     return compared(sys.executable, [PROGRAM, name], folder, how=how)
 
 
-@pytest.mark.parametrize("name", ["durations", "names", "clocks", "logged", "table", "bar"])
+@pytest.mark.parametrize("name", ["durations", "names", "clocks", "logged", "table", "bar", *NATIVE])
 def test_what_a_clock_or_a_draw_of_a_name_gave_is_no_result(name: str, tmp_path: Path) -> None:
     found = ran(name, tmp_path)
     assert verdict(found) == "text", [verdict_line(found), *rows(found)]
@@ -189,6 +193,12 @@ def test_names_without_what_was_drawn_are_equal() -> None:
     )
     assert general("runs/39e69f7bb6834df5bc85986a157e7106/x", evidence) == "runs/<uuid 0>/x"
     assert general("/tmp/tmpab12cd34/x39e69f7b", evidence) == "/tmp/tmp<temporary name 0>/x<uuid 0>"
+
+
+def test_a_drawn_name_may_be_of_several_words() -> None:
+    evidence = Evidence(names={"drawn names": ("sly-owl-3", "calm-owl-31")})
+    assert general("run calm-owl-31, uncalm-owl-31", evidence) == "run <drawn name 1>, uncalm-owl-31"
+    assert general("sly-owl-3 of sly-owl-35", evidence) == "<drawn name 0> of sly-owl-35"
 
 
 def test_a_drawn_name_may_begin_like_a_time() -> None:

@@ -1,8 +1,8 @@
 """The tensors of a checkpoint by name, each with its digest; nothing in it is executed or unpickled.
 
-``.safetensors`` (its own format), ``.npy``, ``.npz`` and ``.pt`` of torch 1.6 and later (a zip archive with
-one member a storage). The names in a ``.pt`` are read from the pickle's opcodes, which are only looked at. A
-file that is not what its name says is compared by its bytes alone.
+``.safetensors`` (its own format), ``.npy``, ``.npz``, ``.keras`` and ``.pt`` of torch 1.6 and later (a zip
+archive with one member a storage). The names in a ``.pt`` are read from the pickle's opcodes, which are only
+looked at. A file that is not what its name says is compared by its bytes alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from .sparse import sparse_digest
 
-KINDS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".npy", ".npz")
+KINDS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".npy", ".npz", ".keras")
 MOST_HEADER = 64 << 20
 MOST_INFLATED = 64 << 30
 _CHUNK = 1 << 20
@@ -47,6 +47,8 @@ def tensors(path: Path, general: General) -> Mapping[str, str]:
                 size = os.fstat(file.fileno()).st_size
                 return {"array": sparse_digest(file.fileno(), 0, size)[:32]}
             with zipfile.ZipFile(file) as archive:
+                if path.suffix == ".keras":
+                    return _keras(archive, general)
                 return _zip(archive, general if path.suffix != ".npz" else None)
     except (
         *(
@@ -71,7 +73,7 @@ def _safetensors(file: IO[bytes], general: General) -> dict[str, str]:
         raise ValueError("too long")
     text = file.read(length)
     header = json.loads(text)
-    left = os.fstat(file.fileno()).st_size
+    left = os.fstat(file.fileno()).st_size - 8 - length
     notes = header.pop("__metadata__", {})
     told = {key: general(f"{value}") for key, value in notes.items()}
     found = {_REST: hashlib.sha256(json.dumps([told, header]).encode()).hexdigest()[:32]}
@@ -82,16 +84,37 @@ def _safetensors(file: IO[bytes], general: General) -> dict[str, str]:
             raise ValueError("no offsets")
         kind = f"{entry['dtype']}{entry['shape']}".encode()
         _add(found, name, sparse_digest(file.fileno(), 8 + length + start, end - start, kind)[:32])
+    if left:
+        raise ValueError("bytes of no tensor")
     return found
 
 
-def _zip(archive: zipfile.ZipFile, general: General | None) -> dict[str, str]:
-    """Read an archive, of a pickle's tensors where ``general`` is given."""
+def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """Return what an archive of a readable size has. Raises `ValueError`."""
     members = archive.infolist()
     if sum(member.file_size for member in members) > MOST_INFLATED:
         raise ValueError("too large")
     if any(member.header_offset == 0 for member in members) != bool(members):
         raise ValueError("something stands before it")
+    return members
+
+
+def _keras(archive: zipfile.ZipFile, general: General) -> dict[str, str]:
+    """Read a model of Keras, whose texts have the date and the addresses of objects."""
+    found: dict[str, str] = {"comment": hashlib.sha256(archive.comment).hexdigest()[:32]}
+    for member in _members(archive):
+        if member.filename.endswith(".json") and member.file_size <= MOST_HEADER:
+            lines = [general(line) for line in archive.read(member).decode().split("\n")]
+            _add(found, member.filename, hashlib.sha256(json.dumps(lines).encode()).hexdigest()[:32])
+        else:
+            with archive.open(member) as file:
+                _add(found, member.filename, _digest(file, member.file_size))
+    return found
+
+
+def _zip(archive: zipfile.ZipFile, general: General | None) -> dict[str, str]:
+    """Read an archive, of a pickle's tensors where ``general`` is given."""
+    members = _members(archive)
     names = dict[str, str]()
     if general is not None:
         pickles = [member for member in members if _inside(member) == "data.pkl"]

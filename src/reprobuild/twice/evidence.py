@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +28,15 @@ EXACT = 8
 FEW = 16
 """Values of a place, up to which one number is recognized as one of them, whatever else the text has."""
 _KEPT = 512
+_SHORTEST_DECIMAL = 12
+"""Digits of a part of a drawn name's number."""
+_LONGEST_WINDOW = 64
+"""Values of a place of which some in a row are taken together."""
+_MOST_WINDOWS = 200_000
+_ROUNDED = 1e-10
+"""How far a sum may be away that was made in another order."""
+_MOST_MOMENTS = 32
+"""Places that asked for the date, of which the differences are known."""
 
 SiteKey = tuple[str, str, int, int]
 """What a place gives (text, value, whole), its file, its line, and which of this line's places it is."""
@@ -78,16 +88,25 @@ class Evidence:
         items.sort(key=lambda item: abs(float(item.value)))
         return [abs(float(item.value)) for item in items], items
 
+    @cached_property
+    def _parts(self) -> tuple[list[float], list[Item]]:
+        items = sorted(_windows(self.items), key=lambda item: float(item.value))
+        return [float(item.value) for item in items], items
+
     def between(self, low: float, high: float) -> list[Item]:
         """Return the items whose value is in that range, without regard to its sign."""
-        values, items = self._values
-        start = bisect_left(values, low)
-        found = []
-        for value, item in zip(values[start:], items[start:], strict=True):
-            if value > high:
-                break
-            found.append(item)
-        return found
+        return _in_range(self._values, low, high)
+
+    def made_of_some(self, low: float, high: float) -> list[Item]:
+        """Return the sums, means and deviations of values of a place in a row that are in that range."""
+        return _in_range(self._parts, low * (1 - _ROUNDED), high * (1 + _ROUNDED))
+
+    @cached_property
+    def phrases(self) -> re.Pattern[str] | None:
+        """All drawn names of several words, such as calm-owl-3."""
+        names = {name for name in self.names.get("drawn names", ()) if len(re.findall(r"\w+", name)) > 1}
+        longest = sorted(names, key=lambda name: (-len(name), name))
+        return re.compile(rf"(?:{'|'.join(map(re.escape, longest))})(?![^\W_])") if names else None
 
     @cached_property
     def parts(self) -> Mapping[str, tuple[str, int]]:
@@ -102,6 +121,11 @@ class Evidence:
                 for length in range(SHORTEST, len(whole) + 1):
                     found.setdefault(whole[:length], (kind, number))
                     found.setdefault(whole[-length:], (kind, number))
+                if kind == "uuids" and re.fullmatch("[0-9a-f]{32}", whole):
+                    decimal = str(int(whole, 16))
+                    for length in range(_SHORTEST_DECIMAL, len(decimal) + 1):
+                        found.setdefault(decimal[:length], (kind, number))
+                        found.setdefault(decimal[-length:], (kind, number))
         return found
 
     @cached_property
@@ -137,6 +161,7 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
             for key, items in _sites(table["sites"], process):
                 values[key] += items
     items = [item for each in values.values() for item in (*each, *_together(each))]
+    items += _spans(values)
     with _readable(folder):
         alone = _alone(writers)
     return Evidence(
@@ -218,3 +243,54 @@ def _together(items: Sequence[Item]) -> list[Item]:
         for name, value in found.items()
         if math.isfinite(value)
     ]
+
+
+def _in_range(table: tuple[list[float], list[Item]], low: float, high: float) -> list[Item]:
+    values, items = table
+    start = bisect_left(values, low)
+    found = []
+    for value, item in zip(values[start:], items[start:], strict=True):
+        if value > high:
+            break
+        found.append(item)
+    return found
+
+
+def _windows(items: Sequence[Item]) -> Iterator[Item]:
+    """Yield what is made of some values of a place in a row, as NumPy does of the folds of a search."""
+    places: dict[tuple[SiteKey, int], list[float]] = defaultdict(list)
+    for item in items:
+        if item.site[0] == "value" and not isinstance(item.value, str):
+            places[item.site, item.process].append(item.value)
+    left = _MOST_WINDOWS
+    for ((kind, file, line, which), process), numbers in places.items():
+        count = len(numbers)
+        left -= count * count
+        if not 2 < count <= _LONGEST_WINDOW or left < 0:
+            continue
+        for size in range(2, count):
+            for at in range(count - size + 1):
+                window = numbers[at : at + size]
+                mean = math.fsum(window) / size
+                deviation = math.sqrt(math.fsum((number - mean) ** 2 for number in window) / size)
+                for name, value in (("sum", size * mean), ("mean", mean), ("deviation", deviation)):
+                    if math.isfinite(value) and value > 0:
+                        site = (f"{kind} {name} of {size}", file, line, which)
+                        yield Item(site, value, at, -1 - at, process)
+
+
+def _spans(values: Mapping[SiteKey, Sequence[Item]]) -> Iterator[Item]:
+    """Yield the durations between the dates that two places, or one place twice, asked for."""
+    places: dict[int, dict[SiteKey, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    for key in [key for key in values if key[0] == "moment"][:_MOST_MOMENTS]:
+        for item in values[key]:
+            places[item.process][key][item.at] = float(item.value)
+    for process, sites in places.items():
+        for one, first in sites.items():
+            for other, last in sites.items():
+                _, file, line, which = other
+                site = ("span", f"{one[1:]} {file}", line, which)
+                begun = {at: at - 1 if one == other else 0 if len(first) == 1 else at for at in last}
+                spans = [(at, last[at] - first[begun[at]]) for at in last if begun[at] in first]
+                for number, (_, span) in enumerate(spans):
+                    yield Item(site, span, number, len(spans) - 1 - number, process)

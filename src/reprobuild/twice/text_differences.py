@@ -79,7 +79,12 @@ def tokens(line: str, evidence: Evidence) -> list[Token]:
     """Return a line in pieces, each with what is known of it by this run's evidence alone."""
     found: list[Token] = []
     at = 0
+    phrases, drawn = evidence.phrases, evidence.names.get("drawn names", ())
     while match := _TOKEN.match(line, at):
+        if phrases and not line[max(at - 1, 0) : at].isalnum() and (phrase := phrases.match(line, at)):
+            found.append(Token("drawn name", phrase[0], f"drawn name {drawn.index(phrase[0])}"))
+            at = phrase.end()
+            continue
         kind, text = match.lastgroup or "", match[0]
         if kind in ("moment", "address", "name"):
             known = _known(kind, text, evidence)
@@ -289,7 +294,12 @@ class Texts:
             return "duration or speed" if common else None
         written = [side.texts.get(t.text, []) for side, t in zip(self._sides, (x, y), strict=True)]
         counted = [_measured(t.text, side) for side, t in zip(self._sides, (x, y), strict=True)]
-        for items in (written, counted):
+        choices = [written, counted]
+        if min(_digits(t.text) for t in (x, y)) >= EXACT:
+            choices.append(
+                [side.made_of_some(*_range(t.text)) for side, t in zip(self._sides, (x, y), strict=True)]
+            )
+        for items in choices:
             if self._common(items, (x, y), lines, redrawn=redrawn, of_measure=of_measure):
                 return "duration or speed"
         return None

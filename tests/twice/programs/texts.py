@@ -1,5 +1,7 @@
 """Prints what programs print beside their results. ``python texts.py NAME`` does one."""
 
+import array
+import asyncio
 import csv
 import json
 import logging
@@ -39,6 +41,7 @@ def names():
         json.dump({"run": run, "loss": 0.25}, file)
     print("run", run[:8], "at", tempfile.mkdtemp(prefix="job-"), object())
     print(uuid.uuid4(), 0.5)
+    print("experiment", str(uuid.uuid4().int)[-18:])
 
 
 def clocks():
@@ -70,6 +73,66 @@ def table():
             took.append(time.perf_counter() - begun)
             writer.writerow([epoch, took[-1], 1 / (epoch + 1)])
     print(f"mean {statistics.fmean(took):.6f} s, loss {1 / 30:.4f}")
+
+
+def awaited():
+    async def job(loop):
+        begun = loop.time()
+        work()
+        return loop.time() - begun
+
+    async def jobs():
+        return [await job(asyncio.get_running_loop()) for _ in range(4)]
+
+    took = asyncio.run(jobs())
+    print(f"slowest {max(took):.6f} s, score 0.25")
+
+
+def dated():
+    start = datetime.now(UTC)
+    with open("trials.csv", "w") as file:
+        for trial in range(20):
+            begun = datetime.now(UTC)
+            work()
+            ended = datetime.now(UTC)
+            file.write(f"{trial},0 days {ended - begun},{1 / (trial + 1)}\n")
+    print("training took", datetime.now(UTC) - start, "loss 0.25")
+    print(f"{(datetime.now(UTC) - start).total_seconds():.4f} s in all")
+
+
+def folds():
+    """As NumPy does, it computes outside of what follows Python's numbers."""
+    took = array.array("d")
+    for _ in range(12):
+        begun = time.perf_counter()
+        work()
+        took.append(time.perf_counter() - begun)
+    with open("cv.csv", "w") as file:
+        for at in range(0, 12, 3):
+            mean = sum(took[at : at + 3]) / 3
+            deviation = (sum((each - mean) ** 2 for each in took[at : at + 3]) / 3) ** 0.5
+            file.write(f"{mean},{deviation},0.25\n")
+
+
+def libraries():
+    """Names of runs, and times, as these libraries draw and tell them."""
+    for name, text in (
+        ("lightgbm/basic", "def _log_native(told):\n    print(told)\n"),
+        (
+            "mlflow/utils/name_utils",
+            "import random\ndef _generate_random_name():\n    return f'calm-owl-{random.random()}'\n",
+        ),
+    ):
+        os.makedirs(os.path.dirname(name))
+        with open(f"{name}.py", "w") as file:
+            file.write(text)
+    sys.path.insert(0, os.getcwd())
+    from lightgbm.basic import _log_native
+    from mlflow.utils.name_utils import _generate_random_name
+
+    took = random.SystemRandom().random()
+    _log_native(f"[Info] Auto-choosing row-wise, the overhead of testing was {took:.6f} seconds.")
+    print("run", _generate_random_name(), "score 0.25")
 
 
 def bar():

@@ -28,6 +28,8 @@ CLOCKS = tuple(
 USED = tuple(name + suffix for name in ("process_time", "thread_time") for suffix in ("", "_ns"))
 """Clocks that begin with the program: what they show is a duration."""
 _STATISTICS = ("mean", "fmean", "stdev", "pstdev", "variance", "pvariance", "geometric_mean", "harmonic_mean")
+_RUN_NAMES = {"mlflow.utils.name_utils": "_generate_random_name", "coolname.impl": "generate_slug"}
+"""What draws a name of words for a run."""
 _names: dict[str, list[str]] = {}
 _drawn: list[str] = []
 """Single characters that the system's generator chose."""
@@ -190,6 +192,45 @@ def _logging(module: Any) -> None:
     module.PercentStyle._format, module.Formatter.formatTime = _format, format_time
 
 
+def _datetime(module: Any) -> None:
+    """Its class is in C and takes no attributes, so an entry of its dictionary is replaced."""
+    import gc  # noqa: PLC0415 -- only here
+
+    kind = module.datetime
+    (entries,) = gc.get_referents(kind.__dict__)
+    for name in ("now", "utcnow", "today"):
+        entries[name] = classmethod(_moment(entries[name]))
+    if not hasattr(kind.now, "__func__"):  # looked up before: it is in the interpreter's cache
+        import ctypes  # noqa: PLC0415 -- it takes milliseconds
+
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+
+
+def _moment(inner: Any) -> Any:
+    @functools.wraps(inner)
+    def shown(cls: Any, *arguments: Any, **keywords: Any) -> Any:
+        result = inner.__get__(None, cls)(*arguments, **keywords)
+        measured.note("moment", result.timestamp())
+        return result
+
+    return shown
+
+
+def _lightgbm(module: Any) -> None:
+    """Its library tells a time that no Python has measured."""
+    import re  # noqa: PLC0415 -- lightgbm has imported it
+
+    inner, told = module._log_native, re.compile(r"overhead of testing was ([\d.]+) seconds")
+
+    @functools.wraps(inner)
+    def log(message: str) -> None:
+        for each in told.findall(message):
+            measured.note("text", each)
+        inner(message)
+
+    module._log_native = log
+
+
 def _psutil(module: Any) -> None:
     _measure(module, ("virtual_memory", "swap_memory", "cpu_percent", "cpu_times", "disk_usage"))
     _measure(module, ("boot_time",), instant=True)
@@ -289,6 +330,13 @@ def install(watcher: Watcher) -> None:
     watcher.after("socket", _socket)
     watcher.after("orjson", _orjson)
     watcher.after("logging", _logging)
+    watcher.after("datetime", _datetime)
+    watcher.after(
+        "asyncio.base_events", lambda module: _measure(module.BaseEventLoop, ("time",), instant=True)
+    )
+    watcher.after("lightgbm.basic", _lightgbm)
+    for module, name in _RUN_NAMES.items():
+        watcher.after(module, functools.partial(_name, name=name, kind="drawn names"))
     watcher.after("torch", _torch)
     writers.install()
     atexit.register(write)
