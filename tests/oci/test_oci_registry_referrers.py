@@ -107,3 +107,36 @@ def test_a_document_without_a_digest_that_is_verified_is_not_asked_for(odd: str)
     registry.read_manifest = lambda _: json.dumps(document).encode()
     entry["digest"] = digest_of(b"")
     assert [*referrers(cast("Registry", registry), digest_of(IMAGE), [KIND])] == [(digest_of(b""), b"")]
+
+
+_LAYER = {"digest": digest_of(b"{}"), "mediaType": KIND}
+_SUBJECT = {"digest": digest_of(IMAGE)}
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {"layers": [_LAYER, _LAYER], "subject": _SUBJECT},
+        {"layers": [], "subject": _SUBJECT},
+        {"layers": [{**_LAYER, "mediaType": "text/plain"}], "subject": _SUBJECT},
+        {"layers": [_LAYER], "subject": {"digest": digest_of(IMAGE).upper()}},
+        {"layers": [_LAYER], "subject": None},
+        {"layers": [_LAYER]},
+        {"manifests": [_LAYER], "subject": _SUBJECT},
+        {"layers": {"0": _LAYER}, "subject": _SUBJECT},
+        [],
+    ],
+)
+def test_what_is_not_one_document_about_the_image_is_given_as_no_bytes(manifest: object) -> None:
+    """Two layers, another type, an index of manifests: which of them counts would be anybody's guess."""
+    entry = {"digest": digest_of(b""), "artifactType": KIND, "annotations": {"any": "thing"}}
+    registry = SimpleNamespace(
+        referrers=lambda _: [entry, {**entry, "artifactType": "text/plain"}],
+        read_manifest=lambda _: json.dumps(manifest).encode(),
+        read_blob=lambda _: b"{}",
+    )
+    found = [*referrers(cast("Registry", registry), digest_of(IMAGE), [KIND])]
+    assert found == [(digest_of(b""), b"")]
+    good = {"layers": [_LAYER], "subject": _SUBJECT}
+    registry.read_manifest = lambda _: json.dumps(good).encode()
+    assert [*referrers(cast("Registry", registry), digest_of(IMAGE), [KIND])] == [(digest_of(b""), b"{}")]

@@ -270,6 +270,14 @@ def test_a_forged_bundle(name: str, team: Team) -> None:
     assert reason in "\n".join(found.ignored)
 
 
+def test_what_a_registry_lists_and_is_no_document_about_the_image(team: Team) -> None:
+    team.documents["referrer sha256:0123"] = b""
+    found = team.judge(lock=a_lock())
+    assert found.ignored == (
+        "referrer sha256:0123: the registry lists it, and it is not one document about this image",
+    )
+
+
 VOTES: dict[str, tuple[Change, str]] = {
     "of another lock": (
         lambda s: s["predicate"]["policy"]["digest"].update(sha256="0" * 64),

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.errors import ImageError
+from reprobuild.engines.embedded import OciEngine
+from reprobuild.errors import HostError, ImageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.oci.file_tree import ImageTree
-from reprobuild.verify.find import is_file, parent_manifest, tree_of
+from reprobuild.verify import find
+from reprobuild.verify.find import find_image, is_file, parent_manifest, tree_of
 from support.images import PACK, Entry, layer, layout
 
 LABELS = {"dev.reprobuild.lock": "sha256:0", "dev.reprobuild.version": "1"}
@@ -64,3 +66,30 @@ def test_an_engine_s_image_is_none_of_the_project_s_folders(
     assert not is_file("oci:torch")
     with pytest.raises(ImageError, match="no image"):
         tree_of("oci:torch", Host(Home(tmp_path / "home"), Console(quiet=True)))
+
+
+def test_an_image_of_another_engine_under_the_name_alone_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is judged or run may be another image than the embedded store had under that name yesterday."""
+    host = Host(Home(tmp_path / "home"), Console(quiet=True))
+    layout(tmp_path / "elsewhere/oci", {"team/x:1": ([PACK["zstd"](layer("bin/"))], {})})
+    other = OciEngine(Host(Home(tmp_path / "elsewhere"), Console(quiet=True)))
+
+    def chosen(name: str, _host: Host) -> OciEngine:
+        if name == "docker":
+            raise HostError("Docker does not answer")
+        return other
+
+    monkeypatch.setattr(find, "choose", chosen)
+    digest = find_image("team/x:1", host).image.digest
+    said = capsys.readouterr().err
+    assert said == (
+        "warning: no image team/x:1 in the embedded store: it is podman's of that name, "
+        f"{digest}; podman:team/x:1 names it\n"
+    )
+    assert find_image("podman:team/x:1", host).image.digest == digest
+    assert capsys.readouterr().err == ""
+    with pytest.raises(ImageError, match="team/y"):
+        find_image("team/y:1", host)
+    assert capsys.readouterr().err == ""

@@ -37,7 +37,8 @@ def find_image(text: str, host: Host) -> EngineImage:
     """Return the image of ``docker:NAME``, ``podman:NAME``, ``oci:NAME``, or of a name alone.
 
     A name alone, or a digest, is looked for in the embedded store, then in Docker and in Podman where they
-    answer. Raises `ImageError`, `HostError`.
+    answer, which is said: their image may be another than the store had under that name. Raises
+    `ImageError`, `HostError`.
     """
     prefix, _, rest = text.partition(":")
     for named in _ENGINES:
@@ -52,9 +53,14 @@ def find_image(text: str, host: Host) -> EngineImage:
     for other in _ENGINES[1:]:
         try:
             engine = choose(other, host)
-            return EngineImage(engine, engine.images.find(text))
+            found = EngineImage(engine, engine.images.find(text))
         except (HostError, ImageError):
             continue
+        host.console.warn(
+            f"no image {text} in the embedded store: it is {other}'s of that name, {found.image.digest};"
+            f" {other}:{text} names it"
+        )
+        return found
     raise nowhere
 
 

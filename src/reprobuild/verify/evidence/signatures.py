@@ -80,6 +80,8 @@ def _opened(document: bytes) -> tuple[bytes, list[bytes]]:
     """Return the statement and the signatures in a document."""
     if len(document) > DOCUMENT_LIMIT:
         raise EvidenceError(f"it has more than {DOCUMENT_LIMIT:,} bytes")
+    if not document:  # see `oci.registry.referrers`
+        raise EvidenceError("the registry lists it, and it is not one document about this image")
     try:
         table = parse_json(document)
     except ValueError as error:
