@@ -53,7 +53,7 @@ def test_an_image_of_a_registry(
         config.write_bytes(config.read_bytes() + b" ")
         tampered = call("doctor", f"{gate.host}/team/x:1")
     assert tampered.status == RegistryError.exit_code
-    assert "gives bytes for sha256:" in tampered.err
+    assert "returned bytes for sha256:" in tampered.err
     assert said.status == 7
     assert "GPU     BAD: NVIDIA A100-SXM4-40GB has compute capability 8.0" in said.out
     assert "to fetch" in said.out

@@ -20,7 +20,7 @@ pytest_plugins = ["support.commands", "support.evident"]
     [
         ("image LOCK --sign-key none.pem", 17, "none.pem: No such file"),
         ("image LOCK --sign-command true", 2, "--sign-command and --sign-public need each other"),
-        ("image LOCK --sign-key locked.pem", 17, "is encrypted, and nobody can be asked"),
+        ("image LOCK --sign-key locked.pem", 17, "is encrypted, and no terminal is there"),
         ("verify team/toy:1", 10, "no image"),
         ("verify none.example/x:1@sha256:00", 10, "is not a digest like sha256:"),
         ("verify toy.tar --policy none.toml", 17, "none.toml: No such file"),

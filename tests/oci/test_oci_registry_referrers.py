@@ -94,7 +94,7 @@ def test_bytes_that_are_not_those_listed_are_an_error() -> None:
         attach(registry, IMAGE, [Attachment(KIND, b"{}")])
         (digest,) = listing.manifests
         listing.manifests[digest] = listing.manifests[digest].replace(b"note", b"lies")
-        with pytest.raises(RegistryError, match="do not fit the digest"):
+        with pytest.raises(RegistryError, match="do not match the digest"):
             list(referrers(registry, digest_of(IMAGE), [KIND.replace("note", "lies")]))
 
 

@@ -137,7 +137,7 @@ class TestDate:
     def test_that_says_nothing(self, team: Pusher, capsys: pytest.CaptureFixture[str], created: str) -> None:
         team.image([files()], created=created)
         assert locked(f"{team.name}:1", **{"as-of": date(2024, 9, 15)})
-        assert "says not when it was made" in capsys.readouterr().err
+        assert "does not say when it was made" in capsys.readouterr().err
 
 
 class TestRefusals:
@@ -184,7 +184,7 @@ class TestRefusals:
         digest = team.image([files()])
         path = tmp_path / f"registry/data/docker/registry/v2/blobs/sha256/{digest[7:9]}/{digest[7:]}/data"
         path.write_bytes(path.read_bytes() + b" ")
-        with pytest.raises(RegistryError, match=f"do not fit the digest {digest}"):
+        with pytest.raises(RegistryError, match=f"do not match the digest {digest}"):
             locked(f"{team.name}@{digest}")
 
 

@@ -83,7 +83,7 @@ def _passphrase(key: Path) -> str:
             raise EvidenceError(f"{VARIABLE}_FILE: {file}: {getattr(error, 'strerror', error)}") from None
     if not sys.stdin.isatty():
         raise EvidenceError(
-            f"{key}: is encrypted, and nobody can be asked for its passphrase",
+            f"{key}: is encrypted, and no terminal is there to ask for its passphrase",
             hint=f"set {VARIABLE}, or {VARIABLE}_FILE to a file that holds it",
         )
     return str(click.prompt(f"Passphrase of {one_line(str(key))}", hide_input=True, err=True))

@@ -136,7 +136,7 @@ def verify(
     refuse(image, found, judged)
     if differences:
         raise DifferenceError(
-            f"{image} differs from what its lock gives here in {len(differences)} places",
+            f"{image} differs in {len(differences)} places from the image that its lock gives here",
             hint="`reprobuild compare` shows two images file by file",
         )
 
@@ -193,8 +193,8 @@ def _rebuilt(found: Evidenced, host: Host) -> tuple[list[str], str]:
     ours = lock_to_build(lock, host)
     if ours.own_files != lock.own_files:
         raise EvidenceError(
-            f"{found.name} was made by reprobuild {lock.own_files}, and this is {ours.own_files}, whose own"
-            " files are others, so a rebuild has another digest",
+            f"{found.name} was made by reprobuild {lock.own_files}, and this is {ours.own_files}, which"
+            " adds other files of its own, so a rebuild has another digest",
             hint="rebuild it with the release that made it",
         )
     with rebuild(lock, host) as (digest, images):

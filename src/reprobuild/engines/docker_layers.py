@@ -74,7 +74,7 @@ def mounted_layers(client: docker.DockerClient, container: str, count: int) -> l
 
 
 def lower_folders(mounts: str, container: str) -> list[str]:
-    """Return what overlayfs lays below a container's own files, the uppermost first; none if it is not there.
+    """Return the overlayfs folders below a container's own files, the uppermost first; empty without a mount.
 
     ``mounts`` is a ``mountinfo``; the container's mount point ends with its id.
     """

@@ -18,7 +18,7 @@ from typing import Any
 from . import process
 
 OF_THE_BOOT = ("/proc/cmdline", "/proc/sys/kernel/random/boot_id")
-"""What tells one machine and boot from another: nothing that is built or tested may depend on it."""
+"""Files that identify the machine and its boot: no build or test may depend on them."""
 
 MASKED = (
     "/proc/acpi",

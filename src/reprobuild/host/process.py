@@ -349,7 +349,7 @@ def _started(argv: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
 def _communicate(
     process: subprocess.Popen[bytes], stdin: bytes | None, timeout: float | None, limit: int
 ) -> tuple[bytes, bytes]:
-    """As `subprocess.Popen.communicate`, with at most ``limit`` bytes of either stream."""
+    """Do what `subprocess.Popen.communicate` does, with at most ``limit`` bytes of either stream."""
     deadline = None if timeout is None else time.monotonic() + timeout
     found = (bytearray(), bytearray())
     hear = hearing()

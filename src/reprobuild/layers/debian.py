@@ -89,7 +89,7 @@ def write_debian(lock: Lock, store: Store, home: Home, out: LayerWriter) -> None
 
 
 def normalise(archive: IO[bytes], out: LayerWriter, owners: Mapping[str, str] | None = None) -> None:
-    """Write the root's tar as a layer: sorted, one time stamp, nothing of the host or the hour.
+    """Write the root's tar as a layer: sorted, with one time stamp, independent of host and clock.
 
     ``owners``, as ``0:8`` by path, count for more than those in the tar.
     """

@@ -90,7 +90,7 @@ def _unpack(python: StandalonePython, archive: Path, root: Path) -> dict[str, _E
 
     def bad(why: str) -> BuildError:
         return BuildError(
-            f"{python.filename}: {why}", hint="look at where it comes from: uv's list, or your mirror of it"
+            f"{python.filename}: {why}", hint="check its source: uv's list, or your mirror of it"
         )
 
     try:

@@ -86,7 +86,7 @@ class WheelLayer:
                 sources.close()
 
     def lay_sources(self, stage: Path) -> None:
-        """Move the Python files to where the compiler takes them."""
+        """Move the Python files to the folder that the compiler reads."""
         for name in self.sources:
             archive = f"{name}{bytecode_stream.SOURCES}"
             (self._aside / archive).rename(stage / archive)

@@ -52,7 +52,7 @@ class Wheel:
     size: int
     """Bytes."""
     uploaded: datetime | None = None
-    """When the index says it was published (UTC, whole seconds)."""
+    """Its publication time on the index (UTC, whole seconds)."""
 
     @classmethod
     def read(cls, table: Table, name: str, version: Version, *, built: bool = False) -> Wheel:
@@ -91,7 +91,7 @@ class SourceArchive:
     size: int
     """Bytes."""
     uploaded: datetime | None = None
-    """When the index says it was published (UTC, whole seconds)."""
+    """Its publication time on the index (UTC, whole seconds)."""
     commit: str = ""
     """Of ``vcs``, which is git; then hash and size are those of its tree as an archive (`source_tree`)."""
     ref: str = ""

@@ -79,7 +79,7 @@ class Archive:
             if (match := _BLOB.fullmatch(path)) and part.digest != f"sha256:{match[1]}":
                 raise ImageError(
                     f"{where}: {path} does not have the bytes that its name says: {part.digest}",
-                    hint="write the archive again; if it stays so, somebody has changed it",
+                    hint="write the archive again; if this happens again, the file was modified",
                 )
         docker = list(self._docker()) if "manifest.json" in self._documents else None
         oci = list(self._oci()) if "index.json" in self._documents else None
@@ -94,7 +94,7 @@ class Archive:
             names = sorted({n for each in found for n in each.names if n})
             raise ImageError(
                 f"{where} holds {len(wanted)} images{f' called {name}' if name else ''}, not one",
-                hint=f"it has: {', '.join(names) or 'none'}; name one behind a #, as in archive.tar#NAME",
+                hint=f"it has: {', '.join(names) or 'none'}; append #NAME, as in archive.tar#NAME",
             )
         same = [each for each in (oci or ()) if each.config_digest == wanted[0].config_digest]
         others = [

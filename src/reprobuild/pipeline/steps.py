@@ -286,7 +286,7 @@ def obtain(lock: Lock, host: Host) -> None:
 
 @contextmanager
 def obtaining(lock: Lock, host: Host) -> Iterator[Arrivals]:
-    """As `obtain`, while the block works on the files that have arrived; see `fetching`.
+    """Fetch what `obtain` does, while the block works on the files that have arrived; see `fetching`.
 
     Where a wheel is built from its source, all is there before the block begins.
     """

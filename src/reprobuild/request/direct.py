@@ -26,7 +26,7 @@ _PATH = re.compile(r"[A-Za-z0-9._%+~/-]+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Direct:
-    """What a requirement's address names. Make one with `parse`, which checks it."""
+    """The target of a requirement's address. Create one with `parse`, which validates it."""
 
     kind: Kind
     url: str

@@ -79,7 +79,7 @@ def environment(table: Table) -> tuple[tuple[str, str], ...]:
         if _STARTS_CODE.fullmatch(name):
             raise own.bad(
                 name,
-                f"{name} puts other code before every program, the self-test too",
+                f"{name} runs other code before every program, the self-test too",
                 "put the code into a package of its own, or set the variable when you run the image",
             )
     return tuple(sorted(own.data.items()))

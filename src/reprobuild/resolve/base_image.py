@@ -155,7 +155,7 @@ def _no_platform(name: str, platform: str, have: Collection[str]) -> ResolveErro
 def _layers(manifest: Mapping[str, Any], config: Mapping[str, Any], name: str) -> tuple[BaseLayer, ...]:
     diff_ids = config["rootfs"]["diff_ids"]
     if len(diff_ids) != len(manifest["layers"]):
-        raise ResolveError(f"{name} is damaged: its manifest and its configuration have not the same layers")
+        raise ResolveError(f"{name} is damaged: its manifest and configuration list different layers")
     for layer in manifest["layers"]:
         if layer["mediaType"] not in MEDIA_TYPES:
             raise ResolveError(f"{name} has a layer of a kind that is not supported: {layer['mediaType']}")
@@ -213,7 +213,7 @@ def _check_date(base: BaseImage, as_of: date, host: Host) -> None:
     with suppress(ValueError):
         made = datetime.fromisoformat(base.created[:19]).replace(tzinfo=UTC)
     if made is None or made < _UNDATED:
-        host.console.warn(f"{base.image} says not when it was made, so as-of {as_of} does not date it")
+        host.console.warn(f"{base.image} does not say when it was made, so as-of {as_of} is not checked")
     elif made.date() > as_of:
         raise ResolveError(
             f"{base.image} was made on {made.date()}, after as-of {as_of}",

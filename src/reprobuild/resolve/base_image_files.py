@@ -64,7 +64,7 @@ class Content:
             )
         if self.real("bin/sh") is None:
             raise ResolveError(
-                f"{self.name} has no /bin/sh, which building on it takes", hint="take one with a shell"
+                f"{self.name} has no /bin/sh, which a build on it needs", hint="use one with a shell"
             )
         return found[1].decode()
 

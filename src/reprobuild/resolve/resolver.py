@@ -239,7 +239,7 @@ class _Image:
         return self.target() == target
 
     def lock(self, target: TargetPython) -> Lock:
-        """Return its lock without Python packages, with what builds need."""
+        """Return a lock of the image without Python packages, with the packages that builds need."""
         debian = self.packages()
         build = self.system.build_packages(debian, self.existing, self.upgrade, self.host)
         return Lock(

@@ -215,7 +215,7 @@ def _of_the_sandbox(said: str) -> list[str]:
 
 
 UNEXPLAINED = "ask for another version, or one that has a wheel; or publish a wheel to your own index"
-"""What to do about a failure whose cause is not known."""
+"""The remedy for a build failure of unknown cause."""
 
 
 def _ended(hints: list[str]) -> str:

@@ -121,7 +121,7 @@ class Workshop:
             if difference := _compared(one, two, recipe):
                 raise BuildError(
                     f"{recipe.title}: two builds of it gave different wheels: {difference}",
-                    hint="what a build makes must not depend on time, chance or the order of things; ask for "
+                    hint="a build's output must not depend on clock, randomness or ordering; ask for "
                     "another version, or publish a wheel to your own index",
                 )
             wheel = self._keep(one)
@@ -146,7 +146,7 @@ class Workshop:
             raise BuildError(
                 f"{recipe.title}: the wheel built here is not the one in the lock: its SHA-256 is "
                 f"{found.sha256}, not {package.wheel.sha256}; {why}",
-                hint="a build that asks for the kind of processor (-march=native) gives such a wheel; take "
+                hint="a build that detects the processor (-march=native) makes such a wheel; take "
                 "the wheel from where it was locked, with its folder in UV_FIND_LINKS, or lock again with "
                 f"`reprobuild lock --upgrade {package.name}`",
             )

@@ -384,8 +384,7 @@ def _by_source(candidates: Sequence[Candidate], stream: str, hints: Sequence[Can
 
 
 def ulp_apart(a: Operation, b: Operation, streams: tuple[Stream, Stream]) -> int | None:
-    """Return the largest distance of the outputs of two operations, each of its stream; None where no values
-    were kept."""
+    """Return the largest distance between the outputs of two operations; None if no values were kept."""
     distances = []
     for at, (x, y) in enumerate(zip(a.outputs, b.outputs, strict=False)):
         if x == y or at >= min(len(a.kept), len(b.kept)) or min(a.kept[at], b.kept[at]) < 0:

@@ -36,7 +36,7 @@ QUICK = 20
 MOST_CANDIDATES = 8
 """Number of possible causes that are reported."""
 ATTEMPTS = 3
-"""Pairs of runs with a trace, before a parting counts as seen once."""
+"""The most traced pairs of runs that look for a difference again; without it, it counts as seen once."""
 WIDER = 10
 """Moments by which the window of the next trace is longer, where runs parted outside of it."""
 EARLY = 30

@@ -176,6 +176,6 @@ def _digest_in(folder: Path, name: str) -> str:
     if len(found) != 1:
         raise ImageError(
             f"{folder} holds {len(found)} images{f' called {name}' if name else ''}, not one",
-            hint=f"it has: {', '.join(sorted(names))}; name one behind a #, as in {folder}#NAME",
+            hint=f"it has: {', '.join(sorted(names))}; append #NAME, as in {folder}#NAME",
         )
     return found.pop()

@@ -147,7 +147,7 @@ def ask_token(
     except (ValueError, RecursionError, AttributeError):
         token = None
     if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
-        raise RegistryError(f"{server}, the token server of {host}, gives an answer that holds no token")
+        raise RegistryError(f"{server}, the token server of {host}, returned no token")
     return token
 
 
@@ -159,7 +159,7 @@ def _check_realm(realm: str, root: str) -> None:
     plain = root.startswith("http:") and parts is not None and is_loopback(parts.hostname)
     if parts is None or not parts.hostname or parts.scheme not in ("https", "http"):
         raise RegistryError(
-            f"{urlsplit(root).netloc} asks for a token, but names no server that gives one: {realm!r}"
+            f"{urlsplit(root).netloc} asks for a token, but names no valid token server: {realm!r}"
         )
     if _is_here(parts.hostname) and not is_loopback(urlsplit(root).hostname):
         raise RegistryError(

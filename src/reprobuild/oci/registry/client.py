@@ -175,7 +175,7 @@ class Registry:
                             break
                         write_all(out, chunk)
             if (f"sha256:{seen.hexdigest()}", count) != (digest, size):
-                raise StumbledError(RegistryError(f"{self._name} gives other bytes for {digest}"))
+                raise StumbledError(RegistryError(f"{self._name} returned other bytes for {digest}"))
 
         self._again(attempt)
 
@@ -256,8 +256,8 @@ class Registry:
             digest = wanted if ":" in wanted else found.headers.get("Docker-Content-Digest", "")
             if digest.startswith("sha256:") and sha256(found.content) != digest:
                 error = RegistryError(
-                    f"{self._name} gives bytes for {wanted} that do not fit the digest {digest}",
-                    hint="someone on the way may change them; do not use it",
+                    f"{self._name} returned bytes for {wanted} that do not match the digest {digest}",
+                    hint="a proxy or the registry may have modified them; do not use it",
                 )
                 # Without a length, an answer that broke off looks like one that ended.
                 raise error if "Content-Length" in found.headers else StumbledError(error)

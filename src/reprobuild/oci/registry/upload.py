@@ -14,7 +14,7 @@ _CHUNK = 1 << 20
 
 
 def next_place(answer: requests.Response, root: str) -> str:
-    """Return where an upload to the registry at ``root`` goes on, by an answer's Location.
+    """Return the address at which an upload to the registry at ``root`` continues, from an answer's Location.
 
     Raises `RegistryError` for no address, or one without TLS where the registry has it.
     """
@@ -29,7 +29,7 @@ def next_place(answer: requests.Response, root: str) -> str:
         ) from None
     if scheme != "https" and (scheme != "http" or root.startswith("https:")):
         raise RegistryError(
-            f"{host} wants the upload at {place}, without TLS",
+            f"{host} redirects the upload to {place}, without TLS",
             hint="a proxy before the registry must pass on that it speaks https (X-Forwarded-Proto)",
         )
     return place

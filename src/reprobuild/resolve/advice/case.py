@@ -34,7 +34,7 @@ class Case:
 
     @property
     def own(self) -> list[str]:
-        """The requirements that the user has written."""
+        """The requirements of the user's own request."""
         return [text for text in self.requirements if text in self.resolution.request.packages]
 
 

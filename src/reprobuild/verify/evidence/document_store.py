@@ -25,7 +25,7 @@ _SEALED = ".sealed"
 """The end of the name of a document with a seal: what is not signed has nothing else that shows damage."""
 
 MOST = 64
-"""Documents about one image that are read."""
+"""The most documents about one image that are read."""
 
 
 def keep(home: Home, manifest: str, documents: Mapping[Kind, bytes]) -> None:
