@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from conftest import GOLDEN
+from reprobuild.cli import cli
 
 if TYPE_CHECKING:
     from support.commands import Call  # pytest itself imports the plugin
@@ -56,3 +58,12 @@ def test_an_error_after_a_result_adds_no_second_document(call: Call) -> None:
 
 def test_the_program_s_own_json_is_none_of_ours(call: Call) -> None:
     assert call("run", "none:1", "--", "program", "--json").out == ""
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in cli.commands)])
+def test_help_fits_a_terminal_of_80_columns(call: Call, command: list[str]) -> None:
+    """Its examples too: what is broken by a terminal cannot be copied from it."""
+    said = call(*command, "--help")
+    assert [line for line in said.out.splitlines() if len(line) > 80] == []
+    for block in re.findall(r"(?m)^  reprobuild .*\\\n.*$", said.out):
+        assert block.splitlines()[1].startswith(" " * 6)

@@ -13,7 +13,8 @@ def completion(shell: str) -> None:
     """Print the completion script of a shell.
 
     \b
-    reprobuild completion bash > ~/.local/share/bash-completion/completions/reprobuild
+    reprobuild completion bash \\
+        > ~/.local/share/bash-completion/completions/reprobuild
     """
     root = click.get_current_context().find_root()
     click.echo(complete.script(root.command, shell))

@@ -49,7 +49,8 @@ def convert(
     `conda-lock` is a conda-lock.yml, for a lock with conda packages.
 
     \b
-    reprobuild convert envs/pylock.frames.toml --to requirements -o requirements.txt
+    reprobuild convert envs/pylock.frames.toml --to requirements \\
+        -o requirements.txt
     """
     found = lock_for(locks_of(lock), one_platform(platform), lock)
     if form == "conda-lock":

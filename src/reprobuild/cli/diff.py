@@ -55,7 +55,8 @@ def diff(
     \b
     git show main:envs/pylock.frames.toml > old.toml
     reprobuild diff old.toml envs/pylock.frames.toml
-    reprobuild diff --measure -v $PWD:/work -w /work old.toml frames -- python3 train.py --steps 5
+    reprobuild diff --measure -v $PWD:/work -w /work old.toml frames -- \\
+        python3 train.py --steps 5
     """
     if markdown and json_:
         raise click.UsageError("--markdown excludes --json")

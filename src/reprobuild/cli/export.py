@@ -54,7 +54,8 @@ def export(
 
     \b
     reprobuild export reprobuild/torch:2.4.1-cu121-py311 torch.tar
-    reprobuild export reprobuild/torch:2.4.1-cu121-py311 torch.sqsh --format squashfs
+    reprobuild export reprobuild/torch:2.4.1-cu121-py311 torch.sqsh \\
+        --format squashfs
     """
     if form == "squashfs" and compression is not None:
         raise click.UsageError("--compression is of the layers of an OCI archive; a squashfs file has none")

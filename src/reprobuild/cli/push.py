@@ -76,7 +76,8 @@ def push(
     see `verify`. With gzip the image has another digest there, and the same image ID and files.
 
     \b
-    reprobuild push reprobuild/torch:2.4.1-cu121-py311 registry.example/team/torch:2.4.1
+    reprobuild push reprobuild/torch:2.4.1-cu121-py311 \\
+        registry.example/team/torch:2.4.1
     """
     if record_layers and compression != "zstd":
         raise click.UsageError(

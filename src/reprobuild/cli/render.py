@@ -94,9 +94,12 @@ def render(
 
     \b
     reprobuild render --cuda 12.1 -o context && docker build -t torch context
-    reprobuild render --cuda 12.1 -o . --self-contained && docker build -t torch - < Dockerfile
-    reprobuild render --cuda 12.1 -o fleet --kubernetes registry.example/team/torch@sha256:DIGEST --nodes 8
-    reprobuild render --cuda 12.1 -o . --devcontainer registry.example/team/torch@sha256:DIGEST
+    reprobuild render --cuda 12.1 -o . --self-contained && \\
+        docker build -t torch - < Dockerfile
+    reprobuild render --cuda 12.1 -o fleet --nodes 8 \\
+        --kubernetes registry.example/team/torch@sha256:DIGEST
+    reprobuild render --cuda 12.1 -o . \\
+        --devcontainer registry.example/team/torch@sha256:DIGEST
     """
     if devcontainer is not None:
         if self_contained or no_artifacts or kubernetes is not None:

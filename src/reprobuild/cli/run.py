@@ -78,7 +78,8 @@ def run(
     certificates, in SSL_CERT_FILE, REQUESTS_CA_BUNDLE and PIP_CERT. Options come before the image.
 
     \b
-    reprobuild run -v $PWD:/work -w /work reprobuild/torch:2.4.1-cu121-py311 -- python3 train.py
+    reprobuild run -v $PWD:/work -w /work \\
+        reprobuild/torch:2.4.1-cu121-py311 -- python3 train.py
     """
     command = own_command(command, "run")
     if tty and not (os.isatty(0) and os.isatty(1)):

@@ -174,7 +174,8 @@ def twice(
     An image is a name or digest; docker:NAME and podman:NAME run in these engines. Options come before it.
 
     \b
-    reprobuild twice -v $PWD:/work -w /work reprobuild/torch:2.4.1-cu121-py311 -- python3 train.py
+    reprobuild twice -v $PWD:/work -w /work \\
+        reprobuild/torch:2.4.1-cu121-py311 -- python3 train.py
     """
     command = own_command(command, "twice")
     if not command:

@@ -92,7 +92,8 @@ def verify(
     \b
     reprobuild verify registry.example/team/torch:1 --key team.pub
     reprobuild verify torch.tar --policy policy.toml
-    reprobuild verify reprobuild/torch:2.4.1-cu121-py311 --level rebuild --sign-key me.pem
+    reprobuild verify reprobuild/torch:2.4.1-cu121-py311 --level rebuild \\
+        --sign-key me.pem
     """
     wanted = Policy() if policy is None else read_policy(policy)
     wanted = replace(wanted, keys=[*wanted.keys, *map(read_public_key, keys)])
