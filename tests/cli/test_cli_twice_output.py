@@ -7,7 +7,7 @@ import pytest
 from reprobuild.cli.twice_output import show_agreed
 from reprobuild.errors import RepeatError
 from reprobuild.twice.baseline import Agreed
-from reprobuild.twice.compare import Parting, TimelineRow
+from reprobuild.twice.first_difference import Parting, TimelineRow
 
 
 def agreed(parting: Parting | None) -> Agreed:

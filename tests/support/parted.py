@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from reprobuild.twice.compare import EndDifference
+from reprobuild.twice.first_difference import EndDifference
 from reprobuild.twice.records import Moment, MomentPart, Stream
 from reprobuild.twice.runs import Comparison, ProgramRun, between
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reprobuild.twice.causes import Cause, find_cause
-from reprobuild.twice.compare import Parting
+from reprobuild.twice.first_difference import Parting
 from reprobuild.twice.records import Operation, ProgramLine, Source, Stream
 
 PARTING = Parting(kind="value", stream="", moment=0, label="step 0 (SGD)", part="loss")

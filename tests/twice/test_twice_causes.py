@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from reprobuild.twice import known
 from reprobuild.twice.causes import find_cause
-from reprobuild.twice.compare import Parting
+from reprobuild.twice.first_difference import Parting
 from reprobuild.twice.records import Source, Stream
 from support.streams import PARTING, at, backward, cause, op, stream
 

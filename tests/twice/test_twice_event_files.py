@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.twice.compare import files_apart
 from reprobuild.twice.event_files import event_lines
 from reprobuild.twice.evidence import Evidence, Item
+from reprobuild.twice.first_difference import files_apart
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.text_differences import Texts
 from reprobuild.twice.written import WrittenFile, written_files

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.twice.causes import Cause
-from reprobuild.twice.compare import EndDifference
 from reprobuild.twice.external_values import Candidate
+from reprobuild.twice.first_difference import EndDifference
 from reprobuild.twice.known import Remedy
 from reprobuild.twice.page import AboutRun, lines_around, places_of, twice_page
 from reprobuild.twice.records import ProgramLine

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reprobuild.twice.compare import EndDifference
+from reprobuild.twice.first_difference import EndDifference
 from reprobuild.twice.report import cost, notes, verdict_line
 from support.parted import compared, part
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.twice import runs
-from reprobuild.twice.compare import EndDifference, Parting
+from reprobuild.twice.first_difference import EndDifference, Parting
 from reprobuild.twice.records import read_records
 from reprobuild.twice.report import cost, notes, rows, to_dict, verdict, verdict_line
 from reprobuild.twice.runs import RECORDS, HowToRun, ProgramRun, RanProgram, between, one_run

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis.strategies import text
 
-from reprobuild.twice.compare import lines_apart
 from reprobuild.twice.evidence import Evidence, Item
+from reprobuild.twice.first_difference import lines_apart
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.report import rows, verdict, verdict_line
 from reprobuild.twice.runs import Comparison, HowToRun, ProgramRun, between

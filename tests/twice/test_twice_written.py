@@ -10,8 +10,8 @@ import pytest
 
 from reprobuild.host.removal import remove_tree
 from reprobuild.twice import written
-from reprobuild.twice.compare import files_apart
 from reprobuild.twice.evidence import Evidence
+from reprobuild.twice.first_difference import files_apart
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.text_differences import Texts
 from reprobuild.twice.written import WrittenFile, cached_files, written_files

@@ -12,7 +12,8 @@ from typing import Any
 
 from ..errors import RepeatError
 from ..host.home import atomic_write, open_regular
-from .compare import (
+from .evidence import Evidence, Item
+from .first_difference import (
     Parting,
     TimelineRow,
     first_parting,
@@ -22,7 +23,6 @@ from .compare import (
     pairs,
     timeline,
 )
-from .evidence import Evidence, Item
 from .ignored import Ignored
 from .records import Moment, MomentPart, Stream
 from .runs import ProgramRun

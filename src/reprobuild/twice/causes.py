@@ -13,7 +13,6 @@ from typing import Literal
 
 from ..host.home import open_regular
 from . import known
-from .compare import DATA, Parting, pairs
 from .distance import largest_ulp
 from .external_values import (
     Candidate,
@@ -27,6 +26,7 @@ from .external_values import (
     taken_before,
     taken_inside,
 )
+from .first_difference import DATA, Parting, pairs
 from .internal import internal_outputs, without_internal
 from .known import Remedy
 from .races import Input, is_handed, is_torn, races

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .causes import ulp_apart
-from .compare import kinds_apart, machine_of, pairs
+from .first_difference import kinds_apart, machine_of, pairs
 from .records import Operation, ProgramLine, Stream
 
 Place = tuple[str, ProgramLine, str, bool]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..selftest.pages import template
-from .compare import TimelineRow
+from .first_difference import TimelineRow
 from .records import ProgramLine
 from .report import counted, left_out, rows, timelines, ulp_text, verdict, verdict_line
 from .runs import Comparison

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from .causes import Cause
-from .compare import EndDifference, Parting, TimelineRow, pairs, timeline
 from .distance import ENDLESS
+from .first_difference import EndDifference, Parting, TimelineRow, pairs, timeline
 from .ranks import same_draws
 from .recorder_cost import RecorderCost, measured
 from .runs import Comparison, status_text

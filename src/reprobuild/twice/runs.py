@@ -15,10 +15,10 @@ from ..errors import RepeatError
 from ..host import process
 from . import compare
 from .causes import Cause, find_cause
-from .compare import DATA, EndDifference, Parting
 from .drift import Drift, drift
 from .evidence import Evidence, read_evidence
 from .experiments import Suspect, confirmed, of_variation
+from .first_difference import DATA, EndDifference, Parting
 from .ignored import Ignored
 from .opened import SETTING as OPENED
 from .opened import read_opened

@@ -11,7 +11,7 @@ from pathlib import Path
 from ... import __version__
 from ...errors import RepeatError
 from ...host.sandbox import Bind
-from ..compare import machine_of
+from ..first_difference import machine_of
 from ..records import Moment, Stream
 from ..runs import ProgramRun
 from ..text_differences import general

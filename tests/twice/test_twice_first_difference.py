@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.twice.compare import EndDifference, files_apart, first_parting, lines_apart, pairs
 from reprobuild.twice.evidence import Evidence
+from reprobuild.twice.first_difference import EndDifference, files_apart, first_parting, lines_apart, pairs
 from reprobuild.twice.records import Moment, MomentPart, Stream
 from reprobuild.twice.text_differences import Texts
 from reprobuild.twice.written import WrittenFile
