@@ -79,6 +79,24 @@ esac
         _check_gpus(LOCK, "require", Host(Home(tmp_path), Console()))
 
 
+@pytest.mark.parametrize("knows", ["name,compute_cap", "name"])
+def test_a_card_whose_inforom_is_corrupt_is_described_all_the_same(smi: Path, knows: str) -> None:
+    """All is printed, then a warning, and the status is 14 (microsoft/pai#3756)."""
+    smi.write_text(
+        f"""#!/bin/sh
+case $* in
+*"query-gpu={knows} "*) echo "Quadro P4000{", 6.1" * ("," in knows)}";;
+*query*) exit 2;;
+*) echo "| NVIDIA-SMI 535.54.03  Driver Version: 535.54.03  CUDA Version: 12.2 |";;
+esac
+echo "WARNING: infoROM is corrupted at gpu 0000:B3:00.0"
+exit 14
+"""
+    )
+    found = doctor.driver()
+    assert found == Driver("535.54.03", "12.2", (("Quadro P4000", "6.1" if "," in knows else "[N/A]"),))
+
+
 @pytest.mark.parametrize("gpu", ["auto", "require"])
 def test_what_will_not_run_is_said_before_the_download(
     smi: Path, tmp_path: Path, gpu: Gpu, capsys: pytest.CaptureFixture[str]

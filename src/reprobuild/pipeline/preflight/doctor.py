@@ -77,7 +77,7 @@ def driver() -> Driver | str:
     if program is None:
         return "nvidia-smi is not installed"
     try:
-        head = process.run([program], timeout=30).stdout.decode("utf-8", "replace")
+        head = "\n".join(_asked(program))
         gpus = _gpus(program)
     except (process.ProcessFailed, process.ProcessTimeout) as error:
         return f"nvidia-smi: {error}"
@@ -91,17 +91,21 @@ def driver() -> Driver | str:
 
 def _gpus(program: str) -> tuple[tuple[str, str], ...]:
     """Return name and compute capability of each GPU, which the nvidia-smi of driver 470 does not know."""
-    query = (program, "--format=csv,noheader")
-    known = process.run([*query, "--query-gpu=name,compute_cap"], timeout=30, check=False)
-    if known.returncode == 0:
-        rows = [row.rpartition(",") for row in _lines(known.stdout)]
-        return tuple((name.strip(), capability.strip()) for name, comma, capability in rows if comma)
-    names = process.run([*query, "--query-gpu=name"], timeout=30).stdout
-    return tuple((name.strip(), "[N/A]") for name in _lines(names))
+    try:
+        rows = [row.rpartition(",") for row in _asked(program, "--query-gpu=name,compute_cap")]
+    except process.ProcessFailed:
+        return tuple((name.strip(), "[N/A]") for name in _asked(program, "--query-gpu=name"))
+    return tuple((name.strip(), capability.strip()) for name, comma, capability in rows if comma)
 
 
-def _lines(output: bytes) -> list[str]:
-    return output.decode("utf-8", "replace").splitlines()
+def _asked(program: str, *query: str) -> list[str]:
+    """Return what nvidia-smi prints, line by line; the status 14 means a warning at its end."""
+    argv = [program, *query, *(["--format=csv,noheader"] if query else [])]
+    done = process.run(argv, timeout=30, check=False)
+    if done.returncode not in (0, 14):
+        raise process.ProcessFailed(argv, done.returncode, process.tail(done.stderr or done.stdout))
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    return [line for line in lines if not line.startswith("WARNING: infoROM")]
 
 
 def examine_gpus(needs: Needs | None) -> list[Finding]:
