@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import socket
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 import trustme
@@ -93,6 +95,25 @@ def test_a_certificate_that_is_not_trusted_fails_at_once(ca: trustme.CA, store: 
     assert "its certificate is not trusted" in error.message
     assert "REQUESTS_CA_BUNDLE" in error.hint
     assert server.log == []
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends"), [(None, datetime(2024, 1, 1, tzinfo=UTC)), (datetime(2100, 1, 1, tzinfo=UTC), None)]
+)
+def test_a_certificate_of_another_time_may_be_the_clock_s_fault(
+    ca: trustme.CA,
+    store: Store,
+    begins: datetime | None,
+    ends: datetime | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ca.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "ca.pem"))
+    with serve(certificate=ca.issue_cert("127.0.0.1", not_before=begins, not_after=ends)) as server:
+        error = fails(lock_of({server.add("/a.whl", SMALL): SMALL}), store, Patience(pause=60))
+    assert "its certificate is not trusted" in error.message
+    assert error.hint.startswith("check the clock of this machine, which says 20")
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -12,7 +12,7 @@ from reprobuild.errors import ResolveError, StorageError
 from reprobuild.fetch import debian_mirrors
 from reprobuild.host.machine import architecture as this_machine
 from support.apt_archive import BASE, World, versions
-from support.debian_archive import Archive, Key
+from support.debian_archive import DATE, Archive, Key
 from support.disk import tiny_disk
 
 pytest_plugins = ["support.apt_archive"]
@@ -53,6 +53,16 @@ class TestSignature:
         page.body = page.body.replace(b"12.4", b"66.6")
         with pytest.raises(ResolveError, match="could not be read"):
             world.resolve()
+
+
+@pytest.mark.parametrize(
+    ("date", "until"), [("Fri, 01 Jan 2100 00:00:00 UTC", ""), (DATE, "Sun, 02 Jun 2024 09:00:00 UTC")]
+)
+def test_an_index_of_another_time_may_be_the_clock_s_fault(world: World, date: str, until: str) -> None:
+    world.main.publish(world.key, date=date, valid_until=until)
+    with pytest.raises(ResolveError, match=r"index of Debian bookworm could not be read") as caught:
+        world.resolve()
+    assert caught.value.hint.startswith("check the clock of this machine, which says 20")
 
 
 @pytest.mark.core

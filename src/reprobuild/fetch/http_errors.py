@@ -12,6 +12,7 @@ import requests
 import urllib3
 
 from ..errors import FetchError
+from ..host.os_reasons import clock_remedy
 from ..net.session import scrub
 from ..net.transport import StalledError
 
@@ -59,7 +60,7 @@ def failure_of(
     chain = list(_chain(error))
     host, reason = host_of(url), _reason(chain)
     if any(isinstance(link, ssl.SSLCertVerificationError) for link in chain):
-        return FetchError(f"{host}: its certificate is not trusted: {reason}", hint=_CA)
+        return FetchError(f"{host}: its certificate is not trusted: {reason}", hint=clock_remedy(reason, _CA))
     if any(isinstance(link, requests.exceptions.ProxyError) for link in chain) and " 407 " in f"{reason} ":
         return FetchError(f"{host}: the proxy refuses: {reason}", hint=_PROXY)
     if isinstance(error, urllib3.exceptions.HTTPError | requests.ConnectionError | requests.Timeout):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
+from datetime import UTC, datetime
 
 SCARCE = {
     errno.EMFILE: "allow more open files: `ulimit -n 4096`",
@@ -19,6 +21,21 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
 """What a disk or a file system answers that has lost the bytes of a file."""
+
+
+_OTHER_TIME = re.compile(
+    r"not yet valid|not valid yet|(?:has|is|certificate) expired|EXP(?:KEY)?SIG|created after|not live",
+    re.IGNORECASE,
+)
+"""What apt, gpgv, sqv, OpenSSL and rustls say of a signature or certificate from before or after now."""
+
+
+def clock_remedy(said: str, otherwise: str) -> str:
+    """Return ``otherwise``; after the clock where a signature or certificate is one of another time."""
+    if not _OTHER_TIME.search(said):
+        return otherwise
+    now = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"check the clock of this machine, which says {now}; if it is right, {otherwise}"
 
 
 def shortage(error: BaseException) -> tuple[str, str] | None:

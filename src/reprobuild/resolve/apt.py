@@ -16,6 +16,7 @@ from ..errors import ResolveError
 from ..fetch.debian_mirrors import MAIN, OVERRIDES, Mirror, apt_config
 from ..fetch.debian_snapshot import VARIABLE as SNAPSHOT
 from ..host.home import refuse_full_temporary
+from ..host.os_reasons import clock_remedy
 from ..host.process import Completed, ProcessTimeout, require, run
 from ..lock.packages import DebianPackage
 from ..net.session import scrub, without_credentials
@@ -68,7 +69,9 @@ class Apt:
         ):
             return ResolveError(
                 f"the signature of Debian {self._suite} could not be verified:\n{text}",
-                hint="install the package debian-archive-keyring, or correct signed-by in apt's sources",
+                hint=clock_remedy(
+                    text, "install the package debian-archive-keyring, or correct signed-by in apt's sources"
+                ),
             )
         if "does not have a Release file" in text and self._dated:
             return ResolveError(
@@ -82,7 +85,7 @@ class Apt:
             )
         return ResolveError(
             f"the index of Debian {self._suite} could not be read:\n{text}",
-            hint=f"try `apt-get update`, or name another mirror in {OVERRIDES[MAIN]}",
+            hint=clock_remedy(text, f"try `apt-get update`, or name another mirror in {OVERRIDES[MAIN]}"),
         )
 
     def _drop_others(self) -> None:

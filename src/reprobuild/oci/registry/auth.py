@@ -18,6 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 import requests
 
 from ...errors import RegistryError
+from ...host.os_reasons import clock_remedy
 from ...net.session import basic_auth, origin
 from ...net.transport import read_whole
 from .credentials import Login
@@ -208,7 +209,7 @@ def untrusted(host: str, error: Exception, certificates: object) -> RegistryErro
         )
     return RegistryError(
         f"{host} shows a certificate that is not trusted: {error}",
-        hint=f"put its CA into {certificates}/{host}/ca.crt, as for Docker",
+        hint=clock_remedy(str(error), f"put its CA into {certificates}/{host}/ca.crt, as for Docker"),
     )
 
 
