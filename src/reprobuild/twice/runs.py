@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ..errors import RepeatError
 from ..host import process
-from . import compare
+from . import first_difference
 from .causes import Cause, find_cause
 from .drift import Drift, drift
 from .evidence import Evidence, read_evidence
@@ -246,7 +246,7 @@ def between(
     one: ProgramRun, other: ProgramRun
 ) -> tuple[Parting | None, list[EndDifference], list[TextDifference]]:
     """Return where two runs part, what differs at their ends, and what of their text only."""
-    return compare.first_parting(one.streams, other.streams), *_ends(one, other)
+    return first_difference.first_parting(one.streams, other.streams), *_ends(one, other)
 
 
 def _ends(one: ProgramRun, other: ProgramRun) -> tuple[list[EndDifference], list[TextDifference]]:
@@ -262,10 +262,10 @@ def _ends(one: ProgramRun, other: ProgramRun) -> tuple[list[EndDifference], list
         ("standard output", "stdout", one.stdout, other.stdout),
         ("standard error", "stderr", one.stderr, other.stderr),
     ):
-        found, same = compare.lines_apart(texts, a, b, what, many=many and name not in alone)
+        found, same = first_difference.lines_apart(texts, a, b, what, many=many and name not in alone)
         ends += found
         explained += same
-    found, same = compare.files_apart(texts, one.files, other.files)
+    found, same = first_difference.files_apart(texts, one.files, other.files)
     return ends + found, explained + same
 
 
