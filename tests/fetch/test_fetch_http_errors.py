@@ -8,10 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import requests
 import trustme
 
 from reprobuild.fetch.download import Patience
+from reprobuild.fetch.http_errors import reason_of
 from reprobuild.fetch.store import Store
+from reprobuild.net.session import session
 from support.fetched import BIG, SMALL, fails
 from support.fetching import check, lock_of, sha256
 from support.fixtures import fixtures_of
@@ -133,3 +136,10 @@ def test_a_wrong_password_fails_at_once_and_is_never_seen(
     assert "PIP_INDEX_URL" in error.hint
     assert "secret" not in error.message + error.hint + caplog.text + repr(error.__context__)
     assert len(server.log) == 1
+
+
+def test_a_host_that_does_not_answer_is_said_in_the_system_s_words() -> None:
+    with session() as http, pytest.raises(requests.ConnectionError) as caught:
+        http.get("http://127.0.0.1:9/simple/")
+    assert reason_of(caught.value) == "Connection refused"
+    assert reason_of(ValueError("it has 2 metadata files")) == "it has 2 metadata files"

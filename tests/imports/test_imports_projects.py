@@ -38,11 +38,13 @@ def test_a_setup_py_that_cannot_be_read(write: Write, text: str, says: str) -> N
         ("pyproject.toml", "[tool.poetry]\nname = 'c'", "c"),
         ("setup.cfg", "[metadata]\nname = d", "d"),
         ("setup.py", "setup(name='e')", "e"),
-        ("setup.py", "setup(name=read())", "project"),
+        ("setup.py", "setup(name=read())", "pro-ject"),
+        ("setup.py", "setup(name='e+f_g')", "e-f-g"),
+        ("setup.py", "setup(name='e_f.g')", "e_f.g"),
     ],
 )
 def test_the_name_of_a_project(write: Write, name: str, text: str, wanted: str) -> None:
-    assert project_name(write(f"project/{name}", text).parent) == wanted
+    assert project_name(write(f"pro+ject/{name}", text).parent) == wanted
 
 
 def test_a_setup_call_s_name_alone() -> None:

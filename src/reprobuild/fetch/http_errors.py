@@ -70,6 +70,13 @@ def failure_of(
     )
 
 
+def reason_of(error: Exception) -> str:
+    """Return why a request failed, in the system's words where it did not come to an answer."""
+    if isinstance(error, requests.ConnectionError | requests.Timeout):
+        return _reason(list(_chain(error)))
+    return scrub(str(error))
+
+
 def summary_of(filename: str, errors: Sequence[FetchError]) -> FetchError:
     """Make one error of those of a file's addresses."""
     said = dict.fromkeys(error.message for error in errors)

@@ -11,6 +11,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from packaging.utils import canonicalize_name, is_normalized_name
+
 from ..errors import RequestError
 from ..host.home import kind_of
 from .common import load_toml
@@ -203,8 +205,14 @@ def project_name(folder: Path) -> str:
             except RequestError:
                 continue  # its build says the name
         if isinstance(name, str) and name:
-            return name
-    return folder.resolve().name
+            return name if file.name == "pyproject.toml" else _safe(name)
+    return _safe(folder.resolve().name)
+
+
+def _safe(name: str) -> str:
+    """Return a name as setuptools makes it valid: ``a-b`` for ``a+b``."""
+    safe = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")
+    return name if is_normalized_name(canonicalize_name(name)) else safe
 
 
 def is_project(folder: Path) -> bool:

@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 import requests
 
 from ..errors import FetchError, ResolveError
+from ..fetch.http_errors import reason_of
 from ..host.home import open_regular
 from ..net.local_files import named_file
-from ..net.session import scrub, without_credentials
+from ..net.session import without_credentials
 from .wheel_metadata import UNREADABLE, ranged_file, read_member
 
 _HEADER = "torch/include/ATen/cuda/CUDAConfig.h"
@@ -37,7 +38,7 @@ def gpu_targets(url: str, session: requests.Session) -> tuple[str, ...]:
             return _named(wheel)
     except (requests.ConnectionError, requests.Timeout) as error:
         raise ResolveError(
-            f"{without_credentials(url)} cannot be read: {scrub(str(error))}", hint="try again"
+            f"{without_credentials(url)} cannot be read: {reason_of(error)}", hint="try again"
         ) from None
     except (FetchError, *UNREADABLE, requests.RequestException, ValueError, OSError):
         return ()

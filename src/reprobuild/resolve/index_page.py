@@ -15,6 +15,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 
 from ..errors import ResolveError
+from ..fetch.http_errors import reason_of
 from ..host.home import open_regular
 from ..net.index_settings import every_index, find_links
 from ..net.local_files import file_path
@@ -153,7 +154,7 @@ def _read_page(url: str, project: str, session: requests.Session) -> list[File] 
         OverflowError,
     ) as error:  # pypi-simple has no common class for a page that is none
         raise ResolveError(
-            f"the index page {without_credentials(url)} cannot be read: {scrub(str(error))}",
+            f"the index page {without_credentials(url)} cannot be read: {reason_of(error)}",
             hint="check the address and its login in the settings of uv or pip, and the network",
         ) from None
 

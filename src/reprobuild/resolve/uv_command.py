@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from ..errors import ResolveError
+from ..fetch.http_errors import reason_of
 from ..host.home import refuse_full_temporary
 from ..host.limits import guarded, of_steps
 from ..host.process import Completed, named_when_stopped, run
@@ -376,6 +377,6 @@ def file_size(address: str, session: requests.Session) -> int:
             return int(whole or answer.headers["Content-Length"])
     except (requests.RequestException, OSError, KeyError, ValueError) as error:
         raise ResolveError(
-            f"the size of {without_credentials(address)} cannot be determined: {scrub(str(error))}",
+            f"the size of {without_credentials(address)} cannot be determined: {reason_of(error)}",
             hint="try again; the server must report the size of a file",
         ) from None

@@ -21,7 +21,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from ..errors import ResolveError
-from ..net.session import scrub, without_credentials
+from ..fetch.http_errors import reason_of
+from ..net.session import without_credentials
 from ..net.transport import read_whole
 
 _LARGEST_SOURCE = 1 << 30
@@ -190,7 +191,7 @@ def _entries(source: str, session: requests.Session) -> Iterator[tuple[str, Iter
                 yield hashlib.file_digest(file, "sha256").hexdigest(), _zipped(file)
     except (OSError, requests.RequestException, zipfile.BadZipFile, EOFError, NotImplementedError) as error:
         raise ResolveError(
-            f"the advisories {without_credentials(source)} cannot be read: {scrub(str(error))}",
+            f"the advisories {without_credentials(source)} cannot be read: {reason_of(error)}",
             hint="--osv takes all.zip of the ecosystem PyPI, a folder of its entries, or an address",
         ) from None
 

@@ -17,8 +17,8 @@ from packaging.metadata import parse_email
 from packaging.requirements import InvalidRequirement, Requirement
 
 from ..errors import ResolveError
+from ..fetch.http_errors import reason_of
 from ..net.local_files import file_path
-from ..net.session import scrub
 
 if TYPE_CHECKING:
     from pypi_simple import DistributionPackage
@@ -43,7 +43,7 @@ def requirements(package: DistributionPackage, session: requests.Session) -> lis
         text = text or _inside(package.url, session)
     except (*UNREADABLE, requests.RequestException, ValueError, OSError) as error:
         raise ResolveError(
-            f"the metadata of {package.filename} cannot be read from its index: {scrub(str(error))}",
+            f"the metadata of {package.filename} cannot be read from its index: {reason_of(error)}",
             hint="try again; an index must serve metadata files (PEP 658) or answer range requests",
         ) from None
     return required(text)

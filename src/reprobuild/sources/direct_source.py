@@ -16,12 +16,13 @@ from urllib.parse import unquote
 import requests
 
 from ..errors import FetchError, LockError, RequestError, ResolveError
+from ..fetch.http_errors import reason_of
 from ..fetch.store import Store
 from ..host.home import storage_errors
 from ..host.host import Host
 from ..lock.model import Lock
 from ..lock.packages import PythonPackage, SourceArchive
-from ..net.session import scrub, session, without_credentials
+from ..net.session import session, without_credentials
 from ..request.direct import Direct
 from ..request.envs_folder import FOLDER, OUTSIDE
 from . import git
@@ -165,7 +166,7 @@ def _download(url: str, file: Path, http: requests.Session) -> tuple[str, int]:
                     out.write(chunk)
     except requests.RequestException as error:
         raise ResolveError(
-            f"{without_credentials(url)} cannot be reached: {scrub(str(error))}",
+            f"{without_credentials(url)} cannot be reached: {reason_of(error)}",
             hint="check the address, the network and proxy, and its login in ~/.netrc",
         ) from None
     return digest.hexdigest(), size
