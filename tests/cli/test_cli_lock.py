@@ -399,6 +399,20 @@ def test_a_lock_for_another_request(locked: Index, call: Call) -> None:
     assert call("lock", "--check").status == 0
 
 
+def test_a_lock_whose_request_is_gone(locked: Index, call: Call) -> None:
+    gone = LOCK.with_name("pylock.gone.toml")
+    gone.write_bytes(LOCK.read_bytes())
+    LOCK.with_name("pylock.others.toml").write_text(
+        'lock-version = "1.0"\ncreated-by = "uv"\npackages = []\n'
+    )
+    said = call("lock", "--check")
+    assert (said.status, said.out.startswith(f"{LOCK}: unchanged")) == (4, True)
+    assert f"{gone}: its request envs/gone.toml is not there\n  hint: restore the request" in said.err
+    assert "others" not in said.err
+    for named in (["lock", "--check", "torch-cu121"], ["lock"]):
+        assert call(*named).status == 0
+
+
 def test_check_writes_nothing(locked: Index, call: Call) -> None:
     before = LOCK.read_bytes(), LOCK.stat().st_mtime_ns
     asked = len(locked.log)

@@ -14,7 +14,15 @@ from ..host.host import Host
 from ..lock.conda_lock import write_conda_lock
 from ..lock.model import Lock
 from ..pipeline.steps import lock_env, warn_of_other_files
-from ..pipeline.workspace import Env, all_envs, is_env, read_env, read_lock, read_locks
+from ..pipeline.workspace import (
+    Env,
+    all_envs,
+    is_env,
+    locks_without_request,
+    read_env,
+    read_lock,
+    read_locks,
+)
 from ..resolve.resolver import Upgrade
 from ..sources.direct_source import check_folders
 from . import complete
@@ -89,7 +97,9 @@ def lock(
     chosen = _chosen(envs, flags, host)
     if conda_lock is not None and len(chosen) > 1:
         raise click.UsageError("--conda-lock FILE takes one request; name it")
-    results, errors = [], []
+    of_all = not envs and all(value in (None, ()) for value in flags.values())
+    results: list[dict[str, Any]] = []
+    errors: list[ReprobuildError] = [*locks_without_request()] if check and of_all else []
     pages = None if report is None else list[str]()
     for env in chosen:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -227,8 +227,11 @@ def is_env(text: str) -> bool:
 
 def is_lock(file: Path) -> bool:
     """Whether a file is a lock: by its name, or by what is in it, as in what ``git show`` has written."""
-    if file.name.startswith("pylock."):
-        return True
+    return file.name.startswith("pylock.") or _has_mark(file)
+
+
+def _has_mark(file: Path) -> bool:
+    """Whether a TOML file is a lock of reprobuild's, and not of another tool."""
     try:
         with file.open("rb") as stream:
             return file.suffix == ".toml" and b"[tool.reprobuild" in stream.read(_MOST)
@@ -243,6 +246,16 @@ _MOST = 64 << 20
 def all_envs() -> list[Env]:
     """Return the envs of all requests in ``envs/``, by file name."""
     return [read_env(str(file)) for file in _files()]
+
+
+def locks_without_request() -> Iterator[LockError]:
+    """Yield an error for each lock in ``envs/`` whose request is not there, by file name."""
+    for lock in sorted(FOLDER.glob("pylock.*.toml")):
+        request = lock.with_name(lock.name.removeprefix("pylock."))
+        if kind_of(request) is None and _has_mark(lock):
+            yield LockError(
+                f"{lock}: its request {request} is not there", hint="restore the request, or remove the lock"
+            )
 
 
 def new_env(request: Request) -> Env:
