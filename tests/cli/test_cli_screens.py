@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from conftest import GOLDEN
 from reprobuild.cli import cli
+from reprobuild.cli.docker_habits import ARGUMENT_HINTS, COMMAND_HINTS, OPTION_HINTS
 
 if TYPE_CHECKING:
     from support.commands import Call  # pytest itself imports the plugin
@@ -32,6 +34,44 @@ LOCK = str(GOLDEN / "pylock.torch-cu121.toml")
         (("run", "--read-only", "x"), "a run changes nothing of its image"),
         (("run", "--platform", "linux/arm64", "x"), "an image runs on its own platform"),
         (("run", "-d", "x"), "nohup"),
+        (("images", "-a"), "candidates are listed too"),
+        (("images", "--format", "{{.ID}}"), "--json has all fields"),
+        (("images", "--filter", "dangling=true"), "--json has all fields"),
+        (("images", "--no-trunc"), "--json has whole digests"),
+        (("images", "torch"), "`reprobuild inspect NAME` shows one"),
+        (("image", "ls"), "`reprobuild images` lists the images"),
+        (("image", "inspect", "x"), "`reprobuild inspect` does it"),
+        (("image", "prune"), "`reprobuild clean` frees the space"),
+        (("container", "ls", "-a"), "there are no containers"),
+        (("volume", "ls"), "a thing of Docker and Podman"),
+        (("ps", "-a"), "nothing runs in the background"),
+        (("run", "--ulimit", "nofile=1", "x"), "limits are those of this shell"),
+        (("run", "--cap-add", "SYS_PTRACE", "x"), "no privileges"),
+        (("run", "--security-opt", "x=y", "x"), "no privileges"),
+        (("run", "--userns", "keep-id", "x"), "no privileges"),
+        (("run", "--add-host", "a:b", "x"), "those of this machine"),
+        (("run", "--init", "x"), "its first process is an init"),
+        (("run", "--pid", "host", "x"), "its own"),
+        (("run", "--pull", "always", "x"), "`reprobuild images`"),
+        (("run", "--tmpfs", "/tmp", "x"), "lost afterwards"),
+        (("run", "--label", "a=b", "x"), "nothing of a run is kept"),
+        (("run", "--group-add", "video", "x"), "-u USER:GROUP"),
+        (("twice", "--gpus", "all", "x"), "--gpu require"),
+        (("remove", "-f", "x"), "nothing to force"),
+        (("clean", "-af"), "--all removes every image"),
+        (("load", "-i", "x.tar"), "`docker load -i`"),
+        (("export", "-o", "x.tar", "x"), "`reprobuild export IMAGE FILE`"),
+        (("inspect", "-f", "x", "y"), "--json has all fields"),
+        (("push", "-a", "x"), "an image at a time"),
+        (("history", "x"), "`reprobuild inspect`"),
+        (("logout",), "`docker logout`"),
+        (("version",), "`reprobuild --version`"),
+        (("info",), "`reprobuild doctor`"),
+        (("buildx", "build", "."), "`reprobuild image`"),
+        (("prune",), "`reprobuild clean`"),
+        (("compose", "up"), "a thing of Docker and Podman"),
+        (("cp", "a:/x", "y"), "-v $PWD:/work"),
+        (("help", "run"), "COMMAND --help"),
     ],
 )
 def test_what_a_docker_user_types_gets_its_hint(call: Call, argv: tuple[str, ...], hint: str) -> None:
@@ -58,6 +98,23 @@ def test_an_error_after_a_result_adds_no_second_document(call: Call) -> None:
 
 def test_the_program_s_own_json_is_none_of_ours(call: Call) -> None:
     assert call("run", "none:1", "--", "program", "--json").out == ""
+
+
+def test_a_hint_names_what_there_is() -> None:
+    commands = {*cli.commands}
+    assert not commands & {*COMMAND_HINTS}
+    assert {*OPTION_HINTS, *ARGUMENT_HINTS} <= commands
+    for name, hints in OPTION_HINTS.items():
+        assert not {option for each in cli.commands[name].params for option in each.opts} & {*hints}
+    every = [*COMMAND_HINTS.values(), *(hint for hints in OPTION_HINTS.values() for hint in hints.values())]
+    named = {word for hint in every for word in re.findall(r"`reprobuild ([a-z]+)", hint)}
+    assert named <= commands
+
+
+def test_a_request_that_is_called_like_a_command_of_docker_s(call: Call, folder: Path) -> None:
+    (folder / "envs").mkdir()
+    (folder / "envs/ls.toml").write_text("schema = 99\n")
+    assert "envs/ls.toml" in call("image", "ls").err
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in cli.commands)])

@@ -93,6 +93,8 @@ class _Commands(click.Group):
             own, dashes = _own(after), after[len(_own(after)) :]
             moved = [arg for arg in own if arg in _ANYWHERE]
             args = [*before, *moved, command, *(arg for arg in own if arg not in _ANYWHERE), *dashes]
+        if command == "image" and after:
+            _check_request(after[0], ctx)
         return super().parse_args(ctx, args)
 
     def resolve_command(
@@ -129,7 +131,10 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         with self._printing():
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except click.UsageError as error:
+                raise _hinted(error) from None
 
     @contextmanager
     def _printing(self) -> Iterator[None]:
@@ -145,6 +150,29 @@ class _Commands(click.Group):
         finally:
             self.printed |= stream.used
             sys.stdout = stdout
+
+
+def _check_request(word: str, ctx: click.Context) -> None:
+    """Refuse ``image ls`` and the like of Docker, unless there is such a request."""
+    from .docker_habits import COMMAND_HINTS
+
+    hint = f"`reprobuild {word}` does it" if word in COMMANDS else COMMAND_HINTS.get(word)
+    if hint is None or os.path.exists(f"envs/{word}.toml") or os.path.exists(word):  # noqa: PTH110 -- pathlib is slow to load
+        return
+    raise click.UsageError(f"No such request {word!r}: {hint}", ctx)
+
+
+def _hinted(error: click.UsageError) -> click.UsageError:
+    """Add what Docker's users need to an error for what they type."""
+    from .docker_habits import ARGUMENT_HINTS, OPTION_HINTS
+
+    name = error.ctx.info_name if error.ctx is not None else None
+    if isinstance(error, click.NoSuchOption):
+        hint = OPTION_HINTS.get(name or "", {}).get(error.option_name)
+        return click.UsageError(f"No such option {error.option_name}: {hint}", error.ctx) if hint else error
+    if (hint := ARGUMENT_HINTS.get(name or "")) and "unexpected extra argument" in error.message:
+        return click.UsageError(f"{error.message}: {hint}", error.ctx)
+    return error
 
 
 def _split(args: list[str]) -> tuple[list[str], str | None, list[str]]:

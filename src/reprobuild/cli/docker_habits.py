@@ -4,34 +4,60 @@ from __future__ import annotations
 
 _NOTHING_RUNS = "nothing runs in the background: a run ends with its program"
 
+_NO_CONTAINERS = "there are no containers to keep: a run ends with its program, and leaves nothing"
+_IN_ENGINES = "is a thing of Docker and Podman: `reprobuild load` copies an image into them"
+
 COMMAND_HINTS = {
-    "attach": _NOTHING_RUNS,
+    **dict.fromkeys(
+        (
+            "attach",
+            "events",
+            "exec",
+            "kill",
+            "logs",
+            "pause",
+            "port",
+            "ps",
+            "restart",
+            "stats",
+            "stop",
+            "top",
+        ),
+        _NOTHING_RUNS,
+    ),
+    **dict.fromkeys(("unpause", "wait"), _NOTHING_RUNS),
+    **dict.fromkeys(("container", "pod", "rename", "rm", "update"), _NO_CONTAINERS),
+    **dict.fromkeys(("compose", "context", "network", "secret", "volume"), f"that {_IN_ENGINES}"),
     "build": "`reprobuild image` makes an image from a request; `reprobuild render` writes a Dockerfile",
+    "builder": "`reprobuild clean` frees the space of what no image needs",
+    "buildx": "`reprobuild image` makes an image; `reprobuild render` writes a Dockerfile for `docker buildx`",
     "commit": "nothing of a run is kept; put packages into the request, code into a Dockerfile",
+    "cp": "`reprobuild run -v $PWD:/work` binds a folder, into which the program copies",
     "create": "`reprobuild run` runs a command in an image",
-    "exec": _NOTHING_RUNS,
-    "history": "`reprobuild images --json` has the labels; the lock says what is in an image",
-    "inspect": "`reprobuild images --json` has digest, size and labels; `verify` shows who signed it",
-    "kill": _NOTHING_RUNS,
+    "help": "`reprobuild COMMAND --help` explains a command",
+    "history": "`reprobuild inspect` shows the layers of an image and what is in them",
+    "import": "an image comes from a lock; for files of another image, `reprobuild lock --from-image`",
+    "info": "`reprobuild doctor` says what this machine has",
     "login": "logins are those of `docker login` and `podman login`",
-    "logs": _NOTHING_RUNS,
+    "logout": "logins are those of `docker logout` and `podman logout`",
     "ls": "`reprobuild images` lists the images",
-    "ps": _NOTHING_RUNS,
+    "manifest": "`reprobuild inspect` shows an image, one in a registry too",
+    "prune": "`reprobuild clean` frees the space of what no image needs",
     "pull": "an image in a registry is for other engines: `docker pull`, `podman pull`",
-    "restart": _NOTHING_RUNS,
-    "rm": "nothing of a run is kept; `reprobuild remove` removes the name of an image",
     "rmi": "`reprobuild remove` removes the name of an image, and `reprobuild clean` frees its space",
     "save": "`reprobuild export` writes an image to a file",
+    "scout": "`reprobuild lock --report` lists known vulnerabilities of what is locked",
+    "search": "`reprobuild versions` lists what your index has PyTorch for",
     "start": "`reprobuild run` runs a command in an image",
-    "stop": _NOTHING_RUNS,
     "system": "`reprobuild clean` frees the space of what no image needs",
     "tag": "`reprobuild image LOCK --tag NAME` names an image; `push` names it in a registry",
+    "version": "`reprobuild --version` shows it; `reprobuild versions` lists CUDA's",
 }
 """Docker's commands, and what does the same here."""
 
 _HOST_NETWORK = "the network of the host is shared, so a port of the program is one of this machine"
 
-RUN_HINTS = {
+_RUN = {
     **dict.fromkeys(
         ("--gpus", "--device", "--runtime"), "GPUs are passed in if there are any; --gpu require insists"
     ),
@@ -49,5 +75,48 @@ RUN_HINTS = {
     "--read-only": "a run changes nothing of its image; -v SRC:DST:ro binds a folder read-only",
     "--platform": "an image runs on its own platform; `reprobuild image --platform` chooses it",
     "--env-file": "-e NAME=VALUE sets a variable; it may be repeated",
+    **dict.fromkeys(
+        ("--cap-add", "--cap-drop", "--security-opt", "--userns"), "it has no privileges to change"
+    ),
+    **dict.fromkeys(("--add-host", "--dns", "--hostname"), "names are those of this machine"),
+    **dict.fromkeys(("--pid", "--uts", "--cgroupns"), "its processes, names and groups are its own"),
+    **dict.fromkeys(("--label", "-l", "--log-driver", "--volumes-from"), "nothing of a run is kept"),
+    **dict.fromkeys(
+        ("--ulimit", "--sysctl"), "limits are those of this shell; --memory and --pids-limit set two"
+    ),
+    **dict.fromkeys(("--init", "--stop-signal"), "its first process is an init, which passes signals on"),
+    "--group-add": "-u USER:GROUP sets the group",
+    "--pull": "images are those of `reprobuild images`",
+    "--tmpfs": "all but what -v binds is in memory or lost afterwards",
 }
-"""Options of ``docker run``, and what `reprobuild run` does instead."""
+_OUTPUT = "name the file after the image: `reprobuild export IMAGE FILE`"
+_JSON = "--json has all fields, for jq"
+_SURE = "it asks nothing, so there is nothing to force"
+
+OPTION_HINTS = {
+    "run": _RUN,
+    "twice": _RUN,
+    "images": {
+        **dict.fromkeys(("-a", "--all"), "candidates are listed too, so these are all"),
+        **dict.fromkeys(("--digests", "--no-trunc"), "--json has whole digests"),
+        **dict.fromkeys(("-f", "--filter", "--format"), _JSON),
+    },
+    "inspect": dict.fromkeys(("-f", "--format", "--type"), _JSON),
+    "remove": dict.fromkeys(("-f", "--force"), _SURE),
+    "clean": {
+        **dict.fromkeys(("-f", "--force"), _SURE),
+        "-a": "--all removes every image, those with names too",
+    },
+    "export": dict.fromkeys(("-o", "--output"), _OUTPUT),
+    "load": dict.fromkeys(
+        ("-i", "--input"), "it copies an image of the embedded store; an archive is for `docker load -i`"
+    ),
+    "push": dict.fromkeys(
+        ("-a", "--all-tags"), "an image at a time: `reprobuild push IMAGE REGISTRY/NAME:TAG`"
+    ),
+    "doctor": {"--version": "`reprobuild --version` shows it"},
+}
+"""Options of Docker's and Podman's commands by our command, and what it does instead."""
+
+ARGUMENT_HINTS = {"images": "it lists all images; `reprobuild inspect NAME` shows one"}
+"""Commands that take fewer arguments than Docker's."""

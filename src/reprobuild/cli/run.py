@@ -20,24 +20,12 @@ from ..host.untrusted_files import opened, walk
 from ..in_image.kernels import is_of_record, record_of
 from ..request.kernels import MOST, canonical
 from . import complete
-from .docker_habits import RUN_HINTS
 from .output import file_option
 from .run_options import in_image, own_command, receipt, settings
 
 
-class _Run(click.Command):
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Add a hint to the error for an option of ``docker run``."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            if hint := RUN_HINTS.get(error.option_name):
-                raise click.UsageError(f"No such option {error.option_name}: {hint}", ctx) from None
-            raise
-
-
 # Options end at the image: what follows is the command's own, with or without "--" before it.
-@click.command(cls=_Run, context_settings={"allow_interspersed_args": False})
+@click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("image", shell_complete=complete.images)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]...")
 @receipt
