@@ -190,6 +190,27 @@ def test_an_answer_that_never_ends_does_so_here(
         transport.read_whole(http.get(url, stream=True), 1 << 18)
 
 
+def test_a_stream_that_inflates_to_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "_MOST_LINES", 1 << 18)
+    nothing = endless(_GZIP, gzip.compress(b"") * 1000)
+    with nothing as url, session(retries=0) as http, pytest.raises(requests.RequestException):
+        for _ in http.get(url, stream=True).iter_content(1 << 12):
+            pass
+
+
+def test_a_refusal_without_end_is_tried_again_as_another_is() -> None:
+    refusal = endless(b"HTTP/1.1 503 Wait\r\n\r\n", b"a" * 65536)
+    with refusal as url, session(retries=1) as http:
+        assert http.get(url, stream=True).status_code == 503
+
+
+def test_a_server_that_asks_for_years(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reprobuild.net.session.LONGEST_PAUSE", 0.1)
+    address = server.add("/a", b"ok", first=(503,), retry_after="9" * 9)
+    with session(retries=1) as http:
+        assert http.get(address).content == b"ok"
+
+
 def test_an_answer_that_comes_as_slowly_as_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "LONGEST", 0.5)
     slow = endless(_HEAD + b"\r\n", b"a")

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 import requests
 from requests.auth import HTTPBasicAuth
 
 from reprobuild.errors import RegistryError
-from reprobuild.oci.registry.auth import OnlyAt, ask_token
+from reprobuild.oci.registry.auth import OnlyAt, ask_token, challenge
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,11 @@ def test_a_registry_elsewhere_names_no_token_server_on_this_machine(host: str) -
     fields = {"realm": f"https://{host}/token", "service": "x"}
     with pytest.raises(RegistryError, match="to this machine or its own link"):
         ask_token(requests.Session(), fields, "s", None, "https://r.example.org/v2/")
+
+
+def test_a_long_challenge_is_read_in_no_time() -> None:
+    answer = requests.Response()
+    answer.headers["WWW-Authenticate"] = "Bearer " + "a" * 60_000 + ',realm="https://tokens.example"'
+    began = time.process_time()
+    assert challenge(answer) == ("bearer", {"realm": "https://tokens.example"})
+    assert time.process_time() - began < 2

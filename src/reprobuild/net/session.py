@@ -29,6 +29,9 @@ CONNECT_TIMEOUT = 15.0
 READ_TIMEOUT = 60.0
 """Seconds without a byte; long, since some indexes make a page on demand."""
 
+LONGEST_PAUSE = 30.0
+"""Seconds before a retry. urllib3 waits for hours, older ones for years, where a server asks for them."""
+
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -44,7 +47,8 @@ def session(*, retries: int = 3, authorities: Iterable[Path] = ()) -> requests.S
     """Return a session that reaches what the user's pip and uv reach; it may be shared by threads.
 
     GET and HEAD are tried again ``retries`` times, with growing waits, when the connection breaks before an
-    answer or the answer is 429 or 5xx; the last such answer is then returned. Every call has a time limit.
+    answer or the answer is 429 or 5xx, after at most `LONGEST_PAUSE` whatever the server asks for; the last
+    such answer is then returned. Every call has a time limit.
     The credentials of a configured index go to that scheme, host and port only, also over redirects; other
     hosts get what netrc has for them; a redirect from https to http gets none. An answer that is read whole
     has at most `transport.LARGEST_PAGE` bytes, and a peer that stalls is a broken connection. ``authorities``
@@ -54,7 +58,7 @@ def session(*, retries: int = 3, authorities: Iterable[Path] = ()) -> requests.S
     made = _Session()
     made.headers["User-Agent"] = f"reprobuild/{__version__}"
     made.auth = _Auth()
-    retry = Retry(
+    retry = _Retry(
         total=retries,
         backoff_factor=0.3,
         status_forcelist=(429, 500, 502, 503, 504),
@@ -101,6 +105,12 @@ def _verifying_context() -> ssl.SSLContext:
         raise HostError(
             f"{bundle}: no CA certificates can be read: {error}", hint="correct the file"
         ) from None
+
+
+class _Retry(Retry):
+    def get_retry_after(self, response: Any) -> float | None:
+        asked = super().get_retry_after(response)
+        return None if asked is None else min(asked, LONGEST_PAUSE)
 
 
 class _Session(requests.Session):

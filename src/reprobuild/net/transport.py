@@ -9,6 +9,7 @@ import http.client
 import math
 import ssl
 import time
+from collections.abc import Iterator
 from io import BufferedReader, RawIOBase
 from typing import Any
 
@@ -96,10 +97,8 @@ class _Answer(requests.Response):
     def content(self) -> bytes:
         content: bytes | bool | None = self._content  # False: not read yet
         if not isinstance(content, bytes):
-            # What is sent may inflate to nothing; so that counts too, and the time.
-            paced = getattr(getattr(self.raw, "_fp", None), "paced", None)
-            if paced is not None:
-                paced.bound(self.limit + self.limit // 16 + _MOST_LINES)
+            if self._paced is not None:
+                self._paced.end = time.monotonic() + LONGEST
             found = bytearray()
             for piece in self.iter_content(_PIECE):
                 found += piece
@@ -111,6 +110,23 @@ class _Answer(requests.Response):
             self._content = content = bytes(found)
         return content
 
+    def iter_content(self, chunk_size: int | None = 1, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        """Yield the body in pieces; one that inflates to nothing ends with an error."""
+        pieces, arrived = super().iter_content(chunk_size, *args, **kwargs), 0
+        while True:
+            if self._paced is not None:
+                most = _MOST_LINES + 2 * (chunk_size or 0) + (1 + _LINES_PER_BYTE) * arrived
+                self._paced.most = most
+            piece = next(pieces, None)
+            if piece is None:
+                return
+            arrived += len(piece)
+            yield piece
+
+    @property
+    def _paced(self) -> _PacedReader | None:
+        return getattr(getattr(self.raw, "_fp", None), "paced", None)
+
 
 class _PacedReader(RawIOBase):
     """What a peer sends in answer to one request. Only the time spent waiting for it counts."""
@@ -121,11 +137,8 @@ class _PacedReader(RawIOBase):
         self._waited, self._arrived = 0.0, 0
         self.total = 0
         """Bytes that have come."""
-        self._most, self._end = math.inf, math.inf
-
-    def bound(self, more: int) -> None:
-        """Allow so many bytes more, within `LONGEST`."""
-        self._most, self._end = self.total + more, time.monotonic() + LONGEST
+        self.most, self.end = math.inf, math.inf
+        """Bytes that may come, and when the last one may."""
 
     def readable(self) -> bool:
         return True
@@ -142,9 +155,9 @@ class _PacedReader(RawIOBase):
         start = time.monotonic()
         count: int | None = self._inner.readinto(buffer)
         self.total += count or 0
-        if self.total > self._most:
-            raise EndlessError(f"the answer has more than {self._most:.0f} bytes as it is sent")
-        if time.monotonic() > self._end:
+        if self.total > self.most:
+            raise EndlessError(f"the answer has more than {self.most:.0f} bytes as it is sent")
+        if time.monotonic() > self.end:
             raise StalledError(f"the answer takes more than {LONGEST:g} s")
         if not self._begun:
             # Until the first byte the time limit for silence counts alone: some pages are made on demand.
@@ -181,6 +194,12 @@ class _PacedResponse(http.client.HTTPResponse):
         super().__init__(*args, **kwargs)
         self.paced = _PacedReader(self.fp.detach())
         self.fp = _Lines(self.paced)
+
+    def begin(self) -> None:
+        """Read the head. The body of a refusal is bounded from here on: urllib3 reads it before a retry."""
+        super().begin()
+        if self.status >= 300:
+            self.paced.most, self.paced.end = self.paced.total + _MOST_LINES, time.monotonic() + LONGEST
 
 
 class _Connection(HTTPConnection):

@@ -28,7 +28,7 @@ TOKEN_LIMIT = 1 << 20
 
 _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 _CHALLENGE = re.compile(r"(?:^|,)\s*(basic|bearer)\s+", re.IGNORECASE)
-_FIELD = re.compile(r'(\w+)="([^"]*)"')
+_FIELD = re.compile(r'\b(\w+)="([^"]*)"')
 
 
 class Nothing(requests.auth.AuthBase):
