@@ -9,28 +9,14 @@ _IN_ENGINES = "is a thing of Docker and Podman: `reprobuild load` copies an imag
 
 COMMAND_HINTS = {
     **dict.fromkeys(
-        (
-            "attach",
-            "events",
-            "exec",
-            "kill",
-            "logs",
-            "pause",
-            "port",
-            "ps",
-            "restart",
-            "stats",
-            "stop",
-            "top",
-        ),
-        _NOTHING_RUNS,
+        ("attach", "events", "exec", "kill", "logs", "pause", "port", "ps", "restart", "stats"), _NOTHING_RUNS
     ),
-    **dict.fromkeys(("unpause", "wait"), _NOTHING_RUNS),
+    **dict.fromkeys(("stop", "top", "unpause", "wait"), _NOTHING_RUNS),
     **dict.fromkeys(("container", "pod", "rename", "rm", "update"), _NO_CONTAINERS),
     **dict.fromkeys(("compose", "context", "network", "secret", "volume"), f"that {_IN_ENGINES}"),
     "build": "`reprobuild image` makes an image from a request; `reprobuild render` writes a Dockerfile",
     "builder": "`reprobuild clean` frees the space of what no image needs",
-    "buildx": "`reprobuild image` makes an image; `reprobuild render` writes a Dockerfile for `docker buildx`",
+    "buildx": "`reprobuild image` makes an image; `reprobuild render` writes a Dockerfile for BuildKit",
     "commit": "nothing of a run is kept; put packages into the request, code into a Dockerfile",
     "cp": "`reprobuild run -v $PWD:/work` binds a folder, into which the program copies",
     "create": "`reprobuild run` runs a command in an image",
@@ -75,15 +61,12 @@ _RUN = {
     "--read-only": "a run changes nothing of its image; -v SRC:DST:ro binds a folder read-only",
     "--platform": "an image runs on its own platform; `reprobuild image --platform` chooses it",
     "--env-file": "-e NAME=VALUE sets a variable; it may be repeated",
-    **dict.fromkeys(
-        ("--cap-add", "--cap-drop", "--security-opt", "--userns"), "it has no privileges to change"
-    ),
-    **dict.fromkeys(("--add-host", "--dns", "--hostname"), "names are those of this machine"),
-    **dict.fromkeys(("--pid", "--uts", "--cgroupns"), "its processes, names and groups are its own"),
+    **dict.fromkeys(("--cap-add", "--cap-drop", "--security-opt", "--userns"), "no privileges can be added"),
+    **dict.fromkeys(("--add-host", "--dns"), "/etc/hosts and /etc/resolv.conf are those of this machine"),
+    "--hostname": "it is always `reprobuild`, so that no result depends on it",
+    **dict.fromkeys(("--pid", "--uts"), "processes and name are always its own"),
     **dict.fromkeys(("--label", "-l", "--log-driver", "--volumes-from"), "nothing of a run is kept"),
-    **dict.fromkeys(
-        ("--ulimit", "--sysctl"), "limits are those of this shell; --memory and --pids-limit set two"
-    ),
+    **dict.fromkeys(("--ulimit", "--sysctl"), "`ulimit` before it sets those of its shell"),
     **dict.fromkeys(("--init", "--stop-signal"), "its first process is an init, which passes signals on"),
     "--group-add": "-u USER:GROUP sets the group",
     "--pull": "images are those of `reprobuild images`",
@@ -105,15 +88,13 @@ OPTION_HINTS = {
     "remove": dict.fromkeys(("-f", "--force"), _SURE),
     "clean": {
         **dict.fromkeys(("-f", "--force"), _SURE),
-        "-a": "--all removes every image, those with names too",
+        "-a": "--all removes every image, with its name",
     },
     "export": dict.fromkeys(("-o", "--output"), _OUTPUT),
     "load": dict.fromkeys(
         ("-i", "--input"), "it copies an image of the embedded store; an archive is for `docker load -i`"
     ),
-    "push": dict.fromkeys(
-        ("-a", "--all-tags"), "an image at a time: `reprobuild push IMAGE REGISTRY/NAME:TAG`"
-    ),
+    "push": dict.fromkeys(("-a", "--all-tags"), "name one: `reprobuild push IMAGE REGISTRY/NAME:TAG`"),
     "doctor": {"--version": "`reprobuild --version` shows it"},
 }
 """Options of Docker's and Podman's commands by our command, and what it does instead."""
