@@ -33,6 +33,7 @@ def written(path: Path, *statements: str, values: tuple[object, ...] = ()) -> Pa
         ("log", "text"),
         ("result", "parts"),
         ("order", "parts"),
+        ("result_in_log", "parts"),
     ],
 )
 def test_what_a_database_holds_counts(name: str, expected: str, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ SITE = ("text", "train.py", 3, 0)
 EXAMPLES = int(os.environ.get("REPROBUILD_TEST_EXAMPLES", "50"))
 
 
-NATIVE = ("awaited", "dated", "folds", "libraries")
+NATIVE = ("awaited", "dated", "folds", "libraries", "passed_on")
 """Times that are measured by other means than Python's clocks, or computed outside of Python."""
 
 
@@ -121,6 +121,48 @@ def test_a_short_number_is_a_duration_only_where_words_say_so(line: str, counts:
     one, other = (Evidence(items=[Item(site, value, 0, 0)]) for value in (2.25, 3.25))
     number, _ = Texts(one, other).compare([line % 2], [line % 3], "standard output", many=False)
     assert (number is not None) == counts
+
+
+def test_a_count_is_no_duration_because_many_lines_of_its_form_have_a_small_one() -> None:
+    sides = [
+        Evidence(
+            items=[Item(("value", "train.py", 3, 0), each, at, 23 - at) for at, each in enumerate(values)]
+        )
+        for values in ((0.2,) * 24, (*(0.2,) * 12, 0.9, *(0.2,) * 11))
+    ]
+    lines = [
+        [f"row {name} wrong {count}" for name, count in zip(range(23, 27), counts, strict=True)]
+        for counts in ((0, 0, 0, 0), (0, 0, 1, 0))
+    ]
+    assert Texts(*sides).compare(lines[0], lines[1], "standard output", many=False)[0] == 2
+
+
+def test_the_order_in_which_tasks_take_their_times_does_not_count() -> None:
+    one, other = (
+        Evidence(
+            items=[Item(("value", "train.py", 3, 0), each, at, 1 - at) for at, each in enumerate(values)]
+        )
+        for values in ((0.123456789, 0.234567891), (0.345678901, 0.456789012))
+    )
+    lines = ["a 0.123456789, b 0.234567891"]
+    swapped, wrong = ["a 0.456789012, b 0.345678901"], ["a 0.456789012, b 0.345978901"]
+    assert Texts(one, other).compare(lines, swapped, "standard output", many=False)[0] is None
+    assert Texts(one, other).compare(lines, wrong, "standard output", many=False)[0] == 0
+
+
+def test_the_worker_of_a_pool_that_gets_a_task_does_not_count() -> None:
+    evidence = Evidence(names={"pool workers": ("ForkPoolWorker-1", "4401", "ForkPoolWorker-2", "4402")})
+    lines = ["ForkPoolWorker-1 4401 task 0 gave 0.5", "ForkPoolWorker-2 4402 task 1 gave 0.7"]
+    swapped = ["ForkPoolWorker-1 4401 task 1 gave 0.7", "ForkPoolWorker-2 4402 task 0 gave 0.5"]
+    assert Texts(evidence, evidence).compare(lines, swapped, "standard error", many=True)[0] is None
+    for last in ("ForkPoolWorker-2 4402 task 0 gave 0.6", "ForkPoolWorker-3 4402 task 0 gave 0.5"):
+        wrong = [swapped[0], last]
+        assert Texts(evidence, evidence).compare(lines, wrong, "standard error", many=True)[0] is not None
+
+
+def test_millionths_after_a_date_in_a_name_are_those_of_a_date_that_was_asked_for() -> None:
+    evidence = Evidence(items=[Item(("moment", "log.py", 3, 0), 1795657967.642869, 0, 0)])
+    assert general("log_642869 642868", evidence) == "log_<time of day> 642868"
 
 
 @pytest.mark.parametrize(

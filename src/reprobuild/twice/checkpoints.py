@@ -76,7 +76,8 @@ def _safetensors(file: IO[bytes], general: General) -> dict[str, str]:
     left = os.fstat(file.fileno()).st_size - 8 - length
     notes = header.pop("__metadata__", {})
     told = {key: general(f"{value}") for key, value in notes.items()}
-    found = {_REST: hashlib.sha256(json.dumps([told, header]).encode()).hexdigest()[:32]}
+    rest = [sorted(told.items()), header]
+    found = {_REST: hashlib.sha256(json.dumps(rest).encode()).hexdigest()[:32]}
     for name, entry in sorted(header.items()):
         start, end = entry["data_offsets"]
         left -= end - start

@@ -30,6 +30,9 @@ FEW = 16
 _KEPT = 512
 _SHORTEST_DECIMAL = 12
 """Digits of a part of a drawn name's number."""
+_POOL_WORKER = re.compile(r"[A-Za-z]{0,20}PoolWorker-\d{1,9}")
+_OF_POOL = 4
+"""Digits of the number of a pool's process from which it is recognized as one of any of them."""
 _LONGEST_WINDOW = 64
 """Values of a place of which some in a row are taken together."""
 _MOST_WINDOWS = 200_000
@@ -104,7 +107,8 @@ class Evidence:
     @cached_property
     def phrases(self) -> re.Pattern[str] | None:
         """All drawn names of several words, such as calm-owl-3."""
-        names = {name for name in self.names.get("drawn names", ()) if len(re.findall(r"\w+", name)) > 1}
+        given = (*self.names.get("drawn names", ()), *self.names.get("pool workers", ()))
+        names = {name for name in given if len(re.findall(r"\w+", name)) > 1}
         longest = sorted(names, key=lambda name: (-len(name), name))
         return re.compile(rf"(?:{'|'.join(map(re.escape, longest))})(?![^\W_])") if names else None
 
@@ -115,6 +119,9 @@ class Evidence:
         for kind, names in self.names.items():
             for number, name in enumerate(names):
                 whole = name.replace("-", "") if kind == "uuids" else name
+                if kind == "pool workers":  # which of them gets a task is not the program's choice
+                    found.setdefault(name, (kind, 0))
+                    continue
                 if kind in ("process numbers", "ports"):
                     found.setdefault(name, (kind, number))
                     continue
@@ -127,6 +134,12 @@ class Evidence:
                         found.setdefault(decimal[:length], (kind, number))
                         found.setdefault(decimal[-length:], (kind, number))
         return found
+
+    @cached_property
+    def millionths(self) -> frozenset[str]:
+        """What dates that the program asked for have after the second."""
+        moments = [float(item.value) for item in self.items if item.site[0] == "moment"]
+        return frozenset(f"{round(moment % 1 * 1e6):06d}" for moment in moments)
 
     @cached_property
     def drawn(self) -> str:
@@ -156,8 +169,15 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
         with _readable(folder / name):
             zones.add(int(table["zone"]))
             memory += [(int(start), int(end)) for start, end in table["memory"]]
+            of_pool = _POOL_WORKER.fullmatch(process_name := str(table["process"][1]))
             for kind, given in table["names"].items():
-                names[str(kind)[:40]] += [str(name)[:200] for name in given]
+                told = [str(name)[:200] for name in given]
+                # A short number may be a result, too.
+                if of_pool and kind == "process numbers" and all(len(name) >= _OF_POOL for name in told):
+                    names["pool workers"] += told
+                else:
+                    names[str(kind)[:40]] += told
+            names["pool workers"] += [process_name] if of_pool else []
             for key, items in _sites(table["sites"], process):
                 values[key] += items
     items = [item for each in values.values() for item in (*each, *_together(each))]

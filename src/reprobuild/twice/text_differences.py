@@ -82,7 +82,8 @@ def tokens(line: str, evidence: Evidence) -> list[Token]:
     phrases, drawn = evidence.phrases, evidence.names.get("drawn names", ())
     while match := _TOKEN.match(line, at):
         if phrases and not line[max(at - 1, 0) : at].isalnum() and (phrase := phrases.match(line, at)):
-            found.append(Token("drawn name", phrase[0], f"drawn name {drawn.index(phrase[0])}"))
+            key = f"drawn name {drawn.index(phrase[0])}" if phrase[0] in drawn else "pool worker 0"
+            found.append(Token("drawn name", phrase[0], key))
             at = phrase.end()
             continue
         kind, text = match.lastgroup or "", match[0]
@@ -108,6 +109,8 @@ def tokens(line: str, evidence: Evidence) -> list[Token]:
             number = float(text.replace(",", ""))
             if whole is not None:
                 kind, key = whole[0].removesuffix("s"), f"{whole[0]} {whole[1]}"
+            elif text in evidence.millionths:
+                kind = key = "time of day"
             elif len(text) >= 10 and any(start <= number < end for start, end in evidence.memory):
                 kind = key = "address"
         found.append(Token(kind, text, key))
@@ -314,13 +317,14 @@ class Texts:
         of_measure: bool,
     ) -> bool:
         """Return whether both numbers came from one place, each in its run at the same turn; use it up."""
+        exact = min(_digits(token.text) for token in pair) >= EXACT
         by_site: dict[SiteKey, list[Item]] = defaultdict(list)
         for item in items[1]:
             by_site[item.site].append(item)
         for item in items[0]:
             for twin in by_site.get(item.site, ()):
-                if item.at != twin.at and item.left != twin.left and not redrawn:
-                    continue
+                if item.at != twin.at and item.left != twin.left and not redrawn and not exact:
+                    continue  # which of its times a short number is, is not known otherwise
                 if (item.site, item.at, item.process) in self._used and not redrawn:
                     continue
                 if self._sure(item, twin, pair, lines, of_measure=of_measure):
@@ -340,7 +344,7 @@ class Texts:
         short = min(_digits(token.text) for token in pair) < _SHORT
         if max(item.at + item.left, twin.at + twin.left) < FEW and (of_measure or not short):
             return True
-        return self._each(item.site, pair, lines)
+        return (of_measure or not short) and self._each(item.site, pair, lines)
 
     def _each(self, site: SiteKey, pair: tuple[Token, Token], lines: Sequence[str]) -> bool:
         """Return whether in each line of that form the number at that place is one of a site's, in order."""

@@ -39,12 +39,17 @@ def order():
         add(score)
 
 
-def log():
+def log(score=0.5):
     """A program that ends without closing it leaves a log, which begins with random numbers."""
     database.execute("PRAGMA journal_mode = WAL")
-    database.execute("INSERT INTO runs (score) VALUES (0.5)")
+    database.execute("INSERT INTO runs (score) VALUES (?)", (score,))
     database.commit()
     os._exit(0)
+
+
+def result_in_log():
+    """The database itself has the same bytes in each run."""
+    log(draw.random())
 
 
 globals()[sys.argv[1]]()

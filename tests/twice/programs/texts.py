@@ -5,6 +5,8 @@ import asyncio
 import csv
 import json
 import logging
+import logging.handlers
+import multiprocessing
 import os
 import random
 import resource
@@ -112,6 +114,28 @@ def folds():
             mean = sum(took[at : at + 3]) / 3
             deviation = (sum((each - mean) ** 2 for each in took[at : at + 3]) / 3) ** 0.5
             file.write(f"{mean},{deviation},0.25\n")
+
+
+def passed_on():
+    """Log lines of other processes, which this one writes as they come."""
+    queue = multiprocessing.get_context("fork").SimpleQueue()
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    listener = logging.handlers.QueueListener(queue, handler)
+    for number in random.SystemRandom().sample(range(9), 9):
+        child = multiprocessing.get_context("fork").Process(target=tell, args=(queue, number))
+        child.start()
+        child.join()
+        listener.handle(queue.get())
+
+
+def tell(queue, number):
+    handler = logging.handlers.QueueHandler(queue)
+    handler.enqueue = queue.put
+    logger = logging.getLogger("tell")
+    logger.addHandler(handler)
+    logger.propagate = False
+    logger.warning("task gave %d", number**2)
 
 
 def libraries():

@@ -28,8 +28,11 @@ CLOCKS = tuple(
 USED = tuple(name + suffix for name in ("process_time", "thread_time") for suffix in ("", "_ns"))
 """Clocks that begin with the program: what they show is a duration."""
 _STATISTICS = ("mean", "fmean", "stdev", "pstdev", "variance", "pvariance", "geometric_mean", "harmonic_mean")
-_RUN_NAMES = {"mlflow.utils.name_utils": "_generate_random_name", "coolname.impl": "generate_slug"}
-"""What draws a name of words for a run."""
+_RUN_NAMES = {
+    "mlflow.utils.name_utils": ("_generate_random_name", "_generate_unique_integer_id"),
+    "coolname.impl": ("generate_slug",),
+}
+"""What draws a name for a run, of words or digits."""
 _names: dict[str, list[str]] = {}
 _drawn: list[str] = []
 """Single characters that the system's generator chose."""
@@ -216,6 +219,19 @@ def _moment(inner: Any) -> Any:
     return shown
 
 
+def _listener(module: Any) -> None:
+    """It writes what other processes log, in the order in which that comes."""
+    inner = module.QueueListener.handle
+
+    @functools.wraps(inner)
+    def handle(self: Any, record: Any) -> Any:
+        if getattr(record, "process", None) != os.getpid():
+            writers.passed_on.append(True)
+        return inner(self, record)
+
+    module.QueueListener.handle = handle
+
+
 def _lightgbm(module: Any) -> None:
     """Its library tells a time that no Python has measured."""
     import re  # noqa: PLC0415 -- lightgbm has imported it
@@ -330,13 +346,15 @@ def install(watcher: Watcher) -> None:
     watcher.after("socket", _socket)
     watcher.after("orjson", _orjson)
     watcher.after("logging", _logging)
+    watcher.after("logging.handlers", _listener)
     watcher.after("datetime", _datetime)
     watcher.after(
         "asyncio.base_events", lambda module: _measure(module.BaseEventLoop, ("time",), instant=True)
     )
     watcher.after("lightgbm.basic", _lightgbm)
-    for module, name in _RUN_NAMES.items():
-        watcher.after(module, functools.partial(_name, name=name, kind="drawn names"))
+    for module, names in _RUN_NAMES.items():
+        for name in names:
+            watcher.after(module, functools.partial(_name, name=name, kind="drawn names"))
     watcher.after("torch", _torch)
     writers.install()
     atexit.register(write)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 wrote: set[str] = set()
 """The streams that this process wrote to."""
+passed_on: list[bool] = []
+"""Not empty: this process writes what others log, so that the order is not its own."""
 _NAMES = ("stdout", "stderr")
 _COMMANDS = ("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec")
 _streams: dict[str, object] = {}
@@ -47,6 +49,7 @@ def _in_child() -> None:
         if getattr(sys, name) is _streams.get(name):
             _watch(name)
     wrote.clear()
+    passed_on.clear()
 
 
 def _in_parent() -> None:
@@ -69,4 +72,5 @@ def install() -> None:
 def table() -> dict[str, Any]:
     """Return what is known of this process."""
     wrote.update(name for name, stream in _streams.items() if getattr(sys, name) is not stream)
-    return {"wrote": sorted(wrote), "forks": _forks[0], "child": _child[0]}
+    told = sorted(wrote) * (2 if passed_on else 1)
+    return {"wrote": told, "forks": _forks[0], "child": _child[0]}
