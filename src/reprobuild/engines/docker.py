@@ -53,7 +53,7 @@ from .docker_client import (
     raise_if_gone,
 )
 from .docker_layers import are_readable, listed_layers, mounted_layers
-from .docker_runner import DockerRunner
+from .docker_runner import DockerRunner, removed
 from .docker_twice import twice_in_docker
 from .loopback_registry import CARRIER
 from .protocols import EngineName, RunOptions, require_gpu
@@ -295,11 +295,8 @@ class DockerImages(ContainerImages):
         container = self._client.containers.create(
             digest, ["-"], entrypoint=[], network_mode="none", labels={READ: "1"}
         )
-        try:
+        with removed(container):
             yield container
-        finally:
-            with suppress(NotFound):
-                container.remove(force=True, v=True)
 
 
 def _build_failed(text: str) -> BuildError | EngineError:

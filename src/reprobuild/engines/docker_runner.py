@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import platform
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -84,6 +84,16 @@ class Output:
             self._container.kill()
 
 
+@contextmanager
+def removed(container: Container) -> Iterator[None]:
+    """Remove a container and its volumes after the block."""
+    try:
+        yield
+    finally:
+        with suppress(NotFound):
+            container.remove(force=True, v=True)
+
+
 class DockerRunner:
     """Runs programs in one image as the self-test needs it: no network, no capability, nothing writable."""
 
@@ -113,14 +123,11 @@ class DockerRunner:
                 # Its output is read as it comes, and held nowhere else.
                 log_config=LogConfig(type=LogConfig.types.NONE),
             )
-            try:
+            with removed(container):
                 with Output(container) as output:
                     container.start()
                     status = self.wait(container, argv, timeout)
                 return process.Completed(status, *output.written())
-            finally:
-                with suppress(NotFound):
-                    container.remove(force=True, v=True)
 
     def limits(self, limits: Limits) -> dict[str, Any]:
         """Return the options that hold a container to some limits, as far as this daemon can hold them."""

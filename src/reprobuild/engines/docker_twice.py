@@ -6,14 +6,13 @@ The views' own folders lie in a volume, which is read through a container that i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, cast
 
 import docker
-from docker.errors import NotFound
 from docker.models.containers import Container
 from docker.types import DriverConfig, LogConfig, Mount
 
@@ -24,7 +23,7 @@ from ..render.labels import LABEL
 from . import twice_mounts
 from .container_twice import TMPFS, Views
 from .docker_client import connect, docker_errors
-from .docker_runner import DockerRunner, Output
+from .docker_runner import DockerRunner, Output, removed
 from .protocols import RunOptions
 
 _RUN = LABEL + "twice"
@@ -54,7 +53,7 @@ class DockerTwice:
             mounts=[Mount(twice_mounts.VIEWS, None, type="volume", no_copy=True)],
             labels={_RUN: "1"},
         )
-        with _removed(keeper):
+        with removed(keeper):
             keeper.put_archive(twice_mounts.VIEWS, tar)
             keeper.reload()
             [place] = [each["Source"] for each in keeper.attrs["Mounts"]]
@@ -97,7 +96,7 @@ class DockerTwice:
             log_config=LogConfig(type=LogConfig.types.NONE),
             **runner.limits(how.limits or Limits()),
         )
-        with _removed(container):
+        with removed(container):
             yield _Container(container, runner, command)
 
 
@@ -133,15 +132,6 @@ class _Container:
 
     def changes(self) -> Mapping[str, bool]:
         return {str(each["Path"]): each["Kind"] == _REMOVED for each in self.made.diff() or ()}
-
-
-@contextmanager
-def _removed(container: Container) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        with suppress(NotFound):
-            container.remove(force=True, v=True)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from .blobs import open_blob
 from .documents import DOCUMENT_LIMIT
 from .merge_layers import Keep, KeptContents, LayerFiles, laid_over, read_layer
 from .overlay_layer import read_folders
-from .stream import CHUNK, Member
+from .stream import CHUNK, Member, decompressed
 from .tar_fields import LayerRefused
 from .tar_reader import Readable
 from .tar_writer import Kind, Record
@@ -230,12 +230,9 @@ class _Hashed(RawIOBase):
 
 def layer_of(file: BufferedReader) -> IO[bytes] | None:
     """Return the decompressed tar of a layer; None for any other file, such as JSON."""
+    if (tar := decompressed(file)) is not None:
+        return tar
     start = file.peek(512)[:512]
-    if start.startswith(b"\x28\xb5\x2f\xfd"):
-        inflate = zstandard.ZstdDecompressor()
-        return cast("IO[bytes]", inflate.stream_reader(file, read_across_frames=True))
-    if start.startswith(b"\x1f\x8b"):
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=file))
     return file if start[257:262] == b"ustar" or (len(start) == 512 and not any(start)) else None
 
 

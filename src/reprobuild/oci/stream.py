@@ -71,14 +71,18 @@ def from_chunks(chunks: Iterable[bytes]) -> IO[bytes]:
 def archive_members(file: BufferedReader) -> Iterator[Member]:
     """Yield the members of a tar that may be compressed; see `members`."""
     start = file.peek(6)[:6]
-    if start.startswith(b"\x28\xb5\x2f\xfd"):
-        inflate = zstandard.ZstdDecompressor()
-        return members(cast("IO[bytes]", inflate.stream_reader(file, read_across_frames=True)))
-    if start.startswith(b"\x1f\x8b"):
-        return members(cast("IO[bytes]", gzip.GzipFile(fileobj=file)))
     if start.startswith(b"BZh") or start == b"\xfd7zXZ\0":
         return members(cast("IO[bytes]", _Slow(bz2.open(file) if start[:1] == b"B" else lzma.open(file))))
-    return members(file)
+    return members(decompressed(file) or file)
+
+
+def decompressed(file: BufferedReader) -> IO[bytes] | None:
+    """Return the content of a file in zstd or gzip; None for another format."""
+    start = file.peek(4)[:4]
+    if start == b"\x28\xb5\x2f\xfd":
+        inflate = zstandard.ZstdDecompressor()
+        return cast("IO[bytes]", inflate.stream_reader(file, read_across_frames=True))
+    return cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if start.startswith(b"\x1f\x8b") else None
 
 
 class _Slow:

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from .event_files import bounded
+
 HEAD = "SQLite database"
 """How the first line begins."""
 _MAGIC = b"SQLite format 3\0"
@@ -59,25 +61,13 @@ def _is_database(path: Path) -> bool:
 def _rows(path: Path) -> tuple[str, ...] | None:
     log = path.with_name(path.name + _BESIDE[0])
     if log.is_symlink() or not log.is_file() or not log.stat().st_size:
-        return _bounded(_read(path, "mode=ro&immutable=1"))
+        return bounded(_read(path, "mode=ro&immutable=1"), "rows", MOST_LINES)
     if log.stat().st_size > MOST_BYTES:
         return None
     with tempfile.TemporaryDirectory() as folder:  # to take the log in, it has to write
         for each in (path, log):
             shutil.copyfile(each, Path(folder) / each.name)
-        return _bounded(_read(Path(folder) / path.name, "mode=rw"))
-
-
-def _bounded(lines: Iterator[str]) -> tuple[str, ...]:
-    found: list[str] = []
-    rest, more = hashlib.sha256(), 0
-    for line in lines:
-        if len(found) < MOST_LINES:
-            found.append(line)
-        else:
-            rest.update(f"{line}\n".encode())
-            more += 1
-    return (*found, *([f"{more} more rows: SHA-256 {rest.hexdigest()}"] if more else []))
+        return bounded(_read(Path(folder) / path.name, "mode=rw"), "rows", MOST_LINES)
 
 
 class _Text(bytes):

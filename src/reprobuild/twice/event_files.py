@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -33,20 +33,25 @@ Field = tuple[int, int | bytes]
 
 def event_lines(path: Path) -> tuple[str, ...] | None:
     """Return a line for each value of an event file; None: it is none, or not whole."""
-    lines: list[str] = []
-    rest, more = hashlib.sha256(), 0
     try:
         with path.open("rb") as file:
-            for event in _events(file):
-                for line in _lines(event):
-                    if len(lines) < MOST_LINES:
-                        lines.append(line)
-                    else:
-                        rest.update(f"{line}\n".encode())
-                        more += 1
+            lines = (line for event in _events(file) for line in _lines(event))
+            return bounded(lines, "values", MOST_LINES)
     except (OSError, ValueError, struct.error):
         return None
-    return (*lines, *([f"{more} more values: SHA-256 {rest.hexdigest()}"] if more else []))
+
+
+def bounded(lines: Iterable[str], what: str, most: int) -> tuple[str, ...]:
+    """Return some lines, and those beyond a number as one with their hash."""
+    found: list[str] = []
+    rest, more = hashlib.sha256(), 0
+    for line in lines:
+        if len(found) < most:
+            found.append(line)
+        else:
+            rest.update(f"{line}\n".encode())
+            more += 1
+    return (*found, *([f"{more} more {what}: SHA-256 {rest.hexdigest()}"] if more else []))
 
 
 def _events(file: IO[bytes]) -> Iterator[bytes]:
