@@ -31,7 +31,7 @@ import pytest
 
 from reprobuild.host.ext4_spread import spread_below
 from reprobuild.host.host import Host
-from reprobuild.layers.builder import write_debian_tar
+from reprobuild.layers.builder import write_system_tar
 from reprobuild.lock.model import Lock
 from reprobuild.net.index_settings import ca_bundle, indexes
 from support.bars import Bars, drawn
@@ -281,7 +281,7 @@ def contenders(
 def plain_folder(stack: Stack, folder: Path, tool: str, install: str) -> None:
     """Write a plain Dockerfile and what it copies."""
     folder.mkdir()
-    write_debian_tar(stack.lock, stack.store, Host(stack.home, CONSOLE), folder / "debian.tar")
+    write_system_tar(stack.lock, stack.store, Host(stack.home, CONSOLE), folder / "debian.tar")
     shutil.copy(ca_bundle() or "/etc/ssl/certs/ca-certificates.crt", folder / "ca.pem")
     if tool == "uv":
         shutil.copy(Path(sys.executable).with_name("uv").resolve(), folder / "uv")

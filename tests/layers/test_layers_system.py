@@ -13,7 +13,7 @@ from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.layers import system
-from reprobuild.layers.builder import write_debian_tar
+from reprobuild.layers.builder import write_system_tar
 from reprobuild.lock.model import Lock
 from reprobuild.oci.tar_writer import LayerWriter
 from support.building import lock_for
@@ -59,7 +59,7 @@ def test_a_failing_debian_stops_the_readers(
 def test_the_debian_layer_as_a_plain_tar(home: Home, ran: list[str], tmp_path: Path) -> None:
     lock = lock_for(home, [])
     target = tmp_path / "debian.tar"
-    write_debian_tar(lock, Store(home), Host(home, Console(quiet=True)), target)
+    write_system_tar(lock, Store(home), Host(home, Console(quiet=True)), target)
     names = subprocess.run(["tar", "-tf", str(target)], capture_output=True, check=True).stdout.decode()
     assert names.split() == ["./", "etc/", "usr/", "usr/bin/", "usr/bin/sh"]
     assert list(tmp_path.glob(".*")) == []

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from ..errors import BuildError
 from ..fetch.arrivals import Arrivals
@@ -77,17 +78,12 @@ def _system(lock: Lock, store: Store, host: Host) -> Iterator[SystemLayers]:
         yield SystemLayers(lock, store, host, Drafts(host, scratch))
 
 
-def write_debian_tar(lock: Lock, store: Store, host: Host, target: Path) -> None:
-    """Write the Debian layer of a lock as a plain tar file, the whole of it or nothing."""
+def write_system_tar(
+    lock: Lock, store: Store, host: Host, target: Path, kind: Literal["debian", "python"] = "debian"
+) -> None:
+    """Write the layer of Debian, or of a standalone Python, as a plain tar file, as a whole or not at all."""
     with _system(lock, store, host) as system:
-        cached = system.of("debian")
-    write_tar([LayerCache(host.home).blob(cached.layer.digest)], target)
-
-
-def write_python_tar(lock: Lock, store: Store, host: Host, target: Path) -> None:
-    """Write the layer of a lock's standalone Python as a plain tar file, the whole of it or nothing."""
-    with _system(lock, store, host) as system:
-        cached = system.of("python")
+        cached = system.of(kind)
     write_tar([LayerCache(host.home).blob(cached.layer.digest)], target)
 
 

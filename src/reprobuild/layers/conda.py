@@ -14,6 +14,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -228,13 +229,11 @@ def stage_sources(roots: Sequence[Path], site: str, stage: Path) -> Mapping[str,
         paths = {path for path, status in untrusted_files.walk(top) if stat.S_ISREG(status.st_mode)}
         compiled = {_source_of(path) for path in paths if path.endswith(".pyc")}
         found |= {f"{site}/{p}": root for p in paths if p.endswith(".py") and p not in compiled}
-    sources = bytecode_stream.Sources((stage / f"{STAGE}{bytecode_stream.SOURCES}").open("wb"))
-    try:
+    archive = (stage / f"{STAGE}{bytecode_stream.SOURCES}").open("wb")
+    with closing(bytecode_stream.Sources(archive)) as sources:
         for path, root in sorted(found.items()):
             with untrusted_files.opened(root, path) as file:
                 sources.add(path, file.read())
-    finally:
-        sources.close()
     return sources.sizes
 
 

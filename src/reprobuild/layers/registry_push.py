@@ -12,7 +12,7 @@ from ..host.home import storage_errors
 from ..host.host import Host
 from ..lock.layer_record import LayerRecord, RecordedLayer
 from ..lock.model import Lock
-from ..oci.documents import EMPTY, EMPTY_TYPE, MANIFEST_TYPE, sha256
+from ..oci.documents import EMPTY, artifact_manifest, descriptor, sha256
 from ..oci.registry.client import Registry, Target
 from ..oci.store import Image, ImageStore
 from .cache import LayerCache
@@ -70,14 +70,8 @@ def publish_layers(
             )
             blobs += [
                 {"digest": own.digest, "mediaType": own.media_type, "size": own.size},
-                {"digest": sha256(paths), "mediaType": _PATHS_TYPE, "size": len(paths)},
+                descriptor(paths, _PATHS_TYPE),
             ]
-    table = {
-        "artifactType": _LIST_TYPE,
-        "config": {"digest": sha256(EMPTY), "mediaType": EMPTY_TYPE, "size": len(EMPTY)},
-        "layers": blobs,
-        "mediaType": MANIFEST_TYPE,
-        "schemaVersion": 2,
-    }
+    table = artifact_manifest(_LIST_TYPE, blobs)
     registry.send_manifest(json.dumps(table, sort_keys=True, separators=(",", ":")).encode())
     return record.with_image(f"{lock.request.name} {lock.platform}", digest, recorded)

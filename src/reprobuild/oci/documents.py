@@ -47,12 +47,29 @@ def image_documents(
     config_bytes = _json(config)
     manifest = {
         **({} if annotations is None else {"annotations": dict(annotations)}),
-        "config": {"digest": sha256(config_bytes), "mediaType": CONFIG_TYPE, "size": len(config_bytes)},
+        "config": descriptor(config_bytes, CONFIG_TYPE),
         "layers": _layer_entries(layers),
         "mediaType": MANIFEST_TYPE,
         "schemaVersion": 2,
     }
     return ImageDocuments(_json(manifest), config_bytes)
+
+
+def descriptor(data: bytes, media_type: str) -> dict[str, Any]:
+    """Return the descriptor of a blob."""
+    return {"digest": sha256(data), "mediaType": media_type, "size": len(data)}
+
+
+def artifact_manifest(artifact_type: str, layers: Sequence[Mapping[str, Any]], **more: Any) -> dict[str, Any]:
+    """Return the manifest of blobs that are not an image."""
+    return {
+        "artifactType": artifact_type,
+        "config": descriptor(EMPTY, EMPTY_TYPE),
+        "layers": layers,
+        "mediaType": MANIFEST_TYPE,
+        "schemaVersion": 2,
+        **more,
+    }
 
 
 def repacked(manifest: Mapping[str, Any], layers: Sequence[Layer]) -> bytes:

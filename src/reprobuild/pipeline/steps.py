@@ -23,7 +23,7 @@ from ..host import namespaces, process
 from ..host.home import Home, atomic_write, make_folders, storage_errors
 from ..host.host import Host
 from ..host.limits import refuse_too_little
-from ..layers.builder import debian_records, write_conda_tar, write_debian_tar, write_python_tar
+from ..layers.builder import debian_records, write_conda_tar, write_system_tar
 from ..layers.package_files import check_wheels
 from ..layers.registry_pull import take_layers
 from ..lock.age_gap import age_gap
@@ -402,9 +402,9 @@ def _fill(lock: Lock, rendered: Rendered, folder: Path, host: Host) -> None:
     for artifact in rendered.artifacts:
         _place(Store(host.home).path(artifact.sha256), folder / artifact.path)
     if lock.debian:
-        write_debian_tar(lock, Store(host.home), host, folder / DEBIAN_TAR)
+        write_system_tar(lock, Store(host.home), host, folder / DEBIAN_TAR)
     if lock.standalone is not None:
-        write_python_tar(lock, Store(host.home), host, folder / PYTHON_TAR)
+        write_system_tar(lock, Store(host.home), host, folder / PYTHON_TAR, "python")
     if lock.conda:
         write_conda_tar(lock, Store(host.home), host, folder / CONDA_TAR)
 

@@ -18,9 +18,10 @@ from ...request.table import DIGEST
 from ..documents import (
     DOCUMENT_LIMIT,
     EMPTY,
-    EMPTY_TYPE,
     INDEX_TYPE,
     MANIFEST_TYPE,
+    artifact_manifest,
+    descriptor,
     descriptors,
     parse_json,
     sha256,
@@ -46,7 +47,7 @@ def attach(registry: Registry, manifest: bytes, attachments: Sequence[Attachment
     """Attach documents to the image of a manifest, which need not be there yet. Raises `RegistryError`."""
     if not attachments:
         return
-    subject = {"digest": sha256(manifest), "mediaType": MANIFEST_TYPE, "size": len(manifest)}
+    subject = descriptor(manifest, MANIFEST_TYPE)
     entries = []
     with tempfile.TemporaryDirectory(prefix="reprobuild.") as folder:
         for content in (EMPTY, *(each.content for each in attachments)):
@@ -56,29 +57,10 @@ def attach(registry: Registry, manifest: bytes, attachments: Sequence[Attachment
                 registry.send_blob(sha256(content), blob, lambda _: None)
     listed = True
     for each in attachments:
-        document = _json(
-            {
-                "annotations": dict(each.annotations),
-                "artifactType": each.media_type,
-                "config": {"digest": sha256(EMPTY), "mediaType": EMPTY_TYPE, "size": len(EMPTY)},
-                "layers": [
-                    {"digest": sha256(each.content), "mediaType": each.media_type, "size": len(each.content)}
-                ],
-                "mediaType": MANIFEST_TYPE,
-                "schemaVersion": 2,
-                "subject": subject,
-            }
-        )
+        notes, layer = {"annotations": dict(each.annotations)}, descriptor(each.content, each.media_type)
+        document = _json(artifact_manifest(each.media_type, [layer], subject=subject, **notes))
         listed = registry.send_manifest(document, sha256(document)) == subject["digest"] and listed
-        entries.append(
-            {
-                "annotations": dict(each.annotations),
-                "artifactType": each.media_type,
-                "digest": sha256(document),
-                "mediaType": MANIFEST_TYPE,
-                "size": len(document),
-            }
-        )
+        entries.append({**descriptor(document, MANIFEST_TYPE), "artifactType": each.media_type, **notes})
     if not listed:
         _list_by_tag(registry, str(subject["digest"]), entries)
 
