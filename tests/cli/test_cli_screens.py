@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
 from conftest import GOLDEN
@@ -125,3 +126,38 @@ def test_help_fits_a_terminal_of_80_columns(call: Call, command: list[str]) -> N
     assert [line for line in said.out.splitlines() if len(line) > 80] == []
     for block in re.findall(r"(?m)^  reprobuild .*\\\n.*$", said.out):
         assert block.splitlines()[1].startswith(" " * 6)
+
+
+WITH_JSON = [
+    name for name in cli.commands if any("--json" in each.opts for each in cli.commands[name].params)
+]
+OWN_ARGUMENTS = ("diff", "replay", "run", "twice")
+
+
+@pytest.mark.parametrize("name", WITH_JSON)
+def test_every_command_s_errors_are_json_where_json_was_asked_for(call: Call, name: str) -> None:
+    def error(*argv: str) -> dict[str, str | int]:
+        said = call(name, *argv)
+        found: dict[str, str | int] = json.loads(said.out)["error"]
+        assert (found["status"], said.status != 0) == (said.status, True)
+        assert str(found["message"]).split()[0] in said.err
+        return found
+
+    assert error("--json", "--nonsense")["kind"] == "NoSuchOption"
+    assert error("--nonsense", "x", "--json")["status"] == 2
+    needed = sum(isinstance(each, click.Argument) and each.required for each in cli.commands[name].params)
+    if needed:
+        assert error("--json")["status"] == 2
+        assert error(*["./none"] * needed, "--json", *["--output", "x"] * (name in ("bundle",)))["message"]
+
+
+@pytest.mark.parametrize("name", cli.commands)
+@pytest.mark.parametrize("option", ["-q", "-v", "--quiet", "--verbose"])
+def test_quiet_and_verbose_may_follow_the_command(call: Call, name: str, option: str) -> None:
+    """But where it is the program's own, or binds a folder: then it says so."""
+    said = call(name, option, "--nonsense")
+    assert said.status == 2
+    if name not in OWN_ARGUMENTS:
+        assert "No such option '--nonsense'" in said.err
+    elif option != "-v":
+        assert f"No such option {option}: write it before the command" in " ".join(said.err.split())

@@ -169,6 +169,8 @@ def _hinted(error: click.UsageError) -> click.UsageError:
     name = error.ctx.info_name if error.ctx is not None else None
     if isinstance(error, click.NoSuchOption):
         hint = OPTION_HINTS.get(name or "", {}).get(error.option_name)
+        if name in _OWN_ARGUMENTS and error.option_name in _ANYWHERE:
+            hint = f"write it before the command, as in `reprobuild {error.option_name} {name}`"
         return click.UsageError(f"No such option {error.option_name}: {hint}", error.ctx) if hint else error
     if (hint := ARGUMENT_HINTS.get(name or "")) and "unexpected extra argument" in error.message:
         return click.UsageError(f"{error.message}: {hint}", error.ctx)

@@ -22,7 +22,7 @@ COMMAND_HINTS = {
     "create": "`reprobuild run` runs a command in an image",
     "help": "`reprobuild COMMAND --help` explains a command",
     "history": "`reprobuild inspect` shows the layers of an image and what is in them",
-    "import": "an image comes from a lock; for files of another image, `reprobuild lock --from-image`",
+    "import": "an image comes from a lock; `reprobuild lock --from-image` takes the pins of another one",
     "info": "`reprobuild doctor` says what this machine has",
     "login": "logins are those of `docker login` and `podman login`",
     "logout": "logins are those of `docker logout` and `podman logout`",
