@@ -403,3 +403,10 @@ def test_free_bytes_of_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
 )
 def test_sizes_are_read_by_people(size: int, text: str) -> None:
     assert text == size_text(size)
+
+
+@pytest.mark.parametrize("size", [1, -1])
+def test_a_read_that_fails_has_the_file_s_name(size: int) -> None:
+    unmapped = Path("/proc/self/mem")  # at its start
+    with open_regular(unmapped) as file, pytest.raises(OSError, match="/proc/self/mem"):
+        file.read(size)

@@ -25,6 +25,7 @@ from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.oci.archive import write_docker
 from reprobuild.oci.documents import ImageDocuments
+from reprobuild.oci.file_tree import nothing
 from reprobuild.oci.recompress import Compression, packed
 from reprobuild.oci.store import ImageStore
 from support.archived import CONSOLE, NAME, write
@@ -133,6 +134,15 @@ def test_a_blob_that_cannot_be_read_is_named(
     with pytest.raises(StorageError, match=f"{blob}: Input/output error"):
         hand_out()
     assert {path.name for path in tmp_path.iterdir()} == {"home"}
+
+
+def test_a_blob_whose_files_cannot_be_read_is_named(
+    store: ImageStore, digest: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blob, _ = store.layers(digest)[-1]
+    make_unreadable(blob, monkeypatch)
+    with pytest.raises(StorageError, match=f"{blob}: Input/output error"):
+        store.tree(digest, "team/one:1", nothing)
 
 
 @pytest.mark.core

@@ -15,9 +15,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, FileIO
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 from urllib.parse import quote
 
 from ..errors import HostError, ReprobuildError, StorageError
@@ -49,6 +49,7 @@ _SCRATCH = 0o755
 _SHARED = 0o644
 """Of a file that is claimed."""
 _LITTLE = 1 << 20
+_BUFFER = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +291,10 @@ def kind_of(path: str | Path) -> Literal["file", "folder", "other"] | None:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading. OSError for anything else, which could block forever."""
+    """Open a regular file for reading. OSError for anything else, which could block forever.
+
+    The error of a read has the path, too.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError:  # a NUL in it
@@ -301,7 +305,31 @@ def open_regular(path: Path) -> BufferedReader:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return os.fdopen(descriptor, "rb")
+    return BufferedReader(NamedFile(descriptor, path), _BUFFER)
+
+
+class NamedFile(FileIO):
+    """A file to read, whose read errors have its path; those of read(2) lack it."""
+
+    def __init__(self, file: int | Path, path: Path) -> None:
+        super().__init__(file)
+        self.path = path
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read as `FileIO` does."""
+        try:
+            return super().readinto(buffer)
+        except OSError as error:
+            error.filename = str(self.path)
+            raise
+
+    def readall(self) -> bytes:
+        """Read as `FileIO` does."""
+        try:
+            return super().readall()
+        except OSError as error:
+            error.filename = str(self.path)
+            raise
 
 
 def free_bytes(path: Path) -> int:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection
-from io import BufferedReader, FileIO
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 from ..errors import ImageError, StorageError
-from ..host.home import Home, make_folders, put_off, storage_errors
+from ..host.home import Home, NamedFile, make_folders, put_off, storage_errors
 from ..host.verified import is_unchanged, stamp
 from ..request.table import SHA256
 
@@ -108,26 +108,14 @@ def open_blob(blob: Path) -> BufferedReader:
 
     The `OSError` of a read has no name, so it would be blamed on what is written meanwhile.
     """
-    return BufferedReader(_BlobFile(blob), _BUFFER)
+    return BufferedReader(_BlobFile(blob, blob), _BUFFER)
 
 
-class _BlobFile(FileIO):
-    """A file whose read errors have its name; those of read(2) lack it."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._path = path
-
+class _BlobFile(NamedFile):
     def readinto(self, buffer: Any) -> int | None:
-        try:
+        with storage_errors(self.path):
             return super().readinto(buffer)
-        except OSError:
-            with storage_errors(self._path):
-                raise
 
     def readall(self) -> bytes:
-        try:
+        with storage_errors(self.path):
             return super().readall()
-        except OSError:
-            with storage_errors(self._path):
-                raise

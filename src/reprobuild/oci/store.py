@@ -159,7 +159,8 @@ class ImageStore:
     def tree(self, digest: str, where: str, keep: Keep) -> ImageTree:
         """Return the files of an image; see `protocols.Images`."""
         try:
-            return read_tree(layout_members(self.folder, digest), where, keep=keep)
+            with storage_errors(self.folder):
+                return read_tree(layout_members(self.folder, digest), where, keep=keep)
         except ImageError:
             self._refuse_damaged(digest)
             raise
