@@ -30,6 +30,8 @@ def test_the_lines_of_a_script_that_draw_are_told_and_no_comments(tmp_path: Path
         (["sh", "-c", "RANDOM=3; echo $RANDOM"], ""),
         (["shuf", "--random-source=seed", "names"], ""),
         (["sort", "-R", "names"], "sort -R"),
+        ("awk 'BEGIN { srand() } { print rand(), $0 }' names", "srand()"),
+        ("awk 'BEGIN { srand(7) } { print rand(), $0 }' names", ""),
         (["sort", "-r", "names", Path("shuffled")], ""),
     ],
 )

@@ -38,7 +38,7 @@ _LONGEST_WINDOW = 64
 _MOST_WINDOWS = 200_000
 _ROUNDED = 1e-10
 """How far a sum may be away that was made in another order."""
-_MOST_MOMENTS = 32
+_MOST_MOMENTS = 12
 """Places that asked for the date, of which the differences are known."""
 
 SiteKey = tuple[str, str, int, int]
@@ -308,9 +308,12 @@ def _spans(values: Mapping[SiteKey, Sequence[Item]]) -> Iterator[Item]:
     for process, sites in places.items():
         for one, first in sites.items():
             for other, last in sites.items():
+                if len(first) not in (1, len(last)):
+                    continue
                 _, file, line, which = other
                 site = ("span", f"{one[1:]} {file}", line, which)
                 begun = {at: at - 1 if one == other else 0 if len(first) == 1 else at for at in last}
                 spans = [(at, last[at] - first[begun[at]]) for at in last if begun[at] in first]
-                for number, (_, span) in enumerate(spans):
+                # What comes before the other is no duration.
+                for number, (_, span) in enumerate(spans if all(span >= 0 for _, span in spans) else ()):
                     yield Item(site, span, number, len(spans) - 1 - number, process)

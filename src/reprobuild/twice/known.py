@@ -232,9 +232,9 @@ def of_source(kind: str, name: str) -> Remedy | None:
 
 
 _COMMAND = Remedy(
-    "the command draws by the system's random numbers",
-    "give it a fixed source: shuf --random-source=FILE, sort -R --random-source=FILE, RANDOM=SEED",
-    "GNU coreutils' documentation of random sources",
+    "the command draws by the system's random numbers, or a seed from the clock",
+    "give it a fixed source: shuf and sort -R --random-source=FILE, RANDOM=SEED, awk: srand(SEED)",
+    "GNU coreutils' documentation of random sources, and POSIX on awk",
 )
 
 MOVES = frozenset(

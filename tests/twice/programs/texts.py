@@ -98,7 +98,7 @@ def dated():
             work()
             ended = datetime.now(UTC)
             file.write(f"{trial},0 days {ended - begun},{1 / (trial + 1)}\n")
-    print("training took", datetime.now(UTC) - start, "loss 0.25")
+    print("training took", datetime.now(UTC) - start, "loss 0.25", file=sys.stderr)
     print(f"{(datetime.now(UTC) - start).total_seconds():.4f} s in all")
 
 

@@ -11,7 +11,10 @@ _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _MOST_PARENTS = 8
 
 
-_DRAWING = re.compile(r"\bshuf\b|\$\{?RANDOM\b|/dev/u?random\b|\bsort (?:-\w+ )*-\w*R\b|\bopenssl rand\b")
+_DRAWING = re.compile(
+    r"\bshuf\b|\$\{?RANDOM\b|/dev/u?random\b|\bsort (?:-\w+ )*-\w*R\b|\bopenssl rand\b"
+    r"|\bsrand\s*\(\s*\)"  # of awk, by the time: POSIX, awk, "Arithmetic Functions"
+)
 _SEEDED = re.compile(r"--random-source|\bRANDOM=\d")
 
 

@@ -201,7 +201,7 @@ def _datetime(module: Any) -> None:
 
     kind = module.datetime
     (entries,) = gc.get_referents(kind.__dict__)
-    for name in ("now", "utcnow", "today"):
+    for name in ("now", "utcnow"):
         entries[name] = classmethod(_moment(entries[name]))
     if not hasattr(kind.now, "__func__"):  # looked up before: it is in the interpreter's cache
         import ctypes  # noqa: PLC0415 -- it takes milliseconds
