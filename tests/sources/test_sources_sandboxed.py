@@ -194,7 +194,7 @@ def test_a_build_has_no_network(bench: Bench) -> None:
 def test_a_build_writes_to_its_folder_alone(bench: Bench) -> None:
     error = bench.fails("open('/usr/lib/mine', 'w')")
     assert "Read-only file system: '/usr/lib/mine'" in error.message
-    assert "a build can write below /build alone, not to /usr/lib/mine" in error.hint
+    assert "a build can write only below /build, not to /usr/lib/mine" in error.hint
 
 
 def test_a_build_cannot_fill_the_disk(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ def _line(found: Drift) -> str:
     )
     line += f" ({found.compared} calls compared"
     line += f"; {found.only[0]} only in the old image, {found.only[1]} only in the new one" * any(found.only)
-    line += f"; {found.restless} left out, which do not repeat in the old image itself" * bool(found.restless)
+    line += f"; {found.restless} left out, which are unstable even in the old image" * bool(found.restless)
     return f"{line}; there were more than are traced)" if found.cut else f"{line})"
 
 

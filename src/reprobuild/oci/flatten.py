@@ -1,4 +1,4 @@
-"""The layers of an image → its root as one plain tar, for what reads no layers: same root, same bytes."""
+"""Flatten the layers of an image to one plain tar of its root, for tools that cannot read layers."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def export_squashfs(images: ImageStore, image: Image, file: Path) -> None:
     with storage_errors(file.parent):
         try:
             partial.unlink(missing_ok=True)
-            partial.touch()  # a folder that cannot be written to is told of by name
+            partial.touch()  # a folder that cannot be written to is reported by name
             partial.unlink()
             process.feed(
                 [program, "-", str(partial), *_OPTIONS], lambda write: write_root(layers, write, instead)

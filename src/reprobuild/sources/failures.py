@@ -194,12 +194,12 @@ def advice(said: str, setting: Setting) -> str:
 
 
 def _of_the_sandbox(said: str) -> list[str]:
-    """Return what a build wants and cannot have; a line each."""
+    """Return hints about a build's missing folders, network and permissions; a line each."""
     hints = []
     if folder := _NO_FOLDER.search(said):
         hints.append(
-            f"its own build wants the folder {folder[1]}, which the sources lack: the project makes it by a "
-            "step before; do that step and commit what it makes, or leave the package out"
+            f"the build expects the folder {folder[1]}, which an earlier step generates: run that step and "
+            "commit its output, or leave the package out"
         )
     if _CRATES.search(said):
         hints.append(
@@ -208,7 +208,7 @@ def _of_the_sandbox(said: str) -> list[str]:
     elif _NETWORK.search(said):
         hints.append("a build has no network: all that it takes must be in the archive or locked")
     if found := _READ_ONLY.search(said):
-        hints.append(f"a build can write below /build alone, not to {found[1] or 'where it tried'}")
+        hints.append(f"a build can write only below /build, not to {found[1] or 'where it tried'}")
     if _FULL.search(said):
         hints.append("a build may write 8 GiB at most, and half of the machine's memory")
     return hints

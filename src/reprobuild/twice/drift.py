@@ -46,7 +46,7 @@ class Drift:
     only: tuple[int, int]
     """Operations that only the old image did, and only the new one."""
     restless: int
-    """Operations at a line that are left out, since they do not repeat in the old image itself."""
+    """Operations at a line that are left out, since they are unstable even in the old image."""
     cut: bool
     """Whether a run did more than is traced."""
     kinds: tuple[str, ...]

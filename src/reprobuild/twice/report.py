@@ -211,7 +211,7 @@ def ulp_text(distance: int | None) -> str:
     """Return a distance for a reader."""
     if distance is None:
         return ""
-    return "endless (a number and no number)" if distance >= ENDLESS else f"{distance} ULP"
+    return "infinite (one is a number, the other NaN)" if distance >= ENDLESS else f"{distance} ULP"
 
 
 def notes(found: Comparison) -> list[str]:
