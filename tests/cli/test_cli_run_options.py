@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -47,3 +49,12 @@ def test_gpus_are_handed_in_as_asked(
     for choice in ("auto", "require", "off"):
         call("run", "--gpu", choice, NAME)
     assert [settings.gpu for _, _, settings in handed_on] == [access, access, None]
+
+
+def test_what_is_neither_a_file_nor_a_folder_is_not_copied(tmp_path: Path) -> None:
+    """`twice` gives each run a copy of what can be written, and /dev/zero has no end."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").touch()
+    names = ("/dev/zero", tmp_path / "pipe", tmp_path / "file", tmp_path)
+    found = run_options.folders(tuple(f"{name}:/x:rw" for name in names))
+    assert [bind.writable for bind in found] == [False, False, True, True]

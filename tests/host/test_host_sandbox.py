@@ -138,6 +138,12 @@ def test_a_bind_has_no_devices_and_no_setuid(box: Box, writable: bool) -> None:
     assert {"nodev", "nosuid", "rw" if writable else "ro"} <= {*line.split()[5].split(",")}
 
 
+@pytest.mark.parametrize("writable", [False, True])
+def test_a_bound_device_cannot_be_opened(box: Box, writable: bool) -> None:
+    found = box.run("head", "-c1", "/given", binds=[["/dev/zero", "/given", writable]])
+    assert "Permission denied" in found["err"]
+
+
 def test_a_bind_of_what_is_not_there_is_the_host_s_fault(box: Box) -> None:
     found = box.run("bash", "-c", "true", binds=[(str(box.person.folder / "nowhere"), "/x", False)])
     assert found["error"] == "HostError"

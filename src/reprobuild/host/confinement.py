@@ -17,7 +17,7 @@ from typing import Any
 
 from . import process
 
-OF_THE_BOOT = ("/proc/cmdline", "/proc/sys/kernel/random/boot_id")
+OF_THE_BOOT = ("/proc/cmdline", "/proc/sys/kernel/random/boot_id", "/sys/devices/virtual/dmi")
 """Files that identify the machine and its boot: no build or test may depend on them."""
 
 MASKED = (

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from ..errors import HostError
 from . import confinement, namespaces, process
+from .home import kind_of
 from .limits import LARGEST_FILE, Limits, default_processes, guarded, of_steps
 
 _ROOT_MODE = 0o755
@@ -54,6 +55,15 @@ class Bind:
     copied: bool = False
     """Whether the program writes into a view of its own: what it wrote is in `written_over`, the source
     as it was."""
+
+    def __post_init__(self) -> None:
+        """Make what is neither a file nor a folder read-only.
+
+        crun 1.8 drops nodev of a device that is writable, so that it could be opened, and a copy of one has
+        no end. A program can write to a pipe or socket of a read-only mount all the same.
+        """
+        if self.writable and kind_of(self.source) == "other":
+            object.__setattr__(self, "writable", False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
