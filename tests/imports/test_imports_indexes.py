@@ -26,6 +26,15 @@ def test_pytorch_s_index_becomes_the_request_s(write: Write, lines: str, cuda: s
     assert (found["index"], found["cuda"], found["torch"]) == ("pytorch", cuda, torch)
 
 
+@pytest.mark.parametrize("channel", ["nightly", "test"])
+def test_pytorch_s_builds_that_were_not_released_are_not_those_of_its_index(
+    write: Write, channel: str
+) -> None:
+    file = write("requirements.txt", f"--pre\n-i https://download.{PYTORCH}/whl/{channel}/cu128\ntorch\n")
+    with pytest.raises(RequestError, match=f"this one is not set up: .*/{channel}/cu128"):
+        read_import(file)
+
+
 def test_an_index_that_is_set_up_may_stand_in_the_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_DEFAULT_INDEX", "https://user:secret@index.example/simple")
     file = write("requirements.txt", "-i https://index.example/simple/\ntorch==2.4.1+cu121\n")

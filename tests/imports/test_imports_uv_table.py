@@ -69,6 +69,19 @@ def test_an_index_of_torch_goes_before_one_for_all_packages(read: Read) -> None:
     assert read(text, "cpu").cuda == "13.0"
 
 
+def test_a_group_may_require_another_python(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "a"\nrequires-python = ">=3.10"\ndependencies = ["idna"]\n[dependency-groups]\n'
+        'dev = [{include-group = "Only_New"}]\nonly-new = ["six>=1 ; python_version >= \'3.12\'"]\n'
+        'docs = ["six"]\n'
+        '[tool.uv.dependency-groups]\nonly-new = {requires-python = ">=3.12"}\n'
+    )
+    for group, python, packages in (("dev", "3.13", ["idna", "six>=1"]), ("docs", "3.11", ["idna", "six"])):
+        found = read_import(tmp_path / "pyproject.toml", groups=[group])
+        table = request_table(found, {"cuda": "cpu"})
+        assert (table["python"], table["packages"], found.ignored) == (python, packages, ())
+
+
 def test_a_marker_is_for_the_python_that_is_asked_for(read: Read) -> None:
     text = LAYOUT + (
         '[tool.uv.sources]\ntorch = [{ index = "cpu", marker = "python_version < \'3.11\'" }, '
@@ -115,6 +128,21 @@ def test_constraints_overrides_and_exclusions_become_keys_of_the_request(read: R
         *("constraint idna<3.5", "constraint torch<2.9", "override numpy==2.2.6"),
         *("pywin32 is left out", "pytz is left out"),
     ]
+
+
+@pytest.mark.parametrize("rule", ["override", "constraint"])
+def test_the_address_of_a_source_is_that_of_its_override_too(read: Read, rule: str, tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/pyproject.toml").write_text('[project]\nname = "theirs"\n')
+    more = '\n[tool.uv.sources]\ntheirs = { path = "theirs" }\n'
+    text = "\n[tool.uv]\n%s-dependencies = [\"%s>=1 ; sys_platform == 'linux'\"]\n"
+    found = read('dependencies = ["theirs<4"]' + text % (rule, "theirs") + more)
+    assert [str(each).partition("/")[0] for each in found.requirements] == ["theirs @ file:"]
+    assert (found.overrides, found.constraints) == ((), ())
+    for asked, name in (("idna", "theirs"), ("theirs", "theirs[all]")):
+        with pytest.raises(RequestError, match="has an address in tool") as caught:
+            read(f'dependencies = ["{asked}"]' + text % (rule, name) + more)
+        assert f"add {name} to project.dependencies" in caught.value.hint
 
 
 def test_an_override_of_torch_is_the_key_torch(read: Read) -> None:

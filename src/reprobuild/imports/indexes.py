@@ -19,6 +19,8 @@ from ..request.direct import Direct
 from .common import cuda_of_flavour
 
 _PYTORCH = re.compile(r"(?:[a-z0-9-]+\.)*pytorch\.org")
+_UNRELEASED = re.compile(r"/(nightly|test)(/|$)")
+"""In a path: indexes of builds that were not released, which `--index pytorch` does not ask."""
 _VARIABLES = {
     "--index-url": "UV_DEFAULT_INDEX",
     "--extra-index-url": "UV_INDEX",
@@ -28,9 +30,10 @@ SHORT = {"-i": "--index-url", "--pypi-url": "--index-url", "-f": "--find-links"}
 
 
 def is_pytorch(url: str) -> bool:
-    """Whether an address is one of PyTorch's own."""
+    """Whether an address is one of PyTorch's own with released builds."""
     try:
-        return _PYTORCH.fullmatch(urlsplit(url).hostname or "") is not None
+        parts = urlsplit(url)
+        return bool(_PYTORCH.fullmatch(parts.hostname or "") and not _UNRELEASED.search(parts.path))
     except ValueError:
         return False
 

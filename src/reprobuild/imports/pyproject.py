@@ -88,7 +88,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     table = {**_old_groups(uv, tool, file), **_table(data, "dependency-groups", str(file))}
     poetrys = _poetry_groups(poetry, file)
     found += _of_groups(groups, table, poetry, extras, file)
-    project_itself = _described(file, project)
+    project_itself = _with_groups(_described(file, project), groups, table, uv, file)
     active = {line.extra for line in found if line.extra is not None}
     check_conflicts(uv, file, project_itself.name, {*extras, *active}, groups)
     markers = _markers_for(project_itself, python)
@@ -106,7 +106,10 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     if not requirements and not (more and more.requirements):
         raise _nothing(file, extras={*optional} - {*extras}, groups={*table, *poetrys} - {*groups})
     nested, lines = of_folders(requirements, file, indexes, markers)
-    rules = uv_rules(uv, file, markers)
+    asked: dict[str, set[str]] = {}
+    for each in requirements:
+        asked.setdefault(canonicalize_name(each.name), set()).update(each.extras)
+    rules = uv_rules(uv, file, markers, asked, lambda text, place: sources.placed(Stated(text, place)))
     pdm = pdm_rules(_table(tool, "pdm", f"{file}: tool"), file, indexes)
     return merged(
         replace(
@@ -203,6 +206,38 @@ def _described(file: Path, project: dict[str, Any]) -> Imported:
         raise RequestError(f"{file}: project.requires-python: {error}") from None
     name = str(project.get("name") or file.absolute().parent.name)
     return Imported(origin=str(file), name=name, requirements=(), python=python, requires_python=requires)
+
+
+def _with_groups(
+    itself: Imported, groups: Sequence[str], table: Mapping[str, Any], uv: Mapping[str, Any], file: Path
+) -> Imported:
+    """Return the project with the ``requires-python`` that uv's table has of its groups that count.
+
+    https://docs.astral.sh/uv/concepts/projects/dependencies/#group-requires-python
+    """
+    lines = {canonicalize_name(name): each for name, each in table.items()}
+    settings = {
+        canonicalize_name(name): each
+        for name, each in _table(dict(uv), "dependency-groups", f"{file}: tool.uv").items()
+    }
+    todo, done = [canonicalize_name(name) for name in groups], set[str]()
+    ranges = {itself.requires_python}
+    while todo:
+        group = todo.pop()
+        if group not in done:
+            done.add(group)
+            own = settings.get(group, {})
+            ranges.add(str(own.get("requires-python", "")) if isinstance(own, dict) else "")
+            todo += [
+                canonicalize_name(str(each.get("include-group")))
+                for each in lines.get(group, ())
+                if isinstance(each, dict)
+            ]
+    try:
+        requires = str(SpecifierSet(",".join(sorted(ranges - {""}))))
+    except InvalidSpecifier as error:
+        raise RequestError(f"{file}: tool.uv.dependency-groups: requires-python: {error}") from None
+    return replace(itself, requires_python=requires, python=minor_of(requires))
 
 
 def _places(found: Sequence[Stated]) -> dict[str, str]:

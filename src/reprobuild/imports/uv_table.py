@@ -6,7 +6,7 @@ https://docs.astral.sh/uv/reference/settings/
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -24,6 +24,7 @@ _USED = (
     *("sources", "index", "index-url", "extra-index-url", "find-links", "no-sources", "no-sources-package"),
     *("constraint-dependencies", "override-dependencies", "exclude-dependencies", "exclude-newer"),
     *("conflicts", "environments", "workspace", "dev-dependencies", "default-groups"),
+    "dependency-groups",
 )
 _WITHOUT_EFFECT = (
     *("required-version", "system-certs", "native-tls", "offline", "no-cache", "cache-dir", "preview"),
@@ -96,15 +97,40 @@ class Rules:
         return replace(self, overrides=kept, ignored=(*self.ignored, line))
 
 
-def uv_rules(uv: Mapping[str, Any], file: Path, markers: Mapping[str, str]) -> Rules:
-    """Return the rules of a ``tool.uv``. Raises `RequestError`, also where the project is not for Linux."""
+def uv_rules(
+    uv: Mapping[str, Any],
+    file: Path,
+    markers: Mapping[str, str],
+    asked: Mapping[str, set[str]],
+    placed: Callable[[str, str], Requirement],
+) -> Rules:
+    """Return the rules of a ``tool.uv``. Raises `RequestError`, also where the project is not for Linux.
+
+    ``asked`` are the packages that the project itself asks for, with their extras; ``placed`` puts a
+    requirement, found at a place, where its source says.
+    """
     _check_environments(uv, file, markers)
+
+    def of_index(key: str) -> Iterable[Requirement]:
+        """Give the requirements of a key without those of an address, which the project's own has."""
+        for number, each in enumerate(_requirements(uv, key, file)):
+            place = f"{file}: tool.uv.{key}[{number}]"
+            is_here = is_for(each.marker, markers, place) and each.url is None
+            if not is_here or placed(str(each), place).url is None:
+                yield each
+            elif (found := asked.get(canonicalize_name(each.name))) is None or not each.extras <= found:
+                raise RequestError(
+                    f"{place}: {each.name} has an address in tool.uv.sources, which counts here only for "
+                    "what the project itself asks for",
+                    hint=f"add {_bare_name(each)} to project.dependencies, or give it no source",
+                )
+
     gone = _requirements(uv, "exclude-dependencies", file)
     newest, note = _exclude_newer(uv.get("exclude-newer"), f"{file}: tool.uv.exclude-newer")
     return Rules(
-        constraints=_here(_requirements(uv, "constraint-dependencies", file), file, markers),
+        constraints=_here(of_index("constraint-dependencies"), file, markers),
         overrides=(
-            *_overrides(_requirements(uv, "override-dependencies", file), file, markers),
+            *_overrides(of_index("override-dependencies"), file, markers),
             *(f"{each.name} ; {NEVER}" for each in gone),
         ),
         exclude_newer=newest,
@@ -255,6 +281,14 @@ def _overrides(found: Iterable[Requirement], file: Path, markers: Mapping[str, s
     for name, every in by_name.items():
         texts += _here(every, file, markers) or (f"{name} ; {NEVER}",)
     return tuple(sorted(texts))
+
+
+def _bare_name(requirement: Requirement) -> str:
+    return (
+        f"{requirement.name}[{','.join(sorted(requirement.extras))}]"
+        if requirement.extras
+        else requirement.name
+    )
 
 
 def _bare(requirement: Requirement) -> str:
