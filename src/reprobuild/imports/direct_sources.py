@@ -98,6 +98,7 @@ class UvSources:
             self._named.setdefault(str(index.get("name", "")), index["url"])
             if index.get("explicit") is not True and not of_dependency:
                 option = "--index-url" if index.get("default") is True else "--extra-index-url"
+                option = "--find-links" if index.get("format") == "flat" else option
                 indexes.add(option, index["url"], place)
         for key in ("index-url", "extra-index-url", "find-links") if not of_dependency else ():
             values = uv.get(key, [])

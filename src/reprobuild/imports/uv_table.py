@@ -55,6 +55,14 @@ _INSTEAD = {
     "dependency-metadata": "what each package says of itself counts",
     "torch-backend": "give --cuda, and --index pytorch",
 }
+_OF_AN_INDEX = (
+    *("name", "url", "explicit", "default", "format"),
+    *("authenticate", "publish-url", "cache-control", "ignore-error-codes"),
+)
+"""Keys of an index that are used, or do not decide which packages a project gets."""
+_INSTEAD_IN_INDEX = {
+    "exclude-newer": "--as-of excludes newer releases of all indexes, and Debian's with them"
+}
 _ROOT_ONLY = ("constraint-dependencies", "override-dependencies", "exclude-dependencies", "environments")
 """uv reads them in the root of a workspace alone, as it does ``conflicts`` of all members."""
 _ABOVE = 8
@@ -149,6 +157,12 @@ def unused_keys(uv: Mapping[str, Any], file: Path) -> Iterable[str]:
             names = f" ({', '.join(str(text) for text in texts[:5])}{', …' if texts[5:] else ''})"
         why = _INSTEAD.get(key, "reprobuild does not use it")
         yield f"{file}: tool.uv.{key}{names} is ignored: {why}"
+    listed = uv.get("index", [])
+    for number, index in enumerate(listed if isinstance(listed, list) else ()):
+        for key, value in index.items() if isinstance(index, dict) else ():
+            if key not in _OF_AN_INDEX and value is not False:
+                why = _INSTEAD_IN_INDEX.get(key, "reprobuild does not use it")
+                yield f"{file}: tool.uv.index[{number}].{key} ({value}) is ignored: {why}"
 
 
 def with_workspace(uv: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
