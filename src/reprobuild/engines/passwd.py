@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import HostError
+from ..host.descriptors import FOLDER, closing_descriptor
 
 _LIMIT = 1 << 20
 """Bytes that are read of either file."""
@@ -89,19 +91,11 @@ def _rows(name: str, layers: Sequence[Path]) -> list[list[str]]:
 def _content(name: str, layers: Sequence[Path]) -> bytes:
     """Return the file of the uppermost layer that has one; follows no link, since it could lead out."""
     for layer in reversed(layers):
-        try:
-            folder = os.open(layer / "etc", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
-            continue
-        try:
+        with suppress(OSError), closing_descriptor(os.open(layer / "etc", FOLDER | os.O_NOFOLLOW)) as folder:
             entry = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if not stat.S_ISREG(entry.st_mode):
                 return b""  # a layer's mark that it removes the file, or a link
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
             with os.fdopen(descriptor, "rb") as file:
                 return file.read(_LIMIT)
-        except OSError:
-            continue
-        finally:
-            os.close(folder)
     return b""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from .. import assets
 from ..errors import EngineError
+from ..host.descriptors import FOLDER, closing_descriptor
 from ..host.sandbox import HOSTNAME as OWN_NAME
 from ..host.sandbox import Bind
 from ..layers.unpack import unpack_entries
@@ -195,13 +196,11 @@ def unpack_written(tar: Readable, folder: Path, *, skip: int | None, views: bool
     What a program wrote is a stranger's: no link is followed. Raises `EngineError`.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        unpack_entries(_Written(tar, skip, views=views), root, owners=False, opaque="user.overlay.opaque")
+        with closing_descriptor(os.open(folder, FOLDER)) as root:
+            unpack_entries(_Written(tar, skip, views=views), root, owners=False, opaque="user.overlay.opaque")
     except LayerRefused as refused:
         raise EngineError(f"what the program wrote cannot be read: {refused}") from None
-    finally:
-        os.close(root)
 
 
 def keep_changed(

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import HostError
+from .descriptors import FOLDER, closing_descriptor
 
 Controller = Literal["memory", "pids"]
 
@@ -132,7 +133,7 @@ def _claimed(parent: Path) -> tuple[Path, int]:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         # Until it is locked, a sweep may take it away; then a new one is made.
         with suppress(FileNotFoundError), ExitStack() as on_failure:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            descriptor = os.open(folder, FOLDER)
             on_failure.callback(os.close, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_SH)
             if os.path.samestat(os.fstat(descriptor), folder.stat()):
@@ -232,13 +233,9 @@ def _count(path: Path, key: str) -> int:
 
 def _sweep(folder: Path) -> None:
     for left in folder.glob(f"{_PREFIX}*"):
-        with suppress(OSError):
-            descriptor = os.open(left, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove(left)
-            finally:
-                os.close(descriptor)
+        with suppress(OSError), closing_descriptor(os.open(left, FOLDER)) as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(left)
 
 
 def _end(folder: Path) -> None:

@@ -13,6 +13,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from .descriptors import FOLDER, closing_descriptor
+
 _GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602
 """FS_IOC_GETFLAGS, FS_IOC_SETFLAGS of <linux/fs.h>, on machines of 64 bits; each has an int."""
 
@@ -25,13 +27,9 @@ def spread_below(folder: Path) -> None:
 
     Other file systems than ext4 do not know this, and have no need of it.
     """
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            flags = array.array("i", [0])
-            fcntl.ioctl(descriptor, _GET_FLAGS, flags)
-            if not flags[0] & _TOP:
-                flags[0] |= _TOP
-                fcntl.ioctl(descriptor, _SET_FLAGS, flags)
-        finally:
-            os.close(descriptor)
+    with suppress(OSError), closing_descriptor(os.open(folder, FOLDER)) as descriptor:
+        flags = array.array("i", [0])
+        fcntl.ioctl(descriptor, _GET_FLAGS, flags)
+        if not flags[0] & _TOP:
+            flags[0] |= _TOP
+            fcntl.ioctl(descriptor, _SET_FLAGS, flags)

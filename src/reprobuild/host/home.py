@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 from ..errors import HostError, ReprobuildError, StorageError
 from .console import Console, size_text
+from .descriptors import FOLDER, closing_descriptor
 from .ext4_spread import spread_below
 from .os_reasons import FULL, SCARCE, UNREADABLE, shortage
 from .removal import remove_tree
@@ -405,7 +406,7 @@ def _open_claimed(path: Path, operation: int) -> IO[bytes] | None:
 def _claim_folder(path: Path) -> int | None:
     """Return a descriptor that claims a folder; None if it is claimed or gone."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = os.open(path, FOLDER | os.O_NOFOLLOW)
     except OSError:
         return None
     with ExitStack() as on_failure:
@@ -427,8 +428,5 @@ def _same_file(descriptor: int, path: Path) -> bool:
 
 
 def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closing_descriptor(os.open(path, FOLDER)) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

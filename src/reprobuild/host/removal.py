@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..errors import HostError
 from . import namespaces, process
+from .descriptors import FOLDER, closing_descriptor
 from .os_reasons import FULL
 
 
@@ -36,16 +37,13 @@ def _remove(folder: Path) -> None:
     A folder in it that is not empty is first moved to its top: `shutil.rmtree` opens a file and calls itself
     for each level (python/cpython#89727), and a program can leave thousands.
     """
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    top = os.open(folder, flags)
-    try:
+    with closing_descriptor(os.open(folder, FOLDER | os.O_NOFOLLOW)) as top:
         mark, count = f".removed-{secrets.token_hex(8)}", 0
         waiting = [_empty(top)]
         while waiting:
             for name in waiting.pop():
-                inner = os.open(name, flags, dir_fd=top)
-                try:
-                    moved = []
+                moved = []
+                with closing_descriptor(os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=top)) as inner:
                     for below in _empty(inner):
                         count += 1
                         moved.append(f"{mark}-{count}")
@@ -59,12 +57,8 @@ def _remove(folder: Path) -> None:
                                 shutil.rmtree(below, dir_fd=inner)  # a full disk takes no new name
                             except RecursionError:  # deeper than rmtree goes: it stays until there is room
                                 raise error from None
-                finally:
-                    os.close(inner)
                 waiting.append(moved)
                 os.rmdir(name, dir_fd=top)
-    finally:
-        os.close(top)
     folder.rmdir()
 
 

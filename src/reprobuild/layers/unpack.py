@@ -13,12 +13,13 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..host.descriptors import FOLDER, closing_descriptor
 from ..oci.path_index import PathIndex
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Entry, Reader
 
 _MARK, _OPAQUE, _OTHER_MARKS = ".wh.", ".wh..wh..opq", ".wh..wh."
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = FOLDER | os.O_NOFOLLOW
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _IMPLIED_MODE = 0o755
 """Of a folder that no entry names, as other tools make it."""
@@ -90,31 +91,22 @@ class _Unpacking:
                 self._dress(entry, name, parent, rights=True)
 
     def _write(self, entry: Entry, name: bytes, parent: int, reader: Reader) -> None:
-        descriptor = os.open(name, NEW_FILE, 0o600, dir_fd=parent)
-        try:
+        with closing_descriptor(os.open(name, NEW_FILE, 0o600, dir_fd=parent)) as descriptor:
             for chunk in reader.content():
                 view = memoryview(chunk)
                 while view:
                     view = view[os.write(descriptor, view) :]
-            if self._owners:
-                os.fchown(descriptor, entry.uid, entry.gid)
-            os.fchmod(descriptor, entry.mode)  # behind the owner, whose change takes the setuid bit away
-            os.utime(descriptor, (entry.mtime, entry.mtime))
-        finally:
-            os.close(descriptor)
+            self._dress_open(entry, descriptor)
 
     def _link(self, entry: Entry, name: bytes, parent: int) -> None:
         folder, _, first = entry.target.rpartition("/")
-        descriptor = self._open(folder, make=False)
-        try:
+        with closing_descriptor(self._open(folder, make=False)) as descriptor:
             there = _mode(_bytes(first), descriptor) if first else None
             if there is None or stat.S_ISDIR(there):
                 raise LayerRefused(
                     f"{entry.path!r} is a hard link to {entry.target!r}, which is not a file of this layer"
                 )
             os.link(_bytes(first), name, src_dir_fd=descriptor, dst_dir_fd=parent, follow_symlinks=False)
-        finally:
-            os.close(descriptor)
 
     def _dress(self, entry: Entry, name: bytes, parent: int, *, rights: bool) -> None:
         if self._owners:
@@ -124,14 +116,14 @@ class _Unpacking:
         os.utime(name, (entry.mtime, entry.mtime), dir_fd=parent, follow_symlinks=False)
 
     def _finish_folder(self, entry: Entry) -> None:
-        descriptor = self._open(entry.path, make=False)
-        try:
-            if self._owners:
-                os.fchown(descriptor, entry.uid, entry.gid)
-            os.fchmod(descriptor, entry.mode)
-            os.utime(descriptor, (entry.mtime, entry.mtime))
-        finally:
-            os.close(descriptor)
+        with closing_descriptor(self._open(entry.path, make=False)) as descriptor:
+            self._dress_open(entry, descriptor)
+
+    def _dress_open(self, entry: Entry, descriptor: int) -> None:
+        if self._owners:
+            os.fchown(descriptor, entry.uid, entry.gid)
+        os.fchmod(descriptor, entry.mode)  # behind the owner, whose change takes the setuid bit away
+        os.utime(descriptor, (entry.mtime, entry.mtime))
 
     def _hide(self, path: str) -> None:
         name = path.rpartition("/")[2]
@@ -149,11 +141,8 @@ class _Unpacking:
         if there is None:
             os.mknod(hidden, stat.S_IFCHR, os.makedev(0, 0), dir_fd=parent)
         elif stat.S_ISDIR(there):
-            descriptor = os.open(hidden, _FOLDER, dir_fd=parent)
-            try:
+            with closing_descriptor(os.open(hidden, _FOLDER, dir_fd=parent)) as descriptor:
                 os.setxattr(descriptor, self._opaque, b"y")
-            finally:
-                os.close(descriptor)
 
     def _remove(self, path: str, name: bytes, parent: int, *, is_folder: bool) -> None:
         if not is_folder:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..errors import BuildError
+from ..host.descriptors import FOLDER, closing_descriptor
 from ..host.home import write_all
 from ..oci.tar_writer import MTIME
 from .unpack import NEW_FILE
@@ -35,7 +36,7 @@ class LaidOut:
         self.root = root
         self.size = 0
         """Bytes of its files."""
-        self._descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._descriptor = os.open(root, FOLDER)
         self._folders: list[tuple[str, int]] = []
         self._owners = os.geteuid() == 0
 
@@ -57,11 +58,8 @@ class LaidOut:
     def finish(self) -> None:
         """Set the permissions and times of the folders."""
         for path, mode in sorted(self._folders, reverse=True):
-            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._descriptor)
-            try:
+            with closing_descriptor(os.open(path, FOLDER, dir_fd=self._descriptor)) as descriptor:
                 self._dress(descriptor, mode)
-            finally:
-                os.close(descriptor)
         self.close()
 
     def close(self) -> None:

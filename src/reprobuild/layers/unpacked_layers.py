@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..errors import ImageError, StorageError
+from ..host.descriptors import FOLDER, closing_descriptor
 from ..host.home import Home, atomic_write, put_off, storage_errors
 from ..host.host import Host
 from ..host.removal import remove_tree
@@ -77,8 +78,7 @@ def in_use(folders: Sequence[Path]) -> Iterator[None]:
             with suppress(OSError):
                 os.utime(_size_file(folder))  # when it was used last
             try:
-                descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                stack.callback(os.close, descriptor)
+                descriptor = stack.enter_context(closing_descriptor(os.open(folder, FOLDER)))
                 fcntl.flock(descriptor, fcntl.LOCK_SH)
                 there = os.path.samestat(os.fstat(descriptor), folder.stat())
             except FileNotFoundError:
@@ -136,21 +136,16 @@ def _remove(home: Home, folder: Path) -> int:
         with suppress(StorageError):  # a full disk may take no more names
             scratch = stack.enter_context(home.scratch("unused"))
         try:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return 0  # another process was quicker
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if scratch is None:
-                _size_file(folder).unlink(missing_ok=True)  # without it, half of a folder is not whole
-                remove_tree(folder)
-            else:
-                # In one step, so that no run finds half of it, also when this process is killed.
-                folder.rename(scratch / folder.name)
+            with closing_descriptor(os.open(folder, FOLDER)) as descriptor:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if scratch is None:
+                    _size_file(folder).unlink(missing_ok=True)  # without it, half of a folder is not whole
+                    remove_tree(folder)
+                else:
+                    # In one step, so that no run finds half of it, also when this process is killed.
+                    folder.rename(scratch / folder.name)
         except (BlockingIOError, FileNotFoundError):
-            return 0
-        finally:
-            os.close(descriptor)
+            return 0  # it is in use, or another process was quicker
         _size_file(folder).unlink(missing_ok=True)
     return size
 
@@ -232,9 +227,8 @@ def _known_size(folder: Path) -> int:
 
 def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
     content = hashlib.sha256()
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with open_blob(blob) as file:
+        with open_blob(blob) as file, closing_descriptor(os.open(root, FOLDER)) as descriptor:
             stream = layer_of(file)
             if stream is None:
                 raise _damaged(blob, "it is not a layer")
@@ -251,8 +245,6 @@ def _extract(blob: Path, root: Path, advance: Callable[[int], None]) -> str:
         raise damaged(f"sha256:{blob.name}", "it is missing") from None
     except LayerRefused as refused:
         raise _damaged(blob, str(refused)) from None
-    finally:
-        os.close(descriptor)
     return "sha256:" + content.hexdigest()
 
 
