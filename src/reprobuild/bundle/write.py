@@ -6,7 +6,6 @@ import hashlib
 import os
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -17,7 +16,7 @@ from ..fetch.base_layers import documents_of
 from ..fetch.scheduler import fetch
 from ..fetch.store import DAMAGED, Store
 from ..host.console import size_text
-from ..host.home import claim, open_regular, require_free, storage_errors, write_all
+from ..host.home import open_regular, replacing, require_free, write_all
 from ..host.host import Host
 from ..lock.model import Lock
 from ..lock.platforms import dump_locks
@@ -62,7 +61,7 @@ def write_bundle(locks: Mapping[str, Sequence[Lock]], file: Path, host: Host) ->
         size = sum(member.size for member in manifest.members)
         require_free(file, size, "free space there, or name another place")
         host.console.step(f"writing {file}, {size_text(size)}")
-        with _replacing(file) as out, host.console.progress("write", size) as advance:
+        with replacing(file) as out, host.console.progress("write", size) as advance:
             digest, written = _write(manifest, texts, Store(host.home), out, advance)
     return Written(sha256=digest, size=written, manifest=manifest)
 
@@ -130,21 +129,6 @@ def lock_names(sources: Sequence[str], locks: Sequence[Sequence[Lock]]) -> dict[
                 hint="rename one of the requests, or make a bundle of each",
             )
     return found
-
-
-@contextmanager
-def _replacing(file: Path) -> Iterator[IO[bytes]]:
-    """Yield a file that takes the place of ``file`` at the end; two writers take turns."""
-    partial = file.with_name(f".{file.name}.partial")
-    with storage_errors(file.parent), claim(partial) as out:
-        try:
-            out.truncate()
-            yield out
-            os.fsync(out.fileno())
-            partial.replace(file)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
 
 
 def _write(

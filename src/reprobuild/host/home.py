@@ -189,24 +189,34 @@ def atomic_write(path: Path, data: bytes, *, mode: int = 0o644, sync: bool = Tru
 
     Two writers at once take turns. Raises `StorageError`, and then what was there before is unchanged.
     """
-    # One fixed name, claimed, so that killed writers leave at most this one file and the next reuses it.
-    temporary = path.with_name(f".{path.name}.tmp")
     if not path.parent.is_dir():
         raise StorageError(f"{path}: {path.parent} is not a folder", hint="make it, or name another place")
     with storage_errors(path.parent):
-        with claim(temporary) as file:
-            try:
-                file.truncate()
-                write_all(file, data)
-                os.fchmod(file.fileno(), mode)
-                if sync:
-                    os.fsync(file.fileno())
-                temporary.replace(path)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+        with replacing(path, sync=sync) as file:
+            write_all(file, data)
+            os.fchmod(file.fileno(), mode)
         if sync:
             _sync_folder(path.parent)
+
+
+@contextmanager
+def replacing(file: Path, *, sync: bool = True) -> Iterator[IO[bytes]]:
+    """Open a new file that takes the place of ``file`` at the end of the block; two writers take turns.
+
+    When the block fails, what was there before is unchanged. Raises `StorageError`.
+    """
+    # One fixed name, claimed, so that killed writers leave at most this one file and the next reuses it.
+    partial = file.with_name(f".{file.name}.partial")
+    with storage_errors(file.parent), claim(partial) as out:
+        try:
+            out.truncate()
+            yield out
+            if sync:
+                os.fsync(out.fileno())
+            partial.replace(file)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
 
 
 def write_all(file: IO[bytes], data: bytes | memoryview) -> None:
