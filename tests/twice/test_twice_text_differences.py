@@ -137,6 +137,19 @@ def test_a_count_is_no_duration_because_many_lines_of_its_form_have_a_small_one(
     assert Texts(*sides).compare(lines[0], lines[1], "standard output", many=False)[0] == 2
 
 
+@pytest.mark.parametrize("score", ["0.25", "0.26"])
+def test_a_time_may_be_written_like_another_number_of_its_line(score: str) -> None:
+    sides, lines = [], []
+    for first in (0.0521, 0.0008):
+        took = [first, *(0.0031 * (at + 2) for at in range(20))]
+        items = [Item(("value", "train.py", 3, 0), each, at, 20 - at) for at, each in enumerate(took)]
+        sides.append(Evidence(items=items))
+        lines.append([f"last_time: {each:.4f} data_time: 0.0008 score 0.25" for each in took])
+    lines[1][0] = lines[1][0].replace("0.25", score)
+    found = Texts(*sides).compare(lines[0], lines[1], "standard output", many=False)
+    assert found[0] == (None if score == "0.25" else 0)
+
+
 def test_the_order_in_which_tasks_take_their_times_does_not_count() -> None:
     one, other = (
         Evidence(

@@ -348,12 +348,19 @@ class Texts:
 
     def _each(self, site: SiteKey, pair: tuple[Token, Token], lines: Sequence[str]) -> bool:
         """Return whether in each line of that form the number at that place is one of a site's, in order."""
-        for side, token, line, slots in zip(self._sides, pair, lines, self._slots, strict=True):
-            alike = slots.get(_template(line), [])[:_MOST_ALIKE]
-            numbers = _NUMBER.findall(line)
-            if len(alike) < _ALIKE or numbers.count(token.text) != 1:
+        numbers = [_NUMBER.findall(line) for line in lines]
+        places = [
+            at
+            for at, texts in enumerate(zip(*numbers, strict=False))
+            if texts == tuple(token.text for token in pair)
+        ]
+        return any(self._all_of(site, lines, at) for at in places)
+
+    def _all_of(self, site: SiteKey, lines: Sequence[str], at: int) -> bool:
+        for side, line, slots in zip(self._sides, lines, self._slots, strict=True):
+            alike, last = slots.get(_template(line), [])[:_MOST_ALIKE], -1
+            if len(alike) < _ALIKE:
                 return False
-            at, last = numbers.index(token.text), -1
             for each in alike:
                 given = _NUMBER.findall(each)[at]
                 turns = [item.at for item in _measured(given, side) if item.site == site and item.at > last]
