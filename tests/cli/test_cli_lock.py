@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -18,6 +19,7 @@ from reprobuild.pipeline.workspace import read_lock
 from reprobuild.request.model import Request
 from support.bases import Pusher, files
 from support.index import Index
+from support.proxy import serve_proxy
 from support.registry import serve_registry
 
 if TYPE_CHECKING:
@@ -40,6 +42,26 @@ def locked(ready: Index, call: Call) -> Index:
     """The same, with a request and its lock."""
     assert call("-q", "lock", "--cuda", "12.1").status == 0
     return ready
+
+
+def test_behind_a_company_s_proxy_with_a_ca_of_its_own(
+    ready: Index, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """uv's requests and our own: neither the index nor its files are reached otherwise."""
+    there = urlsplit(ready.url)
+    hosts = dict.fromkeys(("index.example", "files.example"), f"http://{there.netloc}")
+    ready.elsewhere = "https://files.example"
+    with serve_proxy(tmp_path, hosts, login="me:word") as proxy:
+        monkeypatch.setenv("UV_DEFAULT_INDEX", f"https://index.example{there.path}")
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        proxy.trust(monkeypatch)
+        said = call("lock", "--cuda", "12.1")
+        assert (said.status, "word" in said.err) == (0, False), said.err
+        assert proxy.hosts == {"index.example", "files.example"}
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url.replace("word", "wrong"))
+        said = call("lock", "--cuda", "12.1", "--name", "again")
+        assert said.status != 0
+        assert "wrong" not in said.err
 
 
 def write(name: str, text: str) -> Path:

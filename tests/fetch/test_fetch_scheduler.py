@@ -24,6 +24,7 @@ from support.disk import tiny_disk
 from support.fetched import BIG, SMALL, fails, fetching, wait_for
 from support.fetching import QUICK, Meter, check, lock_of, sha256
 from support.fixtures import fixtures_of
+from support.proxy import serve_proxy
 from support.server import Server, ca_file, serve
 
 globals().update(fixtures_of("support.fetched"))
@@ -306,6 +307,21 @@ def test_a_proxy_is_used(server: Server, store: Store, monkeypatch: pytest.Monke
     fetch(lock_of({"http://wheels.example/a.whl": SMALL}), store, Meter())
     check(store, SMALL)
     assert server.log[0].host == "wheels.example"
+
+
+def test_a_proxy_that_opens_tls_with_a_ca_of_its_own(
+    server: Server, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.add("/a.whl", BIG, cut_at=CHUNK)
+    lock = lock_of({"https://wheels.example/a.whl": BIG})
+    with serve_proxy(tmp_path, {"wheels.example": server.url}, login="me:word") as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        with pytest.raises(FetchError, match=r"wheels\.example"):
+            fetch(lock, store, Meter(), patience=QUICK)
+        proxy.trust(monkeypatch)
+        fetch(lock, store, Meter(), patience=QUICK)
+        assert proxy.hosts == {"wheels.example"}
+    check(store, BIG)
 
 
 @pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"])

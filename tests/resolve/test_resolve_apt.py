@@ -14,6 +14,7 @@ from reprobuild.host.machine import architecture as this_machine
 from support.apt_archive import BASE, World, versions
 from support.debian_archive import DATE, Archive, Key
 from support.disk import tiny_disk
+from support.proxy import serve_proxy
 
 pytest_plugins = ["support.apt_archive"]
 
@@ -53,6 +54,29 @@ class TestSignature:
         page.body = page.body.replace(b"12.4", b"66.6")
         with pytest.raises(ResolveError, match="could not be read"):
             world.resolve()
+
+
+@pytest.mark.parametrize("how", ["HTTPS_PROXY", "https_proxy", "pip"])
+def test_a_company_s_proxy_and_ca(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """apt itself reads no variables in capitals, no settings of pip, and no CA but those of the system."""
+    sources = world.etc / "sources.list.d/debian.sources"
+    with serve_proxy(tmp_path, {"mirror.example": world.main.server.url}, login="me:word") as proxy:
+        sources.write_text(sources.read_text().replace(world.main.server.url, "https://mirror.example"))
+        debian_mirrors._entries.cache_clear()
+        proxy.trust(monkeypatch)
+        if how == "pip":
+            monkeypatch.delenv("SSL_CERT_FILE")
+            (tmp_path / "pip.conf").write_text(f"[global]\nproxy = {proxy.url}\ncert = {proxy.ca}\n")
+            monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+        else:
+            monkeypatch.setenv(how, proxy.url)
+        assert versions(world.resolve()) == BASE
+        assert proxy.hosts == {"mirror.example"}
+        world.set_apt(f'Acquire::https::Proxy "{proxy.url}";')
+        monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+        assert versions(world.resolve()) == BASE  # apt's own settings go first
 
 
 @pytest.mark.parametrize(

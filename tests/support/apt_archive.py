@@ -44,6 +44,11 @@ class World:
         self.security.publish(self.key)
         self.sources(self.main, self.security)
 
+    def set_apt(self, settings: str) -> None:
+        """Add settings to those of this machine's apt."""
+        with (self.etc.parent / "apt.conf").open("a") as file:
+            file.write(f"\n{settings}\n")
+
     def sources(self, *which: Archive) -> None:
         text = "\n".join(
             f"Types: deb\nURIs: {a.url}\nSuites: {a.suite}\nComponents: main\n"

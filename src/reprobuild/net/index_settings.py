@@ -192,6 +192,19 @@ def proxy() -> str:
     return _Pip().get("proxy")
 
 
+def proxy_environment() -> dict[str, str]:
+    """Return the proxies as variables for apt and git, which do not read all names in capitals.
+
+    apt reads none of those (apt-transport-http(1)), and git none for http (curl, "Environment").
+    """
+    found: dict[str, str] = {}
+    for name in ("http_proxy", "https_proxy", "no_proxy"):
+        for known in (name, name.upper(), *(("all_proxy", "ALL_PROXY") if name != "no_proxy" else ())):
+            if value := os.environ.get(known):
+                found.setdefault(name, value)
+    return {**({"http_proxy": proxy(), "https_proxy": proxy()} if proxy() else {}), **found}
+
+
 def uv_environment() -> dict[str, str]:
     """Return the variables that make uv use the indexes, certificates and proxy that are found here.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from shutil import copyfile
 from urllib.parse import unquote
 
 from debian.deb822 import Deb822
@@ -19,6 +20,7 @@ from ..host.home import refuse_full_temporary
 from ..host.os_reasons import clock_remedy
 from ..host.process import Completed, ProcessTimeout, require, run
 from ..lock.packages import DebianPackage
+from ..net.index_settings import ca_bundle, proxy_environment
 from ..net.session import scrub, without_credentials
 
 _TIMEOUT = 900.0
@@ -180,6 +182,7 @@ class Apt:
 
     def _run(self, argv: Sequence[str]) -> Completed:
         env = {key: value for key, value in os.environ.items() if key != "LANGUAGE"}
+        env |= proxy_environment()
         env |= {"APT_CONFIG": str(self._folder / "apt.conf"), "LC_ALL": "C.UTF-8", "TZ": "UTC"}
         # Where it splits signed files, which are "not signed" where that is full.
         env["TMPDIR"] = str(self._folder)
@@ -215,6 +218,7 @@ class Apt:
             'APT::Update::Error-Mode "any";',
             'Acquire::Languages "none";',
             'Acquire::Retries "3";',
+            *self._authorities(),
             *_host_settings(),
             # A state of the past has a date up to which it was valid, and that has gone by.
             *(['Acquire::Check-Valid-Until "false";'] if self._dated else []),
@@ -224,6 +228,24 @@ class Apt:
         self._write("apt.conf", "\n".join(lines) + "\n")
         self._write("status", self._installed)
         self._write_sources()
+
+    def _authorities(self) -> Iterator[str]:
+        """Yield apt's setting for CA certificates, where a variable or pip's setting names some.
+
+        A copy, which the user that apt downloads as can read.
+        """
+        bundle = ca_bundle()
+        if bundle is not None and bundle.is_file():
+            path = self._folder / "ca.pem"
+            try:
+                copyfile(bundle, path)
+            except OSError as error:
+                refuse_full_temporary(f"{error.strerror}", self._folder)
+                raise ResolveError(
+                    f"{bundle}: {error.strerror}", hint="correct the CA file's setting"
+                ) from None
+            path.chmod(0o644)
+            yield f'Acquire::https::CAInfo "{path}";'
 
     def _write_sources(self) -> None:
         # debian before debian-security whatever the host's order: a file that both have is then always

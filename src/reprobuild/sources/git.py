@@ -21,6 +21,7 @@ from ..host.process import OUTPUT_LIMIT, Completed, Guarding, LimitReached, Proc
 from ..host.repository import git_environment
 from ..host.untrusted_files import size_below
 from ..lock.packages import COMMIT
+from ..net.index_settings import proxy_environment
 from ..net.scrubbing import scrub, without_credentials
 from ..net.transport import SLOWEST, WINDOW
 from .source_tree import MOST_BYTES, MOST_FILES, TreeEntry
@@ -332,7 +333,7 @@ def _git(
     Elsewhere it sees no repository: the one that the user is in may be a stranger's too.
     """
     program = require("git", "for packages that come from git, and for folders")
-    env = git_environment(fetches=inside is None)
+    env = {**proxy_environment(), **git_environment(fetches=inside is None)}
     env.setdefault("GIT_SSH_COMMAND", "ssh -o BatchMode=yes")
     words = [program, *(word for setting in _SETTINGS for word in ("-c", setting))]
     words += [f"--git-dir={repository}"] if repository is not None else []
