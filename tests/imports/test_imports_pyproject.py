@@ -144,3 +144,17 @@ def test_dependencies_that_a_project_reads_from_a_file(write: Write, tool: str) 
 def test_tables_that_are_none(write: Write, text: str) -> None:
     with pytest.raises(RequestError):
         read_import(write("pyproject.toml", text), groups=["x"])
+
+
+def test_extras_of_the_project_itself_are_for_their_markers_and_for_groups(write: Write) -> None:
+    file = write(
+        "pyproject.toml",
+        "[project]\nname = 'ours'\ndependencies = ['a']\n"
+        "[project.optional-dependencies]\nwin = ['b']\nlin = ['c']\n"
+        "all = [\"ours[win] ; sys_platform == 'win32'\", \"ours[lin] ; sys_platform == 'linux'\"]\n"
+        "[dependency-groups]\ntest = ['ours[lin]', 'd']\n",
+    )
+    found = request_table(read_import(file, extras=["all"]), {"cuda": "cpu"})
+    assert found["packages"] == ["a", "c"]
+    found = request_table(read_import(file, groups=["test"]), {"cuda": "cpu"})
+    assert found["packages"] == ["a", "d", "c"]

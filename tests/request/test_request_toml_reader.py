@@ -19,6 +19,8 @@ LONG = {
     "a table": ("[" + ".".join("a" * 50_000) + "]", _PARTS),
     "an inline table": ("x = {" + " . ".join("a" * 50_000) + " = 1}", _PARTS),
     "quoted parts": (".".join(["'a b'", '"c"'] * 20_000) + " = 1", _PARTS),
+    "after text": ('x = {s = \'a"\', t = "\\"", ' + ".".join("a" * 50_000) + " = 1}", _PARTS),
+    "after lines of text": ('x = ["""""", {' + ".".join("a" * 50_000) + ' = 1}, """"""]', _PARTS),
     "nested lists": ("x = " + "[" * 100_000, "it is nested too deeply"),
     "nested tables": ("x = " + "{a=" * 100_000, "it is nested too deeply"),
     "one word": ("a" * 4_000_000 + ".b" * 15, "Expected '='"),
@@ -40,6 +42,13 @@ def test_the_line_is_named() -> None:
     with pytest.raises(ValueError, match="line 3 has a key of more than 16 parts"):
         load_toml("a = 1\n\n" + ".".join("b" * 17) + " = 1\n")
     assert load_toml(".".join("b" * 16) + " = 1\n")
+
+
+def test_the_dots_of_text_are_none_of_a_key() -> None:
+    name = f"glfw-2.9.0-{'.'.join(f'p{n}' for n in range(30))}-none-any.whl"
+    assert load_toml(f"a = [{{ url = \"{name}\", b = '{name}' }}] # {name[:9]}\n") == {
+        "a": [{"url": name, "b": name}]
+    }
 
 
 @given(st.text(st.sampled_from("ab.\"' =[]{}1\n,#"), max_size=60))

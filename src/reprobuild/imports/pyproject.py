@@ -13,7 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from .common import Imported, fitting_python, load_toml, merged, minor_of, requirement_of
+from .common import Imported, fitting_python, is_for, load_toml, merged, minor_of, requirement_of
 from .direct_sources import Stated, UvSources, located
 from .indexes import NamedIndexes
 from .nested_sources import of_folders
@@ -84,14 +84,14 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
         more = _dynamic(file, tool, extras if are_elsewhere else (), hosts)
     if not are_elsewhere:
         found += _of_extras(optional, extras, file)
-    found = _without_itself(found, str(project.get("name", "")), optional, file)
     table = {**_old_groups(uv, tool, file), **_table(data, "dependency-groups", str(file))}
     poetrys = _poetry_groups(poetry, file)
     found += _of_groups(groups, table, poetry, extras, file)
     project_itself = _with_groups(_described(file, project), groups, table, uv, file)
+    markers = _markers_for(project_itself, python)
+    found = _without_itself(found, str(project.get("name", "")), optional, file, markers)
     active = {line.extra for line in found if line.extra is not None}
     check_conflicts(uv, file, project_itself.name, {*extras, *active}, groups)
-    markers = _markers_for(project_itself, python)
     sources = UvSources(uv, file, indexes, markers)
     if "dependencies" in poetry or "source" in poetry:
         found, applied = _enriched(
@@ -334,7 +334,13 @@ def _dynamic(file: Path, tool: dict[str, Any], extras: Sequence[str], hosts: Col
     )
 
 
-def _without_itself(found: list[Stated], project: str, optional: dict[str, Any], file: Path) -> list[Stated]:
+def _without_itself(
+    found: list[Stated],
+    project: str,
+    optional: dict[str, Any],
+    file: Path,
+    markers: Mapping[str, str],
+) -> list[Stated]:
     """Replace ``ours[plot]`` among a project's own dependencies by what its extra ``plot`` holds."""
     kept: list[Stated] = []
     done: set[str] = set()
@@ -344,6 +350,8 @@ def _without_itself(found: list[Stated], project: str, optional: dict[str, Any],
         requirement = requirement_of(line.text, line.place)
         if not project or canonicalize_name(requirement.name) != canonicalize_name(project):
             kept.append(line)
+            continue
+        if not is_for(requirement.marker, markers, line.place):
             continue
         for extra in sorted(requirement.extras):
             name = same_extra(extra, optional)
