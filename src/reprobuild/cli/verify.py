@@ -209,7 +209,7 @@ def _rebuilt(found: Evidenced, host: Host) -> tuple[list[str], str]:
 
 
 def _voted(found: Evidenced, signer: Signer | CommandSigner | None, host: Host) -> list[tuple[str, str]]:
-    """Sign that a rebuild gave the same bytes; the word goes to where the image is."""
+    """Sign that a rebuild gave the same bytes, and attach that statement to the image or keep it."""
     if signer is None:
         return []
     key = signer.public_key

@@ -48,7 +48,7 @@ class Mirror:
     signed_by: str = ""
     """As in sources.list(5): keyring files, fingerprints or a key; empty: all that apt trusts."""
     named: bool = False
-    """Whether a variable of ours names it, and not apt's files."""
+    """Whether a variable of reprobuild names it, rather than apt's files."""
 
 
 @dataclass(frozen=True, slots=True)

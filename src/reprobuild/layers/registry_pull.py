@@ -125,7 +125,7 @@ class _Taking:
             self._unpacking.shutdown(cancel_futures=True)
 
     def _watch(self, left: set[Future[None]]) -> None:
-        """Wait for all, as long as enough arrives."""
+        """Wait for all layers while they arrive fast enough; raise the first failure."""
         begin, before = time.monotonic(), 0
         while left:
             done, left = wait(left, timeout=self._pace.seconds, return_when="FIRST_COMPLETED")

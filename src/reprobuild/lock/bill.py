@@ -1,4 +1,4 @@
-"""lock → a software bill of materials, CycloneDX 1.6 as JSON (https://cyclonedx.org/docs/1.6/json/). Pure."""
+"""Write a bill of materials of a lock: CycloneDX 1.6 as JSON (https://cyclonedx.org/docs/1.6/json/). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""lock → the forms that other tools read: requirements with hashes, a list of files, CycloneDX. Pure."""
+"""Export a lock to the formats of other tools: requirements with hashes, a list of files, CycloneDX. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lock file with the conflicts of a merge → the pins that both sides have. Pure.
+"""Read the pins that both sides of a lock file with merge conflicts share. Pure.
 
 Each side is what git would have kept of it: its own lines in a conflict, and around it the merged ones. So
 the digest of neither fits, and what is read here is good for pins alone: a resolve holds every file anew.

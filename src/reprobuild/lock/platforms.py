@@ -1,4 +1,4 @@
-"""One lock file for several platforms: locks → text and back. Pure.
+"""Write and read one lock file for several platforms. Pure.
 
 A file for one platform is that `Lock`'s own text. In a file for more, a Python package is one entry with all
 of its wheels, and an entry has a marker where it is not for every platform, as PEP 751 has it; the rest is in

@@ -1,4 +1,4 @@
-"""A lock's text → `Lock`; every field checked, and the digest that it carries."""
+"""Parse the text of a lock; validate every field, and the digest in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An image's archive → every file of the image as a container would see it, and the digest over them all.
+"""List the files in an image's archive as a container would see them, and compute a digest over them all.
 
 Reads what ``docker save``, ``podman save``, an OCI archive or an OCI layout hold, as it goes by: layers with
 any of the usual compressions, laid over each other by the rules of the image specification (layer.md).

@@ -1,4 +1,4 @@
-"""The tar of a layer → what it puts over those below; layers laid over each other (image-spec, layer.md)."""
+"""Merge layers: the files that each adds, replaces and removes (image-spec, layer.md)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Request → lock → image: the steps in their order, the folder envs/, and whether this machine can do it."""
+"""The steps from a request to a lock and an image, the folder envs/, and checks of this machine."""

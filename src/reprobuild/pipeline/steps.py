@@ -1,4 +1,4 @@
-"""The steps in their order: request → lock → fetch → build → self-test → tag, and beside it render."""
+"""The steps in their order: lock, fetch, build, self-test and tag; and, separately, render."""
 
 from __future__ import annotations
 

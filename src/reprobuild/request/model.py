@@ -104,7 +104,7 @@ class Request:
     apt: tuple[str, ...] = ()
     """Names of Debian packages, sorted."""
     build: Build = field(default_factory=Build)
-    """What packages without a wheel are built with."""
+    """Build requirements and settings of packages without a wheel."""
     conda: Conda | None = None
     """When set, Python comes from conda, and torch too where a package of conda's asks for it."""
     as_of: date | None = None

@@ -24,7 +24,7 @@ MOST_TEXT = 256 << 10
 MOST_LINES = 20_000
 """Of all files together."""
 MOST_BESIDE, MOST_BESIDE_BYTES = 2000, 256 << 20
-"""Of the files that the program was not seen to read."""
+"""The most files that the program was not seen to read, and their bytes."""
 _NOT_BESIDE = {".git", "__pycache__", "node_modules", ".venv", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
 
 
