@@ -107,3 +107,28 @@ def test_a_setup_cfg_of_tools_alone_names_the_file_that_has_more(
     with pytest.raises(RequestError, match="no dependencies") as caught:
         read_import(file)
     assert caught.value.hint == hint.format(file.parent)
+
+
+@pytest.mark.parametrize("name", ["setup.cfg", "setup.py"])
+def test_extras_of_the_project_itself_are_no_package_of_an_index(write: Write, name: str) -> None:
+    if name == "setup.cfg":
+        text = (
+            "[metadata]\nname = ours\n[options]\ninstall_requires =\n    a\n    Ours[base]\n"
+            "[options.extras_require]\nbase = b\nwin = c\nlin = d; python_version > '3'\n    ours[all]\n"
+            "all =\n    ours[win]; sys_platform == 'win32'\n    ours[lin]; sys_platform == 'linux'\n"
+        )
+    else:
+        text = (
+            "from setuptools import setup\nsetup(name='ours', install_requires=['a', 'Ours[base]'], "
+            "extras_require={'base': ['b'], 'win': ['c'], 'lin': [\"d; python_version > '3'\", 'ours[all]'], "
+            "'all': [\"ours[win]; sys_platform == 'win32'\", \"ours[lin]; sys_platform == 'linux'\"]})\n"
+        )
+    found = read_import(write(name, text), extras=["all"])
+    assert request_table(found, {"cuda": "cpu"})["packages"] == ["a", "b", "d"]
+
+
+def test_extras_that_include_each_other_without_end(write: Write) -> None:
+    links = "".join(f"e{n} = ours[e{n + 1}]\n" for n in range(2000))
+    text = f"[metadata]\nname = ours\n[options]\n[options.extras_require]\n{links}"
+    with pytest.raises(RequestError, match="its extras are nested too deeply"):
+        read_import(write("setup.cfg", text), extras=["e0"])

@@ -17,6 +17,8 @@ from .common import Imported, merged, minor_of, requirement_of
 from .projects import SetupCall, SetupConfig, project_name, read_setup_cfg, read_setup_py, requirements_beside
 from .requirements import read_requirements
 
+_MOST_LINES = 10_000
+
 
 def read_setup(file: Path, extras: Sequence[str], hosts: Collection[str] = ()) -> Imported:
     """Read a setup.py or setup.cfg; a setup.py without requirements defers to the setup.cfg beside it.
@@ -47,7 +49,9 @@ def read_setup(file: Path, extras: Sequence[str], hosts: Collection[str] = ()) -
                 f"{file}: no extra {extra!r}{why}", hint=f"it has: {', '.join(sorted(optional)) or 'none'}"
             )
         lines += [*optional.get(name or "", ()), *under]
-    name = (call.name if call else None) or (config.name if config else None) or file.absolute().parent.name
+    own_name = (call.name if call else None) or (config.name if config else None) or ""
+    lines = _without_itself(lines, own_name, optional, place)
+    name = own_name or file.absolute().parent.name
     python = (call.python if call else "") or (config.python if config else "")
     requires = _specifier(python, place)
     read = [imported_files(file.parent, config.files, hosts)] if config is not None and config.files else []
@@ -87,12 +91,51 @@ def conditional(extra: str, optional: Mapping[str, Sequence[str]], place: str) -
             marker = Marker(text)
         except InvalidMarker as error:
             raise RequestError(f"{place}: extras_require: {key!r}: {str(error).splitlines()[0]}") from None
-        for line in lines:
-            requirement = requirement_of(line, place)
-            own = requirement.marker
-            requirement.marker = marker if own is None else Marker(f"({own}) and ({marker})")
-            found.append(str(requirement))
+        found += [_under(line, marker, place) for line in lines]
     return found
+
+
+def _under(line: str, marker: Marker | None, place: str) -> str:
+    """Return a requirement with a marker in addition to its own."""
+    requirement = requirement_of(line, place)
+    if marker is not None:
+        own = requirement.marker
+        requirement.marker = marker if own is None else Marker(f"({own}) and ({marker})")
+    return str(requirement)
+
+
+def _without_itself(
+    lines: Sequence[str], project: str, optional: Mapping[str, Sequence[str]], place: str
+) -> list[str]:
+    """Replace ``ours[plot]`` among a project's own requirements by what its extra ``plot`` holds."""
+    known: dict[str, list[str]] = {}
+
+    def expanded(texts: Sequence[str]) -> list[str]:
+        found: dict[str, None] = {}
+        for text in texts:
+            requirement = requirement_of(text, place)
+            if not project or canonicalize_name(requirement.name) != canonicalize_name(project):
+                found[text] = None
+                continue
+            for extra in sorted(requirement.extras):
+                found |= dict.fromkeys(_under(line, requirement.marker, place) for line in of_extra(extra))
+            if len(found) > _MOST_LINES:
+                raise RequestError(
+                    f"{place}: more than {_MOST_LINES:,} requirements with those of its extras"
+                )
+        return list(found)
+
+    def of_extra(extra: str) -> list[str]:
+        if extra not in known:
+            known[extra] = []  # of a circle
+            own = optional.get(same_extra(extra, optional) or "", ())
+            known[extra] = expanded([*own, *conditional(extra, optional, place)])
+        return known[extra]
+
+    try:
+        return expanded(lines)
+    except RecursionError:
+        raise RequestError(f"{place}: its extras are nested too deeply") from None
 
 
 def _project_itself(
