@@ -211,3 +211,19 @@ def test_a_member_of_a_workspace_has_the_sources_and_rules_of_its_root(tmp_path:
     )
     found = read_import(member)
     assert (found.cuda, found.constraints) == ("13.0", ("idna<3.5",))
+
+
+def test_a_member_of_a_workspace_has_the_python_version_of_its_root(tmp_path: Path) -> None:
+    text = '[project]\nname = "a"\nrequires-python = ">=3.10"\n'
+    text += 'dependencies = ["six ; python_version < \'3.12\'", "idna"]\n'
+    for name in ("member", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pyproject.toml").write_text(text)
+    (tmp_path / "pyproject.toml").write_text('[tool.uv.workspace]\nmembers = ["mem*"]\n')
+    (tmp_path / ".python-version").write_text("3.12.4\n")
+    for name, python, packages in (("member", "3.12", ["idna"]), ("other", "3.11", ["six", "idna"])):
+        found = read_import(tmp_path / name / "pyproject.toml")
+        table = request_table(found, {"cuda": "cpu"})
+        assert (table["python"], table["packages"]) == (python, packages)
+    (line,) = read_import(tmp_path / "member/pyproject.toml").ignored
+    assert line.startswith(f"{tmp_path}/.python-version: 3.12.4 chooses Python 3.12 alone")

@@ -36,6 +36,7 @@ from .read_for import allows, python_release
 from .requirements import read_requirements
 from .setup_files import read_setup
 from .uv_and_pylock import read_pylock, read_uv_lock
+from .uv_table import workspace_root
 
 __all__ = ["Imported", "lines_on_flags", "pythons_of", "read_import", "request_name", "request_table"]
 
@@ -107,24 +108,27 @@ def _with_python_version(file: Path, imported: Imported) -> Imported:
     if not allows(imported.requires_python, python):
         return imported
     lines = []
-    if (whole := _version_beside(file)) not in (python, python_release(python)):
-        beside = file.parent / ".python-version"
-        lines = [f"{beside}: {whole} chooses Python {python} alone, not its patch version"]
+    version_file, whole = _version_of(file) or (None, "")
+    if whole not in (python, python_release(python)):
+        lines = [f"{version_file}: {whole} chooses Python {python} alone, not its patch version"]
     return replace(imported, python=python, ignored=(*imported.ignored, *lines))
 
 
 def _python_beside(file: Path) -> str | None:
-    whole = _version_beside(file)
-    return None if whole is None else ".".join(whole.split(".")[:2])
+    found = _version_of(file)
+    return None if found is None else ".".join(found[1].split(".")[:2])
 
 
-def _version_beside(file: Path) -> str | None:
+def _version_of(file: Path) -> tuple[Path, str] | None:
+    """Return the ``.python-version`` beside a file, or in the root of uv's workspace, and what it says."""
     beside = file.parent / ".python-version"
+    if not beside.is_file() and file.name == "pyproject.toml" and (root := workspace_root(file)) is not None:
+        beside = root / ".python-version"
     if not beside.is_file():
         return None
     lines = (line.strip() for line in read_text(beside).splitlines())
     form = _PYTHON_VERSION.fullmatch(next((line for line in lines if line and line[0] != "#"), ""))
-    return None if form is None else form[1]
+    return None if form is None else (beside, form[1])
 
 
 def _read(

@@ -171,8 +171,24 @@ def with_workspace(uv: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
     Sources and indexes of the root count where the member has none for a package; some keys are the root's
     alone (https://docs.astral.sh/uv/concepts/projects/workspaces/#workspace-sources).
     """
-    if "workspace" in uv:
+    if "workspace" in uv or (found := _workspace_of(file)) is None:
         return uv
+    _, above = found
+    merged = {key: value for key, value in uv.items() if key not in _ROOT_ONLY}
+    merged |= {key: above[key] for key in _ROOT_ONLY if key in above}
+    merged["sources"] = {**above.get("sources", {}), **uv.get("sources", {})}
+    merged["index"] = [*uv.get("index", []), *above.get("index", [])]
+    return merged
+
+
+def workspace_root(file: Path) -> Path | None:
+    """Return the folder of uv's workspace of which the project of a file is a member; None: of none."""
+    found = _workspace_of(file)
+    return None if found is None else found[0]
+
+
+def _workspace_of(file: Path) -> tuple[Path, Mapping[str, Any]] | None:
+    """Return the root of the workspace that a file's project is a member of, and the root's ``tool.uv``."""
     top = file.absolute().parent
     for root in list(top.parents)[:_ABOVE]:
         project = root / "pyproject.toml"
@@ -185,14 +201,9 @@ def with_workspace(uv: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
             continue
         members, excluded = workspace.get("members", []), workspace.get("exclude", [])
         relative = top.relative_to(root)
-        if not _matches(relative, members) or _matches(relative, excluded):
-            return uv
-        merged = {key: value for key, value in uv.items() if key not in _ROOT_ONLY}
-        merged |= {key: above[key] for key in _ROOT_ONLY if key in above}
-        merged["sources"] = {**above.get("sources", {}), **uv.get("sources", {})}
-        merged["index"] = [*uv.get("index", []), *above.get("index", [])]
-        return merged
-    return uv
+        is_member = _matches(relative, members) and not _matches(relative, excluded)
+        return (root, above) if is_member else None
+    return None
 
 
 _OF_THE_PROJECT = (
