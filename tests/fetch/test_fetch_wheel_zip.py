@@ -7,13 +7,15 @@ import os
 import re
 import struct
 import zipfile
+import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from reprobuild.errors import BuildError
 from reprobuild.fetch import wheel_zip
-from reprobuild.fetch.wheel_zip import CHUNK, chunks
+from reprobuild.fetch.wheel_zip import CHUNK, chunks, opened
 from support.wheel_contents import contents
 from support.wheels import Item, simple_wheel, wheel_bytes, write_wheel, zip_bytes
 
@@ -106,7 +108,8 @@ def test_members_that_share_their_data_are_refused(tmp_path: Path) -> None:
     """So ten megabytes unpack to 281 terabytes."""
     data = bytearray(zip_bytes({"a/one": Item(content=bytes(1 << 20)), "a/two": Item(content=b"x")}))
     first, second = (m.start() for m in re.finditer(b"PK\x01\x02", bytes(data)))
-    struct.pack_into("<I", data, first + 20, second)  # the compressed size: on, over the next member
+    for place in (first + 20, 18):
+        struct.pack_into("<I", data, place, second)  # the compressed size: on, over the next member
     with pytest.raises(BuildError, match="the data of 'a/one' overlaps that of another member"):
         contents(write_wheel(tmp_path, "a", "1", bytes(data)), "a")
 
@@ -118,3 +121,91 @@ def test_a_wheel_that_unpacks_to_too_much_is_refused(
     monkeypatch.setattr(wheel_zip, name, least)
     with pytest.raises(BuildError, match=f"more than {least} "):
         contents(write_wheel(tmp_path, "a", "1", simple_wheel("a", "1")), "a")
+
+
+def _end(data: bytes, at: int, value: int) -> bytes:
+    """Write a number of 16 bits into the record at the archive's end."""
+    place = data.rfind(b"PK\5\6")
+    return data[: place + at] + struct.pack("<H", value) + data[place + at + 2 :]
+
+
+def _hiding(data: bytes, more: bytes) -> bytes:
+    start = data.find(b"PK\1\2")
+    return _end(data[:start] + more + data[start:], 16, start + len(more))
+
+
+def _both(data: bytes, value: int) -> bytes:
+    """Write flags into the header at the first member's data and into its entry in the directory."""
+    entry = data.find(b"PK\1\2")
+    flags = struct.pack("<H", value)
+    return data[:6] + flags + data[8 : entry + 8] + flags + data[entry + 10 :]
+
+
+def _with_64(data: bytes, offset: int) -> bytes:
+    """Add the records of 64 bits; ``offset`` is how far the locator is from the truth (CVE-2025-8291)."""
+    place, start = data.rfind(b"PK\5\6"), data.find(b"PK\1\2")
+    count = data.count(b"PK\1\2")
+    end = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, count, count, place - start, start)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, place + offset, 1)
+    return data[:place] + end + locator + data[place:]
+
+
+def _second_name(data: bytes) -> bytes:
+    out, name = io.BytesIO(), b"a/one"
+    told = b"\1" + struct.pack("<I", zlib.crc32(name)) + b"a/two"
+    with zipfile.ZipFile(out, "w") as archive:
+        info = zipfile.ZipInfo(name.decode())
+        info.extra = struct.pack("<HH", 0x7075, len(told)) + told
+        archive.writestr(info, b"")
+    return out.getvalue()
+
+
+def _streamed(data: bytes) -> bytes:
+    """The same with descriptors behind the data, as a tool writes it that cannot seek."""
+
+    class Pipe(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+    out = Pipe()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/one", b"1" * 99)
+        archive.writestr("a/two", b"")
+    return out.getvalue()
+
+
+ONE_OF_TWO: Sequence[tuple[str, Callable[[bytes], bytes]]] = (
+    ("7 bytes before its first member", lambda data: b"#!/sh\n\n" + data),
+    ("before its first member", lambda data: data + data),
+    ("something behind its directory", lambda data: data + bytes(9)),
+    ("before its first member", lambda data: _end(data, 20, len(data)) + data),
+    ("of no member", lambda data: _hiding(data, b"PK\3\4" + bytes(30))),
+    ("another size or checksum", lambda data: data[:14] + bytes(4) + data[18:]),
+    ("another size or checksum", lambda data: data[:22] + bytes(4) + data[26:]),
+    ("encrypted", lambda data: data[:6] + b"\1" + data[7:]),
+    ("encrypted", lambda data: _both(data, 1)),
+    ("encrypted", lambda data: data[:6] + b"\x08" + data[7:]),
+    ("and says 2", lambda data: _end(_end(data, 8, 2), 10, 2)),
+    ("its directory is in two places", lambda data: _with_64(data, 9)),
+    ("another name beside its data", _second_name),
+)
+
+
+@pytest.mark.parametrize(("words", "change"), ONE_OF_TWO, ids=[words for words, _ in ONE_OF_TWO])
+def test_an_archive_that_is_one_of_two_is_refused(
+    tmp_path: Path, words: str, change: Callable[[bytes], bytes]
+) -> None:
+    (tmp_path / "a.whl").write_bytes(change(zip_bytes({"a/one": Item(content=b"1" * 99)})))
+    with pytest.raises(BuildError, match=words), opened(tmp_path / "a.whl", "a"):
+        pass
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda data: _end(data, 20, 5) + b"hello", lambda data: _with_64(data, 0), _streamed],
+    ids=["comment", "64 bits", "descriptors"],
+)
+def test_rare_forms_are_read(tmp_path: Path, change: Callable[[bytes], bytes]) -> None:
+    (tmp_path / "a.whl").write_bytes(change(zip_bytes({"a/one": Item(content=b"1" * 99)})))
+    with opened(tmp_path / "a.whl", "a") as archive:
+        assert archive.read("a/one") == b"1" * 99

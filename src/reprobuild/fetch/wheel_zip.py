@@ -25,8 +25,15 @@ MOST_MEMBERS = 1_000_000
 """Of an archive; the largest wheels have 30,000."""
 
 _InflateError: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # its stub says an instance
-_HEADER = struct.Struct("<4s4xH16xHH")
-_UTF8 = 0x800
+_HEADER = struct.Struct("<4s2xHH4xIIIHH")
+_UTF8, _DESCRIPTOR, _ENCRYPTED = 0x800, 8, 0x2061  # with patched data and masked headers
+_UNICODE_PATH = 0x7075
+"""A field with another name of a member, which Python takes from 3.12 on."""
+_DESCRIPTORS = (12, 16, 20, 24)
+"""Bytes of one: with and without a signature, and with sizes of 8 bytes."""
+_END = struct.Struct("<4s4x2H8xH")
+_LOCATOR = struct.Struct("<4s4xQ4x")
+_END_64 = 56
 BAD_ARCHIVE = (
     *(zipfile.BadZipFile, zlib.error, struct.error, csv.Error, EOFError, ValueError, OverflowError),
     *(RuntimeError, SyntaxError, RecursionError),
@@ -54,6 +61,7 @@ def hold_layout(file: IO[bytes], archive: zipfile.ZipFile) -> None:
 
     Every member stands in it once, by one name in its directory and at its data, and no data is that of two
     members: a few megabytes could else unpack to terabytes (see "A better zip bomb", D. Fifield, 2019).
+    There is nothing before, between and after, as uv wants it (https://github.com/astral-sh/uv/pull/15136).
     """
     members = sorted(archive.infolist(), key=lambda info: info.header_offset)
     if len(members) > MOST_MEMBERS:
@@ -63,20 +71,66 @@ def hold_layout(file: IO[bytes], archive: zipfile.ZipFile) -> None:
     counts = Counter(info.filename.rstrip("/") for info in members)
     if len(counts) != len(members):
         raise zipfile.BadZipFile(f"it has {counts.most_common(1)[0][0]!r} more than once")
-    ends = [info.header_offset for info in members[1:]] + [archive.start_dir]
-    for info, end in zip(members, ends, strict=True):
-        file.seek(info.header_offset)
-        header = file.read(_HEADER.size)
-        if len(header) < _HEADER.size or header[:4] != b"PK\x03\x04":
-            raise zipfile.BadZipFile(f"the header of {info.filename!r} is damaged")
-        _, method, name_size, extra_size = _HEADER.unpack(header)
-        encoding = "utf-8" if info.flag_bits & _UTF8 else "cp437"
-        if file.read(name_size) != info.orig_filename.encode(encoding):
-            raise zipfile.BadZipFile(f"{info.filename!r} has another name beside its data")
-        if method != info.compress_type:
-            raise zipfile.BadZipFile(f"{info.filename!r} is compressed in two ways")
-        if info.header_offset + len(header) + name_size + extra_size + info.compress_size > end:
+    _hold_end(file, archive)
+    starts = [info.header_offset for info in members] + [archive.start_dir]
+    if starts[0] != 0:
+        raise zipfile.BadZipFile(f"it has {starts[0]} bytes before its first member")
+    for info, end in zip(members, starts[1:], strict=True):
+        left = end - _hold_member(file, info)
+        if left < 0:
             raise zipfile.BadZipFile(f"the data of {info.filename!r} overlaps that of another member")
+        if left not in (_DESCRIPTORS if info.flag_bits & _DESCRIPTOR else (0,)):
+            raise zipfile.BadZipFile(f"{left} bytes behind {info.filename!r} are of no member")
+
+
+def _hold_member(file: IO[bytes], info: zipfile.ZipInfo) -> int:
+    """Compare the header at a member's data with its entry in the directory; return where the data ends."""
+    file.seek(info.header_offset)
+    header = file.read(_HEADER.size)
+    if len(header) < _HEADER.size or header[:4] != b"PK\x03\x04":
+        raise zipfile.BadZipFile(f"the header of {info.filename!r} is damaged")
+    name_size: int
+    extra_size: int
+    _, flags, method, crc, size, whole, name_size, extra_size = _HEADER.unpack(header)
+    if file.read(name_size) != _encoded(info) or _UNICODE_PATH in _extra_fields(info.extra):
+        raise zipfile.BadZipFile(f"{info.filename!r} has another name beside its data")
+    if method != info.compress_type:
+        raise zipfile.BadZipFile(f"{info.filename!r} is compressed in two ways")
+    if info.flag_bits & _ENCRYPTED or (flags ^ info.flag_bits) & (_ENCRYPTED | _DESCRIPTOR):
+        raise zipfile.BadZipFile(f"{info.filename!r} is encrypted, or not in each of its headers")
+    said = {(crc, info.CRC), (size, info.compress_size), (whole, info.file_size)}
+    if not flags & _DESCRIPTOR and any(one not in (other, 0xFFFFFFFF) for one, other in said):
+        raise zipfile.BadZipFile(f"{info.filename!r} has another size or checksum beside its data")
+    return info.header_offset + len(header) + name_size + extra_size + info.compress_size
+
+
+def _hold_end(file: IO[bytes], archive: zipfile.ZipFile) -> None:
+    """Hold what follows the directory: perhaps the records of 64 bits, the end, and a comment."""
+    members = archive.infolist()
+    entries = sum(46 + len(_encoded(info)) + len(info.extra) + len(info.comment) for info in members)
+    file.seek(archive.start_dir + entries)
+    left = file.read(_END_64 + _LOCATOR.size + _END.size + (1 << 16))
+    if left[:4] == b"PK\x06\x06":
+        signature, offset = _LOCATOR.unpack_from(left, _END_64)
+        if (signature, offset) != (b"PK\x06\x07", archive.start_dir + entries):
+            raise zipfile.BadZipFile("its directory is in two places")
+        left = left[_END_64 + _LOCATOR.size :]
+    signature, on_disk, count, size = _END.unpack_from(left)
+    if signature != b"PK\x05\x06" or len(left) != _END.size + size or b"PK\x05\x06" in left[4:]:
+        raise zipfile.BadZipFile("it has something behind its directory")
+    if {on_disk, count} - {len(members), 0xFFFF}:
+        raise zipfile.BadZipFile(f"it has {len(members)} members, and says {count}")
+
+
+def _extra_fields(extra: bytes) -> Iterator[int]:
+    while len(extra) >= 4:
+        kind, size = struct.unpack_from("<HH", extra)
+        yield kind
+        extra = extra[4 + size :]
+
+
+def _encoded(info: zipfile.ZipInfo) -> bytes:
+    return info.orig_filename.encode("utf-8" if info.flag_bits & _UTF8 else "cp437")
 
 
 def chunks(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
