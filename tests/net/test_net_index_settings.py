@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reprobuild.errors import HostError
-from reprobuild.net.index_settings import find_links, indexes
+from reprobuild.net.index_settings import find_links, indexes, proxy_environment
 from reprobuild.net.scrubbing import scrub
 
 
@@ -25,3 +25,24 @@ def test_a_page_of_wheels_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(HostError, match="cannot be read: Invalid IPv6 URL"):
         find_links()
     assert scrub("a b") == "a b"
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({}, {}),
+        ({"HTTPS_PROXY": "http://p.example:1"}, {"https_proxy": "http://p.example:1"}),
+        ({"https_proxy": "p.example:1", "HTTPS_PROXY": "x"}, {"https_proxy": "http://p.example:1"}),
+        ({"NO_PROXY": "a.example,b.example"}, {"no_proxy": "a.example,b.example"}),
+        (
+            {"all_proxy": "socks5://p.example:1", "http_proxy": "http://q.example"},
+            {"https_proxy": "socks5h://p.example:1", "http_proxy": "http://q.example"},
+        ),
+    ],
+)
+def test_apt_and_git_get_the_proxies_in_lower_case(
+    given: dict[str, str], found: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert proxy_environment() == found

@@ -201,8 +201,14 @@ def proxy_environment() -> dict[str, str]:
     for name in ("http_proxy", "https_proxy", "no_proxy"):
         for known in (name, name.upper(), *(("all_proxy", "ALL_PROXY") if name != "no_proxy" else ())):
             if value := os.environ.get(known):
-                found.setdefault(name, value)
+                found.setdefault(name, value if name == "no_proxy" else _proxy_address(value))
     return {**({"http_proxy": proxy(), "https_proxy": proxy()} if proxy() else {}), **found}
+
+
+def _proxy_address(value: str) -> str:
+    """Return the address of a proxy in the form that apt takes: with a scheme, and of SOCKS with socks5h."""
+    value = value if "://" in value else f"http://{value}"
+    return value.replace("socks5://", "socks5h://", 1)
 
 
 def uv_environment() -> dict[str, str]:
