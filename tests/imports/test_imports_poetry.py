@@ -130,3 +130,18 @@ def test_poetrys_table_says_where_a_dependency_of_the_project_is_from(read: Read
 @pytest.mark.parametrize("text", ["=3.7", "= 3.7", "==3.7", "3.7"])
 def test_one_equals_sign_of_poetrys_is_a_pin(text: str) -> None:
     assert specifier(text, "here") == "==3.7"
+
+
+def test_a_version_of_poetry_s_own_table_counts_beside_that_of_the_project(write: Write) -> None:
+    file = write(
+        "pyproject.toml",
+        "[project]\nname = 'x'\nrequires-python = '==3.11.*'\ndependencies = ['a>=1', 'b', 'c==2']\n"
+        "[tool.poetry.dependencies]\na = '^1.4'\nb = [{version = '1.0', python = '<3.11'}, "
+        "{version = '2.0', python = '>=3.11'}]\nother = '1'\n",
+    )
+    found = read_import(file)
+    assert [str(each) for each in found.requirements] == ["a<2,>=1,>=1.4", "b==2.0", "c==2"]
+    assert found.applied == (
+        f"{file}: tool.poetry: a: >=1.4,<2 counts, too",
+        f"{file}: tool.poetry: b: ==2.0 counts, too",
+    )

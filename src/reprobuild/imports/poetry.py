@@ -90,10 +90,11 @@ def entries_for(
         for name, value in table.items() if isinstance(table, dict) else ():
             for entry in value if isinstance(value, list) else [value]:
                 place = f"{file}: tool.poetry: {name}"
-                if isinstance(entry, dict) and all(
-                    is_for(_marker(text, place), markers, place) for text in _markers(entry, extras, place)
+                said = {"version": entry} if isinstance(entry, str) else entry
+                if isinstance(said, dict) and all(
+                    is_for(_marker(text, place), markers, place) for text in _markers(said, extras, place)
                 ):
-                    yield canonicalize_name(name), entry
+                    yield canonicalize_name(name), said
 
 
 def add_sources(

@@ -24,6 +24,7 @@ from .poetry import (
     group_requirements,
     group_tables,
     poetry_requirements,
+    specifier,
     unused_keys,
     with_included,
 )
@@ -182,12 +183,18 @@ def _enriched(
     by_name = dict(reversed(here))
     for line in found:
         requirement = requirement_of(line.text, line.place)
-        entry = by_name.get(canonicalize_name(requirement.name), {})
-        where = located(requirement.name, entry, f"{file}: tool.poetry: {requirement.name}", file.parent)
+        name, place = canonicalize_name(requirement.name), f"{file}: tool.poetry: {requirement.name}"
+        where = located(requirement.name, by_name.get(name, {}), place, file.parent)
         if where is not None:
             where.extras, where.marker = requirement.extras, requirement.marker
-        lines.append(line if where is None else line._replace(text=str(where)))
-    return lines, applied
+            lines.append(line._replace(text=str(where)))
+            continue
+        if requirement.url is None:  # both count: https://python-poetry.org/docs/pyproject/#dependencies-1
+            ranges = [specifier(str(each.get("version", "*")), place) for key, each in here if key == name]
+            applied += [f"{place}: {text} counts, too" for text in ranges if text]
+            requirement.specifier &= SpecifierSet(",".join(filter(None, ranges)))
+        lines.append(line._replace(text=str(requirement)))
+    return lines, list(dict.fromkeys(applied))
 
 
 def _markers_for(itself: Imported, python: str | None) -> dict[str, str]:
