@@ -8,13 +8,15 @@ order; "CHECK: misspelt" with a name in its lines for a GPU misspelt.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import json
 import os
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +50,30 @@ BROKEN = {
     "subnormals-cuda": "",
     "lstm-dropout": "copy_",
     "prove-index-add": "index_add",
+    "prove-scatter-add": "scatter_add",
+    "prove-index-select": "index_add",
+    "prove-gather": "scatter_add",
+    "prove-cumsum": "cumsum",
+    "raises": "cumsum",
     "control": "index_add",
+    "ranks-nccl": "addmm",
+    "sums-nccl": "copy_",
+    "under-load": "mm",
 }
-"""An operation of each, out of order, that it must find."""
-ELSEWHERE = ("cublas-refuses", "compiled", "flex-attention", "cudnn-benchmark")
-"""They need another torch, Triton, or cuDNN."""
+"""An operation of each, out of order, that it must find. prove-grid-sample's is refused with the flag."""
+
+
+def elsewhere() -> set[str]:
+    """Return the checks for a GPU that need another torch, Triton, or cuDNN."""
+    torch = sys.modules["torch"]
+    found = {"compiled", "flex-attention", "cudnn-benchmark"}
+    if torch.torch_version.TorchVersion(torch.__version__) >= (2, 10):
+        found.add("cublas-refuses")
+    if not torch._C._dispatch_has_kernel_for_dispatch_key("aten::_scaled_mm", "CPU"):
+        found.add("fp8")  # torch 2.6
+    return found
+
+
 MUTATED = {
     "split-k": "torch.backends.cuda.matmul",
     "attention-long": "torch._fused_sdp_choice",
@@ -64,6 +85,7 @@ MUTATED = {
     "torch-seed": "torch.cuda.device_count",
     "cuda-graph-seed": "torch.cuda.synchronize",
     "prove-scatter-add": ".scatter_add_",
+    "cublas-refuses": "a = torch.ones",
 }
 """A name in the lines of each for a GPU, to be misspelt: the check must then fail."""
 
@@ -105,8 +127,21 @@ def main() -> None:
     library = ctypes.CDLL(os.environ["STANDIN"])
     found = {}
 
-    def run(program: Any, name: str, label: str, broken: set[str]) -> None:
+    def faults(broken: set[str]) -> None:
         library.standin_faults(*(" ".join(each).encode() for each in (RACING, REFUSING, broken)))
+        os.environ["STANDIN_BROKEN"] = " ".join(broken)  # for the processes that a check starts
+
+    @contextlib.contextmanager
+    def breaking_under_load(busy_gpu: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+        with busy_gpu():
+            faults({BROKEN["under-load"]})
+            yield
+
+    def run(program: Any, name: str, label: str, broken: set[str]) -> None:
+        faults(broken if name != "under-load" else set())
+        busy = program.busy_gpu
+        if broken and name == "under-load":
+            program.busy_gpu = functools.partial(breaking_under_load, busy)
         check = program.CHECKS[name]
         # With another process alone: as two interpreters do.
         twice = check.compares == (program.ACROSS,) and name not in PROCESSES
@@ -114,14 +149,14 @@ def main() -> None:
         if broken and name in LARGE:
             program.numbers = functools.partial(smaller, numbers)
         outcome = judged_twice(program, name) if twice else program.execute(check, "cuda")
-        program.numbers = numbers
+        program.numbers, program.busy_gpu = numbers, busy
         found[label] = [outcome.status, outcome.reason, outcome.notes]
 
     wanted = [
         check.name
         for check in selftest.in_order()
         if "cuda" in check.devices
-        and check.name not in ELSEWHERE
+        and check.name not in elsewhere()
         and check.name in (sys.argv[2:] or [check.name])
     ]
     for name in wanted:

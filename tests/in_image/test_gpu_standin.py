@@ -72,7 +72,7 @@ def test_every_check_runs_and_fails_where_its_operation_is_out_of_order(
     python: Path, env: Mapping[str, str]
 ) -> None:
     program = Path(__file__).with_name("standin_checks.py")
-    done = run(python, program, program_of(python), env={**env, "STANDIN_GPUS": "2"})
+    done = run(python, program, program_of(python), env={**env, "STANDIN_GPUS": "2"}, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
     answer = json.loads(done.stdout)
     found = answer["found"]
@@ -80,8 +80,8 @@ def test_every_check_runs_and_fails_where_its_operation_is_out_of_order(
     assert {name: outcome for name, outcome in found.items() if outcome[0] != "passed"} == {}
     assert broken.pop("cudnn-benchmark: sees it")[0] == "passed"
     assert broken.pop("cudnn-benchmark: sees nothing")[0] == "inconclusive"
-    assert sum(name.endswith(": misspelt") for name in broken) == 10
-    assert len(broken) > 25
+    assert sum(name.endswith(": misspelt") for name in broken) in (10, 11)  # by the version of torch
+    assert len(broken) > 30
     assert {name: outcome for name, outcome in broken.items() if outcome[0] != "failed"} == {}
     assert answer["scope"]["name"].startswith("NVIDIA H100")
     assert answer["scope"]["nccl"] == "2.28.9"

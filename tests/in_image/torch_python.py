@@ -100,7 +100,7 @@ def image_environment(profile: str = "strict", **changes: str | None) -> dict[st
 
 
 def run(
-    python: Path, *argv: str | Path, env: Mapping[str, str] | None = None
+    python: Path, *argv: str | Path, env: Mapping[str, str] | None = None, timeout: float = 300
 ) -> subprocess.CompletedProcess[str]:
     """Run an interpreter, by default in an image's environment; any exit status is returned."""
     return subprocess.run(
@@ -109,7 +109,7 @@ def run(
         text=True,
         check=False,
         env=env or image_environment(),
-        timeout=300,
+        timeout=timeout,
     )
 
 

@@ -12,6 +12,7 @@
 #include <c10/core/impl/alloc_cpu.h>
 #include <torch/csrc/distributed/c10d/reducer_timer.hpp>
 #include <torch/library.h>
+#include <torch/version.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -130,8 +131,6 @@ at::Generator& default_draws(DeviceIndex index) {
   return all.at(index < 0 ? current : index);
 }
 
-bool hand_out_defaults = false;
-
 at::Generator cpu_of(const at::Generator& draws) { return static_cast<Draws*>(draws.unsafeGetGeneratorImpl())->cpu; }
 
 struct Hooks : at::CUDAHooksInterface {
@@ -145,7 +144,6 @@ struct Hooks : at::CUDAHooksInterface {
   bool hasPrimaryContext(DeviceIndex) const override { return true; }
   const at::Generator& getDefaultGenerator(DeviceIndex index) const override { return default_draws(index); }
   at::Generator getNewGenerator(DeviceIndex index) const override {
-    if (hand_out_defaults) return default_draws(index);
     return at::make_generator<Draws>(index < 0 ? current : index);
   }
   Device getDeviceFromPtr(void*) const override { return Device(DeviceType::CUDA, current); }
@@ -261,11 +259,14 @@ void on_the_cpu(const c10::OperatorHandle& operation, c10::DispatchKeySet, torch
     if (flag && faults.refusing.count(name)) at::globalContext().alertNotDeterministic(name + "_cuda");
     race = faults.broken.count(name) || (!flag && faults.racing.count(name));
   }
+  static const std::set<std::string> strict = {"mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "convolution"};
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 10
+  if (strict.count(name) && name != "convolution") at::globalContext().alertCuBLASConfigNotDeterministic();
+#endif
   auto arguments = torch::jit::pop(*stack, schema.arguments().size());
   Pairs pairs;
   Device device(DeviceType::CUDA, current);
   bool told = false;
-  static const std::set<std::string> strict = {"mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "convolution"};
   auto given = [&](const at::Tensor& tensor) {
     TORCH_CHECK(
         !tensor.defined() || tensor.is_cuda() || !tensor.dim() || !strict.count(name),
@@ -431,8 +432,12 @@ void standin_select(int index) {
   if (index >= 0) standin::current = static_cast<c10::DeviceIndex>(index);
 }
 
-// While on, torch.Generator("cuda:1") is the default generator of that GPU.
-void standin_hand_out_defaults(int on) { standin::hand_out_defaults = on != 0; }
+// A GPU's own generator, or a new one for it, which nobody frees.
+const at::Generator* standin_generator(int index, int own) {
+  auto device = static_cast<c10::DeviceIndex>(index);
+  if (own) return &standin::default_draws(device);
+  return new at::Generator(at::make_generator<standin::Draws>(device < 0 ? standin::current : device));
+}
 
 void standin_faults(const char* racing, const char* refusing, const char* broken) {
   std::lock_guard<std::mutex> held(standin::lock);

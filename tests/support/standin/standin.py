@@ -1,6 +1,7 @@
 """Puts the stand-in for GPUs into torch's build for the CPU, at the start of a process (by a .pth file).
 
-``STANDIN`` names the compiled `standin.cpp`, which says what it is not; ``STANDIN_GPUS`` the number of GPUs.
+``STANDIN`` names the compiled `standin.cpp`, which says what it is not; ``STANDIN_GPUS`` the number of GPUs;
+``STANDIN_BROKEN`` operations that are out of order.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -130,10 +132,37 @@ def graphs(torch: Any) -> type:  # noqa: C901 -- two small classes
     return Graph
 
 
+def generators(torch: Any, standin: Any) -> tuple[type, Any]:
+    """Return torch.Generator for GPUs, which the CPU's build of torch 2.6 refuses, and how one is made."""
+    library = Path(torch.__file__).parent / "lib/libtorch_python.so"
+    wrap = ctypes.PyDLL(str(library))["_Z17THPGenerator_WrapRKN2at9GeneratorE"]
+    wrap.restype, wrap.argtypes = ctypes.py_object, [ctypes.c_void_p]
+    standin.standin_generator.restype = ctypes.c_void_p
+    real = torch.Generator
+
+    def generator(index: int, own: int = 0) -> Any:
+        return wrap(standin.standin_generator(index, own))
+
+    class Kind(type):
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, real)
+
+        def __call__(cls, device: Any = "cpu") -> Any:
+            device = torch.device(device)
+            if device.type != "cuda":
+                return real(device)
+            return generator(-1 if device.index is None else device.index)
+
+    class Generator(metaclass=Kind): ...
+
+    return Generator, generator
+
+
 def put_in(torch: Any) -> None:
     """Have torch say what its build for CUDA says on a machine with H100s."""
     standin = ctypes.CDLL(LIBRARY)
     standin.standin_start()
+    standin.standin_faults(b"", b"", os.environ.get("STANDIN_BROKEN", "").encode())
     started = []  # in which process torch has initialised CUDA
 
     def driver() -> None:
@@ -178,9 +207,8 @@ def put_in(torch: Any) -> None:
     cuda, thread = torch.cuda, threading.local()
     Graph, default = graphs(torch), Stream(stream_id=0)  # noqa: N806 -- a class
 
-    standin.standin_hand_out_defaults(1)
-    defaults = tuple(torch.Generator(f"cuda:{number}") for number in range(standin.standin_gpus()))
-    standin.standin_hand_out_defaults(0)
+    torch.Generator, generator = generators(torch, standin)
+    defaults = tuple(generator(number, 1) for number in range(standin.standin_gpus()))
 
     def asked(value: Any) -> Any:
         cuda._lazy_init()
