@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tarfile
 from collections.abc import Collection, Mapping
@@ -16,7 +15,7 @@ from .blobs import damaged, open_blob, refuse_damaged
 from .documents import LAYOUT, index_document, manifest_entry
 from .recompress import Compression, blobs_of, inflated, inflated_size, packed
 from .store import Image, ImageStore
-from .stream import CHUNK
+from .stream import CHUNK, Hashed
 from .tar_writer import MTIME
 
 
@@ -100,9 +99,9 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
 def _add_blob(tar: tarfile.TarFile, path: Path, digest: str) -> None:
     """Add a blob, verified as it is written, so that no damaged archive is handed on."""
     with _opened(path) as blob:
-        hashing = _Hashing(blob)
+        hashing = Hashed(blob)
         tar.addfile(_info(f"blobs/sha256/{digest[7:]}", path.stat().st_size), hashing)
-    if hashing.digest() != digest:
+    if hashing.digest != digest:
         refuse_damaged(path)
         raise damaged(digest, "its bytes changed while they were read")
 
@@ -112,21 +111,6 @@ def _opened(blob: Path) -> IO[bytes]:
         return open_blob(blob)
     except FileNotFoundError:
         raise damaged(f"sha256:{blob.name}", "it is missing") from None
-
-
-class _Hashing:
-    """A readable file that hashes its bytes as they are read."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._hash = file, hashlib.sha256()
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size)
-        self._hash.update(data)
-        return data
-
-    def digest(self) -> str:
-        return "sha256:" + self._hash.hexdigest()
 
 
 def _info(name: str, size: int, *, kind: bytes = tarfile.REGTYPE, mode: int = 0o644) -> tarfile.TarInfo:

@@ -11,7 +11,7 @@ import hashlib
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from io import BufferedReader, RawIOBase
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -24,7 +24,7 @@ from .blobs import open_blob
 from .documents import DOCUMENT_LIMIT
 from .merge_layers import Keep, KeptContents, LayerFiles, laid_over, read_layer
 from .overlay_layer import read_folders
-from .stream import CHUNK, Member, decompressed
+from .stream import CHUNK, Hashed, Member, decompressed
 from .tar_fields import LayerRefused
 from .tar_reader import Readable
 from .tar_writer import Kind, Record
@@ -130,7 +130,7 @@ def read_tree(
             if member.file is None:
                 links[member.name] = member.target
                 continue
-            hashed = _Hashed(member.file)
+            hashed = Hashed(member.file)
             file, tar = cast("BufferedReader", BufferedReader(hashed, CHUNK)), hashlib.sha256()
             diff_id = ""
             if (stream := layer_of(file)) is not None:
@@ -205,27 +205,6 @@ def _document(file: BufferedReader, name: str, others: Mapping[str, bytes]) -> b
     if len(found) > left:
         raise ValueError(f"{name} is longer than the documents of an image are")
     return found
-
-
-class _Hashed(RawIOBase):
-    """A file whose bytes are hashed and counted as they are read."""
-
-    def __init__(self, file: BufferedReader) -> None:
-        self._file, self._hash, self.size = file, hashlib.sha256(), 0
-
-    @property
-    def digest(self) -> str:
-        return "sha256:" + self._hash.hexdigest()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        self._hash.update(data)
-        self.size += len(data)
-        return len(data)
 
 
 def layer_of(file: BufferedReader) -> IO[bytes] | None:

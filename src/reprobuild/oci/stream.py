@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import json
 import lzma
 import os
@@ -136,6 +137,30 @@ def _blob(folder: Path, digest: str) -> Path:
     if not re.fullmatch("sha256:[0-9a-f]{64}", digest):
         raise ValueError(f"{digest[:80]!r} is not a sha256 digest")
     return folder / "blobs" / digest.replace(":", "/")
+
+
+class Hashed(RawIOBase):
+    """A file whose bytes are hashed and counted as they are read."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._hash, self.size = file, hashlib.sha256(), 0
+
+    @property
+    def digest(self) -> str:
+        """``sha256:…`` of what was read so far."""
+        return "sha256:" + self._hash.hexdigest()
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read as `RawIOBase` does."""
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self._hash.update(data)
+        self.size += len(data)
+        return len(data)
 
 
 class _Chunks(RawIOBase):
