@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.cli.output import columns
+from reprobuild.cli.output import columns, table
 from support.images import Entry, docker_archive, layer
 
 PROGRAM = [sys.executable, "-m", "reprobuild"]
@@ -67,3 +67,19 @@ def test_a_full_disk_behind_standard_output(pair: list[str]) -> None:
     assert done.stderr.endswith("free some space, or write elsewhere\n")
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
+
+
+def test_a_digest_beside_a_long_label_fits_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    digest = f"sha256:{'a' * 64}"
+    table("", [("test-result", "counts"), ("digest", digest), ("lock", f"torch-cu121, {digest} and more")])
+    assert capsys.readouterr().out.splitlines() == [
+        "test-result  counts",
+        "digest",
+        f"         {digest}",
+        "lock         torch-cu121,",
+        f"         {digest}",
+        "             and more",
+    ]

@@ -63,13 +63,15 @@ def table(title: str, rows: Iterable[tuple[str, str]]) -> None:
     width = min(shutil.get_terminal_size((80, 24)).columns, 100)
     lines = [title] if title else []
     for name, text in rows:
-        lines += textwrap.wrap(
+        row = textwrap.wrap(
             f"{name:<{label}}  {text}",
             width=max(width, label + 20),
             subsequent_indent=" " * (label + 2),
             break_long_words=False,
             break_on_hyphens=False,
         )
+        # A digest that is alone on its line may begin below the label, where it fits then.
+        lines += [line if len(line) <= width else line.lstrip().rjust(width) for line in row]
     click.echo("\n".join(lines))
 
 
