@@ -138,6 +138,21 @@ def test_a_bind_has_no_devices_and_no_setuid(box: Box, writable: bool) -> None:
     assert {"nodev", "nosuid", "rw" if writable else "ro"} <= {*line.split()[5].split(",")}
 
 
+@pytest.mark.parametrize("copied", [False, True])
+def test_what_is_mounted_in_a_bound_folder_is_there(box: Box, copied: bool) -> None:
+    folder = box.folder("outer")
+    inner = folder / "in ner"
+    inner.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", inner], check=True)
+    try:
+        (inner / "file").touch()
+        found = box.run("bash", "-c", "cd /given && ls *", binds=[[str(folder), "/given", True, copied]])
+        # Linux lets an ordinary user put no overlay over a folder in which root has mounted something.
+        assert found.get("out", "file\n" if copied and box.person.uid else "") == "file\n", found
+    finally:
+        subprocess.run(["umount", inner], check=True)
+
+
 @pytest.mark.parametrize("writable", [False, True])
 def test_a_bound_device_cannot_be_opened(box: Box, writable: bool) -> None:
     found = box.run("head", "-c1", "/given", binds=[["/dev/zero", "/given", writable]])

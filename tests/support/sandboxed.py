@@ -26,8 +26,10 @@ def main() -> int:
         env={"PATH": "/usr/bin", **told.get("env", {})},
         cwd=told.get("cwd", "/"),
         binds=[
-            sandbox.Bind(source=Path(source), destination=destination, writable=writable)
-            for source, destination, writable in told.get("binds", ())
+            sandbox.Bind(
+                source=Path(source), destination=destination, writable=writable, copied=copied == [True]
+            )
+            for source, destination, writable, *copied in told.get("binds", ())
         ],
         devices=[sandbox.Device(path=path, source=Path(source)) for path, source in told.get("devices", ())],
         writable=told.get("writable", False),
@@ -37,7 +39,7 @@ def main() -> int:
         capabilities=told.get("capabilities", ()),
     )
     os.environ.update(told.get("limits", {}))
-    bundle = Path(tempfile.mkdtemp(prefix="bundle.", dir="."))
+    bundle = Path(tempfile.mkdtemp(prefix="bundle.", dir=".")).absolute()
     layers = [Path(layer) for layer in told["layers"]]
     try:
         if task.terminal:

@@ -21,7 +21,8 @@ def remove_tree(folder: Path) -> None:
     Programs in a user namespace leave folders without a right for their owner, and files of subordinate ids:
     an ordinary user removes those as root of such a namespace.
     """
-    if _has_mounts(folder):
+    # Root would remove what is mounted, too: the host's /dev/shm for one, below a root that mmdebstrap made.
+    if mounts_below(folder.absolute()):
         raise OSError(errno.EBUSY, "something is mounted in it", str(folder))
     try:
         _remove(folder)
@@ -80,12 +81,12 @@ def _empty(folder: int) -> list[str]:
     return left
 
 
-def _has_mounts(folder: Path) -> bool:
-    # Root would remove what is mounted, too: the host's /dev/shm for one, below a root that mmdebstrap made.
-    inside = str(folder.absolute()) + "/"
+def mounts_below(folder: Path) -> list[Path]:
+    """Return what is mounted below an absolute path, without links, the upper ones first."""
     lines = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines()
     points = (line.split(" ")[4] for line in lines)  # octal for a space or a tab, see proc(5)
-    return any(re.sub(r"\\(\d{3})", _octal, point).startswith(inside) for point in points)
+    places = {Path(re.sub(r"\\(\d{3})", _octal, point)) for point in points}
+    return sorted(place for place in places if place != folder and place.is_relative_to(folder))
 
 
 def _octal(match: re.Match[str]) -> str:

@@ -21,6 +21,7 @@ from ..errors import HostError
 from . import confinement, namespaces, process
 from .home import kind_of
 from .limits import LARGEST_FILE, Limits, default_processes, guarded, of_steps
+from .removal import mounts_below
 
 _ROOT_MODE = 0o755
 RUNTIMES: tuple[str, ...] = ("crun", "runc")
@@ -180,7 +181,7 @@ def _copies(folder: Path, binds: Sequence[Bind]) -> list[Bind]:
     found = []
     for number, bind in enumerate(binds):
         if not bind.copied:
-            found.append(bind)
+            found += [bind, *_mounts_below(bind)]
             continue
         copy = folder / "copies" / str(number)
         is_folder = bind.source.is_dir()
@@ -197,8 +198,30 @@ def _copies(folder: Path, binds: Sequence[Bind]) -> list[Bind]:
         else:
             source = copy / "upper" / Path(bind.destination).name
             shutil.copy2(bind.source, source)
-        found.append(replace(bind, source=source, writable=True))
+        found += [replace(bind, source=source, writable=True), *_mounts_below(bind)]
     return found
+
+
+def _mounts_below(bind: Bind) -> list[Bind]:
+    """Return as binds what is mounted below the source of one, read-only where that is copied.
+
+    overlayfs shows empty folders in its place, and so does crun 1.8 where the container has a user namespace.
+    What the kernel shows in files is not for a program without rights.
+    """
+    if not bind.source.is_dir():
+        return []
+    top = bind.source.resolve()
+    return [
+        replace(
+            bind,
+            source=place,
+            destination=f"{bind.destination}/{place.relative_to(top)}",
+            writable=bind.writable and not bind.copied,
+            copied=False,
+        )
+        for place in mounts_below(top)
+        if kind_of(place) and place.parts[1] not in ("dev", "proc", "sys")
+    ]
 
 
 def run(
