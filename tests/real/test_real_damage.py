@@ -5,6 +5,9 @@ here. By default a few are, with the seed printed, each on its smallest file. ``
 tries all on files of any size, with more commands, in any order, in a home that has also pushed an image and
 built a package. ``REPROBUILD_TEST_DAMAGE=SEED`` and ``REPROBUILD_TEST_DAMAGE=all:SEED`` repeat a run.
 ``REPROBUILD_TEST_KILLS=200`` is the long run of the other test.
+
+A home with two images of a few files is damaged many times, in more ways, in the process of the test:
+``REPROBUILD_TEST_EXAMPLES`` divided by 50.
 """
 
 from __future__ import annotations
@@ -18,14 +21,25 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from reprobuild.engines.embedded import OciEngine, unpacked
+from reprobuild.errors import ReprobuildError
+from reprobuild.host.console import Console
+from reprobuild.host.home import Home
+from reprobuild.host.host import Host
+from reprobuild.layers.clean import clean_home
+from reprobuild.oci.file_tree import nothing
+from reprobuild.oci.store import ImageStore
 from support.artifacts import unshare
 from support.bench import NAME, TORCH, Bench
+from support.building import lock_for, no_context, without_debian
 from support.registry import serve_registry
+from support.wheels import put, simple_wheel
 
 pytest_plugins = ["support.shared"]
 pytestmark = pytest.mark.slow
@@ -35,8 +49,10 @@ FEW = 1
 
 MAGIC = {b"PK\x03\x04": "zip", b"!<arch>\n": "deb", b"\x28\xb5\x2f\xfd": "zstd", b"{": "json"}
 HARMS = ("flip", "cut", "empty")
+MORE_HARMS = ("zeros", "longer", "gone", "exchange")
 WISH = os.environ.get("REPROBUILD_TEST_DAMAGE", "")
 ALL, SEED = WISH.startswith("all"), WISH.removeprefix("all").removeprefix(":")
+SMALL = int(os.environ.get("REPROBUILD_TEST_EXAMPLES", "1000")) // 50
 KILLS = int(os.environ.get("REPROBUILD_TEST_KILLS", "3"))
 PROGRAM = "import torch; print(torch.ones(3).sum().item())"
 OTHER = "team/built:1"
@@ -70,8 +86,13 @@ def kinds(home: Path) -> dict[str, list[Path]]:
     return found
 
 
-def damage(path: Path, harm: str, chance: random.Random) -> None:
+def damage(path: Path, harm: str, chance: random.Random, other: Path | None = None) -> None:
     unshare(path)
+    if harm == "exchange" and other is not None:
+        aside = path.with_name("aside")
+        for old, new in ((path, aside), (other, path), (aside, other)):
+            old.rename(new)
+        return
     data = path.read_bytes()
     mode = path.stat().st_mode
     path.chmod(0o644)
@@ -80,6 +101,13 @@ def damage(path: Path, harm: str, chance: random.Random) -> None:
         with path.open("r+b") as file:
             file.seek(at)
             file.write(bytes([data[at] ^ 1 << chance.randrange(8)]))
+    elif harm == "zeros" and data:
+        path.write_bytes(bytes(len(data)))
+    elif harm == "gone":
+        path.unlink()
+        return
+    elif harm in ("longer", "exchange"):
+        path.write_bytes(data + chance.randbytes(20))
     else:
         os.truncate(path, 0 if harm == "empty" else len(data) // 2)
     path.chmod(stat.S_IMODE(mode))
@@ -208,6 +236,62 @@ def test_each_kind_of_file_damaged(
         failures += wrong
     assert not failures, "\n".join(failures)
     assert [NAME] in [image["names"] for image in bench.images()]
+
+
+def test_each_kind_of_file_of_a_small_home_damaged(
+    tmp_path: Path, chance: random.Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_debian(monkeypatch)
+    host = Host(Home(tmp_path / "home"), Console(quiet=True))
+    store = ImageStore(host)
+
+    def build() -> dict[str, str]:
+        made = {}
+        for name in ("team/one:1", "team/two:1"):
+            wheels = [put(host.home, each, simple_wheel(each)) for each in ("torch", name[5:8])]
+            made[name] = OciEngine(host).build(lock_for(host.home, wheels), no_context)
+            store.name(made[name], name)
+        return made
+
+    def run(name: str) -> object:
+        with unpacked(host, store, store.find(name).digest) as folders:
+            files = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
+            return [path.read_bytes() for path in files]
+
+    def images() -> object:
+        return sorted(name for image in store.images() for name in image.names)
+
+    answers: dict[str, Callable[[], object]] = {
+        "run": lambda: run("team/one:1"),
+        "check": lambda: store.tree(store.find("team/two:1").digest, "two", nothing).digest,
+        "images": images,
+    }
+    steps: dict[str, Callable[[], object]] = {
+        "clean": lambda: clean_home(host, everything=False),
+        "remove": lambda: store.remove("team/one:1"),
+    }
+    digests = build()
+    right = {name: ask() for name, ask in answers.items()}
+    for number in range(SMALL):
+        found = kinds(host.home.root)
+        kind = chance.choice(sorted(found))
+        path, other = chance.choice(found[kind]), chance.choice(found[kind])
+        harm = chance.choice(HARMS + MORE_HARMS)
+        case = f"{number}: {harm} {path}"
+        damage(path, harm, chance, other if other != path else None)
+        for name in chance.sample([*answers, *steps], 3):
+            said, answer = "", None
+            try:
+                answer = {**answers, **steps}[name]()
+            except ReprobuildError as error:
+                said = error.message
+            parts = [part[:12] for each in (path, other) for part in each.parts if len(part) > 16]
+            told = any(each in said for each in ("no image", path.name, other.name, *parts))
+            lost = name == "images" and set(cast("list[str]", answer)) < digests.keys()
+            is_right = name in steps or answer == right[name] or lost
+            assert told if said else is_right, f"{case}: {name}: {said}"
+        assert build() == digests, case
+        assert {name: ask() for name, ask in answers.items()} == right, case
 
 
 def test_killed_again_and_again(bench: Bench, digest: str, chance: random.Random) -> None:
