@@ -341,6 +341,7 @@ def test_writers_at_once_take_turns(tmp_path: Path) -> None:
         (errno.EACCES, "Permission denied", "REPROBUILD_HOME"),
         (errno.EROFS, "Read-only file system", "REPROBUILD_HOME"),
         (errno.EIO, "Input/output error", ""),
+        (errno.EFBIG, "File too large", "FAT takes 4 GiB"),
         (errno.EBUSY, "busy", "check"),
         (errno.ENOSYS, "the file system has no locks", "Lustre"),
         (errno.ENOENT, "No such file", ""),

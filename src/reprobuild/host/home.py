@@ -261,7 +261,9 @@ def storage_errors(path: Path) -> Iterator[None]:
         if error.errno in _ELSE:
             raise StorageError(
                 f"{named}: {reason}",
-                hint=f"check {path}, or use another folder (REPROBUILD_HOME names reprobuild's)",
+                hint="use another disk: FAT takes 4 GiB in a file, `ulimit -f` may allow less"
+                if error.errno == errno.EFBIG
+                else f"check {path}, or use another folder (REPROBUILD_HOME names reprobuild's)",
             ) from error
         raise
 
