@@ -339,12 +339,14 @@ def test_mig_needs_cdi(dev: Path, driver: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("node", "named"), [("dxg", "a GPU in WSL needs CDI: "), ("nvmap", "a GPU of a Jetson board needs CDI: ")]
 )
-def test_other_kinds_of_machine_need_cdi(tmp_path: Path, node: str, named: str) -> None:
+def test_other_kinds_of_machine_need_cdi(tmp_path: Path, driver: Path, node: str, named: str) -> None:
     """In WSL there is no /dev/nvidia0; on a Jetson it is for the screen."""
     (tmp_path / "nvidia0").symlink_to("/dev/zero")
     assert str(gpu_access([], tmp_path)).startswith(f"{tmp_path}/nvidia-uvm is missing")
     (tmp_path / node).symlink_to("/dev/zero")
     assert str(gpu_access([], tmp_path)).startswith(named)
+    (driver / "bin/ldconfig").write_text("#!/bin/sh\n")  # another maker's GPU in WSL
+    assert str(gpu_access([], tmp_path)).startswith(f"{tmp_path}/nvidia-uvm is missing")
 
 
 def test_the_caller_s_choice_of_gpus_is_passed_on(

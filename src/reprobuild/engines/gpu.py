@@ -79,7 +79,8 @@ def gpu_access(
 def _by_nodes(dev: Path, proc: Path, visible: Mapping[str, str]) -> GpuAccess | str:
     generate = "`nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml` writes the file"
     for node, machine in _ELSEWHERE.items():
-        if is_device(dev / node):
+        # In WSL the node is there for any maker's GPU.
+        if is_device(dev / node) and "libcuda.so.1" in _driver_libraries():
             return f"{machine} needs CDI: {generate}"
     nodes = [n for n in sorted(dev.glob("nvidia*")) if is_device(n)]
     if not any(re.fullmatch(r"nvidia\d+", node.name) for node in nodes):
