@@ -56,7 +56,7 @@ class TestSignature:
             world.resolve()
 
 
-@pytest.mark.parametrize("how", ["HTTPS_PROXY", "https_proxy", "pip"])
+@pytest.mark.parametrize("how", ["HTTPS_PROXY", "pip"])
 def test_a_company_s_proxy_and_ca(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
