@@ -151,6 +151,12 @@ def test_markers_are_read_for_the_platform_that_is_asked_for(arm: Index, call: C
         assert (said.status, packages(machine)) == (0, found), said.err
 
 
+def test_a_platform_that_there_is_none_of(folder: Path, call: Call) -> None:
+    Path("requirements.txt").write_text(OF_MACHINES)
+    said = call("lock", "--from", "requirements.txt", "--cuda", "cpu", "--platform", "linux/s390x")
+    assert (said.status, "--platform: 'linux/s390x' is not one of" in said.err) == (3, True)
+
+
 def test_platforms_for_which_a_file_asks_for_different_things(both: Index, call: Call) -> None:
     Path("requirements.txt").write_text(OF_MACHINES)
     said = call("lock", "--from", "requirements.txt", "--cuda", "12.1", *BOTH)

@@ -40,7 +40,7 @@ def _project(rng: random.Random, mirrors: dict[str, str]) -> str:
     extras = {extra: [*_texts(rng, 1), "torchy"] for extra in ("x", "y")}
     groups = {"g": [*_texts(rng, 1), "torchy"], "h": ["b", {"include-group": "g"}]}
     if rng.random() < 0.3:
-        extras["y"].append("ours[x]")
+        extras["y"].append(f"ours[x]{rng.choice(MARKERS)}")
     entries = [
         {"index": index, **({kind: name} if kind else {})}
         for index, (kind, name) in zip(
@@ -49,7 +49,7 @@ def _project(rng: random.Random, mirrors: dict[str, str]) -> str:
     ]
     rng.shuffle(entries)
     uv = [
-        f"{key} = {_toml(_texts(rng, 2))}"
+        f"{key} = {_toml([*_texts(rng, 2), *(['torchy'] if rng.random() < 0.2 else [])])}"
         for key in ("constraint-dependencies", "override-dependencies")
         if rng.random() < 0.5
     ]

@@ -145,6 +145,19 @@ def test_the_address_of_a_source_is_that_of_its_override_too(read: Read, rule: s
         assert f"add {name} to project.dependencies" in caught.value.hint
 
 
+def test_what_is_excluded_is_so_in_spite_of_an_override(read: Read) -> None:
+    rules = '[tool.uv]\noverride-dependencies = ["six==1"]\nexclude-dependencies = ["six"]\n'
+    found = read('dependencies = ["idna", "six"]\n' + rules)
+    table = request_table(found, {"cuda": "cpu"})
+    assert (table["packages"], table["overrides"]) == (["idna"], ['six; python_version < "0"'])
+
+
+def test_the_source_of_an_overridden_package_is_not_that_of_an_extra(read: Read) -> None:
+    text = LAYOUT + '[tool.uv.sources]\ntorch = [{ index = "cpu", extra = "cpu" }]\n[tool.uv]\n'
+    assert read(text, "cpu").cuda == "cpu"
+    assert read(text + 'override-dependencies = ["torch>=2.9"]\n', "cpu").cuda is None
+
+
 def test_an_override_of_torch_is_the_key_torch(read: Read) -> None:
     text = 'dependencies = ["torch<2", "pandas"]\n[tool.uv]\noverride-dependencies = ["torch==2.9.0"]\n'
     table = request_table(read(text), {"cuda": "cpu"})

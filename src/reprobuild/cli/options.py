@@ -152,6 +152,7 @@ def _imported_env(given: Mapping[str, Any], host: Host) -> Env:
     """Return the env of a file or image that is imported, with the flags on top of it."""
     if {"from", "from_image"} <= given.keys():
         raise click.UsageError("pass --from or --from-image, not both")
+    one_platform(given.get("platform", ()))  # refuses what is none
     imported = _read(given, host)
     systems = systems_for(
         given.get("platform", ()),

@@ -33,7 +33,7 @@ from .project_notes import line_on_default_groups, lines_on_other_tools
 from .projects import requirements_beside
 from .read_for import allows, target
 from .setup_files import imported_files, read_setup, same_extra, setup_file_in
-from .uv_table import check_conflicts, uv_rules, with_uv_toml, with_workspace
+from .uv_table import check_conflicts, overridden, uv_rules, with_uv_toml, with_workspace
 
 _MOST_LINES = 100_000
 _MOST_DEPTH = 50
@@ -99,7 +99,12 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
             found, poetry, [*entries_for(poetry, groups, extras, markers, file)], file, indexes
         )
         sources.applied += applied
-    requirements = [sources.placed(line) for line in found]
+    # An override counts in place of what an extra or group states, and so does its source.
+    instead = overridden(uv, file)
+    requirements = [
+        sources.placed(line._replace(extra=None, group=None) if _name(line) in instead else line)
+        for line in found
+    ]
     if more is not None:
         stated = (Stated(str(each), more.origin) for each in more.requirements if each.url is None)
         requirements += [sources.placed(line) for line in stated]
@@ -247,8 +252,12 @@ def _with_groups(
     return replace(itself, requires_python=requires, python=minor_of(requires))
 
 
+def _name(line: Stated) -> str:
+    return canonicalize_name(requirement_of(line.text, line.place).name)
+
+
 def _places(found: Sequence[Stated]) -> dict[str, str]:
-    names = ((canonicalize_name(requirement_of(line.text, line.place).name), line.place) for line in found)
+    names = ((_name(line), line.place) for line in found)
     return dict(reversed([*names]))
 
 

@@ -134,16 +134,23 @@ def uv_rules(
                 )
 
     gone = _requirements(uv, "exclude-dependencies", file)
+    excluded = {canonicalize_name(each.name) for each in gone}
+    overrides = [e for e in of_index("override-dependencies") if canonicalize_name(e.name) not in excluded]
     newest, note = _exclude_newer(uv.get("exclude-newer"), f"{file}: tool.uv.exclude-newer")
     return Rules(
         constraints=_here(of_index("constraint-dependencies"), file, markers),
         overrides=(
-            *_overrides(of_index("override-dependencies"), file, markers),
+            *_overrides(overrides, file, markers),
             *(f"{each.name} ; {NEVER}" for each in gone),
         ),
         exclude_newer=newest,
         ignored=(*note, *unused_keys(uv, file)),
     ).with_torch(f"{file}: tool.uv")
+
+
+def overridden(uv: Mapping[str, Any], file: Path) -> set[str]:
+    """Return the packages that a ``tool.uv`` overrides, by normalized name. Raises `RequestError`."""
+    return {canonicalize_name(each.name) for each in _requirements(uv, "override-dependencies", file)}
 
 
 def unused_keys(uv: Mapping[str, Any], file: Path) -> Iterable[str]:
