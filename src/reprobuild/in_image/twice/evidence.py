@@ -201,7 +201,7 @@ def _datetime(module: Any) -> None:
 
     kind = module.datetime
     (entries,) = gc.get_referents(kind.__dict__)
-    for name in ("now", "utcnow"):
+    for name in ("now", "utcnow"):  # its old entries stay alive, as the interpreter's cache needs them
         entries[name] = classmethod(_moment(entries[name]))
     if not hasattr(kind.now, "__func__"):  # looked up before: it is in the interpreter's cache
         import ctypes  # noqa: PLC0415 -- it takes milliseconds
@@ -225,7 +225,7 @@ def _listener(module: Any) -> None:
 
     @functools.wraps(inner)
     def handle(self: Any, record: Any) -> Any:
-        if getattr(record, "process", None) != os.getpid():
+        if getattr(record, "process", None) not in (None, os.getpid()):
             writers.passed_on.append(True)
         return inner(self, record)
 
