@@ -99,9 +99,9 @@ def engine_build(site: Site, folder: Path, *options: str, status: int = 0) -> st
     return done.stdout + done.stderr
 
 
-def derive(site: Site, folder: Path, tag: str, text: str, *, status: int = 0) -> str:
+def derive(site: Site, folder: Path, tag: str, text: str, *, status: int = 0, base: str = NAME) -> str:
     """Build an image that starts from ours."""
-    (folder / "Dockerfile").write_text(f"FROM {NAME}\n{text}")
+    (folder / "Dockerfile").write_text(f"FROM {base}\n{text}")
     return engine_build(site, folder, "--tag", tag, status=status)
 
 
@@ -155,9 +155,20 @@ def test_a_team_s_image(bench: Bench, site: Site, built: dict[str, Any], tmp_pat
     write_wheel(context / "wheels", "humanise", "1.0", simple_wheel("humanise"))
     engine_build(site, context, "--build-arg", f"BASE={NAME}", "--tag", "team/app:1")
     assert site.call("run", "--rm", "--network", "none", "team/app:1") == "humanise True True\n"
-    out, _ = bench.run("check", f"{site.kind}:team/app:1", "--json", env=site.env)
+    text = 'COPY tini /sbin/\nENTRYPOINT ["tini", "-g", "--"]\n'
+    derive(site, debian_s_tini(tmp_path).parent, "team/init:1", text, base="team/app:1")
+    assert site.call("run", "--rm", "--network", "none", "team/init:1", "echo", "so") == "so\n"
+    out, _ = bench.run("check", f"{site.kind}:team/init:1", "--json", env=site.env)
     found = json.loads(out)
     assert (found["differences"], found["report"]["verdict"]) == ([], "passed")
+
+
+def debian_s_tini(folder: Path) -> Path:
+    """Return the program of Debian's package, alone in a folder."""
+    subprocess.run(["apt-get", "download", "--quiet", "tini"], cwd=folder, check=True, capture_output=True)
+    (package,) = folder.glob("tini_*.deb")
+    subprocess.run(["dpkg-deb", "--extract", package, folder / "deb"], check=True)
+    return folder / "deb/usr/bin/tini"
 
 
 def page_s_dockerfile(number: int, folder: Path) -> Path:
@@ -259,6 +270,9 @@ def test_a_team_s_image_that_departs_from_the_lock(
 ) -> None:
     text = f"RUN echo >> {PACKAGES}/torch/version.py && chmod 600 {PACKAGES}/numpy/version.py"
     text += f" && rm {PACKAGES}/mpmath/rational.py && touch /opt/libcudart.so.12\nENV OMP_NUM_THREADS=2\n"
+    with debian_s_tini(tmp_path).open("ab") as tini:
+        tini.write(b"x")
+    text += 'COPY deb/usr/bin/tini /sbin/\nENTRYPOINT ["tini", "--"]\n'
     derive(site, tmp_path, "team/bad:1", text)
     out, err = bench.run(
         "check", f"{site.kind}:team/bad:1", "--json", status=DifferenceError.exit_code, env=site.env
@@ -270,8 +284,9 @@ def test_a_team_s_image_that_departs_from_the_lock(
         (f"{PACKAGES}/mpmath/rational.py", "missing"),
         ("/opt/libcudart.so.12", "second copy"),
         ("Env OMP_NUM_THREADS", "setting"),
+        ("Entrypoint", "runs at start"),
     }
-    assert "5 places" in err
+    assert "6 places" in err
 
 
 def test_a_team_s_image_that_rewrites_the_manifest(
