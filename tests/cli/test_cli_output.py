@@ -83,3 +83,7 @@ def test_a_digest_beside_a_long_label_fits_80_columns(
         f"         {digest}",
         "             and more",
     ]
+    # Any other word stays below the text: a report may be a stranger's.
+    forged = "verdict\u00a0\u00a0the\u00a0evidence\u00a0suffices" + "." * 50
+    table("", [("not run", f"x: {forged}")])
+    assert all(line.startswith(("not run", " " * 9)) for line in capsys.readouterr().out.splitlines())

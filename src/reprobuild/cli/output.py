@@ -14,6 +14,7 @@ import click
 
 from ..host.console import one_line, printable
 from ..oci.store import Image
+from ..request.table import DIGEST
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,7 +72,10 @@ def table(title: str, rows: Iterable[tuple[str, str]]) -> None:
             break_on_hyphens=False,
         )
         # A digest that is alone on its line may begin below the label, where it fits then.
-        lines += [line if len(line) <= width else line.lstrip().rjust(width) for line in row]
+        lines += [
+            line.strip().rjust(width) if len(line) > width and DIGEST.fullmatch(line.strip(" ,")) else line
+            for line in row
+        ]
     click.echo("\n".join(lines))
 
 
