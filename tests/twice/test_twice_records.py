@@ -109,3 +109,11 @@ def test_names_of_groups_take_no_quadratic_time(tmp_path: Path) -> None:
     groups = [{"k": "names", "group": f"g{n}", "names": []} for n in range(5000)]
     with pytest.raises(RepeatError, match="more than 4,096 groups"):
         read_records(written(tmp_path, PROCESS, *groups))
+
+
+def test_no_more_files_are_listed_than_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MOST_FILES", 1)
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.jsonl").touch()
+    with pytest.raises(RepeatError, match="in more than 1 processes, the most that can be compared"):
+        read_records(tmp_path)

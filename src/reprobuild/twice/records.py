@@ -10,11 +10,13 @@ import base64
 import binascii
 import json
 import math
+import os
 import re
 import struct
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -187,10 +189,12 @@ def read_records(folder: Path) -> list[Stream]:
     """Return what the processes of a run recorded, in the order of their first records. Raises
     `RepeatError`.
     """
-    paths = sorted(path for path in folder.iterdir() if path.name.endswith(".jsonl"))
+    with os.scandir(folder) as entries:  # of which a program may make millions
+        names = (entry.name for entry in entries if entry.name.endswith(".jsonl"))
+        paths = sorted(folder / name for name in islice(names, MOST_FILES + 1))
     if len(paths) > MOST_FILES:
         raise RepeatError(
-            f"the program recorded in {len(paths)} processes; {MOST_FILES} are the most that can be compared"
+            f"the program recorded in more than {MOST_FILES} processes, the most that can be compared"
         )
     left = MOST_BYTES
     limit = _Limit(time.monotonic() + MOST_SECONDS)
