@@ -442,6 +442,11 @@ def test_check_writes_nothing(locked: Index, call: Call) -> None:
     assert (said.status, json.loads(said.out)[0]["state"]) == (0, "unchanged")
     assert (LOCK.read_bytes(), LOCK.stat().st_mtime_ns) == before
     assert len(locked.log) == asked
+    edited = replace(read_lock(LOCK), variables={**read_lock(LOCK).variables, "PYTHONHASHSEED": "random"})
+    LOCK.write_text(edited.dump())
+    said = call("lock", "--check")
+    assert (said.status, "PYTHONHASHSEED is random, not 0" in said.err) == (0, True)
+    assert call("lock", "--check", "--osv", "all.zip").status == 2
     LOCK.unlink()
     said = call("lock", "--check")
     assert (said.status, said.out) == (4, "")

@@ -91,7 +91,7 @@ def test_a_uv_lock_with_its_groups(family: Index, call: Call) -> None:
     Path("pyproject.toml").write_text(
         '[project]\nname = "ours"\nversion = "1"\nrequires-python = ">=3.11"\n'
         'dependencies = ["filelock==1.0"]\n'
-        '[dependency-groups]\ntrain = ["torch==2.4.0"]\n'
+        '[dependency-groups]\ntrain = ["torch==2.4.0"]\ndev = ["filelock"]\n'
     )
     lock = [uv.find_uv_bin(), "lock", "--quiet", "--python", sys.executable, "--no-python-downloads"]
     subprocess.run(lock, check=True)
@@ -99,6 +99,7 @@ def test_a_uv_lock_with_its_groups(family: Index, call: Call) -> None:
     assert said.status == 0, said.err
     assert pins("ours")["torch"] == "2.4.0"
     assert pins("ours")["filelock"] == "1.0"
+    assert "without dev, a group that `uv sync` installs: --group dev includes it" in said.err
     # Without the group there is no torch in it, and the newest is taken.
     assert call("lock", "--from", "uv.lock", "--name", "bare").status == 0
     assert (request("bare").cuda, pins("bare")["filelock"]) == ("13.0", "1.0")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ..errors import LockError, ReprobuildError
 from ..host.console import size_text
@@ -13,7 +14,7 @@ from ..host.home import atomic_write
 from ..host.host import Host
 from ..lock.conda_lock import write_conda_lock
 from ..lock.model import Lock
-from ..pipeline.steps import lock_env, warn_of_other_files
+from ..pipeline.steps import lock_env, warn_of_other_files, warn_of_other_variables
 from ..pipeline.workspace import (
     Env,
     all_envs,
@@ -94,6 +95,8 @@ def lock(
     for option, value in {"--upgrade": upgrade_, "--conda-lock": conda_lock, "--report": report}.items():
         if check and value:
             raise click.UsageError(f"--check writes nothing, so it cannot be combined with {option}")
+    if report is None and _is_typed("osv"):
+        raise click.UsageError("--osv counts with --report FILE, where the advisories are written")
     chosen = _chosen(envs, flags, host)
     if conda_lock is not None and len(chosen) > 1:
         raise click.UsageError("--conda-lock FILE takes one request; name it")
@@ -116,6 +119,11 @@ def lock(
         host.console.warn("\n  hint: ".join(filter(None, (each.message, each.hint))))
     if errors:
         raise errors[-1]
+
+
+def _is_typed(option: str) -> bool:
+    """Return whether an option is on the command line, and not set by a variable or default."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def _print(results: list[dict[str, Any]], host: Host, *, json_: bool) -> None:
@@ -165,6 +173,7 @@ def _checked(env: Env, host: Host) -> list[dict[str, Any]]:
         )
     check_folders(found[0], str(env.lock_file))
     warn_of_other_files(found[0], host)
+    warn_of_other_variables(found[0], host)
     return [_facts(env, lock, lock) for lock in found]
 
 

@@ -20,10 +20,12 @@ from ..host.process import named_when_stopped, run
 from ..net.index_settings import PLAIN, uv_program
 from ..net.session import scrub
 from ..request.model import DEFAULT_PYTHON, PYTHONS
+from ..request.toml_reader import table_in
 from .common import Imported, is_for, load_toml, minor_of
 from .direct_sources import located
 from .indexes import NamedIndexes, is_pytorch
 from .project_files import read_text
+from .project_notes import line_on_default_groups
 from .read_for import allows, holds
 from .read_for import target as target_of
 
@@ -241,7 +243,7 @@ def read_uv_lock(
         )
     project = load_toml(read_text(folder / "pyproject.toml"), str(folder / "pyproject.toml"))
     name = str(project.get("project", {}).get("name") or folder.name)
-    return read_pylock(
+    found = read_pylock(
         done.stdout.decode(),
         str(file),
         name,
@@ -250,6 +252,10 @@ def read_uv_lock(
         further=_further_indexes(project),
         python=python,
     )
+    uv = table_in(table_in(project, "tool"), "uv")
+    listed = [*table_in(project, "dependency-groups"), *(["dev"] if "dev-dependencies" in uv else [])]
+    lines = line_on_default_groups({"uv": uv}, listed, groups, folder / "pyproject.toml")
+    return replace(found, applied=(*found.applied, *lines))
 
 
 def _further_indexes(project: Mapping[str, Any]) -> set[str]:

@@ -70,9 +70,8 @@ def read_environment(file: Path, platform: str, *, lines: bool = False) -> Envir
     data = _yaml(file)
     if "variables" in data:
         raise RequestError(
-            f"{file}: variables: a request sets no variables of a program",
-            hint="take them out; set them where the program is started (`run -e`), or with ENV in an image"
-            " that starts FROM this one",
+            f"{file}: variables: are not imported",
+            hint="take them out, and put them below [environment] of the request",
         )
     for key in data:
         if key not in _KNOWN:

@@ -183,7 +183,7 @@ def lock_to_build(lock: Lock, host: Host) -> Lock:
     The image carries that lock, so what it says of itself is true. Warns where it is not the one given.
     """
     warn_of_other_files(lock, host)
-    _warn_of_other_variables(lock, host)
+    warn_of_other_variables(lock, host)
     return replace(lock, own_files=own_files())
 
 
@@ -196,7 +196,7 @@ def warn_of_other_files(lock: Lock, host: Host) -> None:
         )
 
 
-def _warn_of_other_variables(lock: Lock, host: Host) -> None:
+def warn_of_other_variables(lock: Lock, host: Host) -> None:
     """Name the variables of a lock that this reprobuild would set otherwise for its request."""
     ours, theirs = variables(lock.request, lock.stack.get("numpy")), lock.variables
     other = [
