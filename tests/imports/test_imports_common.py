@@ -59,9 +59,8 @@ def test_the_markers_of_a_lock_are_for_the_python_version_beside_it(
 ) -> None:
     """What it pins for that Python alone was left to the index."""
     write(".python-version", "3.10\n")
-    write(
-        "pyproject.toml", '[project]\nname = "x"\nrequires-python = ">=3.10"\ndependencies = ["old", "new"]\n'
-    )
+    asked = """["old; python_version < '3.11'", "new; python_version >= '3.11'"]"""
+    write("pyproject.toml", f'[project]\nname = "x"\nrequires-python = ">=3.10"\ndependencies = {asked}\n')
     packages = "".join(
         f'[[package]]\nname = "{name}"\nversion = "5"\ngroups = ["{group}"]\n'
         f"{markers} = \"python_version {which} '3.11'\"\n"

@@ -29,6 +29,7 @@ from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .poetry import specifier
 from .project_files import read_text
 from .read_for import target as target_of
+from .stale_pins import check_pipfile, check_project
 
 MAIN = "main"
 """What Poetry calls the group of the project's own dependencies; PDM says ``default``."""
@@ -40,6 +41,7 @@ class _Node:
 
     requirement: Requirement
     """A pin, or an address."""
+    version: str
     hashes: frozenset[str]
     groups: frozenset[str] | None
     """None: the lock does not say."""
@@ -90,6 +92,8 @@ def read_team_lock(
             f"{file}: does not say which packages are for which group, and no pyproject.toml is beside it",
             hint="put the project's pyproject.toml beside the lock",
         )
+    pins = [(node.requirement, node.version) for node in chosen]
+    check_project(file, project, pins, target.python, requires if is_poetry else "")
     indexes = NamedIndexes(hosts)
     hashes: dict[str, set[str]] = {}
     for url in sorted({node.index for node in chosen} - {""}):
@@ -154,6 +158,7 @@ def _node(table: Mapping[str, Any], place: str, folder: Path, listed: object, *,
     groups = _texts(table, "groups", place) if "groups" in table else None
     return _Node(
         requirement=requirement,
+        version=version or "",
         hashes=frozenset(each[7:].lower() for each in found if each.startswith("sha256:")),
         groups=None if groups is None else frozenset(canonicalize_name(group) for group in groups),
         markers=_markers(table.get("markers" if is_poetry else "marker"), place),
@@ -395,7 +400,7 @@ def read_pipfile_lock(
         hashes={name: frozenset(values) for name, values in sorted(hashes.items())},
         python=minor_of(requires),
         requires_python=requires,
-        ignored=tuple(ignored),
+        ignored=(*ignored, *check_pipfile(file, data, wanted, python or minor_of(requires))),
         **indexes.found,
     )
 

@@ -160,7 +160,7 @@ def _of_groups(
                 found += itertools.starmap(Stated, group_requirements(lines, extras, place, file.parent))
             continue
         try:
-            _check_size(table, group)
+            check_size(table, group)
             texts = resolve_dependency_groups(table, group)
         except (LookupError, ValueError, TypeError, ExceptionGroup) as error:
             raise RequestError(
@@ -261,7 +261,7 @@ def _places(found: Sequence[Stated]) -> dict[str, str]:
     return dict(reversed([*names]))
 
 
-def _check_size(table: dict[str, Any], group: str) -> None:
+def check_size(table: dict[str, Any], group: str) -> None:
     """Raise `ValueError` for a group that has too many lines with all that it includes written out.
 
     Groups that each include the next one twice double with every group, and the library writes all of it.

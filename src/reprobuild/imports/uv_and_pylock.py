@@ -28,6 +28,7 @@ from .project_files import read_text
 from .project_notes import line_on_default_groups
 from .read_for import allows, holds
 from .read_for import target as target_of
+from .stale_uv_locks import check_uv_lock
 
 _PINNED = re.compile(r"^[A-Za-z0-9._\[\]-]+==[^\s=]", re.MULTILINE)
 
@@ -216,7 +217,10 @@ def read_uv_lock(
     hosts: Collection[str] = (),
     python: str | None = None,
 ) -> Imported:
-    """Read a ``uv.lock`` through uv's own export, which knows its forks, extras and groups. No network."""
+    """Read a ``uv.lock`` through uv's own export, which knows its forks, extras and groups. No network.
+
+    Raises `RequestError`, also for one that is out of date.
+    """
     read_text(file)
     folder = file.absolute().parent
     if not (folder / "pyproject.toml").is_file():
@@ -243,6 +247,7 @@ def read_uv_lock(
         )
     project = load_toml(read_text(folder / "pyproject.toml"), str(folder / "pyproject.toml"))
     name = str(project.get("project", {}).get("name") or folder.name)
+    unknown = check_uv_lock(file)
     found = read_pylock(
         done.stdout.decode(),
         str(file),
@@ -255,7 +260,7 @@ def read_uv_lock(
     uv = table_in(table_in(project, "tool"), "uv")
     listed = [*table_in(project, "dependency-groups"), *(["dev"] if "dev-dependencies" in uv else [])]
     lines = line_on_default_groups({"uv": uv}, listed, groups, folder / "pyproject.toml")
-    return replace(found, applied=(*found.applied, *lines))
+    return replace(found, applied=(*found.applied, *lines), ignored=(*found.ignored, *unknown))
 
 
 def _further_indexes(project: Mapping[str, Any]) -> set[str]:

@@ -1,0 +1,183 @@
+"""Whether a lock of Poetry, PDM or Pipenv pins what the project file beside it asks for now. No network.
+
+The versions are compared, not the hash of the project that locks of Poetry and PDM have, since their releases
+compute it in different ways.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from packaging.markers import InvalidMarker, Marker
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from ..errors import RequestError
+from ..net.session import without_credentials
+from ..request.model import DEFAULT_PYTHON, PYTHONS
+from ..request.toml_reader import table_in
+from .common import Imported, is_for, load_toml, pin, requirement_of
+from .project_files import read_text
+from .read_for import target
+
+_HINT = "update the lock with the tool that made it: `{}`"
+
+
+def check_project(
+    file: Path, project: Imported, pins: Iterable[tuple[Requirement, str]], python: str, requires: str
+) -> None:
+    """Compare a project with the pins of its lock for a Python, each with its version.
+
+    ``requires`` are the Pythons that the lock is for. Raises `RequestError`.
+    """
+    command = f"{file.name.removesuffix('.lock')} lock"
+    here = project.requires_python
+    if any(
+        target(each).fits(here) is not target(each).fits(requires) for each in PYTHONS if here and requires
+    ):
+        raise RequestError(
+            f"{file}: out of date: {project.origin} is for Python {here}, and the lock was made for "
+            f"{requires}",
+            hint=_HINT.format(command),
+        )
+    markers, instead = target(python).markers, {requirement_of(t, "").name for t in project.overrides}
+    asked = [
+        (each, project.places.get(canonicalize_name(each.name), project.origin))
+        for each in project.requirements
+        if each.name not in instead and is_for(each.marker, markers, f"{project.origin}: {each.name}")
+    ]
+    _check_pins(file, pins, asked, command)
+
+
+def _check_pins(
+    file: Path,
+    pins: Iterable[tuple[Requirement, str]],
+    asked: Iterable[tuple[Requirement, str]],
+    command: str,
+) -> None:
+    """Compare what a project asks for, and where, with what its lock pins, each with its version.
+
+    Raises `RequestError` for a requirement that the lock lacks, or has in a version that it excludes.
+    """
+    locked: dict[str, list[tuple[Requirement, str]]] = {}
+    for requirement, version in pins:
+        locked.setdefault(canonicalize_name(requirement.name), []).append((requirement, version))
+    hint = _HINT.format(command)
+    for wanted, where in asked:
+        found = locked.get(canonicalize_name(wanted.name), [])
+        if not found:
+            raise RequestError(
+                f"{file}: lacks {wanted.name}, which the project or a package in it asks for ({where})",
+                hint=hint,
+            )
+        if any(_fits(wanted, requirement, version) for requirement, version in found):
+            continue
+        had = ", ".join(_plain_text(r) if r.url else f"{r.name} {version}" for r, version in found)
+        raise RequestError(
+            f"{file}: out of date: {where} asks for {_plain_text(wanted)}, and locked is {had}", hint=hint
+        )
+
+
+def _fits(wanted: Requirement, locked: Requirement, version: str) -> bool:
+    if wanted.url is not None or locked.url is not None:
+        return (wanted.url is None) is (locked.url is None)
+    return not version or wanted.specifier.contains(version, prereleases=True)
+
+
+def _plain_text(requirement: Requirement) -> str:
+    if requirement.url is not None:
+        return f"{requirement.name} @ {without_credentials(requirement.url)}"
+    plain = Requirement(str(requirement))
+    plain.marker = None
+    return str(plain)
+
+
+def check_pipfile(
+    file: Path, data: Mapping[str, Any], sections: Iterable[str], python: str | None
+) -> tuple[str, ...]:
+    """Compare a Pipfile.lock with the Pipfile beside it, if there is one; return a line if that has changed.
+
+    Raises `RequestError` where the lock is not for what it asks for now.
+    """
+    pipfile = file.with_name("Pipfile")
+    if not pipfile.is_file():
+        return ()
+    asked = load_toml(read_text(pipfile), str(pipfile))
+    meta = table_in(data, "_meta")
+    if table_in(meta, "hash").get("sha256") == _hash(asked):
+        return ()
+    mine, locked = (
+        table_in(asked, "requires").get("python_version"),
+        table_in(meta, "requires").get("python_version"),
+    )
+    if mine != locked:
+        raise RequestError(
+            f"{file}: out of date: {pipfile}: requires.python_version is {mine or 'not set'}, and the lock "
+            f"was made for {locked or 'any'}",
+            hint=_HINT.format("pipenv lock"),
+        )
+    markers = target(python or DEFAULT_PYTHON).markers
+    for section in sections:
+        key = {"default": "packages", "develop": "dev-packages"}.get(section, section)
+        pins = [each for each, _ in _of_pipfile(table_in(data, section), f"{file}: {section}", markers)]
+        _check_pins(
+            file,
+            [(each, pin(each) or "") for each in pins],
+            _of_pipfile(table_in(asked, key), f"{pipfile}: {key}", markers),
+            "pipenv lock",
+        )
+    return (f"{file}: {pipfile} has changed since: the versions fit what it asks for, the rest is unknown",)
+
+
+def _hash(pipfile: Mapping[str, Any]) -> str:
+    """Return the hash of a Pipfile that Pipenv writes into its lock.
+
+    https://github.com/sarugaku/plette/blob/master/src/plette/pipfiles.py
+    """
+    named = {"default": "packages", "develop": "dev-packages"}
+    known = ("source", "packages", "dev-packages", "requires", "scripts", "pipfile", "pipenv", *named)
+    content = {
+        "_meta": {"sources": pipfile.get("source", []), "requires": pipfile.get("requires", {})},
+        **{section: pipfile.get(key, {}) for section, key in named.items()},
+        **{key: value for key, value in pipfile.items() if key not in known},
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+_MARKERS = (
+    *("python_version", "python_full_version", "os_name", "sys_platform", "platform_machine"),
+    *("platform_python_implementation", "platform_release", "platform_system", "platform_version"),
+    *("implementation_name", "implementation_version"),
+)
+"""Keys of an entry that Pipenv reads as a marker each: https://pipenv.pypa.io/en/latest/specifiers.html."""
+
+
+def _of_pipfile(
+    entries: Mapping[str, Any], place: str, markers: Mapping[str, str]
+) -> Iterator[tuple[Requirement, str]]:
+    """Yield the requirements of a section that are for an environment, each with its place."""
+    for name, entry in entries.items():
+        table = entry if isinstance(entry, dict) else {"version": entry}
+        spot = f"{place}.{name}"
+        texts = [str(table["markers"])] if "markers" in table else []
+        texts += [f"{key} {table[key]}" for key in _MARKERS if key in table]
+        if not all(is_for(_marker(text, spot), markers, spot) for text in texts):
+            continue
+        address = next((str(table[key]) for key in ("git", "url", "path", "file") if key in table), None)
+        version = str(table.get("version", "*")).strip()
+        version = "*" if version[:1].isdigit() else version  # of one without an operator Pipenv takes any
+        found = requirement_of(f"{name}{'' if address or version == '*' else version}", spot)
+        found.url = address
+        yield found, spot
+
+
+def _marker(text: str, place: str) -> Marker:
+    try:
+        return Marker(text)
+    except (InvalidMarker, RecursionError):
+        raise RequestError(f"{place}: {text!r} is not a marker") from None

@@ -1,0 +1,330 @@
+"""Whether a uv.lock is for what the projects beside it ask for now. No network.
+
+uv writes into a lock what it was made for: the requirements of each project, its groups, and the rules of the
+workspace. `uv lock --check` would ask an index, and compare the settings of this machine, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from packaging.dependency_groups import resolve_dependency_groups
+from packaging.markers import InvalidMarker, Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+
+from ..errors import RequestError
+from ..request.model import PYTHONS
+from ..request.toml_reader import table_in
+from ..resolve.target import holds
+from .common import load_toml
+from .project_files import read_text
+from .pyproject import check_size
+from .read_for import target
+from .uv_table import with_uv_toml, with_workspace
+
+_HINT = "update the lock with the tool that made it: `uv lock`"
+_AT = ("git", "url", "path", "directory", "editable", "virtual", "workspace", "index")
+
+
+class _Asked(NamedTuple):
+    """A requirement as both uv.lock and pyproject.toml have it, without its marker."""
+
+    name: str
+    extras: frozenset[str]
+    versions: SpecifierSet
+    at: str = ""
+    """Another place than the usual index: the kind, and what tells two of a kind apart."""
+
+    def __str__(self) -> str:
+        extras = f"[{','.join(sorted(self.extras))}]" if self.extras else ""
+        return f"{self.name}{extras}{self.versions}{f' from {self.at}' if self.at else ''}"
+
+
+class _Line(NamedTuple):
+    asked: _Asked
+    when: tuple[Marker, ...]
+    """All hold where it counts."""
+    unless: tuple[Marker, ...] = ()
+    """Of sources before this one, which count where they hold."""
+    extra: str | None = None
+    """That of pyproject.toml; in a lock it is in the marker."""
+
+
+def check_uv_lock(file: Path) -> tuple[str, ...]:
+    """Compare a ``uv.lock`` with the projects that it is for; return lines on what cannot be compared.
+
+    Raises `RequestError` that names the first requirement that differs.
+    """
+    lock = load_toml(read_text(file), str(file))
+    manifest, packages = table_in(lock, "manifest"), lock.get("package", [])
+    members = {str(name) for name in manifest.get("members", ())}
+    lines: list[str] = []
+    for package in (each for each in packages if isinstance(each, dict)):
+        source = table_in(package, "source")
+        at = source.get("editable", source.get("virtual", source.get("directory")))
+        if at == "." or (at is not None and package.get("name") in members):
+            project = file.parent / str(at) / "pyproject.toml"
+            if project.is_file():
+                lines += _UvProject(project, file, lock).compare(package)
+    root = _UvProject(file.with_name("pyproject.toml"), file, lock)
+    root.compare_rules(manifest)
+    if "project" not in root.data:
+        root.compare_groups(table_in(manifest, "dependency-groups"), [])
+    return tuple(lines)
+
+
+class _UvProject:
+    """A pyproject.toml, as uv reads it, beside a lock of uv."""
+
+    def __init__(self, project: Path, file: Path, lock: Mapping[str, Any]) -> None:
+        self.data = load_toml(read_text(project), str(project))
+        self._project, self._file = project, file
+        self._itself = table_in(self.data, "project")
+        self._name = canonicalize_name(str(self._itself.get("name", "")))
+        self._uv = with_uv_toml(with_workspace(table_in(table_in(self.data, "tool"), "uv"), project), project)
+        self._sources = {
+            canonicalize_name(name): entry if isinstance(entry, list) else [entry]
+            for name, entry in table_in(self._uv, "sources").items()
+            if self._uv.get("no-sources") is not True
+        }
+        self._requires = str(self._itself.get("requires-python", ""))
+        self._locked_for = str(lock.get("requires-python", ""))
+        self._members = {str(name) for name in table_in(lock, "manifest").get("members", ())}
+        self._pythons = [
+            python
+            for python in PYTHONS
+            if target(python).fits(self._requires) and target(python).fits(self._locked_for)
+        ]
+
+    def compare(self, package: Mapping[str, Any]) -> Iterator[str]:
+        """Compare the project's entry in the lock; yield lines on what cannot be compared."""
+        self._compare_pythons()
+        metadata = table_in(package, "metadata")
+        locked = _locked(metadata.get("requires-dist", ()))
+        asked: list[_Line] = []
+        dynamic = {"dependencies", "optional-dependencies"} & {*self._itself.get("dynamic", ())}
+        if dynamic:
+            yield f"{self._file}: cannot tell if it is up to date: {self._project} has dynamic {min(dynamic)}"
+            locked = []  # what an extra of the project stands for in a group is not known either
+        elif "metadata" not in package and package.get("dependencies"):
+            yield f"{self._file}: cannot tell if it is up to date: it does not say what it was made for"
+            return
+        else:
+            asked = [*self._asked(self._itself.get("dependencies", ()))]
+            optional = table_in(self._itself, "optional-dependencies")
+            for extra, texts in optional.items():
+                asked += self._asked(texts, extra=canonicalize_name(extra))
+            self._compare(asked, locked, "project.dependencies")
+            for extra in optional:
+                place = f"project.optional-dependencies.{extra}"
+                self._compare(asked, locked, place, extras=[canonicalize_name(extra)])
+        self.compare_groups(table_in(metadata, "requires-dev"), asked, locked)
+
+    def compare_groups(
+        self, locked: Mapping[str, Any], of_extras: Sequence[_Line], locked_extras: Sequence[_Line] = ()
+    ) -> None:
+        """Compare the groups; a group may ask for extras of the project itself."""
+        groups = table_in(self.data, "dependency-groups")
+        names = {str(canonicalize_name(name)): name for name in groups}
+        dev = self._uv.get("dev-dependencies", [])
+        settings = {str(canonicalize_name(k)): v for k, v in table_in(self._uv, "dependency-groups").items()}
+        for group in sorted({*names, *locked, *(["dev"] if dev else [])}):
+            texts = [*self._group(groups, names[group])] if group in names else []
+            asked = [*self._asked([*texts, *(dev if group == "dev" else [])], group=group)]
+            self._compare(
+                [*asked, *(line for line in of_extras if line.extra is not None)],
+                [*_locked(locked.get(group, ())), *(each for each in locked_extras if _is_of_extra(each))],
+                f"dependency-groups.{group}",
+                requires=str(table_in(settings, group).get("requires-python", "")),
+            )
+
+    def compare_rules(self, manifest: Mapping[str, Any]) -> None:
+        """Compare the constraints and overrides, which are those of the workspace's root."""
+        for key in ("constraint", "override"):
+            place = f"{key}-dependencies"
+            asked = [*self._asked(self._uv.get(place, ()))]
+            self._compare(asked, _locked(manifest.get(f"{key}s", ())), f"tool.uv.{place}")
+
+    def _compare_pythons(self) -> None:
+        """Raise `RequestError` for a ``requires-python`` that the lock is not for.
+
+        That of a workspace is the common part of those of its members.
+        """
+        grouped = bool(table_in(self._uv, "dependency-groups"))
+        for python in PYTHONS if self._requires and self._locked_for else ():
+            here, there = target(python).fits(self._requires), target(python).fits(self._locked_for)
+            if (there and not here) or (here and not there and not self._members and not grouped):
+                raise RequestError(
+                    f"{self._file}: out of date: {self._project} has requires-python {self._requires}, and "
+                    f"the lock was made for {self._locked_for}",
+                    hint=_HINT,
+                )
+
+    def _group(self, groups: Mapping[str, Any], group: str) -> Sequence[str]:
+        try:
+            check_size(dict(groups), group)
+            return resolve_dependency_groups(dict(groups), group)
+        except (LookupError, ValueError, TypeError, ExceptionGroup) as error:
+            raise RequestError(f"{self._project}: dependency-groups.{group}: {error}") from None
+
+    def _asked(
+        self, texts: Iterable[object], extra: str | None = None, group: str | None = None
+    ) -> Iterator[_Line]:
+        """Yield requirements with each place that ``tool.uv.sources`` may give them, by its marker."""
+        for text in texts:
+            try:
+                requirement = Requirement(str(text))
+            except InvalidRequirement as error:
+                raise RequestError(f"{self._project}: {text!r}: {str(error).splitlines()[0]}") from None
+            name = canonicalize_name(requirement.name)
+            extras = frozenset(canonicalize_name(each) for each in requirement.extras)
+            plain = _Asked(name, extras, requirement.specifier)
+            when = () if requirement.marker is None else (requirement.marker,)
+            if requirement.url is not None:
+                yield _Line(
+                    plain._replace(at=_at_url(requirement.url), versions=SpecifierSet()), when, (), extra
+                )
+                continue
+            before: tuple[Marker, ...] = ()
+            for entry in self._sources.get(name, ()):
+                if not isinstance(entry, dict) or any(
+                    key in entry and canonicalize_name(str(entry[key])) != (where or "")
+                    for key, where in (("extra", extra), ("group", group))
+                ):
+                    continue
+                own = _marker(entry.get("marker"), str(self._project))
+                at = self._at_source(entry)
+                versions = plain.versions if at.startswith("index") else SpecifierSet()
+                yield _Line(plain._replace(at=at, versions=versions), (*when, *own), before, extra)
+                if not own:
+                    break
+                before = (*before, *own)
+            else:
+                yield _Line(plain, when, before, extra)
+
+    def _at_source(self, entry: Mapping[str, Any]) -> str:
+        if "index" not in entry:
+            return _at(entry)
+        listed = self._uv.get("index", [])
+        for index in listed if isinstance(listed, list) else ():
+            if isinstance(index, dict) and index.get("name") == entry["index"]:
+                return _at({"index": index.get("url")})
+        return "index"
+
+    def _compare(
+        self,
+        asked: Sequence[_Line],
+        locked: Sequence[_Line],
+        place: str,
+        *,
+        extras: Sequence[str] = (),
+        requires: str = "",
+    ) -> None:
+        for python in self._pythons:
+            if not target(python).fits(requires):
+                continue
+            markers = target(python).markers
+            now, then = (self._active(lines, markers, extras) for lines in (asked, locked))
+            if now == then:
+                continue
+            name = min({each.name for each in now ^ then})
+            wanted = ", ".join(sorted(str(each) for each in now if each.name == name))
+            had = ", ".join(sorted(str(each) for each in then if each.name == name))
+            says = f"asks for {wanted}" if wanted else f"no longer asks for {name}"
+            raise RequestError(
+                f"{self._file}: out of date: {self._project}: {place} {says}, and the lock was made for "
+                f"{had or 'a project without it'}",
+                hint=_HINT,
+            )
+
+    def _active(
+        self, lines: Sequence[_Line], markers: Mapping[str, str], extras: Sequence[str]
+    ) -> set[_Asked]:
+        """Return what counts in an environment, with what the project's own extras stand for."""
+        found: set[_Asked] = set()
+        todo, done = ["", *extras], set[str]()
+        while todo:
+            extra = todo.pop()
+            done.add(extra)
+            here = {**markers, "extra": extra}
+            for line in lines:
+                if line.extra is not None and line.extra != extra:
+                    continue
+                if not all(holds(each, here) for each in line.when) or any(
+                    holds(each, here) for each in line.unless
+                ):
+                    continue
+                if line.asked.name == self._name:
+                    todo += [each for each in line.asked.extras if each not in done]
+                elif line.asked.name in self._members:  # with its folder or without, by the release of uv
+                    found.add(line.asked._replace(at="", versions=SpecifierSet()))
+                else:
+                    found.add(line.asked)
+        return found
+
+
+def _locked(entries: object) -> list[_Line]:
+    """Return the requirements of a list in a uv.lock. Raises `RequestError`."""
+    found = []
+    for entry in entries if isinstance(entries, list) else ():
+        try:
+            asked = _Asked(
+                canonicalize_name(entry["name"]),
+                frozenset(canonicalize_name(each) for each in entry.get("extras", ())),
+                SpecifierSet(str(entry.get("specifier", ""))),
+                _at(entry),
+            )
+        except (LookupError, TypeError, AttributeError, InvalidSpecifier) as error:
+            raise RequestError(f"uv.lock: {entry!r} is not a requirement: {error}") from None
+        found.append(_Line(asked, _marker(entry.get("marker"), f"uv.lock: {asked.name}")))
+    return found
+
+
+def _is_of_extra(line: _Line) -> bool:
+    return any("extra" in str(each) for each in line.when)
+
+
+def _at(table: Mapping[str, Any]) -> str:
+    """Return where a table of uv's takes a package from, in the words of `_Asked.at`."""
+    kind = next((key for key in _AT if table.get(key)), "")
+    value = str(table.get(kind, ""))
+    match kind:
+        case "":
+            return ""
+        case "git":
+            query = parse_qs(urlsplit(value).query)
+            of_lock = next((query[key][0] for key in ("rev", "tag", "branch") if key in query), "")
+            return f"git {next((table[key] for key in ('rev', 'tag', 'branch') if table.get(key)), of_lock)}"
+        case "url":
+            return _at_url(value)
+        case "index" if not re.match("https?:", value):
+            return "index"
+        case "index":
+            return f"index {_plain(value)}"
+        case _:
+            return "a folder or file"
+
+
+def _at_url(url: str) -> str:
+    if url.startswith("git+"):
+        path = urlsplit(url).path
+        return f"git {unquote(path.rpartition('@')[2]) if '@' in path else ''}"
+    return f"url {_plain(url)}" if re.match("https?:", url) else "a folder or file"
+
+
+def _plain(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.hostname}{unquote(parts.path).rstrip('/')}"
+
+
+def _marker(text: object, place: str) -> tuple[Marker, ...]:
+    try:
+        return () if text is None else (Marker(str(text)),)
+    except (InvalidMarker, RecursionError):
+        raise RequestError(f"{place}: {text!r} is not a marker") from None

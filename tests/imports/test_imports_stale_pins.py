@@ -1,0 +1,136 @@
+"""Locks of Poetry, PDM and Pipenv against the project file beside them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from reprobuild.errors import RequestError
+from reprobuild.imports.recognize import read_import
+
+ASKED = {
+    "caret": ('"^3.6"', "3.7", True),
+    "exact": ('"3.6"', "3.7", False),
+    "tilde": ('"~3.6"', "3.7", False),
+    "any": ('"*"', "4.0rc1", True),
+    "a pre-release": ('">=3"', "4.0rc1", True),
+    "local": ('"3.7"', "3.7+cu118", True),
+    "two": ("[{version = '3.6', markers = 'sys_platform == \"win32\"'}, {version = '3.7'}]", "3.7", True),
+    "python": ('{version = "3.6", python = "<3.11"}', "3.7", True),
+    "source": ('{git = "https://x.example/idna.git"}', "3.7", False),
+}
+POETRY = (
+    '[[package]]\nname = "idna"\nversion = "3.7"\noptional = false\nGROUPS\nfiles = []\n'
+    '[metadata]\nlock-version = "2.1"\npython-versions = ">=3.11,<4"\n'
+)
+
+
+@pytest.mark.parametrize("groups", ['groups = ["main"]', ""], ids=["with groups", "older"])
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_poetry_lock_has_what_its_project_asks_for(tmp_path: Path, asked: str, groups: str) -> None:
+    entry, version, fits = ASKED[asked]
+    (tmp_path / "pyproject.toml").write_text(
+        f'[tool.poetry.dependencies]\npython = "^3.11"\nIdna = {entry}\n'
+        'other = {version = "9", optional = true}\n'
+    )
+    lock = tmp_path / "poetry.lock"
+    other = '[[package]]\nname = "six"\nversion = "1"\noptional = false\ngroups = ["main"]\nfiles = []\n'
+    lock.write_text(other * bool(groups) + POETRY.replace("3.7", version, 1).replace("GROUPS", groups))
+    if fits and (asked != "python" or groups):
+        assert read_import(lock).requirements
+        return
+    with pytest.raises(RequestError) as caught:
+        read_import(lock)
+    if asked != "python":  # an older lock then has nothing for this Python
+        assert re.search(
+            r"out of date: .*pyproject\.toml asks for Idna.*, and locked is idna 3\.7", str(caught.value)
+        )
+        assert caught.value.hint == "update the lock with the tool that made it: `poetry lock`"
+
+
+@pytest.mark.parametrize(
+    ("project", "says"),
+    [
+        (
+            "[tool.poetry.dependencies]\npython = '^3.13'\nidna = '*'\n",
+            r"is for Python >=3.13,<4, .* <4,>=3.11",
+        ),
+        ("[tool.poetry.dependencies]\nidna = '*'\nrich = '*'\n", r"lacks rich, .*pyproject"),
+        ("[project]\ndependencies = ['idna>3.7']\n", r"dependencies\[0\] asks for idna>3.7, and locked is"),
+    ],
+)
+def test_a_poetry_lock_of_another_project_is_refused(tmp_path: Path, project: str, says: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(project)
+    (tmp_path / "poetry.lock").write_text(POETRY.replace("GROUPS", 'groups = ["main"]'))
+    with pytest.raises(RequestError, match=says):
+        read_import(tmp_path / "poetry.lock")
+
+
+def test_a_pdm_lock_has_what_its_project_asks_for(tmp_path: Path) -> None:
+    lock, project = tmp_path / "pdm.lock", tmp_path / "pyproject.toml"
+    lock.write_text(
+        '[metadata]\n[[package]]\nname = "idna"\nversion = "3.7"\ngroups = ["default", "dev"]\nfiles = []\n'
+    )
+    text = "[project]\nname = 'x'\ndependencies = ['idna==3.7']\n[dependency-groups]\ndev = ['idna<3.7']\n"
+    project.write_text(text)
+    assert read_import(lock).requirements
+    with pytest.raises(RequestError, match=r"asks for idna<3\.7, and locked is idna 3\.7") as caught:
+        read_import(lock, groups=["dev"])
+    assert caught.value.hint == "update the lock with the tool that made it: `pdm lock`"
+    project.write_text(f"{text}[tool.pdm.resolution.overrides]\nidna = '3.7'\n")
+    assert read_import(lock, groups=["dev"]).requirements
+
+
+HASH = "effc182d782a89af9f68725261e7b46693552c77747aba1a98043ffc8bc544a5"
+PIPFILE = """
+[[source]]
+name = "pypi"
+url = "https://x.example/simple"
+[packages]
+Idna = "==3.7"
+six = {version = "~=1.16", markers = "sys_platform == 'linux'", index = "pypi"}
+tomli = {version = "*", python_version = "< '3.8'"}
+repo = {git = "https://x.example/repo.git", ref = "main"}
+flask = "1.1.2"
+[dev-packages]
+pytest = ">=8"
+[requires]
+python_version = "3.11"
+"""
+
+
+def test_a_pipfile_lock_is_compared_with_its_pipfile(tmp_path: Path) -> None:
+    pipfile, lock = tmp_path / "Pipfile", tmp_path / "Pipfile.lock"
+    content = {
+        "_meta": {"hash": {"sha256": HASH}, "requires": {"python_version": "3.11"}, "sources": []},
+        "default": {
+            "idna": {"version": "==3.7"},
+            "six": {"version": "==1.17.0", "markers": "sys_platform == 'linux'"},
+            "repo": {"git": "https://x.example/repo.git", "ref": "c" * 40},
+            "flask": {"version": "==3.0"},
+        },
+        "develop": {"pytest": {"version": "==8.1"}},
+    }
+    lock.write_text(json.dumps(content))
+    pipfile.write_text(PIPFILE)
+    assert read_import(lock, groups=["dev"]).ignored == ()
+    for old, new, says in (
+        ("==3.7", "==3.6", r"packages\.Idna asks for Idna==3\.6, and locked is idna 3\.7"),
+        ("~=1.16", "<1", r"packages\.six asks for six<1, and locked is six 1\.17\.0"),
+        ("< '3.8'", "> '3.8'", r"lacks tomli, .*packages\.tomli"),
+        ("{git", "{version = '*', nogit", r"packages\.repo asks for repo, and locked is repo @ https://x"),
+        (">=8", ">=9", r"dev-packages\.pytest asks for pytest>=9, and locked is pytest 8\.1"),
+        ('"3.11"', '"3.13"', r"requires\.python_version is 3\.13, and the lock was made for 3\.11"),
+    ):
+        pipfile.write_text(PIPFILE.replace(old, new))
+        with pytest.raises(RequestError, match=says) as caught:
+            read_import(lock, groups=["dev"])
+        assert caught.value.hint == "update the lock with the tool that made it: `pipenv lock`"
+    pipfile.write_text(PIPFILE.replace("==3.7", ">=3.7"))
+    (line,) = read_import(lock).ignored
+    assert line.endswith("Pipfile has changed since: the versions fit what it asks for, the rest is unknown")
+    pipfile.unlink()
+    assert read_import(lock).ignored == ()
