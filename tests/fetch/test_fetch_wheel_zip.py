@@ -186,7 +186,8 @@ ONE_OF_TWO: Sequence[tuple[str, Callable[[bytes], bytes]]] = (
     ("encrypted", lambda data: _both(data, 1)),
     ("encrypted", lambda data: data[:6] + b"\x08" + data[7:]),
     ("and says 2", lambda data: _end(_end(data, 8, 2), 10, 2)),
-    ("its directory is in two places", lambda data: _with_64(data, 9)),
+    # The latter are the words of a Python with the fix of CVE-2025-8291, as Debian has it.
+    ("its directory is in two places|Corrupt zip64", lambda data: _with_64(data, 9)),
     ("another name beside its data", _second_name),
 )
 

@@ -22,7 +22,8 @@ def test_lines_and_files_that_a_user_leaves_out_are_told(tmp_path: Path) -> None
     found = ran("results", tmp_path, Ignored(("speed|time", "digest"), ()))
     assert verdict(found) == "repeats"
     assert ("ignored", "2 lines digest") in rows(found)
-    assert verdict(ran("names", tmp_path, Ignored(("run|^[0-9a-f-]{36}",), ("*.json",)))) == "repeats"
+    names = Ignored(("run|experiment|^[0-9a-f-]{36}",), ("*.json",))
+    assert verdict(ran("names", tmp_path, names)) == "repeats"
 
 
 def test_a_new_line_from_which_the_cursor_goes_back_up_is_none() -> None:
