@@ -30,12 +30,16 @@ empty = []
 [tool.uv]
 dev-dependencies = ["sniffio"]
 constraint-dependencies = ["certifi<2027.0"]
+no-sources-package = ["iniconfig"]
+exclude-dependencies = ["colorama"]
 override-dependencies = ["urllib3==2.2.*"]
 dependency-groups = {new = {requires-python = ">=3.13"}}
 index = [{name = "cpu", url = "https://me:x@x.example/cpu/", explicit = true}]
 [tool.uv.sources]
 Torch = {index = "cpu"}
 repo = {git = "https://x.example/repo", tag = "v1", extra = "none"}
+colorama = {index = "cpu"}
+iniconfig = {git = "https://x.example/iniconfig"}
 part = {path = "part"}
 two = [
     {git = "https://x.example/two", branch = "main", marker = "sys_platform == 'linux'"},
@@ -50,6 +54,7 @@ requires-python = ">=3.11, <3.15"
 [manifest]
 constraints = [{ name = "certifi", specifier = "<2027" }]
 overrides = [{ name = "urllib3", specifier = "==2.2.*" }]
+excludes = ["colorama"]
 [[package]]
 name = "idna"
 version = "3.7"
@@ -113,6 +118,7 @@ CHANGES = {
     "dev": ("sniffio", "sniffio>1", "dependency-groups.dev asks for sniffio>1", "sniffio"),
     "constraint": ("<2027.0", "<2026", "tool.uv.constraint-dependencies asks for certifi<2026", "<2027"),
     "override": ("2.2.*", "2.3.*", "tool.uv.override-dependencies asks for urllib3==2.3.*", "==2.2.*"),
+    "exclusion": ('["colorama"]', "[]", "exclude-dependencies no longer asks for colorama", "colorama"),
     "index": ("x.example/cpu/", "x.example/gpu/", "torch from index x.example/gpu", "x.example/cpu"),
     "branch": ('"main"', '"next"', "asks for two from git next", "two from git main"),
     "source": (', extra = "none"', "", "asks for repo from git v1", "for repo"),
@@ -130,6 +136,13 @@ def test_a_lock_of_what_the_project_no_longer_asks_for_is_refused(tmp_path: Path
     assert caught.value.hint == "update the lock with the tool that made it: `uv lock`"
 
 
+def test_a_lock_for_one_patch_version_of_python_is_compared(tmp_path: Path) -> None:
+    project, lock = PROJECT.replace(">=3.11,<3.15", "==3.11.1"), LOCK.replace(">=3.11, <3.15", "==3.11.1")
+    assert read_import(write(tmp_path, project, lock))
+    with pytest.raises(RequestError, match=r"asks for idna==3\.6"):
+        read_import(write(tmp_path, project.replace("idna==3.7", "idna==3.6"), lock))
+
+
 def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     dynamic = 'dynamic = ["dependencies", "optional-dependencies"]'
     project = re.sub(r"(?s)dependencies = \[\n.*?\n\]\n", f"{dynamic}\n", PROJECT, count=1)
@@ -141,6 +154,10 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     plain = re.sub(r"(?s)\[tool.*", "", PROJECT)
     (line,) = read_import(write(tmp_path, plain, re.sub(r"(?s)\[manifest.*?(?=\[\[)", "", old))).ignored
     assert line.endswith("does not say what it was made for")
+    (line,) = read_import(
+        write(tmp_path, PROJECT.replace('"six;', "\"six; python_version in '3.8, 3.9' and"))
+    ).ignored
+    assert "uv ignores a part of six ; python_version in " in line
 
 
 def test_the_members_of_a_workspace_are_compared(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from ..errors import RequestError
 from ..request.model import PYTHONS
 from ..request.toml_reader import table_in
 from ..resolve.target import holds
-from .common import load_toml
+from .common import load_toml, minor_of
 from .project_files import read_text
 from .pyproject import check_size
 from .read_for import target
@@ -30,6 +30,9 @@ from .uv_table import with_uv_toml, with_workspace
 
 _HINT = "update the lock with the tool that made it: `uv lock`"
 _AT = ("git", "url", "path", "directory", "editable", "virtual", "workspace", "index")
+
+_COMMAS = re.compile(r"python_(full_)?version (not )?in \"[^\"]*,")
+"""Versions with commas, which uv does not know: it takes such a comparison for true."""
 
 
 class _Asked(NamedTuple):
@@ -88,11 +91,14 @@ class _UvProject:
         self._itself = table_in(self.data, "project")
         self._name = canonicalize_name(str(self._itself.get("name", "")))
         self._uv = with_uv_toml(with_workspace(table_in(table_in(self.data, "tool"), "uv"), project), project)
+        without = {canonicalize_name(str(name)) for name in self._uv.get("no-sources-package", ())}
         self._sources = {
             canonicalize_name(name): entry if isinstance(entry, list) else [entry]
             for name, entry in table_in(self._uv, "sources").items()
-            if self._uv.get("no-sources") is not True
+            if self._uv.get("no-sources") is not True and canonicalize_name(name) not in without
         }
+        self._unsure: dict[str, str] = {}
+        """Package → a marker that uv reads in its own way."""
         self._requires = str(self._itself.get("requires-python", ""))
         self._locked_for = str(lock.get("requires-python", ""))
         self._members = {str(name) for name in table_in(lock, "manifest").get("members", ())}
@@ -101,6 +107,8 @@ class _UvProject:
             for python in PYTHONS
             if target(python).fits(self._requires) and target(python).fits(self._locked_for)
         ]
+        if not self._pythons and (only := minor_of(self._locked_for)) in PYTHONS:
+            self._pythons = [only]  # of another patch version than the one of an image
 
     def compare(self, package: Mapping[str, Any]) -> Iterator[str]:
         """Compare the project's entry in the lock; yield lines on what cannot be compared."""
@@ -125,6 +133,8 @@ class _UvProject:
                 place = f"project.optional-dependencies.{extra}"
                 self._compare(asked, locked, place, extras=[canonicalize_name(extra)])
         self.compare_groups(table_in(metadata, "requires-dev"), asked, locked)
+        for name, marker in sorted(self._unsure.items()):
+            yield f"{self._file}: cannot tell if it is up to date: uv ignores a part of {name} ; {marker}"
 
     def compare_groups(
         self, locked: Mapping[str, Any], of_extras: Sequence[_Line], locked_extras: Sequence[_Line] = ()
@@ -145,11 +155,16 @@ class _UvProject:
             )
 
     def compare_rules(self, manifest: Mapping[str, Any]) -> None:
-        """Compare the constraints and overrides, which are those of the workspace's root."""
+        """Compare the constraints, overrides and exclusions, which are those of the workspace's root."""
         for key in ("constraint", "override"):
             place = f"{key}-dependencies"
             asked = [*self._asked(self._uv.get(place, ()))]
             self._compare(asked, _locked(manifest.get(f"{key}s", ())), f"tool.uv.{place}")
+        gone, then = (
+            _locked([{"name": re.split(r"[^\w.-]", str(text))[0]} for text in texts])
+            for texts in (self._uv.get("exclude-dependencies", ()), manifest.get("excludes", ()))
+        )
+        self._compare(gone, then, "tool.uv.exclude-dependencies")
 
     def _compare_pythons(self) -> None:
         """Raise `RequestError` for a ``requires-python`` that the lock is not for.
@@ -186,6 +201,8 @@ class _UvProject:
             extras = frozenset(canonicalize_name(each) for each in requirement.extras)
             plain = _Asked(name, extras, requirement.specifier)
             when = () if requirement.marker is None else (requirement.marker,)
+            if _COMMAS.search(str(requirement.marker)):
+                self._unsure[name] = str(requirement.marker)
             if requirement.url is not None:
                 yield _Line(
                     plain._replace(at=_at_url(requirement.url), versions=SpecifierSet()), when, (), extra
@@ -231,9 +248,10 @@ class _UvProject:
                 continue
             markers = target(python).markers
             now, then = (self._active(lines, markers, extras) for lines in (asked, locked))
-            if now == then:
+            names = {each.name for each in now ^ then if each.name not in self._unsure}
+            if not names:
                 continue
-            name = min({each.name for each in now ^ then})
+            name = min(names)
             wanted = ", ".join(sorted(str(each) for each in now if each.name == name))
             had = ", ".join(sorted(str(each) for each in then if each.name == name))
             says = f"asks for {wanted}" if wanted else f"no longer asks for {name}"
