@@ -84,6 +84,30 @@ def test_a_pdm_lock_has_what_its_project_asks_for(tmp_path: Path) -> None:
     assert read_import(lock, groups=["dev"]).requirements
 
 
+def test_an_address_that_another_group_of_the_project_names_is_said(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.poetry.dependencies]\nidna = "^3"\n'
+        '[tool.poetry.group.dev.dependencies]\nidna = {git = "https://x.example/idna"}\n'
+    )
+    source = '[package.source]\ntype = "git"\nurl = "https://x.example/idna"\nresolved_reference = "c1"\n'
+    text = POETRY.replace("GROUPS", 'groups = ["main", "dev"]').replace("[metadata]", f"{source}[metadata]")
+    (tmp_path / "poetry.lock").write_text(text)
+    (line,) = read_import(tmp_path / "poetry.lock").ignored
+    assert re.search(
+        r"poetry\.lock: locked is idna @ git\+https.*c1; .*pyproject\.toml asks for idna<4,>=3$", line
+    )
+    assert read_import(tmp_path / "poetry.lock", groups=["dev"]).requirements
+
+
+def test_poetrys_own_table_may_allow_fewer_pythons(tmp_path: Path) -> None:
+    (tmp_path / "poetry.lock").write_text(POETRY.replace("GROUPS", 'groups = ["main"]'))
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nrequires-python = ">=3.8"\ndependencies = ["idna"]\n'
+        '[tool.poetry.dependencies]\npython = ">=3.11,<4"\n'
+    )
+    assert read_import(tmp_path / "poetry.lock").requirements
+
+
 HASH = "effc182d782a89af9f68725261e7b46693552c77747aba1a98043ffc8bc544a5"
 PIPFILE = """
 [[source]]

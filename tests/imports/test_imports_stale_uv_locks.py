@@ -160,6 +160,12 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     assert "uv ignores a part of six ; python_version in " in line
 
 
+def test_a_form_that_is_unknown_is_said(tmp_path: Path) -> None:
+    scoped = '[{package = {name = "idna"}, dependencies = ["colorama"]}]'
+    (line,) = read_import(write(tmp_path, PROJECT.replace('["colorama"]', scoped))).ignored
+    assert "uv.lock: cannot tell if it is up to date: a part of it or of its project is unknown: " in line
+
+
 def test_the_members_of_a_workspace_are_compared(tmp_path: Path) -> None:
     root = '[tool.uv.workspace]\nmembers = ["m"]\n[dependency-groups]\ndev = ["idna"]\n'
     (tmp_path / "m").mkdir()

@@ -93,7 +93,7 @@ def read_team_lock(
             hint="put the project's pyproject.toml beside the lock",
         )
     pins = [(node.requirement, node.version) for node in chosen]
-    check_project(file, project, pins, target.python, requires if is_poetry else "")
+    lines = check_project(file, project, pins, target.python, requires if is_poetry else "")
     indexes = NamedIndexes(hosts)
     hashes: dict[str, set[str]] = {}
     for url in sorted({node.index for node in chosen} - {""}):
@@ -110,6 +110,7 @@ def read_team_lock(
         index=found.index or indexes.found["index"],
         cuda=found.cuda or indexes.cuda,
         settings=indexes.found["settings"] or found.settings,
+        ignored=(*found.ignored, *lines),
     )
 
 

@@ -29,28 +29,29 @@ _HINT = "update the lock with the tool that made it: `{}`"
 
 def check_project(
     file: Path, project: Imported, pins: Iterable[tuple[Requirement, str]], python: str, requires: str
-) -> None:
+) -> tuple[str, ...]:
     """Compare a project with the pins of its lock for a Python, each with its version.
 
-    ``requires`` are the Pythons that the lock is for. Raises `RequestError`.
+    ``requires`` are the Pythons that the lock is for. Returns lines for the user. Raises `RequestError`.
     """
     command = f"{file.name.removesuffix('.lock')} lock"
     here = project.requires_python
-    if any(
-        target(each).fits(here) is not target(each).fits(requires) for each in PYTHONS if here and requires
-    ):
+    # Poetry's own table may allow fewer Pythons than the standard's.
+    if requires and any(target(each).fits(requires) and not target(each).fits(here) for each in PYTHONS):
         raise RequestError(
             f"{file}: out of date: {project.origin} is for Python {here}, and the lock was made for "
             f"{requires}",
             hint=_HINT.format(command),
         )
-    markers, instead = target(python).markers, {requirement_of(t, "").name for t in project.overrides}
+    markers = target(python).markers
+    instead = {canonicalize_name(Requirement(text).name) for text in project.overrides}
     asked = [
-        (each, project.places.get(canonicalize_name(each.name), project.origin))
+        (each, project.places.get(name, project.origin))
         for each in project.requirements
-        if each.name not in instead and is_for(each.marker, markers, f"{project.origin}: {each.name}")
+        if (name := canonicalize_name(each.name)) not in instead
+        and is_for(each.marker, markers, f"{project.origin}: {each.name}")
     ]
-    _check_pins(file, pins, asked, command)
+    return _check_pins(file, pins, asked, command)
 
 
 def _check_pins(
@@ -58,15 +59,17 @@ def _check_pins(
     pins: Iterable[tuple[Requirement, str]],
     asked: Iterable[tuple[Requirement, str]],
     command: str,
-) -> None:
+) -> tuple[str, ...]:
     """Compare what a project asks for, and where, with what its lock pins, each with its version.
 
+    A line is returned for what has an address in the lock alone: another group of the project may name it.
     Raises `RequestError` for a requirement that the lock lacks, or has in a version that it excludes.
     """
     locked: dict[str, list[tuple[Requirement, str]]] = {}
     for requirement, version in pins:
         locked.setdefault(canonicalize_name(requirement.name), []).append((requirement, version))
     hint = _HINT.format(command)
+    lines = []
     for wanted, where in asked:
         found = locked.get(canonicalize_name(wanted.name), [])
         if not found:
@@ -74,18 +77,26 @@ def _check_pins(
                 f"{file}: lacks {wanted.name}, which the project or a package in it asks for ({where})",
                 hint=hint,
             )
-        if any(_fits(wanted, requirement, version) for requirement, version in found):
+        fitting = [each for each, version in found if _fits(wanted, each, version)]
+        if fitting:
+            if wanted.url is None and fitting[0].url is not None:
+                lines.append(
+                    f"{file}: locked is {_plain_text(fitting[0])}; {where} asks for {_plain_text(wanted)}"
+                )
             continue
         had = ", ".join(_plain_text(r) if r.url else f"{r.name} {version}" for r, version in found)
         raise RequestError(
             f"{file}: out of date: {where} asks for {_plain_text(wanted)}, and locked is {had}", hint=hint
         )
+    return tuple(lines)
 
 
 def _fits(wanted: Requirement, locked: Requirement, version: str) -> bool:
-    if wanted.url is not None or locked.url is not None:
-        return (wanted.url is None) is (locked.url is None)
-    return not version or wanted.specifier.contains(version, prereleases=True)
+    if wanted.url is not None:
+        return locked.url is not None
+    return (not version and locked.url is None) or (
+        bool(version) and wanted.specifier.contains(version, prereleases=True)
+    )
 
 
 def _plain_text(requirement: Requirement) -> str:

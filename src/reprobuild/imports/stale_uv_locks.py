@@ -65,21 +65,28 @@ def check_uv_lock(file: Path) -> tuple[str, ...]:
     Raises `RequestError` that names the first requirement that differs.
     """
     lock = load_toml(read_text(file), str(file))
+    try:
+        return tuple(_lines(file, lock))
+    except (AttributeError, LookupError, TypeError) as error:  # uv has read both: a form of a newer release
+        return (
+            f"{file}: cannot tell if it is up to date: a part of it or of its project is unknown: {error}",
+        )
+
+
+def _lines(file: Path, lock: Mapping[str, Any]) -> Iterator[str]:
     manifest, packages = table_in(lock, "manifest"), lock.get("package", [])
     members = {str(name) for name in manifest.get("members", ())}
-    lines: list[str] = []
     for package in (each for each in packages if isinstance(each, dict)):
         source = table_in(package, "source")
         at = source.get("editable", source.get("virtual", source.get("directory")))
         if at == "." or (at is not None and package.get("name") in members):
             project = file.parent / str(at) / "pyproject.toml"
             if project.is_file():
-                lines += _UvProject(project, file, lock).compare(package)
+                yield from _UvProject(project, file, lock).compare(package)
     root = _UvProject(file.with_name("pyproject.toml"), file, lock)
-    root.compare_rules(manifest)
     if "project" not in root.data:
         root.compare_groups(table_in(manifest, "dependency-groups"), [])
-    return tuple(lines)
+    root.compare_rules(manifest)
 
 
 class _UvProject:
@@ -161,7 +168,7 @@ class _UvProject:
             asked = [*self._asked(self._uv.get(place, ()))]
             self._compare(asked, _locked(manifest.get(f"{key}s", ())), f"tool.uv.{place}")
         gone, then = (
-            _locked([{"name": re.split(r"[^\w.-]", str(text))[0]} for text in texts])
+            _locked([{"name": re.split(r"[^\w.-]", text)[0]} for text in texts])
             for texts in (self._uv.get("exclude-dependencies", ()), manifest.get("excludes", ()))
         )
         self._compare(gone, then, "tool.uv.exclude-dependencies")
@@ -193,8 +200,10 @@ class _UvProject:
     ) -> Iterator[_Line]:
         """Yield requirements with each place that ``tool.uv.sources`` may give them, by its marker."""
         for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"{text!r} is not a string")
             try:
-                requirement = Requirement(str(text))
+                requirement = Requirement(text)
             except InvalidRequirement as error:
                 raise RequestError(f"{self._project}: {text!r}: {str(error).splitlines()[0]}") from None
             name = canonicalize_name(requirement.name)
