@@ -200,8 +200,8 @@ def test_a_stream_that_inflates_to_nothing_ends(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_refusal_without_end_is_tried_again_as_another_is() -> None:
     refusal = endless(b"HTTP/1.1 503 Wait\r\n\r\n", b"a" * 65536)
-    with refusal as url, session(retries=1) as http:
-        assert http.get(url, stream=True).status_code == 503
+    with refusal as url, session(retries=1) as http, http.get(url, stream=True) as answer:
+        assert answer.status_code == 503
 
 
 def test_a_server_that_asks_for_years(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
