@@ -24,7 +24,7 @@ def alive(pid: int) -> bool:
     """A killed orphan may be a zombie for a while, in a container whose init does not reap."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter if it goes between opening and reading
         return False
 
 
