@@ -79,7 +79,7 @@ def test_another_tool_s_lock_of_a_folder(family: Index, apt: None, call: Call) -
         ),
         (
             "channels: [x]\ndependencies: [python]\nvariables:\n  A: b\n",
-            "environment.yml: variables: are not imported\n  hint: take them out, and put them below",
+            "environment.yml: variables: not imported\n  hint: take the key out, and set them",
         ),
     ],
 )

@@ -80,7 +80,7 @@ def diff(
 def _show(old: Sequence[Lock], new: Sequence[Lock], changes: Sequence[Change]) -> None:
     if not changes:
         same = digest_of(old) == digest_of(new)
-        click.echo("the same" if same else "the digests differ, and nothing that diff compares")
+        click.echo("the same" if same else "the digests differ, but all that diff compares is the same")
         return
     rows = [(MEANINGS[c.meaning], c.kind, c.name, c.old or "-", c.new or "-", more(c.size)) for c in changes]
     columns(("MEANING", "KIND", "NAME", "OLD", "NEW", "SIZE"), rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 _NOTHING_RUNS = "nothing runs in the background: a run ends with its program"
 
 _NO_CONTAINERS = "there are no containers to keep: a run ends with its program, and leaves nothing"
-_IN_ENGINES = "is a thing of Docker and Podman: `reprobuild load` copies an image into them"
+_IN_ENGINES = "Docker and Podman have that: `reprobuild load` copies an image into them"
 
 COMMAND_HINTS = {
     **dict.fromkeys(
@@ -13,7 +13,7 @@ COMMAND_HINTS = {
     ),
     **dict.fromkeys(("stop", "top", "unpause", "wait"), _NOTHING_RUNS),
     **dict.fromkeys(("container", "pod", "rename", "rm", "update"), _NO_CONTAINERS),
-    **dict.fromkeys(("compose", "context", "network", "secret", "volume"), f"that {_IN_ENGINES}"),
+    **dict.fromkeys(("compose", "context", "network", "secret", "volume"), _IN_ENGINES),
     "build": "`reprobuild image` makes an image from a request; `reprobuild render` writes a Dockerfile",
     "builder": "`reprobuild clean` frees the space of what no image needs",
     "buildx": "`reprobuild image` makes an image; `reprobuild render` writes a Dockerfile for BuildKit",
@@ -32,7 +32,7 @@ COMMAND_HINTS = {
     "pull": "an image in a registry is for other engines: `docker pull`, `podman pull`",
     "rmi": "`reprobuild remove` removes the name of an image, and `reprobuild clean` frees its space",
     "save": "`reprobuild export` writes an image to a file",
-    "scout": "`reprobuild lock --report` lists known vulnerabilities of what is locked",
+    "scout": "`reprobuild lock --report FILE --osv SOURCE` lists the known vulnerabilities of a lock",
     "search": "`reprobuild versions` lists what your index has PyTorch for",
     "start": "`reprobuild run` runs a command in an image",
     "system": "`reprobuild clean` frees the space of what no image needs",
@@ -66,7 +66,8 @@ _RUN = {
     "--hostname": "it is always `reprobuild`, so that no result depends on it",
     **dict.fromkeys(("--pid", "--uts"), "processes and name are always its own"),
     **dict.fromkeys(("--label", "-l", "--log-driver", "--volumes-from"), "nothing of a run is kept"),
-    **dict.fromkeys(("--ulimit", "--sysctl"), "`ulimit` before it sets those of its shell"),
+    "--ulimit": "`-- sh -c 'ulimit …; exec PROGRAM'` sets a limit",
+    "--sysctl": "settings of the kernel are those of this machine",
     **dict.fromkeys(("--init", "--stop-signal"), "its first process is an init, which passes signals on"),
     "--group-add": "-u USER:GROUP sets the group",
     "--pull": "images are those of `reprobuild images`",

@@ -96,7 +96,7 @@ def lock(
         if check and value:
             raise click.UsageError(f"--check writes nothing, so it cannot be combined with {option}")
     if report is None and _is_typed("osv"):
-        raise click.UsageError("--osv counts with --report FILE, where the advisories are written")
+        raise click.UsageError("--osv needs --report FILE, to which the advisories are written")
     chosen = _chosen(envs, flags, host)
     if conda_lock is not None and len(chosen) > 1:
         raise click.UsageError("--conda-lock FILE takes one request; name it")

@@ -70,8 +70,8 @@ def read_environment(file: Path, platform: str, *, lines: bool = False) -> Envir
     data = _yaml(file)
     if "variables" in data:
         raise RequestError(
-            f"{file}: variables: are not imported",
-            hint="take them out, and put them below [environment] of the request",
+            f"{file}: variables: not imported",
+            hint="take the key out, and set them in [environment] of the request",
         )
     for key in data:
         if key not in _KNOWN:
