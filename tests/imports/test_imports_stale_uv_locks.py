@@ -120,8 +120,22 @@ CHANGES = {
     "override": ("2.2.*", "2.3.*", "tool.uv.override-dependencies asks for urllib3==2.3.*", "==2.2.*"),
     "exclusion": ('["colorama"]', "[]", "exclude-dependencies no longer asks for colorama", "colorama"),
     "index": ("x.example/cpu/", "x.example/gpu/", "torch from index x.example/gpu", "x.example/cpu"),
-    "branch": ('"main"', '"next"', "asks for two from git next", "two from git main"),
-    "source": (', extra = "none"', "", "asks for repo from git v1", "for repo"),
+    "branch": ('"main"', '"next"', "asks for two from git x.example/two next", "x.example/two main"),
+    "repository": (
+        "x.example/two",
+        "x.example/fork",
+        "two from git x.example/fork main",
+        "two from git x.example/two",
+    ),
+    "subfolder": (
+        '"main",',
+        '"main", subdirectory = "./s/",',
+        "two from git x.example/two main s",
+        "x.example/two main",
+    ),
+    "folder": ('path = "part"', 'path = "m/part"', "asks for part from path m/part", "part from path part"),
+    "folder by its address": ('"part"', '"part @ file:///part"', "asks for part from path ../", "path part"),
+    "source": (', extra = "none"', "", "asks for repo from git x.example/repo v1", "for repo"),
     "url": ("wh%65el-1", "wheel-2", "wheel-2-py3", "wheel-1-py3"),
     "python": (">=3.11,<", ">=3.12,<", "requires-python >=3.12,<3.15", "for >=3.11, <3.15"),
 }
@@ -134,6 +148,24 @@ def test_a_lock_of_what_the_project_no_longer_asks_for_is_refused(tmp_path: Path
     with pytest.raises(RequestError, match=rf"out of date: .*{re.escape(asked)}.*{re.escape(had)}") as caught:
         read_import(write(tmp_path, PROJECT.replace(old, new)))
     assert caught.value.hint == "update the lock with the tool that made it: `uv lock`"
+
+
+SAME = {
+    "the repository": ('//x.example/two"', '//me@x.example/two.git/"'),
+    "its address": ('"part"', '"part @ file://FOLDER/part"'),
+    "the folder": ('path = "part"', 'path = "../FOLDER/part/"'),
+    "its root": ('"part"', '"part @ file:///${PROJECT_ROOT}/part"'),
+}
+
+
+@pytest.mark.parametrize("other", SAME)
+def test_an_address_may_be_written_in_another_way(tmp_path: Path, other: str) -> None:
+    old, new = SAME[other]
+    assert old in PROJECT
+    project = PROJECT.replace(
+        old, new.replace("../FOLDER", f"../{tmp_path.name}").replace("FOLDER", str(tmp_path)), 1
+    )
+    assert read_import(write(tmp_path, project)).ignored == ()
 
 
 def test_a_lock_for_one_patch_version_of_python_is_compared(tmp_path: Path) -> None:
@@ -161,6 +193,11 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
 
 
 def test_a_form_that_is_unknown_is_said(tmp_path: Path) -> None:
+    (line,) = read_import(
+        write(tmp_path, PROJECT.replace('"part"', '"part @ file:///${HERE}/part"', 1))
+    ).ignored
+    assert "cannot tell if it is up to date: " in line
+    assert "file:///${HERE}/part" in line
     scoped = '[{package = {name = "idna"}, dependencies = ["colorama"]}]'
     (line,) = read_import(write(tmp_path, PROJECT.replace('["colorama"]', scoped))).ignored
     assert "uv.lock: cannot tell if it is up to date: a part of it or of its project is unknown: " in line

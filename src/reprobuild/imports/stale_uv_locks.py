@@ -6,9 +6,11 @@ workspace. `uv lock --check` would ask an index, and compare the settings of thi
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from posixpath import normpath
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -97,7 +99,9 @@ class _UvProject:
         self._project, self._file = project, file
         self._itself = table_in(self.data, "project")
         self._name = canonicalize_name(str(self._itself.get("name", "")))
-        self._uv = with_uv_toml(with_workspace(table_in(table_in(self.data, "tool"), "uv"), project), project)
+        own = table_in(table_in(self.data, "tool"), "uv")
+        self._own_sources = {canonicalize_name(name) for name in table_in(own, "sources")}
+        self._uv = with_uv_toml(with_workspace(own, project), project)
         without = {canonicalize_name(str(name)) for name in self._uv.get("no-sources-package", ())}
         self._sources = {
             canonicalize_name(name): entry if isinstance(entry, list) else [entry]
@@ -121,7 +125,7 @@ class _UvProject:
         """Compare the project's entry in the lock; yield lines on what cannot be compared."""
         self._compare_pythons()
         metadata = table_in(package, "metadata")
-        locked = _locked(metadata.get("requires-dist", ()))
+        locked = self._locked(metadata.get("requires-dist", ()))
         asked: list[_Line] = []
         dynamic = {"dependencies", "optional-dependencies"} & {*self._itself.get("dynamic", ())}
         if dynamic:
@@ -156,7 +160,10 @@ class _UvProject:
             asked = [*self._asked([*texts, *(dev if group == "dev" else [])], group=group)]
             self._compare(
                 [*asked, *(line for line in of_extras if line.extra is not None)],
-                [*_locked(locked.get(group, ())), *(each for each in locked_extras if _is_of_extra(each))],
+                [
+                    *self._locked(locked.get(group, ())),
+                    *(each for each in locked_extras if _is_of_extra(each)),
+                ],
                 f"dependency-groups.{group}",
                 requires=str(table_in(settings, group).get("requires-python", "")),
             )
@@ -166,9 +173,9 @@ class _UvProject:
         for key in ("constraint", "override"):
             place = f"{key}-dependencies"
             asked = [*self._asked(self._uv.get(place, ()))]
-            self._compare(asked, _locked(manifest.get(f"{key}s", ())), f"tool.uv.{place}")
+            self._compare(asked, self._locked(manifest.get(f"{key}s", ())), f"tool.uv.{place}")
         gone, then = (
-            _locked([{"name": re.split(r"[^\w.-]", text)[0]} for text in texts])
+            self._locked([{"name": re.split(r"[^\w.-]", text)[0]} for text in texts])
             for texts in (self._uv.get("exclude-dependencies", ()), manifest.get("excludes", ()))
         )
         self._compare(gone, then, "tool.uv.exclude-dependencies")
@@ -214,7 +221,7 @@ class _UvProject:
                 self._unsure[name] = str(requirement.marker)
             if requirement.url is not None:
                 yield _Line(
-                    plain._replace(at=_at_url(requirement.url), versions=SpecifierSet()), when, (), extra
+                    plain._replace(at=self._at_url(requirement.url), versions=SpecifierSet()), when, (), extra
                 )
                 continue
             before: tuple[Marker, ...] = ()
@@ -225,7 +232,7 @@ class _UvProject:
                 ):
                     continue
                 own = _marker(entry.get("marker"), str(self._project))
-                at = self._at_source(entry)
+                at = self._at_source(name, entry)
                 versions = plain.versions if at.startswith("index") else SpecifierSet()
                 yield _Line(plain._replace(at=at, versions=versions), (*when, *own), before, extra)
                 if not own:
@@ -234,13 +241,13 @@ class _UvProject:
             else:
                 yield _Line(plain, when, before, extra)
 
-    def _at_source(self, entry: Mapping[str, Any]) -> str:
+    def _at_source(self, name: str, entry: Mapping[str, Any]) -> str:
         if "index" not in entry:
-            return _at(entry)
+            return self._at(entry, (self._project if name in self._own_sources else self._file).parent)
         listed = self._uv.get("index", [])
         for index in listed if isinstance(listed, list) else ():
             if isinstance(index, dict) and index.get("name") == entry["index"]:
-                return _at({"index": index.get("url")})
+                return self._at({"index": index.get("url")}, self._file.parent)
         return "index"
 
     def _compare(
@@ -295,59 +302,80 @@ class _UvProject:
                     found.add(line.asked)
         return found
 
+    def _locked(self, entries: object) -> list[_Line]:
+        """Return the requirements of a list in the lock. Raises `RequestError`."""
+        found = []
+        for entry in entries if isinstance(entries, list) else ():
+            try:
+                asked = _Asked(
+                    canonicalize_name(entry["name"]),
+                    frozenset(canonicalize_name(each) for each in entry.get("extras", ())),
+                    SpecifierSet(str(entry.get("specifier", ""))),
+                    self._at(entry, self._file.parent),
+                )
+            except (LookupError, TypeError, AttributeError, InvalidSpecifier) as error:
+                raise RequestError(f"uv.lock: {entry!r} is not a requirement: {error}") from None
+            found.append(_Line(asked, _marker(entry.get("marker"), f"uv.lock: {asked.name}")))
+        return found
 
-def _locked(entries: object) -> list[_Line]:
-    """Return the requirements of a list in a uv.lock. Raises `RequestError`."""
-    found = []
-    for entry in entries if isinstance(entries, list) else ():
-        try:
-            asked = _Asked(
-                canonicalize_name(entry["name"]),
-                frozenset(canonicalize_name(each) for each in entry.get("extras", ())),
-                SpecifierSet(str(entry.get("specifier", ""))),
-                _at(entry),
-            )
-        except (LookupError, TypeError, AttributeError, InvalidSpecifier) as error:
-            raise RequestError(f"uv.lock: {entry!r} is not a requirement: {error}") from None
-        found.append(_Line(asked, _marker(entry.get("marker"), f"uv.lock: {asked.name}")))
-    return found
+    def _at(self, table: Mapping[str, Any], folder: Path) -> str:
+        """Return where a table of uv's takes a package from, in the words of `_Asked.at`."""
+        kind = next((key for key in _AT if table.get(key)), "")
+        value = str(table.get(kind, ""))
+        match kind:
+            case "":
+                return ""
+            case "git":
+                query = {key: texts[0] for key, texts in parse_qs(urlsplit(value).query).items()}
+                given = {**query, **table}
+                ref = next((str(given[key]) for key in ("rev", "tag", "branch") if given.get(key)), "")
+                return _at_git(value, ref, str(given.get("subdirectory", "")))
+            case "url":
+                return self._at_url(value)
+            case "index" if not re.match("https?:", value):
+                return "index"
+            case "index":
+                return f"index {_plain(value)}"
+            case _:
+                return self._at_path(folder / value)
+
+    def _at_url(self, url: str) -> str:
+        parts = urlsplit(url)
+        if url.startswith("git+"):
+            repository, _, ref = parts.path.rpartition("@") if "@" in parts.path else (parts.path, "", "")
+            under = parse_qs(parts.fragment).get("subdirectory", [""])[0]
+            return _at_git(parts._replace(path=repository).geturl(), unquote(ref), under)
+        if re.match("https?:", url):
+            return f"url {_plain(url)}"
+        path = unquote(parts.path)
+        if not self._members:  # else it is the folder that uv was started in
+            path = path.replace("${PROJECT_ROOT}", str(self._file.absolute().parent))
+        if "${" in path or not path.startswith("/"):
+            raise LookupError(f"the folder of {url}")
+        return self._at_path(Path(path))
+
+    def _at_path(self, path: Path) -> str:
+        """Return a folder or file as the lock writes it, from the lock's own folder."""
+        return f"path {os.path.relpath(os.path.realpath(path), os.path.realpath(self._file.parent))}"
 
 
 def _is_of_extra(line: _Line) -> bool:
     return any("extra" in str(each) for each in line.when)
 
 
-def _at(table: Mapping[str, Any]) -> str:
-    """Return where a table of uv's takes a package from, in the words of `_Asked.at`."""
-    kind = next((key for key in _AT if table.get(key)), "")
-    value = str(table.get(kind, ""))
-    match kind:
-        case "":
-            return ""
-        case "git":
-            query = parse_qs(urlsplit(value).query)
-            of_lock = next((query[key][0] for key in ("rev", "tag", "branch") if key in query), "")
-            return f"git {next((table[key] for key in ('rev', 'tag', 'branch') if table.get(key)), of_lock)}"
-        case "url":
-            return _at_url(value)
-        case "index" if not re.match("https?:", value):
-            return "index"
-        case "index":
-            return f"index {_plain(value)}"
-        case _:
-            return "a folder or file"
-
-
-def _at_url(url: str) -> str:
-    if url.startswith("git+"):
-        path = urlsplit(url).path
-        return f"git {unquote(path.rpartition('@')[2]) if '@' in path else ''}"
-    return f"url {_plain(url)}" if re.match("https?:", url) else "a folder or file"
+def _at_git(url: str, ref: str, under: str) -> str:
+    words = [
+        "git",
+        _plain(url).removesuffix(".git").rstrip("/"),
+        ref,
+        normpath(under.strip("/")) if under else "",
+    ]
+    return " ".join(filter(None, words))
 
 
 def _plain(url: str) -> str:
     parts = urlsplit(url)
-    return f"{parts.hostname}{unquote(parts.path).rstrip('/')}"
+    return f"{parts.hostname or ''}{unquote(parts.path).rstrip('/')}"
 
 
 def _marker(text: object, place: str) -> tuple[Marker, ...]:
