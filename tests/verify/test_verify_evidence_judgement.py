@@ -279,7 +279,18 @@ def test_which_checks_another_release_s_program_has_is_not_known(team: Team) -> 
     assert found.unknown == (
         "whether the 1 checks reported are all of the self-test, which is another release's (ffffffffffff)",
     )
-    assert not Team(team.folder / "other").judge().unknown
+    assert not Team(team.folder / "other").judge(lock=a_lock()).unknown
+
+
+def test_without_the_image_s_lock_it_is_said_that_nothing_is_compared_with_it(team: Team) -> None:
+    """A registry that withholds the layer of the lock must not pass for one that gave it."""
+    found = team.judge()
+    assert found.good
+    assert found.unknown == (
+        "whether the evidence matches the lock in the image: no lock could be read from the image",
+    )
+    team.documents.clear()
+    assert not team.judge().unknown
 
 
 def test_who_signs_the_evidence_is_no_other_builder(team: Team) -> None:

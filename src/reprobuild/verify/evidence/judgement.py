@@ -7,7 +7,7 @@ that somebody wrote it; with keys, only what one of them signed counts.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -117,7 +117,7 @@ def judge(
         signers=signers,
         builders=builders,
         report=report,
-        unknown=() if report is None or is_of_this_release(report) else (_unheld(report),),
+        unknown=tuple(_unknown(counted, report, lock)),
         by_configuration=any(subject.manifest not in each.subjects for each in counted.values()),
     )
 
@@ -257,11 +257,16 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(map(one_line, names[:_NAMED])) + more
 
 
-def _unheld(report: SelfTestReport) -> str:
-    return (
-        f"whether the {len(report.checks)} checks reported are all of the self-test, which is another"
-        f" release's ({report.program[:12]})"
-    )
+def _unknown(
+    counted: Mapping[Kind, Statement], report: SelfTestReport | None, lock: Lock | None
+) -> Iterator[str]:
+    if report is not None and not is_of_this_release(report):
+        yield (
+            f"whether the {len(report.checks)} checks reported are all of the self-test, which is another"
+            f" release's ({report.program[:12]})"
+        )
+    if counted and lock is None:
+        yield "whether the evidence matches the lock in the image: no lock could be read from the image"
 
 
 def _of_future(statement: Statement, now: datetime) -> str:
