@@ -149,17 +149,17 @@ STATEMENTS: dict[str, tuple[Kind, Change, str]] = {
     "one check alone": (
         "test-result",
         checks(lambda found: found.__delitem__(slice(1, None))),
-        "checks of its program that the report lacks: ",
+        "the self-test's report lacks checks of its program: ",
     ),
     "a check by a name that looks like another's": (
         "test-result",
         checks(lambda found: found[0].update(name="\u0441onv2d")),
-        "checks of its program that the report lacks: conv2d",
+        "the self-test's report lacks checks of its program: conv2d",
     ),
     "a check that the program does not have": (
         "test-result",
         checks(lambda found: found.append(a_check(name="conv2d\u200b"))),
-        "checks that its program does not have: conv2d\\u200b",
+        "the self-test's report has checks that its program does not have: conv2d\\u200b",
     ),
     "other tests in the standard's fields than in the report": (
         "test-result",

@@ -277,7 +277,8 @@ def test_which_checks_another_release_s_program_has_is_not_known(team: Team) -> 
     found = team.judge(lock=lock)
     assert found.good
     assert found.unknown == (
-        "whether the 1 checks reported are all of the self-test, which is another release's (ffffffffffff)",
+        "whether the report has all checks of its self-test, which is another release's (ffffffffffff):"
+        " it has 1",
     )
     assert not Team(team.folder / "other").judge(lock=a_lock()).unknown
 

@@ -85,8 +85,8 @@ def test_an_image_of_another_engine_under_the_name_alone_is_told_of(
     digest = find_image("team/x:1", host).image.digest
     said = capsys.readouterr().err
     assert said == (
-        "warning: no image team/x:1 in the embedded store: it is podman's of that name, "
-        f"{digest}; podman:team/x:1 names it\n"
+        "warning: image team/x:1 is not in the embedded store: using podman's image of that name, "
+        f"{digest}; write podman:team/x:1 if it is meant\n"
     )
     assert find_image("podman:team/x:1", host).image.digest == digest
     assert capsys.readouterr().err == ""

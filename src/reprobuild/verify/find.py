@@ -57,8 +57,8 @@ def find_image(text: str, host: Host) -> EngineImage:
         except (HostError, ImageError):
             continue
         host.console.warn(
-            f"no image {text} in the embedded store: it is {other}'s of that name, {found.image.digest};"
-            f" {other}:{text} names it"
+            f"image {text} is not in the embedded store: using {other}'s image of that name,"
+            f" {found.image.digest}; write {other}:{text} if it is meant"
         )
         return found
     raise nowhere

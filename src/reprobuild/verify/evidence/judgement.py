@@ -246,10 +246,10 @@ def _of_names(report: SelfTestReport) -> list[str]:
     whole = {check.label for check in selftest_checks() if check.part == BATTERY and check.device in devices}
     named = {check.label for check in report.checks}
     wrong = (
-        ("of its program that the report lacks", sorted(whole - named)),
-        ("that its program does not have", sorted(named - known)),
+        ("lacks checks of its program", sorted(whole - named)),
+        ("has checks that its program does not have", sorted(named - known)),
     )
-    return [f"checks {what}: {_some(found)}" for what, found in wrong if found]
+    return [f"the self-test's report {what}: {_some(found)}" for what, found in wrong if found]
 
 
 def _some(names: Sequence[str]) -> str:
@@ -262,8 +262,8 @@ def _unknown(
 ) -> Iterator[str]:
     if report is not None and not is_of_this_release(report):
         yield (
-            f"whether the {len(report.checks)} checks reported are all of the self-test, which is another"
-            f" release's ({report.program[:12]})"
+            f"whether the report has all checks of its self-test, which is another release's"
+            f" ({report.program[:12]}): it has {len(report.checks)}"
         )
     if counted and lock is None:
         yield "whether the evidence matches the lock in the image: no lock could be read from the image"
