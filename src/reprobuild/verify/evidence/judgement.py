@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ...errors import EvidenceError
-from ...host.console import one_line
+from ...host.console import first_of, one_line
 from ...lock.bill import cyclonedx
 from ...lock.model import Lock
 from ...oci.documents import parse_json
@@ -253,8 +253,7 @@ def _of_names(report: SelfTestReport) -> list[str]:
 
 
 def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(map(one_line, names[:_NAMED])) + more
+    return first_of([one_line(name) for name in names], _NAMED)
 
 
 def _unknown(
