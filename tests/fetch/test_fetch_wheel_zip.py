@@ -189,6 +189,7 @@ ONE_OF_TWO: Sequence[tuple[str, Callable[[bytes], bytes]]] = (
     # The latter are the words of a Python with the fix of CVE-2025-8291, as Debian has it.
     ("its directory is in two places|Corrupt zip64", lambda data: _with_64(data, 9)),
     ("another name beside its data", _second_name),
+    ("another name beside its data", lambda data: _second_name(data)[::-1].replace(b"pu", b"vu", 1)[::-1]),
 )
 
 

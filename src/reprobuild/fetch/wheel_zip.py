@@ -92,7 +92,9 @@ def _hold_member(file: IO[bytes], info: zipfile.ZipInfo) -> int:
     name_size: int
     extra_size: int
     _, flags, method, crc, size, whole, name_size, extra_size = _HEADER.unpack(header)
-    if file.read(name_size) != _encoded(info) or _UNICODE_PATH in _extra_fields(info.extra):
+    same = file.read(name_size) == _encoded(info)
+    extras = (info.extra, file.read(extra_size))
+    if not same or any(_UNICODE_PATH in _extra_fields(extra) for extra in extras):
         raise zipfile.BadZipFile(f"{info.filename!r} has another name beside its data")
     if method != info.compress_type:
         raise zipfile.BadZipFile(f"{info.filename!r} is compressed in two ways")
