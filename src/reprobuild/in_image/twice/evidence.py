@@ -225,9 +225,10 @@ def _listener(module: Any) -> None:
 
     @functools.wraps(inner)
     def handle(self: Any, record: Any) -> Any:
+        result = inner(self, record)
         if getattr(record, "process", None) not in (None, os.getpid()):
-            writers.passed_on.append(True)
-        return inner(self, record)
+            writers.pass_on(self.handlers)
+        return result
 
     module.QueueListener.handle = handle
 

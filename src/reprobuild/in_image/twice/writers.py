@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 wrote: set[str] = set()
 """The streams that this process wrote to."""
-passed_on: list[bool] = []
-"""Not empty: this process writes what others log, so that the order is not its own."""
+passed_on: set[str] = set()
+"""The streams to which this process writes what others log, so that the order is not its own."""
 _NAMES = ("stdout", "stderr")
 _COMMANDS = ("subprocess.Popen", "os.system", "os.posix_spawn", "os.exec")
 _streams: dict[str, object] = {}
@@ -69,8 +69,16 @@ def install() -> None:
     os.register_at_fork(after_in_child=_in_child, after_in_parent=_in_parent)
 
 
+def pass_on(handlers: Any) -> None:
+    """Note the streams to which handlers of logging write; one of unknown kind may write to both."""
+    for handler in handlers:
+        stream = getattr(handler, "stream", None)
+        for name in _NAMES:
+            if stream is None or stream is getattr(sys, name) or stream is _streams.get(name):
+                passed_on.add(name)
+
+
 def table() -> dict[str, Any]:
     """Return what is known of this process."""
     wrote.update(name for name, stream in _streams.items() if getattr(sys, name) is not stream)
-    told = sorted(wrote) * (2 if passed_on else 1)
-    return {"wrote": told, "forks": _forks[0], "child": _child[0]}
+    return {"wrote": [*sorted(wrote), *sorted(wrote & passed_on)], "forks": _forks[0], "child": _child[0]}
