@@ -128,6 +128,13 @@ def test_a_short_number_is_a_duration_only_where_words_say_so(line: str, counts:
     assert (number is not None) == counts
 
 
+def test_a_number_may_be_in_many_brackets() -> None:
+    """A program's line is of any form."""
+    nested = "[1" * 3000
+    found = Texts(Evidence(), Evidence()).compare([f"{nested}[2"], [f"{nested}[3"], "x", many=False)
+    assert found[0] == 0
+
+
 def test_a_count_is_no_duration_because_many_lines_of_its_form_have_a_small_one() -> None:
     sides = [
         Evidence(

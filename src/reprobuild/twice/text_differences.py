@@ -411,12 +411,15 @@ def _is_of_measure(line: Sequence[Token], at: int) -> bool:
 
 def _words_before(line: Sequence[Token], at: int) -> str:
     """Return the text since the number before; of one in brackets, also what stands before that number."""
-    first = at
-    while first and line[first - 1].kind not in _COUNTED and not line[first - 1].key:
-        first -= 1
-    text = "".join(token.text for token in line[first:at])
-    opened = sum(map(text.count, "([")) > sum(map(text.count, ")]"))
-    return (_words_before(line, first - 1) if first and opened else "") + text
+    text = ""
+    while True:
+        first = at
+        while first and line[first - 1].kind not in _COUNTED and not line[first - 1].key:
+            first -= 1
+        between = "".join(token.text for token in line[first:at])
+        text, at = between + text, first - 1
+        if not first or sum(map(between.count, "([")) <= sum(map(between.count, ")]")):
+            return text
 
 
 def _goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: bool) -> bool:
