@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reprobuild.twice.evidence import Evidence, read_evidence
+from reprobuild.twice.evidence import Evidence, Item, read_evidence
 
 
 def writer(*wrote: str, forks: int = 0, child: bool = False) -> dict[str, Any]:
@@ -62,3 +62,10 @@ def test_lines_that_one_process_wrote_have_an_order_unless_another_is_not_known(
     assert read(tmp_path).alone == {"stdout"}
     kept(tmp_path, "2", "", "Process-1", writer=writer(child=True))
     assert read(tmp_path).alone == {"stdout", "stderr"}
+
+
+def test_a_place_of_many_values_takes_nothing_from_the_next() -> None:
+    many, few = ("value", "train.py", 3, 0), ("value", "search.py", 5, 0)
+    items = [Item(many, 1.0 + at, at, 999 - at) for at in range(1000)]
+    items += [Item(few, 0.125 * 2**at, at, 5 - at) for at in range(6)]
+    assert {item.site[1] for item in Evidence(items=items).made_of_some(0.375, 0.375)} == {"search.py"}

@@ -285,9 +285,11 @@ def _windows(items: Sequence[Item]) -> Iterator[Item]:
     left = _MOST_WINDOWS
     for ((kind, file, line, which), process), numbers in places.items():
         count = len(numbers)
-        left -= count * count
-        if not 2 < count <= _LONGEST_WINDOW or left < 0:
+        if not 2 < count <= _LONGEST_WINDOW:
             continue
+        left -= count * count
+        if left < 0:
+            return
         for size in range(2, count):
             for at in range(count - size + 1):
                 window = numbers[at : at + size]
