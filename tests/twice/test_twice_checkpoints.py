@@ -207,6 +207,10 @@ def test_bytes_of_no_tensor_count(tmp_path: Path) -> None:
     assert read(path).keys() == {REST, "a"}
     path.write_bytes(path.read_bytes() + b"accuracy 0.91")
     assert read(path) == {}
+    entry = {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}
+    text = json.dumps({"a": entry, "b": entry}).encode()  # as many bytes as the file has, but not those
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"xy")
+    assert read(path) == {}
 
 
 def test_a_model_of_keras_is_compared_without_its_date_and_addresses(tmp_path: Path) -> None:

@@ -73,19 +73,19 @@ def _safetensors(file: IO[bytes], general: General) -> dict[str, str]:
         raise ValueError("too long")
     text = file.read(length)
     header = json.loads(text)
-    left = os.fstat(file.fileno()).st_size - 8 - length
     notes = header.pop("__metadata__", {})
     told = {key: general(f"{value}") for key, value in notes.items()}
     rest = [sorted(told.items()), header]
     found = {_REST: hashlib.sha256(json.dumps(rest).encode()).hexdigest()[:32]}
-    for name, entry in sorted(header.items()):
+    read, size = 0, os.fstat(file.fileno()).st_size - 8 - length
+    for name, entry in sorted(header.items(), key=lambda each: each[1]["data_offsets"]):
         start, end = entry["data_offsets"]
-        left -= end - start
-        if not 0 <= start <= end or left < 0:  # no two may share bytes, which could be read again and again
+        if not read == start <= end <= size:  # if two share bytes, others are in none
             raise ValueError("no offsets")
+        read = end
         kind = f"{entry['dtype']}{entry['shape']}".encode()
         _add(found, name, sparse_digest(file.fileno(), 8 + length + start, end - start, kind)[:32])
-    if left:
+    if read != size:
         raise ValueError("bytes of no tensor")
     return found
 
