@@ -43,6 +43,11 @@ def test_what_a_clock_or_a_draw_of_a_name_gave_is_no_result(name: str, tmp_path:
     assert found.texts[0].values[0] != found.texts[0].values[1]
 
 
+def test_dates_of_a_program_s_own_classes_do_not_fail(tmp_path: Path) -> None:
+    found = ran("of_classes", tmp_path)
+    assert (found.runs[0].status, found.runs[0].stdout[0]) == (0, "True True"), found.runs[0].last
+
+
 def test_a_result_counts_whatever_its_name_is(tmp_path: Path) -> None:
     found = ran("results", tmp_path)
     assert verdict_line(found).startswith("parts at its end: line 1 of standard output: run 1 wrote 'median")

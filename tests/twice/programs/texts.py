@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
 
 def work():
@@ -100,6 +100,23 @@ def dated():
             file.write(f"{trial},0 days {ended - begun},{1 / (trial + 1)}\n")
     print("training took", datetime.now(UTC) - start, "loss 0.25", file=sys.stderr)
     print(f"{(datetime.now(UTC) - start).total_seconds():.4f} s in all")
+
+
+def of_classes():
+    """Classes of the program, which the recorder must not call."""
+
+    class Unusual(datetime):
+        def timestamp(self):
+            raise RuntimeError("not called by the program")
+
+    class Nowhere(tzinfo):
+        def fromutc(self, moment):
+            return moment
+
+        def utcoffset(self, moment):
+            raise RuntimeError("not called by the program")
+
+    print(Unusual.now().year > 2000, datetime.now(Nowhere()).year > 2000)
 
 
 def folds():

@@ -202,18 +202,21 @@ def _datetime(module: Any) -> None:
     kind = module.datetime
     (entries,) = gc.get_referents(kind.__dict__)
     for name in ("now", "utcnow"):  # its old entries stay alive, as the interpreter's cache needs them
-        entries[name] = classmethod(_moment(entries[name]))
+        entries[name] = classmethod(_moment(entries[name], kind.timestamp))
     if not hasattr(kind.now, "__func__"):  # looked up before: it is in the interpreter's cache
         import ctypes  # noqa: PLC0415 -- it takes milliseconds
 
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
 
 
-def _moment(inner: Any) -> Any:
+def _moment(inner: Any, seconds: Any) -> Any:
     @functools.wraps(inner)
     def shown(cls: Any, *arguments: Any, **keywords: Any) -> Any:
         result = inner.__get__(None, cls)(*arguments, **keywords)
-        measured.note("moment", result.timestamp())
+        try:  # noqa: SIM105 -- contextlib is not imported for this
+            measured.note("moment", seconds(result))
+        except Exception:  # noqa: BLE001, S110 -- of the program's time zone: not noted, it is a result
+            pass
         return result
 
     return shown
