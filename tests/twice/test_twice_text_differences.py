@@ -123,6 +123,9 @@ def test_no_text_is_too_odd(one: str, other: str) -> None:
         ("time 0.25 (avg 0.5) clusters=%d", True),
         ("clusters %d s: 4", True),
         ("beta %d", True),
+        ("sentiment %d", True),
+        ("secondary %d", True),
+        ("datatime %d", False),
     ],
 )
 def test_a_short_number_is_a_duration_only_where_words_say_so(line: str, counts: bool) -> None:

@@ -378,7 +378,8 @@ _SINGLE = range(7, 10)
 """Digits of a number that was rounded to single precision, as in TensorBoard's files."""
 _SHORT = 3
 _MEASURE = re.compile(
-    r"time|took|elapsed|duration|second|latency|speed|memory|mem\b|fps|\beta\b|throughput|per_sec",
+    r"time(?!nt|dia|ter)|took|elapsed|duration|second(?!ar)|latency|speed|memory|mem\b|fps|\beta\b"
+    r"|throughput|per_sec",  # no sentiment, no multimedia, no centimeters, nothing secondary
     re.IGNORECASE,
 )
 _UNIT = re.compile(
