@@ -11,6 +11,8 @@ import pytest
 from torch_python import need_torch, torch_python
 
 from reprobuild.errors import RepeatError
+from reprobuild.in_image.twice import batch_calls
+from reprobuild.twice import batch
 from reprobuild.twice.batch import TriedModel, batch_dict, batch_line, batch_rows, tried_models, worst
 from reprobuild.twice.records import Stream
 from reprobuild.twice.runs import HowToRun, ProgramRun, one_run
@@ -175,6 +177,7 @@ def test_the_worst_verdict_counts_and_a_model_that_was_tried_again_counts_once()
 
 
 def test_models_beyond_the_most_of_a_process_are_not_passed_over() -> None:
+    assert batch.MOST_MODELS == batch_calls.MOST_MODELS
     once = {**RECORD, "verdict": "independent", "operation": None}
     seven, eight = (tried_models([stream(*({**once, "n": n} for n in range(count)))]) for count in (7, 8))
     assert "as far as it was tried" not in batch_line(seven)
