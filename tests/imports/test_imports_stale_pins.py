@@ -84,6 +84,60 @@ def test_a_pdm_lock_has_what_its_project_asks_for(tmp_path: Path) -> None:
     assert read_import(lock, groups=["dev"]).requirements
 
 
+REPO = "git+https://x.example/r"
+FOR_POETRY = """\
+[package.source]
+type = "git"
+url = "https://x.example/r.git"
+reference = "REF"
+resolved_reference = "c1"
+subdirectory = "s"
+"""
+FOR_PDM = 'git = "https://x.example/r.git"\nref = "REF"\nrevision = "c1"\nsubdirectory = "s"\n'
+
+
+@pytest.mark.parametrize("name", ["poetry.lock", "pdm.lock"])
+@pytest.mark.parametrize(
+    ("asked", "ref", "fits"),
+    [
+        (f"{REPO}@v1#subdirectory=s", "v1", True),
+        (f"{REPO}.git#subdirectory=./s/", "HEAD", True),
+        (f"{REPO}@v2#subdirectory=s", "v1", False),
+        (f"{REPO}#subdirectory=s", "v1", False),
+        (f"{REPO}@v1", "v1", False),
+        ("git+https://x.example/fork@v1#subdirectory=s", "v1", False),
+        ("https://x.example/r.zip", "v1", False),
+    ],
+)
+def test_another_address_is_refused(tmp_path: Path, name: str, asked: str, ref: str, *, fits: bool) -> None:
+    (tmp_path / "pyproject.toml").write_text(f"[project]\nname = 'x'\ndependencies = ['idna @ {asked}']\n")
+    text = POETRY.replace("GROUPS", 'groups = ["main", "default"]')
+    source = (FOR_POETRY if name == "poetry.lock" else FOR_PDM).replace("REF", ref)
+    lock = tmp_path / name
+    lock.write_text(text.replace("[metadata]", f"{source}[metadata]"))
+    if fits:
+        assert read_import(lock).ignored == ()
+        return
+    says = rf"asks for idna @ {re.escape(asked)}, and locked is idna @ .*r\.git@c1#subdirectory=s \({ref}\)"
+    with pytest.raises(RequestError, match=says):
+        read_import(lock)
+
+
+def test_another_folder_is_refused(tmp_path: Path) -> None:
+    project = tmp_path / "pyproject.toml"
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "pyproject.toml").write_text("[project]\nname = 'idna'\nversion = '3.7'\n")
+    source = '[package.source]\ntype = "directory"\nurl = "a"\n'
+    text = POETRY.replace("GROUPS", 'groups = ["main"]').replace("[metadata]", f"{source}[metadata]")
+    (tmp_path / "poetry.lock").write_text(text)
+    project.write_text('[tool.poetry.dependencies]\nidna = {path = "./a/"}\n')
+    assert read_import(tmp_path / "poetry.lock").requirements
+    project.write_text('[tool.poetry.dependencies]\nidna = {path = "b"}\n')
+    with pytest.raises(RequestError, match=r"asks for idna @ file:.*/b, and locked is idna @ file:.*/a$"):
+        read_import(tmp_path / "poetry.lock")
+
+
 def test_an_address_that_another_group_of_the_project_names_is_said(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
         '[tool.poetry.dependencies]\nidna = "^3"\n'
@@ -145,15 +199,25 @@ def test_a_pipfile_lock_is_compared_with_its_pipfile(tmp_path: Path) -> None:
         ("==3.7", "==3.6", r"packages\.Idna asks for Idna==3\.6, and locked is idna 3\.7"),
         ("~=1.16", "<1", r"packages\.six asks for six<1, and locked is six 1\.17\.0"),
         ("< '3.8'", "> '3.8'", r"lacks tomli, .*packages\.tomli"),
-        ("{git", "{version = '*', nogit", r"packages\.repo asks for repo, and locked is repo @ https://x"),
+        (
+            "{git",
+            "{version = '*', nogit",
+            r"packages\.repo asks for repo, and locked is repo @ git\+https://x",
+        ),
         (">=8", ">=9", r"dev-packages\.pytest asks for pytest>=9, and locked is pytest 8\.1"),
+        (
+            "x.example/repo",
+            "x.example/fork",
+            r"asks for repo @ .*/fork\.git, and locked is repo @ .*/repo\.git$",
+        ),
         ('"3.11"', '"3.13"', r"requires\.python_version is 3\.13, and the lock was made for 3\.11"),
     ):
         pipfile.write_text(PIPFILE.replace(old, new))
         with pytest.raises(RequestError, match=says) as caught:
             read_import(lock, groups=["dev"])
         assert caught.value.hint == "update the lock with the tool that made it: `pipenv lock`"
-    pipfile.write_text(PIPFILE.replace("==3.7", ">=3.7"))
+    changed = PIPFILE.replace("==3.7", ">=3.7").replace("https://x.example/r", "git@x.example:r")
+    pipfile.write_text(changed)
     (line,) = read_import(lock).ignored
     assert line.endswith("Pipfile has changed since: the versions fit what it asks for, the rest is unknown")
     pipfile.unlink()

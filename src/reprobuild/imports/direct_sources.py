@@ -42,7 +42,9 @@ def located(name: str, table: Mapping[str, Any], place: str, folder: Path) -> Re
             (values[key] for key in ("rev", "revision", "ref", "tag", "branch") if values.get(key)), ""
         )
         under = f"#subdirectory={values['subdirectory']}" if values.get("subdirectory") else ""
-        return requirement_of(f"{name} @ {_git(values['git'])}{f'@{ref}' if ref else ''}{under}", place)
+        return requirement_of(
+            f"{name} @ {git_address(values['git'])}{f'@{ref}' if ref else ''}{under}", place
+        )
     url = values.get("url") or (values["file"] if "://" in values.get("file", "") else None)
     if url is not None:
         under = f"#subdirectory={values['subdirectory']}" if values.get("subdirectory") else ""
@@ -56,7 +58,7 @@ def located(name: str, table: Mapping[str, Any], place: str, folder: Path) -> Re
 _KEYS = ("git", "rev", "revision", "ref", "tag", "branch", "subdirectory", "url", "path", "file")
 
 
-def _git(url: str) -> str:
+def git_address(url: str) -> str:
     """Return a repository's address as PEP 508 has it; git's own short form means ssh."""
     scp = re.fullmatch(r"(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9.-]+):(?!//)(.+)", url)
     if scp is not None:

@@ -29,7 +29,7 @@ from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .poetry import specifier
 from .project_files import read_text
 from .read_for import target as target_of
-from .stale_pins import check_pipfile, check_project
+from .stale_pins import Pin, check_pipfile, check_project
 
 MAIN = "main"
 """What Poetry calls the group of the project's own dependencies; PDM says ``default``."""
@@ -42,6 +42,8 @@ class _Node:
     requirement: Requirement
     """A pin, or an address."""
     version: str
+    ref: str
+    """The branch, tag or commit that the project asked git for."""
     hashes: frozenset[str]
     groups: frozenset[str] | None
     """None: the lock does not say."""
@@ -92,7 +94,7 @@ def read_team_lock(
             f"{file}: does not say which packages are for which group, and no pyproject.toml is beside it",
             hint="put the project's pyproject.toml beside the lock",
         )
-    pins = [(node.requirement, node.version) for node in chosen]
+    pins = [Pin(node.requirement, node.version, node.ref) for node in chosen]
     lines = check_project(file, project, pins, target.python, requires if is_poetry else "")
     indexes = NamedIndexes(hosts)
     hashes: dict[str, set[str]] = {}
@@ -160,6 +162,7 @@ def _node(table: Mapping[str, Any], place: str, folder: Path, listed: object, *,
     return _Node(
         requirement=requirement,
         version=version or "",
+        ref=str(source.get("reference" if is_poetry else "ref", "")),
         hashes=frozenset(each[7:].lower() for each in found if each.startswith("sha256:")),
         groups=None if groups is None else frozenset(canonicalize_name(group) for group in groups),
         markers=_markers(table.get("markers" if is_poetry else "marker"), place),
@@ -182,11 +185,8 @@ def _source(source: Mapping[str, Any], *, is_poetry: bool) -> Mapping[str, Any]:
     match source.get("type"):
         case "git":
             rev = source.get("resolved_reference") or source.get("reference", "")
-            return {
-                "git": source.get("url"),
-                "rev": rev,
-                **{k: source[k] for k in ("subdirectory",) if k in source},
-            }
+            under = {key: source[key] for key in ("subdirectory",) if key in source}
+            return {"git": source.get("url"), "rev": rev, **under}
         case "url":
             return {"url": source.get("url")}
         case "directory" | "file":

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from posixpath import normpath
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import Requirement
@@ -21,16 +24,32 @@ from ..net.session import without_credentials
 from ..request.model import DEFAULT_PYTHON, PYTHONS
 from ..request.toml_reader import table_in
 from .common import Imported, is_for, load_toml, pin, requirement_of
+from .direct_sources import git_address
 from .project_files import read_text
 from .read_for import target
 
 _HINT = "update the lock with the tool that made it: `{}`"
 
 
+class Pin(NamedTuple):
+    """A package of a lock."""
+
+    requirement: Requirement
+    version: str
+    ref: str | None = None
+    """The branch, tag or commit that the project asked git for; None: the lock does not say."""
+
+    def __str__(self) -> str:
+        """Return it as a message names it."""
+        if self.requirement.url is None:
+            return f"{self.requirement.name} {self.version}"
+        return _plain_text(self.requirement) + (f" ({self.ref})" if self.ref else "")
+
+
 def check_project(
-    file: Path, project: Imported, pins: Iterable[tuple[Requirement, str]], python: str, requires: str
+    file: Path, project: Imported, pins: Iterable[Pin], python: str, requires: str
 ) -> tuple[str, ...]:
-    """Compare a project with the pins of its lock for a Python, each with its version.
+    """Compare a project with the pins of its lock for a Python.
 
     ``requires`` are the Pythons that the lock is for. Returns lines for the user. Raises `RequestError`.
     """
@@ -56,18 +75,18 @@ def check_project(
 
 def _check_pins(
     file: Path,
-    pins: Iterable[tuple[Requirement, str]],
+    pins: Iterable[Pin],
     asked: Iterable[tuple[Requirement, str]],
     command: str,
 ) -> tuple[str, ...]:
-    """Compare what a project asks for, and where, with what its lock pins, each with its version.
+    """Compare what a project asks for, and where, with what its lock pins.
 
     A line is returned for what has an address in the lock alone: another group of the project may name it.
     Raises `RequestError` for a requirement that the lock lacks, or has in a version that it excludes.
     """
-    locked: dict[str, list[tuple[Requirement, str]]] = {}
-    for requirement, version in pins:
-        locked.setdefault(canonicalize_name(requirement.name), []).append((requirement, version))
+    locked: dict[str, list[Pin]] = {}
+    for each in pins:
+        locked.setdefault(canonicalize_name(each.requirement.name), []).append(each)
     hint = _HINT.format(command)
     lines = []
     for wanted, where in asked:
@@ -77,31 +96,57 @@ def _check_pins(
                 f"{file}: lacks {wanted.name}, which the project or a package in it asks for ({where})",
                 hint=hint,
             )
-        fitting = [each for each, version in found if _fits(wanted, each, version)]
+        fitting = [each for each in found if _fits(wanted, each)]
         if fitting:
-            if wanted.url is None and fitting[0].url is not None:
-                lines.append(
-                    f"{file}: locked is {_plain_text(fitting[0])}; {where} asks for {_plain_text(wanted)}"
-                )
+            if wanted.url is None and fitting[0].requirement.url is not None:
+                lines.append(f"{file}: locked is {fitting[0]}; {where} asks for {_plain_text(wanted)}")
             continue
-        had = ", ".join(_plain_text(r) if r.url else f"{r.name} {version}" for r, version in found)
+        had = ", ".join(map(str, found))
         raise RequestError(
             f"{file}: out of date: {where} asks for {_plain_text(wanted)}, and locked is {had}", hint=hint
         )
     return tuple(lines)
 
 
-def _fits(wanted: Requirement, locked: Requirement, version: str) -> bool:
+_DEFAULT_REFS = ("", "HEAD", "master")
+"""What Poetry has written for a repository without a branch, tag or commit."""
+
+
+def _fits(wanted: Requirement, locked: Pin) -> bool:
+    url, version = locked.requirement.url, locked.version
     if wanted.url is not None:
-        return locked.url is not None
-    return (not version and locked.url is None) or (
+        if url is None:
+            return False
+        (asked, ref), (place, _) = _address(wanted.url), _address(url)
+        return asked == place and (locked.ref in (None, ref) or (not ref and locked.ref in _DEFAULT_REFS))
+    return (not version and url is None) or (
         bool(version) and wanted.specifier.contains(version, prereleases=True)
     )
 
 
+def _address(url: str) -> tuple[tuple[str, str, str], str]:
+    """Return what tells an address from others, and the branch, tag or commit of git in it."""
+    parts = urlsplit(url.removeprefix("git+"))
+    path, ref = unquote(parts.path), ""
+    if url.startswith("git+") and "@" in path:
+        path, _, ref = path.rpartition("@")
+    if parts.scheme in ("", "file"):
+        path = os.path.realpath(path)
+    path = path.rstrip("/").removesuffix(".git")
+    return (parts.hostname or "", path, _folder_in(url)), ref
+
+
+def _folder_in(url: str) -> str:
+    """Return the folder of an archive or repository that an address names; empty: its top."""
+    under = parse_qs(urlsplit(url).fragment).get("subdirectory", [""])[0].strip("/")
+    return normpath(under) if under else ""
+
+
 def _plain_text(requirement: Requirement) -> str:
     if requirement.url is not None:
-        return f"{requirement.name} @ {without_credentials(requirement.url)}"
+        under = _folder_in(requirement.url)
+        url = without_credentials(requirement.url)
+        return f"{requirement.name} @ {url}{f'#subdirectory={under}' if under else ''}"
     plain = Requirement(str(requirement))
     plain.marker = None
     return str(plain)
@@ -137,7 +182,7 @@ def check_pipfile(
         pins = [each for each, _ in _of_pipfile(table_in(data, section), f"{file}: {section}", markers)]
         _check_pins(
             file,
-            [(each, pin(each) or "") for each in pins],
+            [Pin(each, pin(each) or "") for each in pins],
             _of_pipfile(table_in(asked, key), f"{pipfile}: {key}", markers),
             "pipenv lock",
         )
@@ -179,7 +224,8 @@ def _of_pipfile(
         texts += [f"{key} {table[key]}" for key in _MARKERS if key in table]
         if not all(is_for(_marker(text, spot), markers, spot) for text in texts):
             continue
-        address = next((str(table[key]) for key in ("git", "url", "path", "file") if key in table), None)
+        address = next((str(table[key]) for key in ("url", "path", "file") if key in table), None)
+        address = git_address(str(table["git"])) if "git" in table else address
         version = str(table.get("version", "*")).strip()
         version = "*" if version[:1].isdigit() else version  # of one without an operator Pipenv takes any
         found = requirement_of(f"{name}{'' if address or version == '*' else version}", spot)
