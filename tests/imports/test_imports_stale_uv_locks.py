@@ -168,6 +168,27 @@ def test_an_address_may_be_written_in_another_way(tmp_path: Path, other: str) ->
     assert read_import(write(tmp_path, project)).ignored == ()
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "options"),
+    [
+        ("resolution", '"lowest"', '[options]\nresolution-mode = "lowest"'),
+        ("prerelease", '"allow"', '[options]\nprerelease-mode = "allow"'),
+        ("fork-strategy", '"fewest"', '[options]\nfork-strategy = "fewest"'),
+        ("exclude-newer", '"2026-01-01"', '[options]\nexclude-newer = "2026-01-02T00:00:00Z"'),
+        ("exclude-newer-package", '{a = "2026-01-01"}', '[options.exclude-newer-package]\na = "2026-01-02"'),
+        ("dependency-metadata", '[{name = "a"}]', '[[manifest.dependency-metadata]]\nname = "a"'),
+    ],
+)
+def test_other_options_are_said(tmp_path: Path, key: str, value: str, options: str) -> None:
+    project = PROJECT.replace("[tool.uv]", f"[tool.uv]\n{key} = {value}")
+    lock = LOCK.replace("[[package]]", f"{options}\n[[package]]", 1)
+    for texts in ((project, LOCK), (PROJECT, lock)):
+        (line,) = read_import(write(tmp_path, *texts)).ignored
+        assert "uv.lock: may be out of date: " in line
+        assert f"pyproject.toml: tool.uv.{key} is not the setting that the lock was made with" in line
+    assert read_import(write(tmp_path, project, lock)).ignored == ()
+
+
 def test_a_lock_for_one_patch_version_of_python_is_compared(tmp_path: Path) -> None:
     project, lock = PROJECT.replace(">=3.11,<3.15", "==3.11.1"), LOCK.replace(">=3.11, <3.15", "==3.11.1")
     assert read_import(write(tmp_path, project, lock))

@@ -33,6 +33,13 @@ from .uv_table import with_uv_toml, with_workspace
 _HINT = "update the lock with the tool that made it: `uv lock`"
 _AT = ("git", "url", "path", "directory", "editable", "virtual", "workspace", "index")
 
+_OPTIONS = {
+    "resolution": ("resolution-mode", "highest"),
+    "prerelease": ("prerelease-mode", "if-necessary-or-explicit"),
+    "fork-strategy": ("fork-strategy", "requires-python"),
+}
+"""Key of tool.uv → the key of a lock's options, and the default of both."""
+
 _COMMAS = re.compile(r"python_(full_)?version (not )?in \"[^\"]*,")
 """Versions with commas, which uv does not know: it takes such a comparison for true."""
 
@@ -89,6 +96,7 @@ def _lines(file: Path, lock: Mapping[str, Any]) -> Iterator[str]:
     if "project" not in root.data:
         root.compare_groups(table_in(manifest, "dependency-groups"), [])
     root.compare_rules(manifest)
+    yield from root.other_options(table_in(lock, "options"), manifest)
 
 
 class _UvProject:
@@ -179,6 +187,27 @@ class _UvProject:
             for texts in (self._uv.get("exclude-dependencies", ()), manifest.get("excludes", ()))
         )
         self._compare(gone, then, "tool.uv.exclude-dependencies")
+
+    def other_options(self, options: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:
+        """Yield lines on settings of the resolution; a variable or uv's own settings may set them, too."""
+        other = [
+            key
+            for key, (name, default) in _OPTIONS.items()
+            if self._uv.get(key, default) != options.get(name, default)
+        ]
+        present = {
+            "exclude-newer": options,
+            "exclude-newer-package": options,
+            "dependency-metadata": manifest,
+        }
+        for key, then in present.items():
+            if bool(self._uv.get(key)) is not bool(then.get(key)):
+                other.append(key)
+        for key in other:
+            yield (
+                f"{self._file}: may be out of date: {self._project}: tool.uv.{key} is not the setting that "
+                "the lock was made with"
+            )
 
     def _compare_pythons(self) -> None:
         """Raise `RequestError` for a ``requires-python`` that the lock is not for.
