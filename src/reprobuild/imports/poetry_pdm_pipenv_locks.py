@@ -29,7 +29,7 @@ from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .poetry import specifier
 from .project_files import read_text
 from .read_for import target as target_of
-from .stale_pins import Pin, check_pipfile, check_project
+from .stale_pins import LockedPin, check_pipfile, check_project
 
 MAIN = "main"
 """What Poetry calls the group of the project's own dependencies; PDM says ``default``."""
@@ -94,7 +94,7 @@ def read_team_lock(
             f"{file}: does not say which packages are for which group, and no pyproject.toml is beside it",
             hint="put the project's pyproject.toml beside the lock",
         )
-    pins = [Pin(node.requirement, node.version, node.ref) for node in chosen]
+    pins = [LockedPin(node.requirement, node.version, node.ref) for node in chosen]
     lines = check_project(file, project, pins, target.python, requires if is_poetry else "")
     indexes = NamedIndexes(hosts)
     hashes: dict[str, set[str]] = {}

@@ -31,7 +31,7 @@ from .read_for import target
 _HINT = "update the lock with the tool that made it: `{}`"
 
 
-class Pin(NamedTuple):
+class LockedPin(NamedTuple):
     """A package of a lock."""
 
     requirement: Requirement
@@ -47,7 +47,7 @@ class Pin(NamedTuple):
 
 
 def check_project(
-    file: Path, project: Imported, pins: Iterable[Pin], python: str, requires: str
+    file: Path, project: Imported, pins: Iterable[LockedPin], python: str, requires: str
 ) -> tuple[str, ...]:
     """Compare a project with the pins of its lock for a Python.
 
@@ -75,7 +75,7 @@ def check_project(
 
 def _check_pins(
     file: Path,
-    pins: Iterable[Pin],
+    pins: Iterable[LockedPin],
     asked: Iterable[tuple[Requirement, str]],
     command: str,
 ) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def _check_pins(
     A line is returned for what has an address in the lock alone: another group of the project may name it.
     Raises `RequestError` for a requirement that the lock lacks, or has in a version that it excludes.
     """
-    locked: dict[str, list[Pin]] = {}
+    locked: dict[str, list[LockedPin]] = {}
     for each in pins:
         locked.setdefault(canonicalize_name(each.requirement.name), []).append(each)
     hint = _HINT.format(command)
@@ -112,7 +112,7 @@ _DEFAULT_REFS = ("", "HEAD", "master")
 """What Poetry has written for a repository without a branch, tag or commit."""
 
 
-def _fits(wanted: Requirement, locked: Pin) -> bool:
+def _fits(wanted: Requirement, locked: LockedPin) -> bool:
     url, version = locked.requirement.url, locked.version
     if wanted.url is not None:
         if url is None:
@@ -182,7 +182,7 @@ def check_pipfile(
         pins = [each for each, _ in _of_pipfile(table_in(data, section), f"{file}: {section}", markers)]
         _check_pins(
             file,
-            [Pin(each, pin(each) or "") for each in pins],
+            [LockedPin(each, pin(each) or "") for each in pins],
             _of_pipfile(table_in(asked, key), f"{pipfile}: {key}", markers),
             "pipenv lock",
         )
