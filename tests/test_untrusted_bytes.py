@@ -31,10 +31,11 @@ import requests
 
 from reprobuild.bundle.contents import Manifest, Member
 from reprobuild.errors import ReprobuildError, RequestError
+from reprobuild.fetch.deb_file import archive_entry
 from reprobuild.fetch.store import Store
 from reprobuild.imports.recognize import read_import
 from reprobuild.in_image.manifest import read as read_manifest
-from reprobuild.layers.debian import archive_entry, normalise
+from reprobuild.layers.debian import normalise
 from reprobuild.layers.registry_pull import parse_paths
 from reprobuild.lock.layer_record import LayerRecord, RecordedLayer
 from reprobuild.lock.reader import parse_lock

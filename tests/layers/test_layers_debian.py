@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import io
 import py_compile
-import subprocess
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +16,9 @@ from reprobuild.errors import BuildError, HostError
 from reprobuild.fetch.store import Store
 from reprobuild.host import process
 from reprobuild.host.home import Home
-from reprobuild.layers import debian as step
-from reprobuild.layers.debian import normalise, pool, write_debian
+from reprobuild.layers.debian import normalise, write_debian
 from reprobuild.oci.tar_writer import MTIME, LayerWriter
 from support.locks import LOCK
-from support.resolving import debian
 from support.tars import long_header
 
 Entry = tuple[str, bytes, dict[str, object], bytes]
@@ -185,77 +180,3 @@ def test_without_mmdebstrap_the_host_is_to_blame(tmp_path: Path, monkeypatch: py
     home = Home(tmp_path)
     with pytest.raises(HostError, match="mmdebstrap is not installed"):
         write_debian(LOCK, Store(home), home, LayerWriter(io.BytesIO()))
-
-
-def pooled(home: Home, data: bytes, locked: bytes | None = None) -> Path:
-    """Lay out a package of these bytes, and return it as it is in the folder; the lock may name others."""
-    sha256 = hashlib.sha256(data if locked is None else locked).hexdigest()
-    path = Store(home).path(sha256)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    package = replace(debian("tool", "1"), sha256=sha256, size=len(data))
-    target = home.root / "pool"
-    pool(target, replace(LOCK, debian=(package,)), Store(home))
-    return target / package.filename
-
-
-def deb(folder: Path, compression: str = "xz") -> bytes:
-    root = folder / "root"
-    (root / "DEBIAN").mkdir(parents=True)
-    (root / "DEBIAN/control").write_text(
-        "Package: tool\nVersion: 1\nArchitecture: amd64\nMaintainer: X <x@example.org>\nDescription: x\n"
-    )
-    (root / "odd").write_bytes(b"x" * 101)
-    command = [
-        "dpkg-deb",
-        f"-Z{compression}",
-        "--root-owner-group",
-        "--build",
-        str(root),
-        str(folder / "tool.deb"),
-    ]
-    subprocess.run(command, check=True, capture_output=True)
-    return (folder / "tool.deb").read_bytes()
-
-
-def files_of(package: Path) -> bytes:
-    return subprocess.run(["dpkg-deb", "--fsys-tarfile", package], check=True, capture_output=True).stdout
-
-
-def test_packages_are_laid_out_inflated_with_the_same_files(tmp_path: Path) -> None:
-    data = deb(tmp_path)
-    # After the first member comes one of an odd size, which deb(5) allows: those that follow stay in place.
-    odd = b"%-16s%-12d%-6d%-6d%-8s%-10d`\nabc\n" % (b"_note", 0, 0, 0, b"100644", 3)
-    data = data[:72] + odd + data[72:]
-    found = pooled(Home(tmp_path / "home"), data)
-    assert b"data.tar  " in found.read_bytes()
-    assert b"data.tar.xz" not in found.read_bytes()
-    assert files_of(found) == files_of(tmp_path / "tool.deb")
-    assert subprocess.run(["dpkg-deb", "--info", found], check=False).returncode == 0
-    index = (found.parent / "Packages").read_text()
-    assert f"SHA256: {hashlib.sha256(found.read_bytes()).hexdigest()}\n" in index
-    assert f"Size: {found.stat().st_size}\n" in index
-
-
-def test_what_cannot_be_inflated_is_left_to_dpkg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = deb(tmp_path / "gzip", "gzip")
-    assert pooled(Home(tmp_path / "1"), other).read_bytes() == other
-    data = deb(tmp_path / "xz")
-    damaged = data[:-40] + bytes(40)
-    assert pooled(Home(tmp_path / "2"), damaged).read_bytes() == damaged
-    monkeypatch.setattr(step, "_LARGEST", 1000)  # of its files; what it says of itself is smaller
-    assert pooled(Home(tmp_path / "3"), data).read_bytes() == data
-
-
-def test_what_is_no_package_is_named(tmp_path: Path) -> None:
-    for data in (b"", b"no archive", b"!<arch>\n", deb(tmp_path)[:100]):
-        with pytest.raises(
-            BuildError, match=r"tool_1_amd64\.deb, which the lock names, is not a Debian package"
-        ):
-            pooled(Home(tmp_path / hashlib.sha256(data).hexdigest()), data)
-
-
-def test_bytes_that_are_not_those_of_the_lock_are_refused(tmp_path: Path) -> None:
-    """Also where they are a good package: the index that apt compares with is of what lies in the store."""
-    with pytest.raises(BuildError, match=r"tool_1_amd64\.deb: its bytes in the store are damaged"):
-        pooled(Home(tmp_path / "home"), deb(tmp_path), locked=b"another")

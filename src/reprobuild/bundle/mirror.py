@@ -10,12 +10,12 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from ..errors import FetchError, StorageError
+from ..fetch.deb_file import archive_entry
 from ..fetch.store import Store
 from ..host.console import size_text
 from ..host.home import make_folders, require_free, storage_errors, write_all
 from ..host.host import Host
 from ..host.removal import remove_tree
-from ..layers.debian import archive_entry
 from ..lock.model import Lock
 from ..lock.packages import DebianPackage, PythonPackage
 from .contents import Member

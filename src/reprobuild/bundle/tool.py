@@ -17,11 +17,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from .. import assets
+from ..fetch.deb_file import archive_entry
 from ..fetch.scheduler import fetch
 from ..fetch.store import Store
 from ..host.host import Host
 from ..host.machine import architecture
-from ..layers.debian import archive_entry
 from ..lock.model import Lock
 from ..lock.packages import DebianPackage, PythonPackage, Wheel
 from ..net.session import session
