@@ -27,7 +27,8 @@ from test_benchmark_real_files import FOLDER, LIST, ONLY, checkout
 
 from reprobuild.errors import ReprobuildError
 from reprobuild.imports.common import Imported, fitting_python, wanted_of
-from reprobuild.imports.recognize import pins_everything, read_import, request_table
+from reprobuild.imports.recognize import pins_everything, read_import
+from reprobuild.imports.request_keys import request_table
 from reprobuild.net.index_settings import find_links, uv_program
 from reprobuild.net.session import indexes, session
 from reprobuild.request.model import Request

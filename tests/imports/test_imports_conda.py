@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports.recognize import read_import, request_table
+from reprobuild.imports.recognize import read_import
+from reprobuild.imports.request_keys import request_table
 from reprobuild.lock.conda_lock import read_environment
 from support.fixtures import fixtures_of
 from support.team_files import Write

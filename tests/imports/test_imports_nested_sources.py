@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.imports.recognize import read_import, request_table
+from reprobuild.imports.recognize import read_import
+from reprobuild.imports.request_keys import request_table
 from support.fixtures import fixtures_of
 
 globals().update(fixtures_of("support.team_files"))

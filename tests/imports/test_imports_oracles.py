@@ -19,7 +19,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from reprobuild.errors import RequestError, ResolveError
-from reprobuild.imports.recognize import read_import, request_table
+from reprobuild.imports.recognize import read_import
+from reprobuild.imports.request_keys import request_table
 from reprobuild.net.session import session
 from reprobuild.request.model import Request
 from reprobuild.resolve.target import TargetPython

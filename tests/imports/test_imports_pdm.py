@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reprobuild.imports.recognize import request_table
+from reprobuild.imports.request_keys import request_table
 from support.fixtures import fixtures_of
 from support.team_files import PYTORCH, Read
 

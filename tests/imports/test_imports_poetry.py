@@ -6,7 +6,8 @@ import pytest
 
 from reprobuild.errors import RequestError
 from reprobuild.imports.poetry import specifier
-from reprobuild.imports.recognize import read_import, request_table
+from reprobuild.imports.recognize import read_import
+from reprobuild.imports.request_keys import request_table
 from support.fixtures import fixtures_of
 from support.team_files import OF_TWO, PYTORCH, TWO_GROUPS, Read, Write, table
 

@@ -11,7 +11,8 @@ import pytest
 
 from reprobuild.errors import RequestError
 from reprobuild.imports import nested_sources
-from reprobuild.imports.recognize import Imported, read_import, request_table
+from reprobuild.imports.recognize import Imported, read_import
+from reprobuild.imports.request_keys import request_table
 from support.fixtures import fixtures_of
 
 globals().update(fixtures_of("support.team_files"))

@@ -8,7 +8,8 @@ import pytest
 
 from conftest import GOLDEN
 from reprobuild.errors import RequestError
-from reprobuild.imports.recognize import read_import, request_table
+from reprobuild.imports.recognize import read_import
+from reprobuild.imports.request_keys import request_table
 from support.fixtures import fixtures_of
 from support.team_files import WINDOWS, Write, table
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import RequestError, ResolveError
-from reprobuild.imports.recognize import read_import, request_table
+from reprobuild.imports.recognize import read_import
+from reprobuild.imports.request_keys import request_table
 from reprobuild.net.index_settings import uv_program
 from reprobuild.net.session import session
 from reprobuild.request.model import Request

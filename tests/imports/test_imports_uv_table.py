@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports.recognize import Imported, lines_on_flags, read_import, request_table
+from reprobuild.imports.recognize import Imported, read_import
+from reprobuild.imports.request_keys import lines_on_flags, request_table
 from reprobuild.request.model import Request
 from support.fixtures import fixtures_of
 from support.team_files import PYTORCH

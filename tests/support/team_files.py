@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from reprobuild.imports import read_for
-from reprobuild.imports.recognize import Imported, read_import, request_table
+from reprobuild.imports.recognize import Imported, read_import
+from reprobuild.imports.request_keys import request_table
 
 Write = Callable[[str, str], Path]
 Read = Callable[..., Imported]

@@ -7,28 +7,22 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import click
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import LockError, RequestError
 from ..host.host import Host
+from ..imports.choose_cuda import ChosenCuda, choose_cuda, cuda_of_torch
+from ..imports.common import pythons_of
 from ..imports.cuda_parts import line_on_cuda_parts, without_cuda_parts
-from ..imports.default_cuda import cuda_of_torch
 from ..imports.image_pins import is_kept, read_image
 from ..imports.read_for import ReadFor, allows, python_release, reading_for, systems_for
-from ..imports.recognize import (
-    Imported,
-    lines_on_flags,
-    pins_everything,
-    pythons_of,
-    read_import,
-    request_name,
-    request_table,
-)
+from ..imports.recognize import Imported, pins_everything, read_import
+from ..imports.request_keys import lines_on_flags, request_table
 from ..lock.model import Lock
 from ..pipeline.steps import lock_of
 from ..pipeline.workspace import Env, cuda_of_env, env_for, is_lock, new_env, read_env, read_lock, read_locks
@@ -195,7 +189,8 @@ def _known_pythons(given: Mapping[str, Any]) -> Mapping[str, str]:
 
 def _provisional(imported: Imported, given: Mapping[str, Any]) -> Request:
     """Return the request for a file, for which nothing is asked that only the network knows."""
-    return _on_import(given, request_table(imported, given, lambda *_: "cpu"))
+    choice = choose_cuda(imported, given, newest=lambda *_: ChosenCuda("cpu"))
+    return _on_import(given, request_table(imported, given, choice.cuda))
 
 
 def _on_import(given: Mapping[str, Any], table: dict[str, Any]) -> Request:
@@ -217,28 +212,14 @@ def _env_of(imported: Imported, given: Mapping[str, Any], systems: Mapping[str, 
     whole = "from" in given and pins_everything(Path(given["from"]))
     _allow(imported, host)
     _tell(imported, _as_of(given), host)
-    chosen: list[str] = []
-
-    def cuda_of(torch: SpecifierSet, python: str) -> str | None:
-        if "from_image" in given:
-            return None  # without CUDA's libraries its torch is for the CPU, or conda's
-        there = cuda_of_env(given.get("name") or request_name(imported))
-        if there is not None:
-            return there
-        found = cuda_of_torch(
-            torch, imported.origin, python, platforms=given.get("platform", ()), as_of=_as_of(given)
-        )
-        if found is None:
-            return None
+    choice = _chosen_cuda(imported, given)
+    if choice.torch is not None:
         host.console.step(
-            f"taking CUDA {found.cuda}: torch {found.torch} is built for it, the newest that "
+            f"taking CUDA {choice.cuda}: torch {choice.torch} is built for it, the newest that "
             f"{imported.origin} allows; --cuda takes another, or cpu"
         )
-        chosen.append(found.cuda)
-        return found.cuda
-
-    table = request_table(imported, given, cuda_of)
-    if table["cuda"] == "cpu" and (line := line_on_cuda_parts(imported)):
+    table = request_table(imported, given, choice.cuda)
+    if choice.cuda == "cpu" and (line := line_on_cuda_parts(imported)):
         host.console.step(line)
         imported = without_cuda_parts(imported)
         table = request_table(imported, {**given, "cuda": "cpu"})
@@ -265,10 +246,17 @@ def _env_of(imported: Imported, given: Mapping[str, Any], systems: Mapping[str, 
         read_for=read_for,
         pythons=pythons_of(imported),
         order=imported.order,
-        cuda_is_open=bool(chosen),
+        cuda_is_open=choice.torch is not None,
         places=imported.places,
         pinned_by=imported.origin if whole else "",
     )
+
+
+def _chosen_cuda(imported: Imported, given: Mapping[str, Any]) -> ChosenCuda:
+    if "from_image" in given:
+        return choose_cuda(imported, given)  # without CUDA's libraries its torch is for the CPU, or conda's
+    newest = partial(cuda_of_torch, platforms=given.get("platform", ()), as_of=_as_of(given))
+    return choose_cuda(imported, given, of_request=cuda_of_env, newest=newest)
 
 
 def _tell(imported: Imported, as_of: date | None, host: Host) -> None:

@@ -1,4 +1,4 @@
-"""The result of an import, and its conversion into the keys of a request."""
+"""The result of an import, and what it asks for on one system."""
 
 from __future__ import annotations
 
@@ -75,6 +75,11 @@ class Imported:
     def order(self) -> tuple[str, ...]:
         """The packages as the file lists them, by normalised name."""
         return tuple(dict.fromkeys(canonicalize_name(each.name) for each in self.requirements))
+
+    @property
+    def request_name(self) -> str:
+        """The name of the request for it, where the user gives none."""
+        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "imported"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,32 +1,19 @@
 """Import a team's own files as a request: their pins stay, the rest is resolved around them.
 
-The result is a `Request` like any other, and beside it the hashes that the file names, which the lock made
-from it must keep.
+The keys of the request are made of it in `request_keys`; the hashes that the file names, which the lock made
+from it must keep, are beside them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from packaging.specifiers import SpecifierSet
 
 from ..errors import RequestError
 from ..host.home import kind_of
-from ..request.model import Request
-from .common import (
-    Imported,
-    Keys,
-    cuda_of_local,
-    fitting_python,
-    load_toml,
-    pythons_of,
-    wanted_of,
-    without_pins,
-)
+from .common import Imported, load_toml, without_pins
 from .conda import read_conda
 from .other_files import PYTHON_ENV, how_to_export, read_python_env, read_script
 from .poetry_pdm_pipenv_locks import read_pipfile_lock, read_team_lock
@@ -38,7 +25,7 @@ from .setup_files import read_setup
 from .uv_and_pylock import read_pylock, read_uv_lock
 from .uv_table import workspace_root
 
-__all__ = ["Imported", "lines_on_flags", "pythons_of", "read_import", "request_name", "request_table"]
+__all__ = ["Imported", "read_import"]
 
 
 def read_import(
@@ -206,77 +193,3 @@ _OF_A_PROJECT = (
     *("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pyproject.toml", "requirements.txt"),
     *("environment.yml", "setup.cfg", "setup.py"),
 )
-
-
-def request_table(
-    imported: Imported,
-    given: Mapping[str, Any],
-    cuda_of: Callable[[SpecifierSet, str], str | None] | None = None,
-) -> dict[str, Any]:
-    """Return the request's keys that a file decides; ``given`` holds the user's own, which go before it.
-
-    ``cuda_of`` tells the CUDA of the torch that a file allows, by its versions and a Python; it is called
-    where nothing else says which CUDA, and torch is not conda's. Raises `RequestError` where nothing does at
-    all, or the file allows none of the Pythons there are.
-    """
-    python = fitting_python(imported, given.get("python"))
-    wanted = wanted_of(imported, python)
-    cuda = given.get("cuda") or wanted.cuda
-    if cuda is None and cuda_of is not None and "torch" not in given:
-        if wanted.torch is not None:
-            cuda = cuda_of(wanted.torch, python)
-        elif not imported.conda:
-            cuda = cuda_of(SpecifierSet(), python)
-    if cuda is None:
-        raise RequestError(
-            f"{imported.origin}: does not say which CUDA PyTorch is for",
-            hint="give --cuda 12.8, or another that your driver supports; or --cuda cpu",
-        )
-    if imported.index is not None or wanted.cuda is not None:
-        _check_flavour(wanted, given, imported.origin)
-    table: dict[str, Any] = {"python": python, "cuda": cuda, "packages": list(wanted.packages)}
-    if imported.conda:
-        table["conda"] = {"channels": list(imported.channels), "packages": list(imported.conda)}
-    if imported.index is not None:
-        table["index"] = imported.index
-    for key in ("loosened", "constraints", "overrides"):
-        if values := getattr(wanted if key != "loosened" else imported, key):
-            table[key] = list(values)
-    torch = given.get("torch") or wanted.torch_key
-    if torch is not None:
-        table["torch"] = torch
-    return table | {"name": request_name(imported)}
-
-
-def lines_on_flags(imported: Imported, given: Mapping[str, Any], request: Request) -> Iterator[str]:
-    """Yield a line for each flag that goes before another torch or index of PyTorch's that the file names."""
-    if imported.index is not None and imported.cuda is not None and imported.cuda != request.cuda:
-        yield (
-            f"{imported.origin}: names PyTorch's index for {_named(imported.cuda)}; with --cuda "
-            f"{request.cuda} the one for {_named(request.cuda)} is asked"
-        )
-    asked, chosen = wanted_of(imported, request.python).torch, given.get("torch")
-    if chosen is None or asked is None or chosen == str(asked) or asked.contains(chosen, prereleases=True):
-        return
-    yield f"{imported.origin}: asks for torch{asked}; --torch {chosen} counts in its place"
-
-
-def request_name(imported: Imported) -> str:
-    """Return the name of the request for a file, where the user gives none."""
-    return re.sub(r"[^a-z0-9]+", "-", imported.name.lower()).strip("-") or "imported"
-
-
-def _check_flavour(wanted: Keys, given: Mapping[str, Any], origin: str) -> None:
-    """Raise `RequestError` if the file pins a build of torch for another CUDA than the user requests."""
-    local = cuda_of_local(wanted.torch_key) if "torch" not in given else None
-    cuda = given.get("cuda")
-    if local is not None and cuda is not None and local != cuda:
-        raise RequestError(
-            f"{origin}: pins torch {wanted.torch_key}, a build for {_named(local)}; "
-            f"asked for is {_named(cuda)}",
-            hint=f"give --cuda {local}, or --loosen torch to get the newest for {_named(cuda)}",
-        )
-
-
-def _named(cuda: str) -> str:
-    return "the CPU" if cuda == "cpu" else f"CUDA {cuda}"

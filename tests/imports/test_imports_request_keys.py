@@ -1,33 +1,16 @@
-"""The CUDA of a file that names none or its own."""
+"""The keys of a request that an imported file decides: its CUDA version and its torch, below the flags."""
 
 from __future__ import annotations
 
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports.recognize import read_import, request_table
+from reprobuild.imports.recognize import read_import
+from reprobuild.imports.request_keys import request_table
 from support.fixtures import fixtures_of
-from support.team_files import PYTORCH, Write, table
+from support.team_files import Write, table
 
 globals().update(fixtures_of("support.team_files"))
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "torch @ https://download.{host}/whl/cu118/torch-2.0.1%2Bcu118-cp311-cp311-linux_x86_64.whl",
-        "https://download.{host}/whl/cu118/torch-2.0.1%2Bcu118-cp311-cp311-linux_x86_64.whl",
-    ],
-)
-def test_a_wheel_of_pytorch_s_index_is_its_version(write: Write, line: str) -> None:
-    found = table(write("requirements.txt", line.format(host=PYTORCH)))
-    assert (found["torch"], found["cuda"], found["index"]) == ("2.0.1+cu118", "11.8", "pytorch")
-
-
-def test_torch_from_elsewhere_is_refused(write: Write) -> None:
-    file = write("requirements.txt", "torch @ https://h.example/torch-2.0.1-cp311-cp311-linux_x86_64.whl\n")
-    with pytest.raises(RequestError, match="torch comes from an address"):
-        table(file, cuda="cpu")
 
 
 @pytest.mark.parametrize(
@@ -65,9 +48,3 @@ def test_a_build_of_torch_for_another_cuda(write: Write) -> None:
     assert loose["loosened"] == ["nvidia-x==1", "nvidia-y==2", "torch==2.0.1+cu118"]
     with pytest.raises(RequestError, match="--loosen: pins no version of pandas"):
         read_import(file, loosen=["pandas"])
-
-
-def test_no_word_of_cuda_is_an_error(write: Write) -> None:
-    with pytest.raises(RequestError, match="does not say which CUDA") as caught:
-        table(write("requirements.txt", "torch==2.4.1"))
-    assert "--cuda" in caught.value.hint
