@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reprobuild.engines.embedded import OciEngine
-from reprobuild.errors import ImageError, LockError
-from reprobuild.layers.cache import LayerCache
+from reprobuild.errors import LockError
+from reprobuild.layers.cache import Cached, LayerCache
 from reprobuild.layers.clean import clean_home
 from reprobuild.layers.plan import plan, plan_digest
-from reprobuild.lock.layer_record import LayerRecord, RecordedImage
+from reprobuild.layers.registry_pull import dump_paths
+from reprobuild.lock.layer_record import LayerRecord, RecordedImage, RecordedLayer
+from reprobuild.oci.documents import sha256
+from reprobuild.oci.registry.client import Registry, Target
+from reprobuild.oci.tar_writer import LayerWriter
 from support.building import lock_for, no_context
 from support.fixtures import fixtures_of
 from support.registry import PASSWORD, USER, Gate, gate_before
@@ -54,7 +59,7 @@ def test_what_comes_is_unpacked_where_the_image_is_to_run(team: Team, fresh: Fre
 def test_a_layer_that_unpacks_to_something_else_than_recorded_is_refused(team: Team, fresh: Fresh) -> None:
     key, layer = next(iter(team.record.layers.items()))
     lie = replace(layer, diff_id=f"sha256:{'0' * 64}")
-    with pytest.raises(ImageError, match="its bytes are not those of the image"):
+    with pytest.raises(LockError, match=f"not to {lie.diff_id}"):
         fresh.take(replace(team.record, layers={**team.record.layers, key: lie}), lay_out=True)
     assert not (fresh.home.root / "roots" / lie.diff_id[7:]).exists()
 
@@ -146,11 +151,12 @@ def test_a_registry_that_dies_is_given_up_soon(
     team: Team, fresh: Fresh, gate: Gate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     layer = team.record.layers[team.record.keys_of(plan_digest(plan(team.lock)))[-1]]  # type: ignore[index]
-    many = {f"{n:064x}": replace(layer, key=f"{n:064x}") for n in range(30)}
-    image = RecordedImage(plan=plan_digest(plan(team.lock)), layers=tuple(many))
+    lock = team.locked("torch", *(f"toy{n}" for n in range(30)))
+    many = {each.key: replace(layer, key=each.key) for each in plan(lock)}
+    image = RecordedImage(plan=plan_digest(plan(lock)), layers=tuple(many))
     record = LayerRecord(images={"x": image}, layers=many)
     gate.faults["(HEAD|GET) /v2/team/x/blobs/.*"] = ["drop"] * 9999
-    assert not fresh.take(record, gate.host)
+    assert not fresh.take(record, gate.host, lock)
     err = capsys.readouterr().err
     assert "has failed 4 times; it is asked for no more layers" in err
     assert err.count("it is built") <= 8  # those that were on their way then may still be told of
@@ -252,3 +258,71 @@ def test_what_a_record_brought_is_kept_while_an_image_has_it(team: Team, fresh: 
     engine.images.remove("team/x:1")
     clean_home(fresh.host, everything=False)
     assert fresh.has(team.record) == []
+
+
+def lying(team: Team, folder: Path, key: str, paths: Sequence[str], said: Mapping[str, Any]) -> LayerRecord:
+    """Return a record of one pushed layer with some files, whose list has the paths with a ``x`` alone."""
+    with (folder / "blob").open("wb") as out:
+        writer = LayerWriter(out)
+        for path in paths:
+            writer.file(path, 0o644, 1, [b"1"])
+        layer = writer.close()
+    listed = dump_paths(Cached(layer, tuple(each for each in writer.records if "x" in each.path)))
+    (folder / "paths").write_bytes(listed)
+    registry = Registry(Target.parse(f"{team.registry}/team/x:lying"))
+    for digest, name in ((layer.digest, "blob"), (sha256(listed), "paths")):
+        registry.send_blob(digest, folder / name, lambda _: None)
+    own = RecordedLayer(
+        key=key,
+        title="lying",
+        diff_id=layer.diff_id,
+        digest=layer.digest,
+        size=layer.size,
+        media_type=layer.media_type,
+        paths=sha256(listed),
+        paths_size=len(listed),
+    )
+    return LayerRecord(images={}, layers={key: replace(own, **said)})
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "opt/venv/lib/python3.11/site-packages/sitecustomize.py",
+        "opt/reprobuild/y",
+        "usr/bin/.wh.sh",
+        "usr/.wh..wh..opq",
+    ],
+)
+def test_a_list_that_keeps_a_path_quiet_is_refused(
+    team: Team, fresh: Fresh, tmp_path: Path, hidden: str
+) -> None:
+    """By the list it is judged whether a name is reprobuild's own, and the image's manifest is written."""
+    toy = next(each for each in team.record.layers.values() if each.title == "toy 1.0")
+    with pytest.raises(LockError, match="the record of layers is wrong about lying"):
+        fresh.take(lying(team, tmp_path, toy.key, ["usr/x", hidden], {}))
+    assert fresh.has(NONE) == []
+
+
+def test_a_layer_that_claims_the_files_of_one_that_is_unpacked_here_is_refused(
+    team: Team, fresh: Fresh, tmp_path: Path
+) -> None:
+    """Else the self-test would run those files, and the image have others."""
+    fresh.build(wheels=True, record=NONE)
+    lock = team.locked("torch", "other")
+    other = next(each for each in plan(lock) if each.title == "other 1.0")
+    toy = next(each for each in team.record.layers.values() if each.title == "toy 1.0")
+    record = lying(team, tmp_path, other.key, ["usr/x"], {"diff_id": toy.diff_id})
+    with pytest.raises(LockError, match=r"it unpacks to sha256:\S+, not to"):
+        fresh.take(record, lock=lock)
+
+
+@pytest.mark.parametrize("count", [0, 4, 6])
+def test_a_record_with_more_or_fewer_layers_than_the_lock_is_refused(
+    team: Team, fresh: Fresh, count: int
+) -> None:
+    [(name, image)] = team.record.images.items()
+    layers = (image.layers * 2)[:count]
+    record = replace(team.record, images={name: replace(image, layers=layers)})
+    with pytest.raises(LockError, match=f"gives this lock {count} layers, and it has 5"):
+        fresh.take(record)

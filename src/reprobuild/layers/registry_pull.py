@@ -6,11 +6,12 @@ The registry is not trusted: of what it gives, only bytes with the recorded dige
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,11 @@ from ..host.home import free_bytes, storage_errors
 from ..host.host import Host
 from ..lock.layer_record import LayerRecord, RecordedLayer
 from ..lock.model import Lock
+from ..oci.blobs import open_blob
+from ..oci.file_tree import layer_of, nothing
+from ..oci.merge_layers import KeptContents, read_layer
 from ..oci.registry.client import Registry, Target
+from ..oci.tar_fields import LayerRefused
 from ..oci.tar_writer import Kind, Layer, Record
 from . import unpacked_layers
 from .cache import Cached, LayerCache
@@ -33,6 +38,7 @@ from .plan import plan, plan_digest
 
 _AT_ONCE = 4
 _POLL_SECONDS = 0.2
+_HINT = "do not use it before you know who changed it; `reprobuild push --record-layers` writes it"
 _MOST_FAILURES = 4
 """Of layers whose connection failed; then the cause is a common one, and no more are asked for."""
 
@@ -61,11 +67,16 @@ def take_layers(
 
     With ``lay_out`` each is also unpacked as soon as it is there, to run the image here. What the registry
     lacks, gives with other bytes, or gives too slowly is left out, with a warning: the caller builds it.
-    Raises `LockError` for a record whose lists are none, `ImageError` for a layer that is none or does not
-    unpack to what the record says, `StorageError`.
+    Raises `LockError` for a record that does not fit the lock, whose lists are none, or whose layer does not
+    unpack to what it says, `StorageError`.
     """
     asked = plan(lock)
     keys = record.keys_of(plan_digest(asked))
+    if keys is not None and len(keys) != len(asked):
+        raise LockError(
+            f"the record of layers gives this lock {len(keys)} layers, and it has {len(asked)}", hint=_HINT
+        )
+    base = {layer.key: layer.base for layer in asked if layer.base is not None}
     recorded = [
         record.layers[key] for key in keys or [layer.key for layer in asked if layer.key in record.layers]
     ]
@@ -74,10 +85,18 @@ def take_layers(
             f"the record has {len(recorded)} of the {len(asked)} layers of this lock, not the lock itself;"
             " the others are built from its wheels"
         )
+    for layer in recorded:
+        locked = base.get(layer.key)
+        if locked is not None and (layer.digest, layer.diff_id) != (locked.digest, locked.diff_id):
+            raise LockError(
+                f"the record of layers names other bytes for {layer.title} than the lock: {layer.digest}",
+                hint=_HINT,
+            )
     cache = LayerCache(host.home, record, host.console)
     missing = [layer for layer in recorded if cache.get(layer.key) is None]
     if missing:
-        _Taking(source, host, patience or Patience(), pace or Pace(), lay_out=lay_out).take(missing)
+        taking = _Taking(source, host, patience or Patience(), pace or Pace(), lay_out=lay_out)
+        taking.take(missing, in_base=base)
     return keys is not None and all(cache.get(key) is not None for key in keys)
 
 
@@ -90,7 +109,9 @@ class _Taking:
         self._failures = self._arrived = 0
         self._name = f"{source.host}/{source.repository}"
 
-    def take(self, layers: Sequence[RecordedLayer]) -> None:
+    def take(self, layers: Sequence[RecordedLayer], in_base: Container[str]) -> None:
+        """Fetch some layers; the keys of those of a base image, which the lock itself names, are given."""
+        self._in_base = in_base
         total = sum(layer.size + layer.paths_size for layer in layers)
         if total > free_bytes(self._store.root):
             raise StorageError(
@@ -170,6 +191,11 @@ class _Taking:
         found = Layer(layer.diff_id, layer.digest, layer.size, layer.media_type)
         title = f"the layer of {layer.title}"
         with self._fetched(registry, title, layer.digest, layer.size, advance) as partial:
+            if layer.key not in self._in_base and (fault := _fault(partial.path, layer, records)):
+                partial.discard()
+                raise LockError(
+                    f"the record of layers is wrong about {layer.title}, {layer.digest}: {fault}", hint=_HINT
+                )
             self._cache.put_taken(layer, partial.path, Cached(found, records, artifacts))
         if self._lay_out:
             blob = self._cache.blob(layer.digest)
@@ -228,9 +254,30 @@ def parse_paths(data: bytes, layer: RecordedLayer) -> tuple[tuple[Record, ...], 
     if not good:
         raise LockError(
             f"the record of layers names no list of paths for {layer.title}: {layer.paths}",
-            hint="do not use it before you know who changed it; `reprobuild push --record-layers` writes it",
+            hint=_HINT,
         )
     return records, artifacts
+
+
+def _fault(blob: Path, layer: RecordedLayer, records: Sequence[Record]) -> str | None:
+    """Say what a layer's tar has that is not as recorded; None for nothing.
+
+    By its diff_id an unpacked layer is found, which may be there from another image; by the list of its
+    paths the names are refused that are reprobuild's own, and the image's manifest of files is written.
+    """
+    digest = hashlib.sha256()
+    try:
+        with open_blob(blob) as file:
+            found = read_layer(layer_of(file), nothing, KeptContents(), digest.update)
+    except LayerRefused as refused:
+        return str(refused)
+    if f"sha256:{digest.hexdigest()}" != layer.diff_id:
+        return f"it unpacks to sha256:{digest.hexdigest()}, not to {layer.diff_id}"
+    listed = {each.path: each for each in records if each.path != "."}
+    if other := {path for path, _ in found.entries.items() ^ listed.items()}:
+        return f"its list of paths is not that of its files: {min(other)!r}"
+    hides = next((name for name in (*found.links, *found.gone, *found.emptied)), None)
+    return None if hides is None else f"it changes {hides!r} of a layer below"
 
 
 def _is_record(record: Record) -> bool:
