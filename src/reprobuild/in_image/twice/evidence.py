@@ -12,7 +12,7 @@ import math
 import os
 import time
 
-from . import measured, writers
+from . import measured, time_travel, writers
 from .watching import Watcher, warn
 from .writing import identity
 
@@ -197,16 +197,12 @@ def _logging(module: Any) -> None:
 
 def _datetime(module: Any) -> None:
     """Its class is in C and takes no attributes, so an entry of its dictionary is replaced."""
-    import gc  # noqa: PLC0415 -- only here
-
     kind = module.datetime
-    (entries,) = gc.get_referents(kind.__dict__)
+    entries = time_travel.moments_of(kind)
     for name in ("now", "utcnow"):  # its old entries stay alive, as the interpreter's cache needs them
         entries[name] = classmethod(_moment(entries[name], kind.timestamp))
     if not hasattr(kind.now, "__func__"):  # looked up before: it is in the interpreter's cache
-        import ctypes  # noqa: PLC0415 -- it takes milliseconds
-
-        ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+        time_travel.changed(kind)
 
 
 def _moment(inner: Any, seconds: Any) -> Any:
@@ -330,6 +326,7 @@ def _before(owner: Any, name: str) -> None:
 
 def install(watcher: Watcher) -> None:
     """Follow what is there, and what is imported later."""
+    time_travel.install(watcher)
     _measure(time, CLOCKS, instant=True)
     _measure(time, USED)
     _measure(os, ("times", "getloadavg"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from _thread import get_ident
+from functools import partial
 
 TYPE_CHECKING = False  # importing typing costs milliseconds at the start of every process
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class Watcher:
 
     def __init__(self) -> None:
         self._actions: dict[str, list[Action]] = {}
+        self._runners: dict[str, Callable[..., Any]] = {}
         self._asking: set[tuple[str, int]] = set()
         """What is looked for now, and by which thread: reprobuild's hook asks all finders, too."""
 
@@ -29,6 +31,10 @@ class Watcher:
             _run(name, action, sys.modules[name])
         else:
             self._actions.setdefault(name, []).append(action)
+
+    def around(self, name: str, runner: Callable[..., Any]) -> None:
+        """Let ``runner`` call what runs a module at its first import."""
+        self._runners[name] = runner
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -52,6 +58,8 @@ class Watcher:
     def _follow(self, name: str, loader: Any) -> None:
         try:
             run = loader.exec_module
+            if name in self._runners:
+                run = partial(self._runners[name], run)
 
             def exec_module(module: ModuleType) -> None:
                 run(module)
