@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/gpu_reports.py [PYTHON] [FOLDER]
 
 PYTHON has torch for CUDA and NumPy (default: python3 on PATH); the reports get into FOLDER (default:
-gpu-reports). Takes two to five minutes and needs no network. The reports name GPU, driver, processor and
+gpu-reports). Takes five to ten minutes and needs no network. The reports name GPU, driver, processor and
 versions; what they say of folders of this machine is left out.
 """
 

@@ -29,6 +29,8 @@ pytest_plugins = ["support.commands", "support.small_images"]
         (["-it", "--rm", NAME], "not a terminal; omit -t"),
         (["--user", "a:b:c", NAME], "expected USER[:GROUP]"),
         (["-v", "nowhere:/x", NAME], "nowhere: no such file or folder"),
+        (["-v", ".:/x", "-v", "/:/y/..//x/", NAME], "-v: /x is given twice"),
+        (["-v", ".:/x/..", NAME], "DST is the image's root"),
         ([NAME, "-w", "/"], "-w is after the image; options of `run` come before it"),
     ],
 )
@@ -56,5 +58,5 @@ def test_what_is_neither_a_file_nor_a_folder_is_not_copied(tmp_path: Path) -> No
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").touch()
     names = ("/dev/zero", tmp_path / "pipe", tmp_path / "file", tmp_path)
-    found = run_options.folders(tuple(f"{name}:/x:rw" for name in names))
+    found = run_options.folders(tuple(f"{name}:/x/{index}:rw" for index, name in enumerate(names)))
     assert [bind.writable for bind in found] == [False, False, True, True]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -142,7 +143,12 @@ def variables(env: tuple[str, ...]) -> dict[str, str]:
 
 def folders(volume: tuple[str, ...]) -> list[Bind]:
     """Return the folders of ``-v``. Raises UsageError."""
-    return [_bind(text) for text in volume]
+    binds: dict[str, Bind] = {}
+    for bind in map(_bind, volume):
+        if bind.destination in binds:
+            raise click.UsageError(f"-v: {bind.destination} is given twice; only one of them could be seen")
+        binds[bind.destination] = bind
+    return list(binds.values())
 
 
 def _variable(text: str) -> dict[str, str]:
@@ -163,4 +169,7 @@ def _bind(text: str) -> Bind:
     path = Path(source).absolute()
     if kind_of(path) is None:
         raise click.UsageError(f"-v {text!r}: {source}: no such file or folder")
-    return Bind(source=path, destination=destination, writable=mode != "ro")
+    place = "/" + posixpath.normpath(destination).lstrip("/")
+    if place == "/":
+        raise click.UsageError(f"-v {text!r}: DST is the image's root; bind a folder in it")
+    return Bind(source=path, destination=place, writable=mode != "ro")

@@ -97,6 +97,7 @@ def recorded(
             if views is not None:
                 with views.read() as tar:
                     twice_mounts.unpack_written(tar, folder / "views", skip=views.skip, views=True)
-        return RanProgram(status=status, stdout=stdout, stderr=stderr, written=written)
+        points = [bind.destination for bind in how.binds if bind not in files]
+        return RanProgram(status=status, stdout=stdout, stderr=stderr, written=written, mount_points=points)
 
     return run

@@ -132,7 +132,8 @@ class OciEngine:
                 if status:
                     sandbox.check_started(folder, task)
                 written = [(folder / "upper", "/"), *sandbox.written_over(folder, task.binds)]
-                return RanProgram(status=status, stdout=out, stderr=err, written=written)
+                points = [bind.destination for bind in task.binds]
+                return RanProgram(status=status, stdout=out, stderr=err, written=written, mount_points=points)
 
         return run
 

@@ -53,15 +53,14 @@ class RanProgram:
     stderr: bytes
     written: Sequence[tuple[Path, str]]
     """The folders with what it wrote, and where each is in the container."""
+    mount_points: Sequence[str] = ()
 
 
 class RecordedRun(Protocol):
     """Runs the program once, from its start to its end, in a fresh place."""
 
     def __call__(self, folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:
-        """Run with the recorder's settings as variables; records land in `RECORDS` below the empty
-        ``folder``.
-        """
+        """Run with the recorder's settings as variables; records land in `RECORDS` of an empty folder."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -341,7 +340,7 @@ def read_run(ran: RanProgram, how: HowToRun, folder: Path, clock: tuple[float, f
             )
         files += found
         cached |= cached_files(place, destination)
-    files = without_mount_points(files, [destination for _, destination in ran.written])
+    files = without_mount_points(files, ran.mount_points)
     read, cut = read_opened(folder / RECORDS) if how.receipt else ((), False)
     return ProgramRun(
         status=ran.status,

@@ -23,6 +23,8 @@ MOST_TEXT = 1 << 20
 """Bytes of a file whose lines are compared where its bytes differ."""
 
 EMPTY_FOLDER = "an empty folder"
+_EMPTY_FILE = hashlib.sha256(b"0:").hexdigest()
+"""Its `sparse_digest`."""
 
 LEFT_OUT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("bytecode in __pycache__", re.compile(r"(?:.*/)?__pycache__(?:/.*)?")),
@@ -111,9 +113,9 @@ def written_files(
 
 
 def without_mount_points(files: Sequence[WrittenFile], bound: Sequence[str]) -> list[WrittenFile]:
-    """Return the files without the empty folders that an engine makes where it binds folders."""
+    """Return the files without the empty folders and files that an engine makes where it binds others."""
     points = {destination.rstrip("/") for destination in bound}
-    return [file for file in files if file.digest != EMPTY_FOLDER or file.path not in points]
+    return [f for f in files if f.digest not in (EMPTY_FOLDER, _EMPTY_FILE) or f.path not in points]
 
 
 def _other(path: Path, status: os.stat_result) -> str:
