@@ -323,6 +323,21 @@ def load_toml(text: str, where: str) -> dict[str, Any]:
         raise RequestError(f"{where}: not valid TOML: {error}") from None
 
 
+def texts_of(table: Mapping[str, Any], key: str, place: str) -> list[str]:
+    """Return a list of text in a table. Raises `RequestError`."""
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise RequestError(f"{place}.{key}: expected a list of text")
+    return value
+
+
+def expect_table(value: object, place: str) -> Mapping[str, Any]:
+    """Return a value that has to be a table. Raises `RequestError`."""
+    if not isinstance(value, dict):
+        raise RequestError(f"{place}: expected a table")
+    return value
+
+
 def cuda_of_local(version: str | None) -> str | None:
     """Return ``11.8`` for ``2.4.1+cu118``, and ``cpu`` for ``2.4.1+cpu``; None for others."""
     try:

@@ -16,7 +16,8 @@ from ..host.home import kind_of
 from .common import Imported, load_toml, without_pins
 from .conda import read_conda
 from .other_files import PYTHON_ENV, how_to_export, read_python_env, read_script
-from .poetry_pdm_pipenv_locks import read_pipfile_lock, read_team_lock
+from .pipfile_lock import read_pipfile_lock
+from .poetry_pdm_locks import read_team_lock
 from .project_files import of_project, read_text
 from .pyproject import read_pyproject
 from .read_for import allows, python_release

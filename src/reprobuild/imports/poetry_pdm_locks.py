@@ -1,14 +1,12 @@
-"""Import poetry.lock, pdm.lock and Pipfile.lock: pins, with the hashes of their files.
+"""Import poetry.lock and pdm.lock: pins, with the hashes of their files.
 
 A lock of a newer Poetry or PDM says of each package in which groups and under which marker it is wanted; of
 an older one that is found out by following what the project's pyproject.toml asks for.
-Forms: https://python-poetry.org/docs/, https://pdm-project.org/en/latest/usage/lockfile/ and
-https://pipenv.pypa.io/en/latest/pipfile.html.
+Forms: https://python-poetry.org/docs/ and https://pdm-project.org/en/latest/usage/lockfile/.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,15 +19,23 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from ..request.toml_reader import MOST_TEXT
 from ..resolve.target import TargetPython
-from .common import Imported, fitting_python, is_for, load_toml, minor_of, requirement_of
+from .common import (
+    Imported,
+    expect_table,
+    fitting_python,
+    is_for,
+    load_toml,
+    minor_of,
+    requirement_of,
+    texts_of,
+)
 from .direct_sources import located
-from .indexes import NamedIndexes, cuda_in, is_pytorch
+from .indexes import NamedIndexes
 from .poetry import specifier
 from .project_files import read_text
 from .read_for import target as target_of
-from .stale_pins import LockedPin, check_pipfile, check_project
+from .stale_pins import LockedPin, check_project
 
 MAIN = "main"
 """What Poetry calls the group of the project's own dependencies; PDM says ``default``."""
@@ -67,7 +73,7 @@ def read_team_lock(
     packages = data.get("package", [])
     if not isinstance(packages, list) or not all(isinstance(each, dict) for each in packages):
         raise RequestError(f"{file}: package: expected a list of tables")
-    metadata = _object(data.get("metadata", {}), f"{file}: metadata")
+    metadata = expect_table(data.get("metadata", {}), f"{file}: metadata")
     is_poetry = file.name == "poetry.lock"
     listed = metadata.get("files", {})
     nodes = [
@@ -146,7 +152,7 @@ def _node(table: Mapping[str, Any], place: str, folder: Path, listed: object, *,
     if not isinstance(name, str) or not isinstance(version, str | None):
         raise RequestError(f"{place}: expected a name and a version in quotes")
     place = f"{place} ({name})"
-    extras = _texts(table, "extras", place) if not is_poetry else []
+    extras = texts_of(table, "extras", place) if not is_poetry else []
     full = f"{name}[{','.join(extras)}]" if extras else name
     source = table.get("source", {}) if is_poetry else table
     if not isinstance(source, dict):
@@ -158,7 +164,7 @@ def _node(table: Mapping[str, Any], place: str, folder: Path, listed: object, *,
     if not isinstance(files, list) or not all(isinstance(each, dict) for each in files):
         raise RequestError(f"{place}.files: expected a list of tables")
     found = [str(each.get("hash", "")) for each in files]
-    groups = _texts(table, "groups", place) if "groups" in table else None
+    groups = texts_of(table, "groups", place) if "groups" in table else None
     return _Node(
         requirement=requirement,
         version=version or "",
@@ -208,10 +214,10 @@ def _markers(value: object, place: str) -> Mapping[str, str]:
 def _extra_needs(table: Mapping[str, Any], place: str) -> dict[str, tuple[Requirement, ...]]:
     """Return what each extra of a package requires, of those dependencies that are optional."""
     optional = tuple(_needs(table.get("dependencies", {}), place, optional=True))
-    extras = _object(table.get("extras", {}), f"{place}.extras")
+    extras = expect_table(table.get("extras", {}), f"{place}.extras")
     found: dict[str, tuple[Requirement, ...]] = {}
     for extra in extras:
-        texts = _texts(extras, extra, f"{place}.extras")
+        texts = texts_of(extras, extra, f"{place}.extras")
         names = {canonicalize_name(match[0]) for text in texts if (match := re.match(r"[\w.-]+", text))}
         found[canonicalize_name(extra)] = tuple(r for r in optional if canonicalize_name(r.name) in names)
     return found
@@ -233,7 +239,7 @@ def _needs(value: object, place: str, *, optional: bool = False) -> Iterator[Req
             table = entry if isinstance(entry, dict) else {}
             if (table.get("optional") is True) is not optional:
                 continue  # of an extra, whose table says which
-            extras = ",".join(_texts(table, "extras", place))
+            extras = ",".join(texts_of(table, "extras", place))
             marker = f" ; {table['markers']}" if isinstance(table.get("markers"), str) else ""
             try:
                 yield Requirement(f"{name}[{extras}]{marker}" if extras else f"{name}{marker}")
@@ -318,132 +324,3 @@ def _python(text: str, place: str, *, is_poetry: bool) -> str:
         return str(SpecifierSet(specifier(text, place) if is_poetry else text))
     except InvalidSpecifier as error:
         raise RequestError(f"{place}: {error}") from None
-
-
-def _texts(table: Mapping[str, Any], key: str, place: str) -> list[str]:
-    value = table.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise RequestError(f"{place}.{key}: expected a list of text")
-    return value
-
-
-def read_pipfile_lock(
-    file: Path, groups: Sequence[str], hosts: Collection[str], python: str | None = None
-) -> Imported:
-    """Read a Pipfile.lock: its packages, and with ``--group dev`` those for development.
-
-    Raises `RequestError` that names the package, or the key that rules out the Python.
-    """
-    data = _json(file)
-    meta = _object(data.get("_meta", {}), f"{file}: _meta")
-    wanted = ["default"]
-    for group in groups:
-        section = "develop" if group == "dev" else group
-        if section not in data or section in ("_meta", "default"):
-            known = sorted(
-                "dev" if name == "develop" else name for name in data if name not in ("_meta", "default")
-            )
-            raise RequestError(f"{file}: no group {group!r}", hint=f"it has: {', '.join(known) or 'none'}")
-        wanted.append(section)
-    indexes = NamedIndexes(hosts)
-    sources = meta.get("sources", [])
-    tables = [_object(data.get(section, {}), f"{file}: {section}") for section in wanted]
-    own = {
-        name: str(entry["index"])
-        for table in tables
-        for name, entry in table.items()
-        if isinstance(entry, dict) and "index" in entry
-    }
-    for number, source in enumerate(sources if isinstance(sources, list) else ()):
-        place = f"{file}: _meta.sources[{number}]"
-        url = _object(source, place).get("url")
-        if not isinstance(url, str):
-            raise RequestError(f"{place}.url: expected text")
-        name = _object(source, place).get("name")
-        if number == 0 or name in own.values():
-            indexes.add("--index-url" if number == 0 else "--extra-index-url", url, place)
-        if name == own.get("torch") and is_pytorch(url):
-            indexes.cuda = cuda_in(url) or indexes.cuda
-    requirements: dict[str, Requirement] = {}
-    hashes: dict[str, set[str]] = {}
-    ignored: list[str] = []
-    for section in wanted:
-        for name, value in _object(data.get(section, {}), f"{file}: {section}").items():
-            place = f"{file}: {section}.{name}"
-            table = _object({"version": value} if isinstance(value, str) else value, place)
-            ignored += [
-                f"{place}.{key} is ignored: reprobuild does not use it" for key in table if key not in _PIPENV
-            ]
-            requirement = indexes.pinned(_pipfile_entry(name, table, place, file.parent))
-            requirements.setdefault(str(requirement), requirement)
-            good = [h[7:].lower() for h in _texts(table, "hashes", place) if h.startswith("sha256:")]
-            if good:
-                hashes.setdefault(canonicalize_name(name), set()).update(good)
-    asked = _object(meta.get("requires", {}), f"{file}: _meta.requires")
-    key = "python_version" if asked.get("python_version") else "python_full_version"
-    named = asked.get(key)
-    fits = (
-        f"=={named}.*" if isinstance(named, str) and named.count(".") == 1 else f"=={named}" if named else ""
-    )
-    try:
-        requires = str(SpecifierSet(fits))
-    except InvalidSpecifier as error:
-        raise RequestError(f"{file}: _meta.requires: {error}") from None
-    if python is not None and (only := minor_of(requires)) not in (None, python):
-        raise RequestError(
-            f"{file}: _meta.requires.{key} is {named}, which Python {python} does not fit",
-            hint=f"give --python {only}; or change {key} in the Pipfile, and run `pipenv lock`",
-        )
-    return Imported(
-        origin=str(file),
-        name=file.absolute().parent.name,
-        requirements=tuple(requirements[text] for text in sorted(requirements)),
-        hashes={name: frozenset(values) for name, values in sorted(hashes.items())},
-        python=minor_of(requires),
-        requires_python=requires,
-        ignored=(*ignored, *check_pipfile(file, data, wanted, python or minor_of(requires))),
-        **indexes.found,
-    )
-
-
-_PIPENV = (
-    *("version", "hashes", "markers", "index", "extras", "git", "ref", "editable", "path", "file"),
-    *("subdirectory", "url"),
-)
-"""The keys of a package in a Pipfile.lock."""
-
-
-def _pipfile_entry(name: str, table: Mapping[str, Any], place: str, folder: Path) -> Requirement:
-    extras = ",".join(_texts(table, "extras", place))
-    full = f"{name}[{extras}]" if extras else name
-    found = located(full, table, place, folder)
-    if found is None:
-        version = table.get("version", "")
-        if not isinstance(version, str):
-            raise RequestError(f"{place}.version: expected text")
-        found = requirement_of(f"{full}{'' if version == '*' else version}", place)
-    marker = table.get("markers")
-    if marker is not None:
-        try:
-            found.marker = Marker(str(marker))
-        except (InvalidMarker, RecursionError) as error:
-            raise RequestError(f"{place}.markers: {str(error).splitlines()[0]}") from None
-    return found
-
-
-def _json(file: Path) -> Mapping[str, Any]:
-    text = read_text(file)
-    if len(text) > MOST_TEXT:
-        raise RequestError(f"{file}: has more than {MOST_TEXT:,} characters")
-    try:
-        return _object(json.loads(text), str(file))
-    except RecursionError:
-        raise RequestError(f"{file}: is nested too deeply") from None
-    except ValueError as error:
-        raise RequestError(f"{file}: not valid JSON: {error}") from None
-
-
-def _object(value: object, place: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise RequestError(f"{place}: expected a table")
-    return value
