@@ -110,10 +110,36 @@ def test_what_a_lock_of_another_tool_does_not_have_is_named(ready: Index, call: 
     said = call("lock", "--from", "Pipfile.lock", "--cuda", "12.1")
     assert said.status == 0, said.err
     line = next(line for line in said.err.splitlines() if "not in Pipfile.lock" in line)
-    assert line.startswith("· not in Pipfile.lock, so of the newest version that fits: ")
+    assert line.startswith("· not in Pipfile.lock for this image, so of the newest version that fits: ")
     names = line.rpartition(": ")[2].split(", ")
     assert {"watch", "torch", "pip"} <= set(names)
     assert not {"frames", "numpy"} & set(names)
+
+
+@pytest.mark.parametrize("name", ["Pipfile.lock", "requirements.txt"])
+def test_a_pin_for_other_systems_does_not_count_for_this_one(ready: Index, call: Call, name: str) -> None:
+    file = ready.add("frames", "1", requires=["watch"])
+    frames, pinned = file.sha256, "0" * 64
+    ready.add("watch", "2")
+    elsewhere = "sys_platform == 'win32'"
+    content = {
+        "Pipfile.lock": json.dumps(
+            {
+                "default": {
+                    "frames": {"version": "==1", "hashes": [f"sha256:{frames}"]},
+                    "watch": {"version": "==1", "hashes": [f"sha256:{pinned}"], "markers": elsewhere},
+                }
+            }
+        ),
+        "requirements.txt": f"frames==1 --hash=sha256:{frames}\n"
+        f"watch==1 ; {elsewhere} --hash=sha256:{pinned}\n",
+    }
+    Path(name).write_text(content[name])
+    said = call("lock", "--from", name, "--cuda", "12.1")
+    assert said.status == 0, said.err
+    line = next(line for line in said.err.splitlines() if f"not in {name}" in line)
+    assert line.startswith(f"· not in {name} for this image, so of the newest version that fits: ")
+    assert "watch" in line
 
 
 def test_quiet_prints_the_file_and_its_state_alone(ready: Index, call: Call) -> None:

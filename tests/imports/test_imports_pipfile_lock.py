@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from reprobuild.errors import RequestError
-from reprobuild.imports.recognize import read_import, request_table
+from reprobuild.imports.recognize import read_import
+from reprobuild.imports.request_keys import request_table
 from support.fixtures import fixtures_of
 from support.team_files import PYTORCH, Write
 

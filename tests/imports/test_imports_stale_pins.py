@@ -153,6 +153,64 @@ def test_an_address_that_another_group_of_the_project_names_is_said(tmp_path: Pa
     assert read_import(tmp_path / "poetry.lock", groups=["dev"]).requirements
 
 
+OLD = "[tool.poetry.dependencies]\npython = '^3.11'\n"
+NEW = "[project]\nrequires-python = '>=3.11'\ndependencies = [DEPENDENCIES]\n"
+GROUP = "[dependency-groups]\ndev = ['six']\n"
+# The hashes are what the tools compute: Poetry 2.5 and PDM 2.29; the last one as in locks before PDM 2.17.
+PLAIN = NEW.replace("DEPENDENCIES", "'idna'")
+HASHED = {
+    "f88abe17a39a2c5c5bdc7d249a191aefcb6194208bcfd9873331d94ef2fc8768": ("poetry.lock", f"{OLD}idna = '*'\n"),
+    "99fde81a1951405475c9a11266ce5da4fb20bb602f5186c5ea65f71061012b43": ("poetry.lock", PLAIN),
+    "02d2c56e4569f197f259d798cf3056d21c91f262a4332f15971d986b13d5d786": ("poetry.lock", PLAIN + GROUP),
+    "e6ea3d233ff30cee13083c37babbd798fca615228bb94ed5e5351469f6868aaa": ("pdm.lock", PLAIN + GROUP),
+    "5eb5f29d69a9438fde3580390266c504e57c406d02629e711f5a58516bd9344d": ("pdm.lock", PLAIN + GROUP),
+}
+
+
+@pytest.mark.parametrize("own", HASHED)
+def test_what_is_left_over_in_the_lock_of_a_changed_project_is_refused(tmp_path: Path, own: str) -> None:
+    name, project = HASHED[own]
+    lock = tmp_path / name
+    lock.write_text(
+        "".join(
+            f'[[package]]\nname = "{each}"\nversion = "3.7"\noptional = false\ngroups = ["main", "default"]\n'
+            for each in ("idna", "six")
+        )
+        + f'[metadata]\npython-versions = ">=3.11"\ncontent-hash = "{own}"\ncontent_hash = "sha256:{own}"\n'
+    )
+    (tmp_path / "pyproject.toml").write_text(f"{project}\n[tool.other]\nx = 1\n")
+    assert read_import(lock).ignored == ()
+    (tmp_path / "pyproject.toml").write_text(
+        project.replace("idna", "idna>=3" if "[project]" in project else "Idna")
+    )
+    with pytest.raises(RequestError, match=r"pins six 3\.7, which the project no longer asks for"):
+        read_import(lock)
+    lock.write_text(lock.read_text().replace('"six"', '"idna"', 1))
+    (line,) = read_import(lock).ignored
+    assert line.endswith(
+        "pyproject.toml has changed since: the versions fit what it asks for, the rest is unknown"
+    )
+
+
+@pytest.mark.parametrize("name", ["poetry.lock", "pdm.lock"])
+def test_an_extra_that_the_lock_was_not_made_with_is_refused(tmp_path: Path, name: str) -> None:
+    entry = '[[package]]\nname = "{}"\nversion = "2"\ngroups = ["main", "default"]\n{}'
+    lists = '[package.extras]\nsocks = ["PySocks (>=1.5.6,!=1.5.7)", "wmi ; sys_platform == \'win32\'"]\n'
+    metadata = '[metadata]\npython-versions = ">=3.11"\ncontent-hash = "0"\ncontent_hash = "sha256:0"\n'
+    lock = tmp_path / name
+    project = NEW.replace("DEPENDENCIES", "'requests[socks]', 'absent[x] ; sys_platform == \"win32\"'")
+    (tmp_path / "pyproject.toml").write_text(project)
+    poetry = name == "poetry.lock"
+    lock.write_text(entry.format("requests", lists if poetry else "") + metadata)
+    what = "lacks PySocks" if poetry else "was made without it"
+    with pytest.raises(RequestError, match=rf"asks for requests\[socks\], and the lock {what}"):
+        read_import(lock)
+    with_it = 'dependencies = {PySocks = {version = "*", optional = true}}\n' + lists
+    with_it = with_it if poetry else 'extras = ["socks"]\ndependencies = ["PySocks"]\n'
+    lock.write_text(entry.format("requests", with_it) + entry.format("pysocks", "") + metadata)
+    assert len(read_import(lock).ignored) == 1
+
+
 def test_poetrys_own_table_may_allow_fewer_pythons(tmp_path: Path) -> None:
     (tmp_path / "poetry.lock").write_text(POETRY.replace("GROUPS", 'groups = ["main"]'))
     (tmp_path / "pyproject.toml").write_text(

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from ..errors import LockError, RequestError
 from ..host.host import Host
 from ..imports.choose_cuda import ChosenCuda, choose_cuda, cuda_of_torch
-from ..imports.common import pythons_of
+from ..imports.common import hashes_for, pythons_of
 from ..imports.cuda_parts import line_on_cuda_parts, without_cuda_parts
 from ..imports.image_pins import is_kept, read_image
 from ..imports.read_for import ReadFor, allows, python_release, reading_for, systems_for
@@ -209,7 +209,10 @@ def _existing(request: Request, platform: str) -> Lock | None:
 
 def _env_of(imported: Imported, given: Mapping[str, Any], systems: Mapping[str, ReadFor], host: Host) -> Env:
     """Return the env of what a file or image asks for, and report what was decided."""
-    whole = "from" in given and pins_everything(Path(given["from"]))
+    # pip refuses what has no hash in a file with hashes.
+    whole = "from" in given and (
+        pins_everything(Path(given["from"])) or any(not name.startswith("conda:") for name in imported.hashes)
+    )
     _allow(imported, host)
     _tell(imported, _as_of(given), host)
     choice = _chosen_cuda(imported, given)
@@ -242,7 +245,7 @@ def _env_of(imported: Imported, given: Mapping[str, Any], systems: Mapping[str, 
         host.console.step(f"{imported.origin} is read for Python {version}, which {_python_of(request)}")
     return replace(
         new_env(request),
-        hashes=imported.hashes,
+        hashes=hashes_for(imported, request.python),
         read_for=read_for,
         pythons=pythons_of(imported),
         order=imported.order,

@@ -215,6 +215,15 @@ def wanted_of(imported: Imported, python: str) -> Keys:
     )
 
 
+def hashes_for(imported: Imported, python: str) -> dict[str, frozenset[str]]:
+    """Return the hashes of a file without those of pins for other systems or Pythons alone."""
+    here: dict[str, bool] = {}
+    for each in imported.requirements:
+        name, place = canonicalize_name(each.name), f"{imported.origin}: {each.name}"
+        here[name] = here.get(name, False) or is_for(each.marker, target(python).markers, place)
+    return {name: values for name, values in imported.hashes.items() if here.get(name, True)}
+
+
 def is_for(marker: Marker | None, markers: Mapping[str, str], place: str) -> bool:
     """Whether a marker holds. Raises `RequestError` for one that is neither true nor false."""
     found = holds(marker, markers)

@@ -35,7 +35,7 @@ from .indexes import NamedIndexes
 from .poetry import specifier
 from .project_files import read_text
 from .read_for import target as target_of
-from .stale_pins import LockedPin, check_project
+from .stale_pins import LockedPin, changed_project, changed_since, check_project, out_of_date
 
 MAIN = "main"
 """What Poetry calls the group of the project's own dependencies; PDM says ``default``."""
@@ -59,6 +59,8 @@ class _Node:
     optional: bool
     extra_needs: Mapping[str, tuple[Requirement, ...]] = field(default_factory=dict)
     """Extra → what it requires beside; of Poetry."""
+    lists: Mapping[str, tuple[Requirement, ...]] = field(default_factory=dict)
+    """Extra → what its release requires with it, whether the lock was made with it or not; of Poetry."""
     extras: frozenset[str] = frozenset()
     """PDM: its locks list a package with extras in addition to the one without."""
     index: str = ""
@@ -102,6 +104,9 @@ def read_team_lock(
         )
     pins = [LockedPin(node.requirement, node.version, node.ref) for node in chosen]
     lines = check_project(file, project, pins, target.python, requires if is_poetry else "")
+    if known and (changed := changed_project(file, metadata)) is not None:
+        _check_rest(file, nodes, chosen, roots, target)
+        lines = (*lines, changed_since(file, changed))
     indexes = NamedIndexes(hosts)
     hashes: dict[str, set[str]] = {}
     for url in sorted({node.index for node in chosen} - {""}):
@@ -173,7 +178,7 @@ def _node(table: Mapping[str, Any], place: str, folder: Path, listed: object, *,
         groups=None if groups is None else frozenset(canonicalize_name(group) for group in groups),
         markers=_markers(table.get("markers" if is_poetry else "marker"), place),
         needs=tuple(_needs(table.get("dependencies", {}), place)),
-        extra_needs=_extra_needs(table, place) if is_poetry else {},
+        **(_extra_needs(table, place) if is_poetry else {}),
         optional=table.get("optional") is True,
         extras=frozenset(canonicalize_name(extra) for extra in extras),
         index=str(source.get("url", "")) if is_poetry and source.get("type") == "legacy" else "",
@@ -211,16 +216,26 @@ def _markers(value: object, place: str) -> Mapping[str, str]:
     raise RequestError(f"{place}: expected a marker in quotes, or one for each group")
 
 
-def _extra_needs(table: Mapping[str, Any], place: str) -> dict[str, tuple[Requirement, ...]]:
-    """Return what each extra of a package requires, of those dependencies that are optional."""
+def _extra_needs(table: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Return what each extra of a package requires, of those dependencies that are optional, and of all."""
     optional = tuple(_needs(table.get("dependencies", {}), place, optional=True))
     extras = expect_table(table.get("extras", {}), f"{place}.extras")
-    found: dict[str, tuple[Requirement, ...]] = {}
+    needs: dict[str, tuple[Requirement, ...]] = {}
+    lists: dict[str, tuple[Requirement, ...]] = {}
     for extra in extras:
         texts = texts_of(extras, extra, f"{place}.extras")
         names = {canonicalize_name(match[0]) for text in texts if (match := re.match(r"[\w.-]+", text))}
-        found[canonicalize_name(extra)] = tuple(r for r in optional if canonicalize_name(r.name) in names)
-    return found
+        needs[canonicalize_name(extra)] = tuple(r for r in optional if canonicalize_name(r.name) in names)
+        lists[canonicalize_name(extra)] = tuple(_readable(texts))
+    return {"extra_needs": needs, "lists": lists}
+
+
+def _readable(texts: Sequence[str]) -> Iterator[Requirement]:
+    for text in texts:
+        try:
+            yield Requirement(text)
+        except InvalidRequirement:  # with alternatives, as Poetry alone has them
+            continue
 
 
 def _needs(value: object, place: str, *, optional: bool = False) -> Iterator[Requirement]:
@@ -259,6 +274,43 @@ def _project(
         return empty, (), False
     found = read_pyproject(project, extras, groups, hosts)
     return found, found.requirements, True
+
+
+def _check_rest(
+    file: Path,
+    nodes: Sequence[_Node],
+    chosen: Sequence[_Node],
+    roots: Sequence[Requirement],
+    target: TargetPython,
+) -> None:
+    """Raise `RequestError` if the lock of a changed project lacks an extra, or pins what is left over."""
+    for root in roots:
+        if root.marker is not None and not _holds(str(root.marker), target, (), str(file)):
+            continue
+        own = [node for node in nodes if _is_named(node.requirement, root.name)]
+        with_extra = frozenset[str]().union(*(node.extras for node in own))
+        for extra in sorted(canonicalize_name(each) for each in root.extras):
+            needs = {each.name for node in own for each in node.extra_needs.get(extra, ())}
+            lists = [each for node in own for each in node.lists.get(extra, ())]
+            lacks = [
+                each.name
+                for each in lists
+                if not any(_is_named(each, name) for name in (root.name, *needs))
+                and (each.marker is None or _holds(str(each.marker), target, (extra,), str(file)))
+            ]
+            if lacks or (file.name == "pdm.lock" and extra not in with_extra):
+                what = f"lacks {', '.join(lacks)}" if lacks else "was made without it"
+                raise out_of_date(file, f"the project asks for {root.name}[{extra}], and the lock {what}")
+    reached = {id(node) for node in _reached(nodes, roots, target, str(file))}
+    for node in chosen:
+        if id(node) not in reached:
+            raise out_of_date(
+                file, f"pins {node.requirement.name} {node.version}, which the project no longer asks for"
+            )
+
+
+def _is_named(requirement: Requirement, name: str) -> bool:
+    return canonicalize_name(requirement.name) == canonicalize_name(name)
 
 
 def _wanted(

@@ -1,7 +1,6 @@
 """Whether a lock of Poetry, PDM or Pipenv pins what the project file beside it asks for now. No network.
 
-The versions are compared, not the hash of the project that locks of Poetry and PDM have, since their releases
-compute it in different ways.
+The versions are compared; where the lock has the hash of another project, also what is left over in it.
 """
 
 from __future__ import annotations
@@ -152,6 +151,78 @@ def _plain_text(requirement: Requirement) -> str:
     return str(plain)
 
 
+def changed_project(file: Path, metadata: Mapping[str, Any]) -> str | None:
+    """Return the project file beside a poetry.lock or pdm.lock, where the lock was made for another content.
+
+    None is also the answer to a lock that does not say.
+    """
+    project = file.with_name("pyproject.toml")
+    data = load_toml(read_text(project), str(project))
+    if file.name == "poetry.lock":
+        own, contents = metadata.get("content-hash"), _contents_of_poetry(data)
+    else:
+        own, contents = metadata.get("content_hash"), _contents_of_pdm(data)
+    texts = (json.dumps(each, sort_keys=True, default=str) for each in contents)
+    hashes = {hashlib.sha256(text.encode()).hexdigest() for text in texts}
+    return str(project) if own is not None and str(own).removeprefix("sha256:") not in hashes else None
+
+
+def _contents_of_poetry(data: Mapping[str, Any]) -> Iterator[object]:
+    """Yield what releases of Poetry take the hash of; with groups of the standard since 2.3.
+
+    https://github.com/python-poetry/poetry/blob/main/src/poetry/packages/locker.py
+    """
+    project, poetry = table_in(data, "project"), table_in(table_in(data, "tool"), "poetry")
+    legacy = ("dependencies", "source", "extras", "dev-dependencies")
+    old = {key: poetry.get(key) for key in legacy}
+    grouped = {"group": poetry["group"]} if "group" in poetry else {}
+    yield old
+    yield old | grouped
+    standard = ("requires-python", "dependencies", "optional-dependencies")
+    tables = {
+        "project": {key: project[key] for key in standard if key in project},
+        "dependency-groups": table_in(data, "dependency-groups"),
+    }
+    own = {key: value for key, value in (old | grouped).items() if value is not None}
+    for names in (("project",), ("project", "dependency-groups")):
+        yield {name: tables[name] for name in names if tables[name]} | {"tool": {"poetry": own}}
+
+
+def _contents_of_pdm(data: Mapping[str, Any]) -> Iterator[object]:
+    """Yield what releases of PDM take the hash of; with all of the resolution since 2.17.
+
+    https://github.com/pdm-project/pdm/blob/main/src/pdm/project/project_file.py
+    """
+    project, pdm = table_in(data, "project"), table_in(table_in(data, "tool"), "pdm")
+    groups: dict[str, list[Any]] = {}
+    for table in (table_in(data, "dependency-groups"), table_in(pdm, "dev-dependencies")):
+        for name, listed in table.items():
+            groups.setdefault(canonicalize_name(name), []).extend(listed)
+    content = {
+        "sources": pdm.get("source", []),
+        "dependencies": project.get("dependencies", []),
+        "optional-dependencies": project.get("optional-dependencies", {}),
+        "requires-python": project.get("requires-python", ""),
+    }
+    resolution = table_in(pdm, "resolution")
+    for development in (groups, table_in(pdm, "dev-dependencies")):
+        own = content | {"dev-dependencies": development}
+        yield own | {"resolution": resolution}
+        yield own | {"overrides": resolution.get("overrides", {})}
+
+
+def changed_since(file: Path, project: object) -> str:
+    """Return the line on a project that has changed, and that its lock fits all the same."""
+    return f"{file}: {project} has changed since: the versions fit what it asks for, the rest is unknown"
+
+
+def out_of_date(file: Path, what: str) -> RequestError:
+    """Return the error for a lock that was made for another project."""
+    return RequestError(
+        f"{file}: out of date: {what}", hint=_HINT.format(f"{file.name.removesuffix('.lock')} lock")
+    )
+
+
 def check_pipfile(
     file: Path, data: Mapping[str, Any], sections: Iterable[str], python: str | None
 ) -> tuple[str, ...]:
@@ -186,7 +257,7 @@ def check_pipfile(
             _of_pipfile(table_in(asked, key), f"{pipfile}: {key}", markers),
             "pipenv lock",
         )
-    return (f"{file}: {pipfile} has changed since: the versions fit what it asks for, the rest is unknown",)
+    return (changed_since(file, pipfile),)
 
 
 def _hash(pipfile: Mapping[str, Any]) -> str:

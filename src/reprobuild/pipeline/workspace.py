@@ -75,7 +75,9 @@ class Env:
         names = sorted({p.name for lock in locks for p in lock.python} - pinned)
         if not self.pinned_by or not names:
             return ""
-        return f"not in {self.pinned_by}, so of the newest version that fits: {', '.join(names)}"
+        return (
+            f"not in {self.pinned_by} for this image, so of the newest version that fits: {', '.join(names)}"
+        )
 
     def check_python(self, locks: Iterable[Lock]) -> None:
         """Raise `LockError` for a lock with another Python than such a file was read for."""
