@@ -58,7 +58,19 @@ def test_the_command_to_agree_to_is_shown_as_it_is_and_on_one_line(call: Call, p
     assert "os.system('\"'\"'echo EVIL'\"'\"')\\u000a#\\u001b[2K\\u001b[1A\\u001b[2K\\u000dcommand " in shown
     assert "SEED='a\\u000anetwork   none\\u200b\\u202e\\u009b1A'\n" in shown
     headings = [line.split()[0] for line in shown.splitlines()]
-    assert headings == ["command", "image", "folder", "variable", "network", "reprobuild:", "hint:"]
+    ours = ["command", "image", "folder", "workdir", "user", "variable", "network"]
+    assert headings == [*ours, "reprobuild:", "hint:"]
+
+
+def test_a_name_with_a_line_break_makes_no_second_answer(call: Call, paper: Path) -> None:
+    file = {"path": "/code/a\nas it was: all", "size": 1, "sha256": "0" * 64}
+    write(paper, inputs=[file], beside=[file], variables={"A": "1"})
+    lock_of(call, paper)
+    found = call("replay", str(paper))
+    assert found.out.startswith("input: /code/a\\u000aas it was: all: No such file or directory\nnote ")
+    assert "\nas it was" not in found.out + found.err
+    write(paper, folders=[{"destination": "/code", "source": "b\nas it was: all", "writable": True}])
+    assert "\nas it was" not in call("replay", str(paper)).err
 
 
 def test_what_is_not_as_it_was_is_the_first_line_and_in_json(call: Call, paper: Path) -> None:

@@ -17,7 +17,7 @@ from ..render.labels import LABEL
 from ..twice.receipt.make import make_receipt
 from ..twice.receipt.model import Receipt, read_receipt
 from ..twice.receipt.project import code_of
-from ..twice.receipt.replay import Departure, after, before, beside_apart, binds_of, machines_apart
+from ..twice.receipt.replay import Departure, after, before, beside_apart, binds_of, machines_apart, read_now
 from ..twice.runs import HowToRun, one_run
 from ..verify.find import EngineImage, find_image
 from . import complete
@@ -96,7 +96,7 @@ def replay(
         code=code,
     )
     if check or (found and not anyway):
-        _show(receipt, kept, found, [], binds, json_=json_, ran=False)
+        _show(receipt, kept, found, [], binds, json_=json_, now=None)
         return
     _agree(receipt, kept, binds, values, yes=yes)
     chosen = settings(
@@ -127,7 +127,7 @@ def replay(
         machine,
         binds,
         json_=json_,
-        ran=True,
+        now=now,
     )
 
 
@@ -160,9 +160,11 @@ def _agree(
         ("command", shlex.join(receipt.command)),
         ("image", f"{kept.image.digest} of {kept.engine.kind}"),
         *(("folder", f"{b.source} at {b.destination}{'' if b.writable else ', read only'}") for b in binds),
+        *((name, text) for name, text in (("workdir", receipt.workdir), ("user", receipt.user)) if text),
         *(("variable", f"{name}={shlex.quote(value)}" if receipt.variables.get(name) else name)
           for name, value in sorted(values.items())),
         ("network", "this machine's" if receipt.network else "none"),
+        *[("GPU", "this machine's")] * receipt.gpu,
     ]  # fmt: skip
     for heading, text in lines:
         to_stderr(f"{heading:<9} {one_line(text)}")
@@ -184,18 +186,23 @@ def _show(
     binds: list[Bind],
     *,
     json_: bool,
-    ran: bool,
+    now: Receipt | None,
 ) -> None:
-    """Write what came of it. Raises `RepeatError` with the first thing that is not as it was."""
+    """Write what came of it; ``now`` is the receipt of a run.
+
+    Raises `RepeatError` with the first thing that is not as it was.
+    """
     others = beside_apart(receipt, binds)
-    held = _counted(receipt) if ran else "image, variables, code and data; nothing was run"
-    line = f"{found[0].what}: {found[0].told}" if found else f"as it was: {held}"
+    more = [each.told for each in read_now(receipt, now)] if now is not None and not found else []
+    held = _counted(receipt) if now is not None else "image, variables, code and data; nothing was run"
+    line = one_line(f"{found[0].what}: {found[0].told}" if found else f"as it was: {held}")
     notes = [f"on another kind of machine: {each.told}" for each in machine] if not found else []
     if kept.image.digest != receipt.digest:
         notes.append(
             f"the image is one of {kept.engine.kind}, of the same lock by its own word: `reprobuild check`"
             " compares its files with the lock"
         )
+    notes += more[:5]
     if others:
         notes.append(f"not as they were, and not seen to be read: {', '.join(others[:5])}")
     if not receipt.beside_whole:
@@ -204,18 +211,19 @@ def _show(
         )
     if json_:
         emit({
-            "line": line, "holds": not found, "ran": ran, "receipt": f"sha256:{receipt.sha256}",
+            "line": line, "holds": not found, "ran": now is not None, "receipt": f"sha256:{receipt.sha256}",
             "changes": [{"what": each.what, "told": each.told} for each in found], "notes": notes,
         })  # fmt: skip
     else:
         click.echo(line)
         rows = [*((each.what, each.told) for each in found[1:]), *(("note", note) for note in notes)]
+        rows = [(what, one_line(told)) for what, told in rows]
         if rows:
             table("", rows)
     if found:
         raise RepeatError(
             f"not as it was: {line}",
-            hint="" if ran else "--anyway runs it nevertheless, and compares the results",
+            hint="" if now is not None else "--anyway runs it nevertheless, and compares the results",
         )
 
 

@@ -35,7 +35,7 @@ _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
 _STEP = re.compile(r"[0-9a-f]{16}")
 _LINES = re.compile(r"(?:[0-9a-f]{6})*")
 _VARIABLE = re.compile(r"[^=\0]{1,1000}")
-_USER = re.compile(r"[^:\s/]{1,64}(?::[^:\s/]{1,64})?")
+_USER = re.compile(r"[!-.0-9;-~]{1,64}(?::[!-.0-9;-~]{1,64})?")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

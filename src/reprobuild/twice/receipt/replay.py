@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import RepeatError
+from ...host.console import one_line
 from ...host.sandbox import Bind
 from .model import Code, Folder, InputFile, Receipt
 from .program_files import MOST_TEXT, input_file, line_digests, open_in
@@ -40,18 +41,19 @@ def _bind(folder: Folder, top: Path, given: Mapping[str, Bind]) -> Bind:
         return Bind(source=own.source, destination=folder.destination, writable=folder.writable)
     if folder.source is None:
         raise RepeatError(
-            f"{folder.destination}: was a folder outside of the project, which the receipt does not name",
+            f"{one_line(folder.destination)}: was a folder outside of the project, which the receipt does not"
+            " name",
             hint=f"say which one with -v FOLDER:{folder.destination}",
         )
     source = (top / folder.source).resolve()
     if not source.is_relative_to(top):
         raise RepeatError(
-            f"{folder.source} leads out of the project {top}",
+            f"{one_line(folder.source)} leads out of the project {top}",
             hint=f"say which folder is meant with -v FOLDER:{folder.destination}",
         )
     if not source.exists():
         raise RepeatError(
-            f"{source}: no such file or folder; the receipt has it at {folder.destination}",
+            one_line(f"{source}: no such file or folder; the receipt has it at {folder.destination}"),
             hint="start in the folder of the project, or name it with --project",
         )
     return Bind(source=source, destination=folder.destination, writable=folder.writable)
@@ -181,10 +183,11 @@ def after(receipt: Receipt, now: Receipt) -> list[Departure]:
     What the program reads now and did not read then comes before, such as a checkpoint of the first run.
     """
     results = _results(receipt, now)
-    return [*_read_now(receipt, now), *results] if results else []
+    return [*read_now(receipt, now), *results] if results else []
 
 
-def _read_now(receipt: Receipt, now: Receipt) -> list[Departure]:
+def read_now(receipt: Receipt, now: Receipt) -> list[Departure]:
+    """Return the files, at most twenty, that a run has read and that the receipt does not name."""
     known = {file.path for file in receipt.inputs}
     return [
         Departure("input", f"{file.path} is read now, and was not")
