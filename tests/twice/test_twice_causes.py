@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from reprobuild.twice import known
 from reprobuild.twice.causes import find_cause
+from reprobuild.twice.external_values import READ
 from reprobuild.twice.first_difference import Parting
 from reprobuild.twice.records import Source, Stream
 from support.streams import PARTING, at, backward, cause, op, stream
@@ -272,6 +273,19 @@ def test_a_file_that_already_differed_leads_to_the_line_that_wrote_it() -> None:
     found = cause(run("0"), run("1"))
     assert found.proven
     assert found.candidates[0].name == "what was read from train.csv, which /code/train.py:12 wrote,"
+
+
+def test_a_file_that_nothing_recorded_wrote_is_no_cause_where_it_is_read() -> None:
+    def run(x: str) -> Stream:
+        read = Source("content", f"{READ}train.csv", x, x, at(3))
+        taken = op(3, f"a{x}", (f"{x}{x}", -1), name="lift_fresh.default", sources=1)
+        return stream(taken, backward(f"b{x}", (f"a{x}", 0)), sources=[read])
+
+    found = cause(run("0"), run("1"))
+    assert not found.proven
+    assert found.candidates[0].name == "what was read from train.csv, which no recorded process wrote,"
+    one, other = (stream(sources=[Source("content", f"{READ}a.csv", x, x, at(3))]) for x in "01")
+    assert not cause(one, other).proven
 
 
 def test_the_time_in_an_archive_that_was_read_again_is_the_cause() -> None:

@@ -91,6 +91,16 @@ def test_the_one_run_of_four_that_parts_is_the_one_that_is_told(tmp_path: Path) 
     assert ("cause", "seen once, not caught again") in [(name, text[:27]) for name, text in rows(found)]
 
 
+def test_a_difference_that_comes_again_and_has_no_known_cause_was_not_seen_once(tmp_path: Path) -> None:
+    native = (
+        "import ctypes\nx = (ctypes.c_char * 8)()\nctypes.CDLL(None).getentropy(x, 8)\nprint(x.raw.hex())"
+    )
+    found = compared(sys.executable, ["-c", native], tmp_path)
+    assert found.cause is None
+    told = [text for name, text in rows(found) if name == "cause"]
+    assert [text[:39] for text in told] == ["not known: 3 pairs of runs with a trace"]
+
+
 def test_the_run_without_the_recorder_has_to_end_as_the_others_did(tmp_path: Path) -> None:
     argv = [PROGRAM, "counts", str(tmp_path / "runs"), "stdout", "3"]
     found = compared(sys.executable, argv, tmp_path, how=HowToRun(cost=True, trace=False))

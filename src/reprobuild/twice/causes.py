@@ -19,6 +19,7 @@ from .external_values import (
     differing,
     hints_near,
     is_drawn_name,
+    is_from_elsewhere,
     is_written,
     names_listed,
     nearest,
@@ -333,6 +334,7 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
     only = len(near) == 1 and near[0].kind not in ("clock", "hint")
     only = only or (bool(near) and near[0].kind == "stamp" and is_written(near[0], near))
     direct = bool(near) and (near[0].place == operation.place or only or finding.kind == "random")
+    direct = direct and not is_from_elsewhere(near[0])
     if near and (direct or computed) and not order:
         remedy = known.of_source(near[0].kind, near[0].name) or remedy
     return Cause(
@@ -364,7 +366,7 @@ def _by_source(candidates: Sequence[Candidate], stream: str, hints: Sequence[Can
     best = [*nearest(candidates, None, "source"), *hints]
     # Of several, each may be only printed; and so may a clock, a process number or a drawn name.
     proven = len(candidates) == 1 and best[0].kind not in ("clock", "process", "name")
-    proven = proven and not is_drawn_name(best[0])
+    proven = proven and not is_drawn_name(best[0]) and not is_from_elsewhere(best[0])
     return Cause(
         kind="source",
         operation="",

@@ -88,6 +88,7 @@ _NONE_GIVEN = "('none given'"
 """How the recorder shows that a generator was made or seeded without a seed."""
 READ = "what was read from "
 """How the recorder names what a file held, before the file's path."""
+UNWRITTEN = ", which no recorded process wrote,"
 
 
 def is_written(stamp: Candidate, candidates: Sequence[Candidate]) -> bool:
@@ -102,7 +103,7 @@ def _with_writer(candidate: Candidate, streams: Sequence[tuple[Stream, Stream]])
     path = candidate.name.removeprefix(READ)
     sources = (source for stream, _ in streams for source in stream.sources)
     place = next((each.place for each in sources if each.kind == "written" and each.name == path), None)
-    return candidate if place is None else replace(candidate, name=f"{READ}{path}, which {place} wrote,")
+    return replace(candidate, name=f"{READ}{path}{UNWRITTEN if place is None else f', which {place} wrote,'}")
 
 
 def _out_of_turn(a: Stream, b: Stream) -> list[Candidate]:
@@ -151,6 +152,11 @@ def nearest(candidates: Sequence[Candidate], place: ProgramLine | None, kind: st
             origin = seeded_by(seed, candidates)
             ranked = [*origin, seed, *(each for each in ranked if each is not seed and each not in origin)]
     return ranked
+
+
+def is_from_elsewhere(candidate: Candidate) -> bool:
+    """Return whether it is a file that something else wrote: who reads it made nothing different."""
+    return candidate.kind == "content" and candidate.name.endswith(UNWRITTEN)
 
 
 def is_drawn_name(candidate: Candidate) -> bool:

@@ -201,6 +201,8 @@ def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
 
 def _not_caught(found: Comparison) -> str:
     pairs_made = _number(found.traced, "pair")
+    if found.recurred:
+        return f"not known: {pairs_made} of runs with a trace parted again, and no record leads to a cause"
     return (
         f"seen once, not caught again: {pairs_made} of runs with a trace did not part there;"
         " run it again, or with --times 5"

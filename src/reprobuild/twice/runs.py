@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -123,6 +123,8 @@ class Comparison:
     """A run without the recorder, of which only the times of its steps and its end are known."""
     every: int
     """Of how many steps one was compared whole."""
+    recurred: bool = False
+    """Whether one of these pairs parted again."""
     texts: Sequence[TextDifference] = ()
     """What of the text differs, and is explained by a clock or a drawn name."""
     ignored: Ignored = field(default_factory=Ignored)
@@ -185,13 +187,13 @@ def compare_runs(
     if not how.trace or (parting is None and not ends):
         return found
     try:
-        cause, traced = _trace(run, how, found, scratch, say)
+        cause, traced, recurred = _trace(run, how, found, scratch, say)
     except KeyboardInterrupt:
         return replace(found, stopped="it was interrupted")
     except RepeatError as error:
         return replace(found, stopped=error.message)
     shown = cause and replace(cause, candidates=cause.candidates[:MOST_CANDIDATES])
-    return replace(found, cause=shown, traced=traced)
+    return replace(found, cause=shown, traced=traced, recurred=recurred)
 
 
 def _bounded(lines: Sequence[str]) -> tuple[str, ...]:
@@ -359,9 +361,9 @@ def read_run(ran: RanProgram, how: HowToRun, folder: Path, clock: tuple[float, f
 
 def _trace(
     run: RecordedRun, how: HowToRun, found: Comparison, scratch: Scratch, say: Say
-) -> tuple[Cause | None, int]:
-    """Return the cause and the number of traced pairs of runs; None if it did not recur."""
-    parting = found.parting
+) -> tuple[Cause | None, int, bool]:
+    """Return the cause, the number of traced pairs of runs, and whether one parted again."""
+    recurred, parting = False, found.parting
     at = parting.moment if parting is not None else -1
     data = parting is not None and parting.part in DATA
     first = 0 if data or at <= EARLY else at
@@ -381,23 +383,22 @@ def _trace(
                 cause = find_cause(runs[0].streams, runs[1].streams, parting)
             else:
                 cause = None
+            recurred = recurred or again is not None or bool(ends)
+        if cause is not None and found.varied:
+            return of_variation(cause, found.varied), attempt, True
         if cause is not None:
-            if found.varied:
-                return of_variation(cause, found.varied), attempt
-            if not how.experiments:
-                return cause, attempt
-            laboratory = _Laboratory(
-                run=run, how=how, found=found, scratch=scratch, say=say, attempts=attempt
-            )
-            try:
-                return confirmed(cause, laboratory, how.experiments), attempt
-            except KeyboardInterrupt:
-                return cause, attempt
+            if how.experiments:
+                laboratory = _Laboratory(
+                    run=run, how=how, found=found, scratch=scratch, say=say, attempts=attempt
+                )
+                with suppress(KeyboardInterrupt):
+                    cause = confirmed(cause, laboratory, how.experiments)
+            return cause, attempt, True
         if again is not None:
             # Where it parts varies: the next window is wider.
             at = max(at, again.moment) + WIDER
             first = 0
-    return None, ATTEMPTS
+    return None, ATTEMPTS, recurred
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,6 +19,7 @@ MOST_BYTES = 1 << 20
 MOST_MODULES = 100
 MOST_QUERY = 10_000
 _SETS = ("set", "frozenset")
+_OF_SETS = ("union", "intersection", "difference", "symmetric_difference", "copy")
 _CALLS = {
     "as_completed": "the order in which tasks end",
     "imap_unordered": "the order in which tasks end",
@@ -111,6 +112,9 @@ def _of_sets(tree: ast.AST) -> set[str]:
             pairs = list(_assigned(node))
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             pairs = [(node.target, node.value)]
+        elif isinstance(node, ast.Call) and _called(node) == "setdefault" and len(node.args) > 1:
+            found |= {f"[{_name(_owner(node))}"} if _is_set(node.args[1], set()) else set()
+            continue
         else:
             continue
         for target, value in pairs:
@@ -120,10 +124,22 @@ def _of_sets(tree: ast.AST) -> set[str]:
             ]
             if _is_set(value, set()) or any(_name(each) in _SETS for each in factories):
                 field = isinstance(target, ast.Attribute) or bool(factories)
-                found.add(("." if field else "") + _name(target))
+                of = f"[{_name(target.value)}" if isinstance(target, ast.Subscript) else _name(target)
+                found.add(("." if field else "") + of)
+            elif any(_is_set(each, set()) for each in _held(value)):
+                found.add(f"[{_name(target)}")
             elif isinstance(value, ast.Call) and _called(value) == "defaultdict" and value.args[:1]:
                 found |= {f"[{_name(target)}"} if _name(value.args[0]) in _SETS else set()
     return found
+
+
+def _held(value: ast.expr) -> list[ast.expr]:
+    """Return what a dictionary or list holds as it is made."""
+    if isinstance(value, (ast.Dict, ast.DictComp)):
+        return value.values if isinstance(value, ast.Dict) else [value.value]
+    return (
+        value.elts if isinstance(value, ast.List) else [value.elt] if isinstance(value, ast.ListComp) else []
+    )
 
 
 def _of_call(
@@ -173,6 +189,11 @@ def _called(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
+def _owner(node: ast.Call) -> ast.AST:
+    """Return what a method is called of."""
+    return node.func.value if isinstance(node.func, ast.Attribute) else node
+
+
 def _assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Give what is assigned to what, also of ``a, b = c, d``."""
     for target in node.targets:
@@ -183,17 +204,20 @@ def _assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _is_set(node: ast.AST, named: set[str]) -> bool:
-    if isinstance(node, (ast.Set, ast.SetComp)):
-        return True
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return node.func.id in _SETS
+    if isinstance(node, ast.Call):
+        called, owner = _called(node), _owner(node)
+        if isinstance(node.func, ast.Name):
+            return called in _SETS
+        return (
+            f"[{_name(owner)}" in named if called == "get" else called in _OF_SETS and _is_set(owner, named)
+        )
     if isinstance(node, ast.Attribute):
         return f".{node.attr}" in named
     if isinstance(node, ast.Subscript):
         return f"[{_name(node.value)}" in named
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)):
         return _is_set(node.left, named) or _is_set(node.right, named)
-    return isinstance(node, ast.Name) and node.id in named
+    return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id in named)
 
 
 def _threads(tree: ast.AST) -> Iterator[tuple[int, str]]:
