@@ -12,7 +12,7 @@ from datetime import date
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from packaging.markers import Marker
+from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -24,6 +24,7 @@ from ..request import toml_reader
 from ..request.direct import Direct
 from ..request.envs_folder import FOLDER
 from ..request.model import DEFAULT_PYTHON, PYTHONS, TorchIndex
+from ..request.table import shown
 from ..resolve.torch import cuda_of_version, is_cuda_package
 from .read_for import allows, holds, python_release, target
 
@@ -324,27 +325,52 @@ def fitting_python(imported: Imported, given: str | None) -> str:
     )
 
 
+def marker_of(text: object, place: str) -> Marker:
+    """Parse a marker. Raises `RequestError`."""
+    try:
+        return Marker(str(text))
+    except (InvalidMarker, RecursionError) as error:
+        reason = (str(error).splitlines() or ["it is nested too deeply"])[0]
+        raise RequestError(f"{place}: {shown(text)} is not a marker: {reason}") from None
+
+
+def expect_table(value: object, place: str) -> dict[str, Any]:
+    """Return a value that is a table. Raises `RequestError`."""
+    if not isinstance(value, dict):
+        raise RequestError(f"{place}: expected a table")
+    return value
+
+
+def table_of(data: Mapping[str, Any], key: str, place: str) -> dict[str, Any]:
+    """Return the table of a key, empty if it is missing. Raises `RequestError`."""
+    return expect_table(data.get(key, {}), f"{place}: {key}")
+
+
+def expect_tables(value: object, place: str) -> list[dict[str, Any]]:
+    """Return a value that is a list of tables. Raises `RequestError`."""
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise RequestError(f"{place}: expected a list of tables")
+    return value
+
+
+def expect_texts(value: object, place: str, form: str = "text") -> list[str]:
+    """Return a value that is a list of text; ``form`` is what each stands for. Raises `RequestError`."""
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise RequestError(f"{place}: expected a list of {form}")
+    return value
+
+
+def texts_of(table: Mapping[str, Any], key: str, place: str) -> list[str]:
+    """Return the list of text of a key, empty if it is missing. Raises `RequestError`."""
+    return expect_texts(table.get(key, []), f"{place}.{key}")
+
+
 def load_toml(text: str, where: str) -> dict[str, Any]:
     """Read TOML. Raises `RequestError`."""
     try:
         return toml_reader.load_toml(text)
     except ValueError as error:
         raise RequestError(f"{where}: not valid TOML: {error}") from None
-
-
-def texts_of(table: Mapping[str, Any], key: str, place: str) -> list[str]:
-    """Return a list of text in a table. Raises `RequestError`."""
-    value = table.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise RequestError(f"{place}.{key}: expected a list of text")
-    return value
-
-
-def expect_table(value: object, place: str) -> Mapping[str, Any]:
-    """Return a value that has to be a table. Raises `RequestError`."""
-    if not isinstance(value, dict):
-        raise RequestError(f"{place}: expected a table")
-    return value
 
 
 def cuda_of_local(version: str | None) -> str | None:

@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from .addresses import requirement_at
-from .common import is_for, load_toml, requirement_of
+from .common import expect_table, is_for, load_toml, marker_of, requirement_of, table_of
 from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .project_files import read_text
 from .projects import project_name
@@ -106,7 +105,7 @@ class UvSources:
             values = uv.get(key, [])
             for value in values if isinstance(values, list) else [values]:
                 indexes.add(f"--{key}", str(value), f"{file}: tool.uv.{key}")
-        sources = {} if uv.get("no-sources") is True else _table(uv, "sources", file)
+        sources = {} if uv.get("no-sources") is True else table_of(uv, "sources", str(file))
         without = {canonicalize_name(str(name)) for name in uv.get("no-sources-package", [])}
         self._entries = {canonicalize_name(str(name)): value for name, value in sources.items()}
         self._entries = {name: value for name, value in self._entries.items() if name not in without}
@@ -121,9 +120,7 @@ class UvSources:
         entries = self._entries.get(name, [])
         for entry in entries if isinstance(entries, list) else [entries]:
             spot = f"{self._file}: tool.uv.sources.{name}"
-            if not isinstance(entry, dict):
-                raise RequestError(f"{spot}: expected a table")
-            if unknown := sorted(entry.keys() - {*_ENTRY}):
+            if unknown := sorted(expect_table(entry, spot).keys() - {*_ENTRY}):
                 raise RequestError(f"{spot}.{unknown[0]}: unknown key", hint=f"known: {', '.join(_ENTRY)}")
             wrong = any(
                 key in entry and canonicalize_name(str(entry[key])) != canonicalize_name(where or "")
@@ -169,14 +166,8 @@ class UvSources:
         self.applied += [line] if line not in self.applied else []
 
     def _holds(self, marker: object, place: str) -> bool:
-        if marker is None:
-            return True
-        try:
-            return is_for(Marker(str(marker)), self._markers, f"{place}.marker")
-        except (InvalidMarker, RecursionError) as error:
-            raise RequestError(
-                f"{place}.marker: {(str(error).splitlines() or ['nested too deeply'])[0]}"
-            ) from None
+        spot = f"{place}.marker"
+        return marker is None or is_for(marker_of(marker, spot), self._markers, spot)
 
 
 _ENTRY = (
@@ -193,7 +184,9 @@ def _member(name: str, file: Path, place: str) -> Path:
         if not project.is_file():
             continue
         data = load_toml(read_text(project), str(project))
-        workspace = _table(_table(_table(data, "tool", project), "uv", project), "workspace", project)
+        workspace = table_of(
+            table_of(table_of(data, "tool", str(project)), "uv", str(project)), "workspace", str(project)
+        )
         if not workspace:
             continue
         for folder in [root, *_members(root, workspace, project)]:
@@ -224,10 +217,3 @@ def _forms(workspace: Mapping[str, Any], key: str, project: Path) -> list[str]:
     if not good:
         raise RequestError(f"{project}: tool.uv.workspace.{key}: expected a list of folders below it")
     return list(forms)
-
-
-def _table(data: Mapping[str, Any], key: str, file: Path) -> Mapping[str, Any]:
-    value = data.get(key, {})
-    if not isinstance(value, dict):
-        raise RequestError(f"{file}: {key}: expected a table")
-    return value

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import RequestError
 from ..request.yaml_reader import load_yaml
-from .common import Imported, load_toml, minor_of
+from .common import Imported, expect_texts, load_toml, minor_of
 from .project_files import read_text
 from .pyproject import read_project
 from .requirements import imported_lines
@@ -55,9 +55,8 @@ def read_python_env(file: Path, hosts: Collection[str]) -> Imported:
     except ValueError as error:
         raise RequestError(f"{file}: not valid YAML: {error}") from None
     lines = data.get("dependencies") if isinstance(data, dict) else None
-    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines) or not lines:
-        raise RequestError(f"{file}: dependencies: expected a list of requirements")
-    found = imported_lines(lines, file, hosts)
+    texts = expect_texts(lines or None, f"{file}: dependencies", "requirements")
+    found = imported_lines(texts, file, hosts)
     version = str(data.get("python", ""))
     if not re.fullmatch(r"3\.\d+(\.\d+)?", version):
         raise RequestError(f"{file}: python: {version!r} is not a version")

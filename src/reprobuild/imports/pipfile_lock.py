@@ -5,19 +5,18 @@ Form: https://pipenv.pypa.io/en/latest/pipfile.html.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
+from ..request.json_reader import load_json
 from ..request.toml_reader import MOST_TEXT
-from .common import Imported, expect_table, minor_of, requirement_of, texts_of
+from .common import Imported, expect_table, marker_of, minor_of, requirement_of, table_of, texts_of
 from .direct_sources import located
 from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .project_files import read_text
@@ -32,7 +31,7 @@ def read_pipfile_lock(
     Raises `RequestError` that names the package, or the key that rules out the Python.
     """
     data = _json(file)
-    meta = expect_table(data.get("_meta", {}), f"{file}: _meta")
+    meta = table_of(data, "_meta", str(file))
     wanted = ["default"]
     for group in groups:
         section = "develop" if group == "dev" else group
@@ -44,7 +43,7 @@ def read_pipfile_lock(
         wanted.append(section)
     indexes = NamedIndexes(hosts)
     sources = meta.get("sources", [])
-    tables = [expect_table(data.get(section, {}), f"{file}: {section}") for section in wanted]
+    tables = [table_of(data, section, str(file)) for section in wanted]
     own = {
         name: str(entry["index"])
         for table in tables
@@ -65,7 +64,7 @@ def read_pipfile_lock(
     hashes: dict[str, set[str]] = {}
     ignored: list[str] = []
     for section in wanted:
-        for name, value in expect_table(data.get(section, {}), f"{file}: {section}").items():
+        for name, value in table_of(data, section, str(file)).items():
             place = f"{file}: {section}.{name}"
             table = expect_table({"version": value} if isinstance(value, str) else value, place)
             ignored += [
@@ -121,10 +120,7 @@ def _pipfile_entry(name: str, table: Mapping[str, Any], place: str, folder: Path
         found = requirement_of(f"{full}{'' if version == '*' else version}", place)
     marker = table.get("markers")
     if marker is not None:
-        try:
-            found.marker = Marker(str(marker))
-        except (InvalidMarker, RecursionError) as error:
-            raise RequestError(f"{place}.markers: {str(error).splitlines()[0]}") from None
+        found.marker = marker_of(marker, f"{place}.markers")
     return found
 
 
@@ -133,8 +129,6 @@ def _json(file: Path) -> Mapping[str, Any]:
     if len(text) > MOST_TEXT:
         raise RequestError(f"{file}: has more than {MOST_TEXT:,} characters")
     try:
-        return expect_table(json.loads(text), str(file))
-    except RecursionError:
-        raise RequestError(f"{file}: is nested too deeply") from None
+        return expect_table(load_json(text), str(file))
     except ValueError as error:
         raise RequestError(f"{file}: not valid JSON: {error}") from None

@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from packaging.markers import InvalidMarker, Marker
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from ..errors import RequestError
-from .common import is_for
+from .common import is_for, marker_of
 from .direct_sources import located
 from .indexes import NamedIndexes, cuda_in, is_pytorch
 
@@ -92,7 +91,7 @@ def entries_for(
                 place = f"{file}: tool.poetry: {name}"
                 said = {"version": entry} if isinstance(entry, str) else entry
                 if isinstance(said, dict) and all(
-                    is_for(_marker(text, place), markers, place) for text in _markers(said, extras, place)
+                    is_for(marker_of(text, place), markers, place) for text in _markers(said, extras, place)
                 ):
                     yield canonicalize_name(name), said
 
@@ -212,13 +211,6 @@ def _with_extras(marker: str, extras: Collection[str]) -> str:
         return f"python_version {'>=' if is_true else '<'} '0'"
 
     return re.sub(r"extra\s*(==|!=)\s*(['\"])(.*?)\2", said, marker)
-
-
-def _marker(text: str, place: str) -> Marker:
-    try:
-        return Marker(text)
-    except (InvalidMarker, RecursionError) as error:
-        raise RequestError(f"{place}: {(str(error).splitlines() or ['nested too deeply'])[0]}") from None
 
 
 def _requirement(  # noqa: PLR0917 -- an entry, what is wanted, and where it stands

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
@@ -23,11 +22,14 @@ from ..resolve.target import TargetPython
 from .common import (
     Imported,
     expect_table,
+    expect_tables,
     fitting_python,
     is_for,
     load_toml,
+    marker_of,
     minor_of,
     requirement_of,
+    table_of,
     texts_of,
 )
 from .direct_sources import located
@@ -72,10 +74,8 @@ def read_team_lock(
 ) -> Imported:
     """Read a poetry.lock or pdm.lock for a Python. Raises `RequestError` that names the package."""
     data = load_toml(read_text(file), str(file))
-    packages = data.get("package", [])
-    if not isinstance(packages, list) or not all(isinstance(each, dict) for each in packages):
-        raise RequestError(f"{file}: package: expected a list of tables")
-    metadata = expect_table(data.get("metadata", {}), f"{file}: metadata")
+    packages = expect_tables(data.get("package", []), f"{file}: package")
+    metadata = table_of(data, "metadata", str(file))
     is_poetry = file.name == "poetry.lock"
     listed = metadata.get("files", {})
     nodes = [
@@ -133,9 +133,7 @@ def _target(metadata: Mapping[str, Any], file: Path) -> str:
     https://pdm-project.org/latest/usage/lock-targets/
     """
     place = f"{file}: metadata.targets"
-    targets = metadata.get("targets", [])
-    if not isinstance(targets, list) or not all(isinstance(each, dict) for each in targets):
-        raise RequestError(f"{place}: expected a list of tables")
+    targets = expect_tables(metadata.get("targets", []), place)
     here = [
         each
         for each in targets
@@ -159,16 +157,12 @@ def _node(table: Mapping[str, Any], place: str, folder: Path, listed: object, *,
     place = f"{place} ({name})"
     extras = texts_of(table, "extras", place) if not is_poetry else []
     full = f"{name}[{','.join(extras)}]" if extras else name
-    source = table.get("source", {}) if is_poetry else table
-    if not isinstance(source, dict):
-        raise RequestError(f"{place}.source: expected a table")
+    source = expect_table(table.get("source", {}), f"{place}.source") if is_poetry else table
     requirement = located(full, _source(source, is_poetry=is_poetry), place, folder)
     if requirement is None:
         requirement = requirement_of(f"{full}=={version}" if version else full, place)
     files = table.get("files", listed.get(name, []) if isinstance(listed, dict) else [])
-    if not isinstance(files, list) or not all(isinstance(each, dict) for each in files):
-        raise RequestError(f"{place}.files: expected a list of tables")
-    found = [str(each.get("hash", "")) for each in files]
+    found = [str(each.get("hash", "")) for each in expect_tables(files, f"{place}.files")]
     groups = texts_of(table, "groups", place) if "groups" in table else None
     return _Node(
         requirement=requirement,
@@ -247,9 +241,7 @@ def _needs(value: object, place: str, *, optional: bool = False) -> Iterator[Req
             except InvalidRequirement as error:
                 raise RequestError(f"{place}.dependencies: {text!r}: {str(error).splitlines()[0]}") from None
         return
-    if not isinstance(value, dict):
-        raise RequestError(f"{place}.dependencies: expected a table")
-    for name, each in value.items():
+    for name, each in expect_table(value, f"{place}.dependencies").items():
         for entry in each if isinstance(each, list) else [each]:
             table = entry if isinstance(entry, dict) else {}
             if (table.get("optional") is True) is not optional:
@@ -363,11 +355,7 @@ def _reached(
 
 
 def _holds(text: str, target: TargetPython, extras: Sequence[str], place: str) -> bool:
-    try:
-        marker = Marker(text)
-    except (InvalidMarker, RecursionError) as error:
-        reason = (str(error).splitlines() or ["it is nested too deeply"])[0]
-        raise RequestError(f"{place}: {text!r} is not a marker: {reason}") from None
+    marker = marker_of(text, place)
     return any(is_for(marker, {**target.markers, "extra": extra}, place) for extra in ("", *extras))
 
 

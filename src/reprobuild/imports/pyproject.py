@@ -13,7 +13,17 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from .common import Imported, fitting_python, is_for, load_toml, merged, minor_of, requirement_of
+from .common import (
+    Imported,
+    expect_texts,
+    fitting_python,
+    is_for,
+    load_toml,
+    merged,
+    minor_of,
+    requirement_of,
+    table_of,
+)
 from .direct_sources import Stated, UvSources, located
 from .indexes import NamedIndexes
 from .nested_sources import of_folders
@@ -63,10 +73,10 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     python: str | None,
 ) -> Imported:
     """Read a table in the form of a pyproject.toml, found in ``file``. Raises `RequestError`."""
-    project = _table(data, "project", str(file))
-    tool = _table(data, "tool", str(file))
-    poetry = _table(tool, "poetry", f"{file}: tool")
-    uv = with_uv_toml(with_workspace(_table(tool, "uv", f"{file}: tool"), file), file)
+    project = table_of(data, "project", str(file))
+    tool = table_of(data, "tool", str(file))
+    poetry = table_of(tool, "poetry", f"{file}: tool")
+    uv = with_uv_toml(with_workspace(table_of(tool, "uv", f"{file}: tool"), file), file)
     indexes = NamedIndexes(hosts)
     if "dependencies" in poetry and "dependencies" not in project:
         return _poetry(data, file, poetry, extras, groups, indexes, python)
@@ -74,7 +84,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     other = setup_file_in(file.parent) if "project" not in data and not groups else None
     if other is not None:
         return read_setup(other, extras, hosts)
-    optional = _table(project, "optional-dependencies", f"{file}: project")
+    optional = table_of(project, "optional-dependencies", f"{file}: project")
     found = _texts(project.get("dependencies", []), f"{file}: project.dependencies")
     dynamic = project.get("dynamic", [])
     if not isinstance(dynamic, list):
@@ -85,7 +95,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
         more = _dynamic(file, tool, extras if are_elsewhere else (), hosts)
     if not are_elsewhere:
         found += _of_extras(optional, extras, file)
-    table = {**_old_groups(uv, tool, file), **_table(data, "dependency-groups", str(file))}
+    table = {**_old_groups(uv, tool, file), **table_of(data, "dependency-groups", str(file))}
     poetrys = _poetry_groups(poetry, file)
     found += _of_groups(groups, table, poetry, extras, file)
     project_itself = _with_groups(_described(file, project), groups, table, uv, file)
@@ -116,7 +126,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     for each in requirements:
         asked.setdefault(canonicalize_name(each.name), set()).update(each.extras)
     rules = uv_rules(uv, file, markers, asked, lambda text, place: sources.placed(Stated(text, place)))
-    pdm = pdm_rules(_table(tool, "pdm", f"{file}: tool"), file, indexes)
+    pdm = pdm_rules(table_of(tool, "pdm", f"{file}: tool"), file, indexes)
     return merged(
         replace(
             project_itself,
@@ -230,7 +240,7 @@ def _with_groups(
     lines = {canonicalize_name(name): each for name, each in table.items()}
     settings = {
         canonicalize_name(name): each
-        for name, each in _table(dict(uv), "dependency-groups", f"{file}: tool.uv").items()
+        for name, each in table_of(uv, "dependency-groups", f"{file}: tool.uv").items()
     }
     todo, done = [canonicalize_name(name) for name in groups], set[str]()
     ranges = {itself.requires_python}
@@ -379,8 +389,8 @@ def _without_itself(
 
 def _old_groups(uv: Mapping[str, Any], tool: dict[str, Any], file: Path) -> dict[str, Any]:
     """Return the groups of uv and PDM from before the standard had any."""
-    pdm = _table(tool, "pdm", f"{file}: tool")
-    groups = dict(_table(pdm, "dev-dependencies", f"{file}: tool.pdm"))
+    pdm = table_of(tool, "pdm", f"{file}: tool")
+    groups = dict(table_of(pdm, "dev-dependencies", f"{file}: tool.pdm"))
     return {"dev": uv["dev-dependencies"], **groups} if "dev-dependencies" in uv else groups
 
 
@@ -393,8 +403,8 @@ def _poetry(  # noqa: PLR0917 -- those of `read_pyproject`
     indexes: NamedIndexes,
     python: str | None,
 ) -> Imported:
-    project = _described(file, _table(dict(data), "project", str(file)))
-    tool = _table(dict(data), "tool", str(file))
+    project = _described(file, table_of(data, "project", str(file)))
+    tool = table_of(data, "tool", str(file))
     try:
         found, requires = poetry_requirements(poetry, extras, groups, str(file), file.parent)
         both = ",".join(sorted({requires, project.requires_python} - {""}))
@@ -424,17 +434,9 @@ def _poetry(  # noqa: PLR0917 -- those of `read_pyproject`
     )
 
 
-def _table(data: dict[str, Any], key: str, place: str) -> dict[str, Any]:
-    value = data.get(key, {})
-    if not isinstance(value, dict):
-        raise RequestError(f"{place}: {key}: expected a table")
-    return value
-
-
 def _texts(values: object, place: str, extra: str | None = None) -> list[Stated]:
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise RequestError(f"{place}: expected a list of requirements")
-    return [Stated(value, f"{place}[{index}]", extra) for index, value in enumerate(values)]
+    texts = expect_texts(values, place, "requirements")
+    return [Stated(value, f"{place}[{index}]", extra) for index, value in enumerate(texts)]
 
 
 def _reason(error: BaseException) -> str:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from packaging.markers import InvalidMarker, Marker
+from packaging.markers import Marker
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from .common import Imported, merged, minor_of, requirement_of
+from .common import Imported, marker_of, merged, minor_of, requirement_of
 from .projects import SetupCall, SetupConfig, project_name, read_setup_cfg, read_setup_py, requirements_beside
 from .requirements import read_requirements
 
@@ -87,10 +87,7 @@ def conditional(extra: str, optional: Mapping[str, Sequence[str]], place: str) -
         name, colon, text = key.partition(":")
         if not colon or canonicalize_name(name) != canonicalize_name(extra):
             continue
-        try:
-            marker = Marker(text)
-        except InvalidMarker as error:
-            raise RequestError(f"{place}: extras_require: {key!r}: {str(error).splitlines()[0]}") from None
+        marker = marker_of(text, f"{place}: extras_require: {key!r}")
         found += [_under(line, marker, place) for line in lines]
     return found
 

@@ -14,7 +14,6 @@ from posixpath import normpath
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -22,7 +21,7 @@ from ..errors import RequestError
 from ..net.session import without_credentials
 from ..request.model import DEFAULT_PYTHON, PYTHONS
 from ..request.toml_reader import table_in
-from .common import Imported, is_for, load_toml, pin, requirement_of
+from .common import Imported, is_for, load_toml, marker_of, pin, requirement_of
 from .direct_sources import git_address
 from .project_files import read_text
 from .read_for import target
@@ -293,7 +292,7 @@ def _of_pipfile(
         spot = f"{place}.{name}"
         texts = [str(table["markers"])] if "markers" in table else []
         texts += [f"{key} {table[key]}" for key in _MARKERS if key in table]
-        if not all(is_for(_marker(text, spot), markers, spot) for text in texts):
+        if not all(is_for(marker_of(text, spot), markers, spot) for text in texts):
             continue
         address = next((str(table[key]) for key in ("url", "path", "file") if key in table), None)
         address = git_address(str(table["git"])) if "git" in table else address
@@ -302,10 +301,3 @@ def _of_pipfile(
         found = requirement_of(f"{name}{'' if address or version == '*' else version}", spot)
         found.url = address
         yield found, spot
-
-
-def _marker(text: str, place: str) -> Marker:
-    try:
-        return Marker(text)
-    except (InvalidMarker, RecursionError):
-        raise RequestError(f"{place}: {text!r} is not a marker") from None

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from packaging.dependency_groups import resolve_dependency_groups
-from packaging.markers import InvalidMarker, Marker
+from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
@@ -24,7 +24,7 @@ from ..errors import RequestError
 from ..request.model import PYTHONS
 from ..request.toml_reader import table_in
 from ..resolve.target import holds
-from .common import load_toml, minor_of
+from .common import load_toml, marker_of, minor_of
 from .project_files import read_text
 from .pyproject import check_size
 from .read_for import target
@@ -408,7 +408,4 @@ def _plain(url: str) -> str:
 
 
 def _marker(text: object, place: str) -> tuple[Marker, ...]:
-    try:
-        return () if text is None else (Marker(str(text)),)
-    except (InvalidMarker, RecursionError):
-        raise RequestError(f"{place}: {text!r} is not a marker") from None
+    return () if text is None else (marker_of(text, place),)

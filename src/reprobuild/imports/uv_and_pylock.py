@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from packaging.markers import InvalidMarker, Marker
+from packaging.markers import Marker
 from packaging.pylock import Package, Pylock, PylockValidationError
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -21,7 +21,7 @@ from ..net.index_settings import PLAIN, uv_program
 from ..net.session import scrub
 from ..request.model import DEFAULT_PYTHON, PYTHONS
 from ..request.toml_reader import table_in
-from .common import Imported, is_for, load_toml, minor_of
+from .common import Imported, is_for, load_toml, marker_of, minor_of
 from .direct_sources import located
 from .indexes import NamedIndexes, is_pytorch
 from .project_files import read_text
@@ -78,7 +78,9 @@ def read_pylock(
     _check_environment(lock, python, markers, where)
     # What is for another system alone need not be there.
     bare = {
-        name for name, marker in nowhere if is_for(_marker(marker, where, name), markers, f"{where}: {name}")
+        each
+        for each, marker in nowhere
+        if marker is None or is_for(marker_of(marker, spot := f"{where}: {each}"), markers, spot)
     }
     if bare:
         raise RequestError(
@@ -295,14 +297,6 @@ def _take_out_what_is_nowhere(data: dict[str, Any]) -> list[tuple[str, object]]:
     gone = [each for each in packages if isinstance(each, dict) and not any(each.get(key) for key in files)]
     data["packages"] = [each for each in packages if not any(each is one for one in gone)]
     return [(str(each.get("name", "")), each.get("marker")) for each in gone]
-
-
-def _marker(text: object, where: str, name: str) -> Marker | None:
-    try:
-        return None if text is None else Marker(str(text))
-    except (InvalidMarker, RecursionError) as error:
-        reason = (str(error).splitlines() or ["it is nested too deeply"])[0]
-        raise RequestError(f"{where}: {name}: {text!r} is not a marker: {reason}") from None
 
 
 def _named(error: str, data: Mapping[str, Any]) -> str:

@@ -12,12 +12,11 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from .common import is_for, load_toml, requirement_of
+from .common import expect_texts, is_for, load_toml, marker_of, requirement_of
 from .project_files import read_text
 
 _USED = (
@@ -279,10 +278,7 @@ def _check_environments(uv: Mapping[str, Any], file: Path, markers: Mapping[str,
     if not isinstance(texts, list):
         raise RequestError(f"{file}: tool.uv.environments: expected a list of markers")
     place = f"{file}: tool.uv.environments"
-    try:
-        fits = [is_for(Marker(str(text)), markers, place) for text in texts]
-    except (InvalidMarker, RecursionError) as error:
-        raise RequestError(f"{place}: {(str(error).splitlines() or ['nested too deeply'])[0]}") from None
+    fits = [is_for(marker_of(text, place), markers, place) for text in texts]
     if fits and not any(fits):
         raise RequestError(
             f"{place}: none is for {markers['sys_platform']} on {markers['platform_machine']} with Python "
@@ -292,9 +288,7 @@ def _check_environments(uv: Mapping[str, Any], file: Path, markers: Mapping[str,
 
 
 def _requirements(uv: Mapping[str, Any], key: str, file: Path) -> list[Requirement]:
-    values = uv.get(key, [])
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise RequestError(f"{file}: tool.uv.{key}: expected a list of requirements")
+    values = expect_texts(uv.get(key, []), f"{file}: tool.uv.{key}", "requirements")
     return [requirement_of(text, f"{file}: tool.uv.{key}[{n}]") for n, text in enumerate(values)]
 
 
