@@ -387,12 +387,12 @@ def _trace(
         if cause is not None and found.varied:
             return of_variation(cause, found.varied), attempt, True
         if cause is not None:
-            if how.experiments:
-                laboratory = _Laboratory(
-                    run=run, how=how, found=found, scratch=scratch, say=say, attempts=attempt
-                )
-                with suppress(KeyboardInterrupt):
-                    cause = confirmed(cause, laboratory, how.experiments)
+            with suppress(KeyboardInterrupt):
+                if how.experiments:
+                    bench = _Laboratory(
+                        run=run, how=how, found=found, scratch=scratch, say=say, attempts=attempt
+                    )
+                    cause = confirmed(cause, bench, how.experiments)
             return cause, attempt, True
         if again is not None:
             # Where it parts varies: the next window is wider.
