@@ -17,6 +17,8 @@ import pytest
 
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.host.home import Home
+from reprobuild.host.machine import architecture
+from reprobuild.oci.documents import INDEX_TYPE, MANIFEST_TYPE
 from reprobuild.oci.registry.client import Registry, Target
 from reprobuild.oci.registry.referrers import referrers
 from reprobuild.pipeline import steps
@@ -27,6 +29,7 @@ from reprobuild.verify.evidence.keys import read_private_key
 from reprobuild.verify.evidence.signatures import BUNDLE, IN_TOTO, sign, statement_in
 from reprobuild.verify.evidence.statements import Subject, rebuilt
 from support.evidence import write_key
+from support.registry import Fault, gate_before
 from support.reports import FAILED, a_check
 
 if TYPE_CHECKING:
@@ -206,6 +209,58 @@ def test_other_layers_below_a_signed_configuration(image: str, call: Call, key: 
     assert call("push", "team/toy:1", gzip, *again).status == 0
     said = call("verify", gzip, "--key", public)
     assert (said.status, "downloading the layers" in said.err) == (0, False), said.err
+
+
+def test_a_registry_that_withholds_the_lock_is_an_error(
+    image: str, call: Call, key: Path, registry: str
+) -> None:
+    """Without it nothing is compared with the lock: not given must not look like not there."""
+    public, path = str(key.with_suffix(".pub")), "team/toy:1"
+    assert call("push", "team/toy:1", f"{registry}/{path}", "--sign-key", str(key)).status == 0
+    layers = json.loads(Registry(Target.parse(f"{registry}/{path}")).read_manifest("1"))["layers"]
+    blob = f"GET /v2/team/toy/blobs/{layers[-1]['digest']}"
+    with gate_before(registry) as gate:
+        faults: tuple[Fault, ...] = ("drop", 404, 401)
+        for fault in faults:
+            gate.faults[blob] = [fault] * 9
+            said = call("verify", f"{gate.host}/{path}", "--key", public)
+            assert (said.status, "suffices" in said.out, "zip()" in said.err) == (15, False, False), said.err
+        gate.faults.clear()
+        assert call("verify", f"{gate.host}/{path}", "--key", public).status == 0
+
+
+def test_of_a_list_of_platforms_the_verdict_says_which_one_it_is_about(
+    image: str, call: Call, key: Path, registry: str
+) -> None:
+    public, place = str(key.with_suffix(".pub")), f"{registry}/team/toy:1"
+    assert call("push", "team/toy:1", place, "--sign-key", str(key)).status == 0
+    target = Registry(Target.parse(place))
+    entry = {"digest": image, "mediaType": MANIFEST_TYPE, "size": len(target.read_manifest("1"))}
+    both = [
+        {**entry, "platform": {"os": "linux", "architecture": each}} for each in (architecture(), "riscv64")
+    ]
+    table = {"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": both}
+    target.send_manifest(json.dumps(table).encode(), "both", INDEX_TYPE)
+    said = call("verify", f"{registry}/team/toy:both", "--key", public)
+    assert (said.status, "not judged: linux/riscv64" in said.out) == (0, True), said.err
+    said = call("verify", f"{registry}/team/toy:both", "--key", public, "--json")
+    assert "the image for linux/riscv64" in json.loads(said.out)["not_asked"]
+    assert "images for linux/riscv64" in call("inspect", f"{registry}/team/toy:both").out
+
+
+def test_an_entry_of_a_list_hides_no_other(
+    image: str, call: Call, key: Path, registry: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A made-up digest that is shown as another one's beginning took that document's place."""
+    public, place = str(key.with_suffix(".pub")), f"{registry}/team/toy:1"
+    assert call("push", "team/toy:1", place, "--sign-key", str(key)).status == 0
+    index = Registry(Target.parse(place)).read_manifest(image.replace(":", "-"))
+    listed = json.loads(index)["manifests"]
+    made_up = [{**entry, "digest": entry["digest"][:19]} for entry in listed]
+    for entries in ([*listed, *made_up], [*made_up, *listed]):
+        monkeypatch.setattr(Registry, "referrers", lambda *_, each=entries: each)
+        said = call("verify", place, "--key", public)
+        assert (said.status, said.out.count("is not one document about this image")) == (0, 3), said.err
 
 
 def test_a_tampered_image_with_its_lock_and_evidence_is_not_what_a_rebuild_gives(

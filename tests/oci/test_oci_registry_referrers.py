@@ -140,3 +140,18 @@ def test_what_is_not_one_document_about_the_image_is_given_as_no_bytes(manifest:
     good = {"layers": [_LAYER], "subject": _SUBJECT}
     registry.read_manifest = lambda _: json.dumps(good).encode()
     assert [*referrers(cast("Registry", registry), digest_of(IMAGE), [KIND])] == [(digest_of(b""), b"{}")]
+
+
+def test_a_document_is_read_once_and_whatever_type_the_list_gives_it() -> None:
+    """A list need not have the type of a document: then its manifest says what it is."""
+    with serve_listing() as listing:
+        registry = Registry(Target(listing.host, "team/x", "1"))
+        attach(registry, IMAGE, [Attachment(KIND, b"{}"), Attachment("text/plain", b"x")])
+        asked: list[str] = []
+        read, entries = registry.read_manifest, listing.of(digest_of(IMAGE))
+        registry.read_manifest = lambda wanted: asked.append(wanted) or read(wanted)  # type: ignore[func-returns-value, method-assign]
+        for kind in (KIND, None):
+            listed = [{**entry, "artifactType": kind and entry["artifactType"]} for entry in entries]
+            registry.referrers = lambda _, each=listed: each * 999  # type: ignore[method-assign, misc]
+            assert notes(registry) == [b"{}"]
+        assert len(asked) == 3

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
-from reprobuild.errors import RegistryError
+from reprobuild.errors import ImageError, RegistryError
+from reprobuild.host.machine import architecture
+from reprobuild.oci.documents import INDEX_TYPE, MANIFEST_TYPE
 from reprobuild.oci.registry.client import Registry, Target
 from reprobuild.verify.image_labels import read_image_manifest
 from support.fixtures import fixtures_of
-from support.listings import serve_listing
+from support.listings import digest_of, serve_listing
 
 globals().update(fixtures_of("support.listings"))
 
@@ -21,3 +26,48 @@ def test_a_list_of_platforms_is_a_stranger_s_word(index: bytes) -> None:
         listing.blobs["1"] = index
         with pytest.raises(RegistryError, match="team/x"):
             read_image_manifest(Registry(Target(listing.host, "team/x", "1")), "1", "team/x")
+
+
+ONE, TWO = b'{"layers": [], "config": {}}', b'{"layers": [], "config": {"size": 2}}'
+
+
+def entry(image: bytes, **platform: str) -> dict[str, Any]:
+    return {
+        "digest": digest_of(image),
+        "platform": {"os": "linux", "architecture": architecture(), **platform},
+    }
+
+
+def found(document: dict[str, Any]) -> tuple[bytes, tuple[str, ...]]:
+    with serve_listing() as listing:
+        listing.blobs |= {"1": json.dumps(document).encode(), digest_of(ONE): ONE, digest_of(TWO): TWO}
+        return read_image_manifest(Registry(Target(listing.host, "team/x", "1")), "1", "team/x")
+
+
+def test_the_platforms_that_are_not_read_are_named() -> None:
+    others = [entry(TWO, architecture="s390x"), entry(TWO, os="unknown", architecture="unknown")]
+    assert found({"manifests": [*others, entry(ONE)]}) == (ONE, ("linux/s390x",))
+    assert found({"manifests": [entry(ONE), entry(ONE)]}) == (ONE, ())
+
+
+@pytest.mark.parametrize("variant", [{}, {"variant": "v3"}])
+def test_two_images_for_one_machine_are_refused(variant: dict[str, str]) -> None:
+    """Docker and Podman take the first (image-spec, image-index.md) or the variant that suits them best."""
+    with pytest.raises(ImageError, match=f"has 2 images for linux/{architecture()}"):
+        found({"manifests": [entry(TWO, **variant), entry(ONE)]})
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"manifests": [entry(ONE)], "layers": []},
+        {"manifests": [entry(ONE)], "config": {}},
+        {"Manifests": [entry(ONE)], "layers": [], "config": {}},
+        {"manifests": [entry(ONE)], "mediaType": MANIFEST_TYPE},
+        {"layers": [], "config": {}, "mediaType": INDEX_TYPE},
+    ],
+)
+def test_what_is_an_image_and_a_list_of_images_is_refused(document: dict[str, Any]) -> None:
+    """CVE-2021-41190: what a tool takes it for hangs on a header of the answer."""
+    with pytest.raises(RegistryError, match="can be read as an image and as a list of images"):
+        found(document)

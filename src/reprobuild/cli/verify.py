@@ -13,6 +13,7 @@ import click
 from ..errors import DifferenceError, EvidenceError, SelfTestError
 from ..host.console import one_line
 from ..host.host import Host
+from ..host.machine import architecture
 from ..lock.model import Lock
 from ..oci.registry.referrers import attach
 from ..pipeline.steps import lock_to_build, rebuild, selftest_image
@@ -111,10 +112,16 @@ def verify(
         "signed_by": {kind: sorted(signers) for kind, signers in judged.signers.items()},
         "builders": sorted(judged.builders),
         "test": None if judged.report is None else facts_of(judged.report),
-        "not_asked": [*_unasked(wanted), *(name for at, name in _LEVELS.items() if at != level)],
+        "not_asked": [
+            *_unasked(wanted),
+            *(name for at, name in _LEVELS.items() if at != level),
+            *(f"the image for {platform}" for platform in found.platforms),
+        ],
         "unknown": list(judged.unknown),
     }
     rows = [("image", image), ("digest", str(found.subject)), *_evidence(judged, wanted, level)]
+    if found.platforms:
+        rows.insert(2, ("platform", f"linux/{architecture()}; not judged: {', '.join(found.platforms)}"))
     differences: list[str] = []
     if judged.good and level == "rebuild":
         differences, how = _rebuilt(found, host)

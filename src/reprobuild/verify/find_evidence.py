@@ -27,7 +27,7 @@ from ..oci.registry.referrers import referrers
 from ..oci.store import ImageStore
 from ..oci.tar_fields import LayerRefused
 from ..request.image_layout import OWN_FOLDER
-from ..request.table import JsonTable
+from ..request.table import DIGEST, JsonTable, refused_as, shown
 from .evidence.document_store import MOST, kept
 from .evidence.signatures import BUNDLE, IN_TOTO
 from .evidence.statements import Subject
@@ -53,6 +53,8 @@ class Evidenced:
     kept: EngineImage | None = None
     """None if no engine here has it."""
     registry: Registry | None = None
+    platforms: tuple[str, ...] = ()
+    """The others in a list, whose images nobody has looked at."""
 
     def tree(self, host: Host, keep: Keep = nothing) -> ImageTree:
         """Return the files of an image that is not in a registry; see `find.tree_of`. Raises `ImageError`."""
@@ -91,8 +93,8 @@ def registry_target(text: str, host: Host) -> tuple[Target, str] | None:
         except ImageError:
             return target, target.tag
         return None
-    if len(digest) != 71 or not digest.startswith("sha256:"):
-        raise ImageError(f"{digest!r} is not a digest like sha256:…, with 64 digits")
+    if not DIGEST.fullmatch(digest):
+        raise ImageError(f"{shown(digest)} is not a digest like sha256:…, with 64 lower-case hex digits")
     return target, digest
 
 
@@ -143,22 +145,24 @@ def _in_registry(found: tuple[Target, str], own: Mapping[str, bytes]) -> Evidenc
     target, wanted = found
     registry = Registry(target, "pull")
     name = f"{target.host}/{target.repository}{'@' if ':' in wanted else ':'}{wanted}"
-    document = read_image_manifest(registry, wanted, name)
-    manifest = parsed(document, name)
-    try:
-        config, layers = str(manifest["config"]["digest"]), [str(y["digest"]) for y in manifest["layers"]]
-    except (KeyError, TypeError):
-        raise RegistryError(f"{name}: its manifest is not one of an image") from None
+    document, platforms = read_image_manifest(registry, wanted, name)
+    with refused_as(RegistryError, f"{name}: its manifest is not one of an image"):
+        manifest = JsonTable(parsed(document, name))
+        config = manifest.table("config").digest("digest")
+        layers = [(y.digest("digest"), y.size(most=MOST_BYTES)) for y in manifest.tables("layers")]
     digest = sha256(document)
-    attached = {
-        f"referrer {each[:19]}": data for each, data in referrers(registry, digest, (BUNDLE, IN_TOTO))
-    }
+    attached: dict[str, bytes] = {}
+    for each, data in referrers(registry, digest, (BUNDLE, IN_TOTO)):
+        # One must not take the place of another whose digest begins with the same.
+        short = f"referrer {each[:19]}" if DIGEST.fullmatch(each) else f"listed as {shown(each)}"
+        attached[f"referrer {each}" if short in attached else short] = data
     return Evidenced(
         name=name,
         subject=Subject(digest, config),
         documents={**attached, **own},
         lock=_lock(_file_of(registry, layers, name), name),
         registry=registry,
+        platforms=platforms,
     )
 
 
@@ -195,19 +199,21 @@ def verify_layers(found: Evidenced, host: Host) -> None:
                 )
 
 
-def _file_of(registry: Registry, layers: Sequence[str], name: str) -> bytes | None:
-    """Return the lock in the uppermost layer, where reprobuild puts it; None where that is another's."""
-    if not layers:
-        return None
+def _file_of(registry: Registry, layers: Sequence[tuple[str, int]], name: str) -> bytes | None:
+    """Return the lock in the uppermost layer, where reprobuild puts it; None where that is another's.
+
+    Raises `RegistryError` where the registry does not give that layer.
+    """
+    if not layers or layers[-1][1] > DOCUMENT_LIMIT:
+        return None  # larger than what holds reprobuild's own files
+    digest, _ = layers[-1]
     with tempfile.TemporaryDirectory(prefix="reprobuild.") as folder:
-        blob = Path(folder) / layers[-1][7:]
+        blob = Path(folder) / digest[7:]
+        blob.write_bytes(registry.read_blob(digest))
         try:
-            blob.write_bytes(registry.read_blob(layers[-1]))
             return file_of_layers([blob], _LOCK)
-        except (RegistryError, LayerRefused) as error:
-            if isinstance(error, LayerRefused):
-                raise ImageError(f"{name}: its uppermost layer cannot be read: {error}") from None
-            return None  # larger than what holds reprobuild's own files
+        except LayerRefused as error:
+            raise ImageError(f"{name}: its uppermost layer cannot be read: {error}") from None
 
 
 def _lock(text: bytes | None, name: str) -> Lock | None:

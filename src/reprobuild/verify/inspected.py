@@ -104,6 +104,8 @@ def inspect_image(found: Evidenced, keys: Sequence[Key]) -> Inspected:
         notes.append("layers: neither Docker and Podman nor an archive tell their sizes here")
     if found.lock is None:
         notes.append("packages: the image carries no lock in its uppermost layer")
+    if found.platforms:
+        notes.append(f"images for {', '.join(found.platforms)}: only the one for this machine is read")
     judged = judge(found.documents, found.subject, Policy(), datetime.now(UTC), found.lock)
     signed = judge(found.documents, found.subject, Policy(keys=keys), datetime.now(UTC), found.lock)
     unread = found.registry is not None and (signed if keys else judged).by_configuration

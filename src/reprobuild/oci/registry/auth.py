@@ -104,10 +104,10 @@ def challenge(answer: requests.Response) -> tuple[str, Mapping[str, str]]:
     """Return what a 401 asks for, ``bearer`` before ``basic``, and its fields; an empty kind for neither."""
     text = answer.headers.get("WWW-Authenticate", "")
     starts = list(_CHALLENGE.finditer(text))
-    ends = [each.start() for each in starts[1:]] + [len(text)]
+    ends = [*(each.start() for each in starts[1:]), len(text)]
     found = {
         start[1].lower(): dict(_FIELD.findall(text[start.end() : end]))
-        for start, end in zip(starts, ends, strict=True)
+        for start, end in zip(starts, ends, strict=False)  # a 401 need not say what it asks for
     }
     for kind in ("bearer", "basic"):
         if kind in found:

@@ -74,15 +74,21 @@ def referrers(registry: Registry, digest: str, types: Sequence[str]) -> Iterator
     if entries is None:
         found = registry.find_manifest(_tag(digest))
         entries = [] if found is None else _entries(found, digest)
-    wanted = [entry for entry in entries if entry.get("artifactType") in types]
+    # A list need not tell the type of a document, and may have one twice.
+    wanted = {
+        str(entry["digest"]): entry.get("artifactType")
+        for entry in entries
+        if entry.get("artifactType") in (None, *types)
+    }
     if len(wanted) > MOST:
         raise _too_many(f"{digest} has {len(wanted)} documents attached, and {MOST} are read at most")
     left = _MOST_BYTES
-    for entry in wanted:
-        document = _document(registry, str(entry["digest"]), digest, types)
+    for each, listed_as in wanted.items():
+        document = _document(registry, each, digest, types)
         if (left := left - len(document)) < 0:
             raise _too_many(f"the documents attached to {digest} have more than {_MOST_BYTES:,} bytes")
-        yield str(entry["digest"]), document
+        if document or listed_as is not None:
+            yield each, document
 
 
 def _too_many(text: str) -> RegistryError:
