@@ -39,7 +39,7 @@ COMMAND_HINTS = {
     "tag": "`reprobuild image LOCK --tag NAME` names an image; `push` names it in a registry",
     "version": "`reprobuild --version` shows it; `reprobuild versions` lists CUDA's",
 }
-"""Docker's commands, and what does the same here."""
+"""Docker's commands, with their equivalents here."""
 
 _HOST_NETWORK = "the network of the host is shared, so a port of the program is one of this machine"
 

@@ -296,7 +296,7 @@ def _allow(imported: Imported, host: Host) -> None:
 
 
 def _on_shipped(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the flags with what they leave open taken from the request that ships for this CUDA."""
+    """Return the flags, completed from the request that ships for this CUDA version."""
     shipped = shipped_table(given["cuda"], given.get("python", DEFAULT_PYTHON))
     named = {_package(text) for text in given.get("package", ())}
     packages = [text for text in shipped.get("packages", ()) if _package(text) not in named]

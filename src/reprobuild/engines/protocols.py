@@ -101,7 +101,7 @@ class Engine(Protocol):
 
     @property
     def images(self) -> Images:
-        """Its images."""
+        """The images that it keeps."""
 
     def check(self, *, gpu: bool) -> None:
         """Raise if the engine lacks requirements for builds and tests, before gigabytes are downloaded.
@@ -139,7 +139,7 @@ class Taker(Protocol):
 
     @property
     def images(self) -> Keeper:
-        """Its images."""
+        """The images that it keeps."""
 
     @property
     def keeps_manifests(self) -> bool:

@@ -65,7 +65,7 @@ class Patience:
     longest_pause: float = 30.0
     connect: float = 10.0
     silence: float = 60.0
-    """Without a byte."""
+    """Seconds without a byte until the server counts as silent."""
 
 
 class Stop:

@@ -57,7 +57,7 @@ def opened(file: Path, name: str) -> Iterator[zipfile.ZipFile]:
 
 
 def hold_layout(file: IO[bytes], archive: zipfile.ZipFile) -> None:
-    """Raise `zipfile.BadZipFile` for an archive that two readers could read as two things.
+    """Raise `zipfile.BadZipFile` for an archive that readers could interpret differently.
 
     Every member stands in it once, by one name in its directory and at its data, and no data is that of two
     members: a few megabytes could else unpack to terabytes (see "A better zip bomb", D. Fifield, 2019).

@@ -55,7 +55,7 @@ _BUFFER = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The folder with the store, the layers and the images. Its parts are made when they are first used."""
+    """The folder with the store, the layers and the images. Its parts are created on first use."""
 
     root: Path
 

@@ -38,7 +38,7 @@ def git_environment(*, fetches: bool) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository as it is seen from a folder in it, through a git directory of our own."""
+    """A repository, viewed from a folder in it through a git directory of our own."""
 
     commit: str
     """Empty: there is none yet."""

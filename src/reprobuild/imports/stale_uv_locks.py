@@ -38,7 +38,7 @@ _OPTIONS = {
     "prerelease": ("prerelease-mode", "if-necessary-or-explicit"),
     "fork-strategy": ("fork-strategy", "requires-python"),
 }
-"""Key of tool.uv → the key of a lock's options, and the default of both."""
+"""Keys of tool.uv, each with the key of a lock's options and the default of both."""
 
 _COMMAS = re.compile(r"python_(full_)?version (not )?in \"[^\"]*,")
 """Versions with commas, which uv does not know: it takes such a comparison for true."""

@@ -119,5 +119,5 @@ def _entry(line: bytes, archive: str) -> tuple[str, int]:
 def _refused(archive: str, reason: str) -> BuildError:
     return BuildError(
         f"the image's interpreter gave bytecode that is refused: {archive.removesuffix(BYTECODE)}: {reason}",
-        hint="look at where the interpreter comes from: the base image, or the conda channel",
+        hint="check the origin of the interpreter: the base image, or the conda channel",
     )

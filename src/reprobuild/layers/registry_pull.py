@@ -48,7 +48,7 @@ class Pace:
     """Slowest download rate, below which layers are built instead."""
 
     seconds: float = 30.0
-    """Between two looks."""
+    """Between two measurements."""
     rate: float = 1e6
     """Bytes a second, of all layers together: far less than building them gives."""
 

@@ -92,7 +92,7 @@ def _split(url: str) -> SplitResult:
 
 
 def well_known() -> str:
-    """Return the index that counts where nobody has set up another."""
+    """Return the default index, for a user who has not configured one."""
     from pypi_simple import PYPI_SIMPLE_ENDPOINT  # noqa: PLC0415 -- slow to load, and most machines name an index
 
     return PYPI_SIMPLE_ENDPOINT

@@ -196,7 +196,7 @@ class _PacedResponse(http.client.HTTPResponse):
         self.fp = _Lines(self.paced)
 
     def begin(self) -> None:
-        """Read the head. The body of a refusal is bounded from here on: urllib3 reads it before a retry."""
+        """Read the headers. The body of an error is bounded from here on: urllib3 reads it before a retry."""
         super().begin()
         if self.status >= 300:
             self.paced.most, self.paced.end = self.paced.total + _MOST_LINES, time.monotonic() + LONGEST

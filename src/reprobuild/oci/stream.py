@@ -1,4 +1,4 @@
-"""Archives and layouts that are written or read as they go by, so that gigabytes need no second place."""
+"""Streaming of archives and layouts, so that gigabytes need no temporary copy."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from .blobs import open_blob
 from .tar_header import header
 
 FORMAT = f"3/zstd-{zstandard.__version__}"
-"""Stands in every layer's key: raise the number when the bytes of a layer change for the same input."""
+"""Part of every layer's key: raise the number when the bytes of a layer change for the same input."""
 
 MTIME = 315532800
 """1980-01-01 (UTC), the earliest time that a zip file can hold. Not the lock's epoch: with that, a newer

@@ -188,7 +188,7 @@ def lock_to_build(lock: Lock, host: Host) -> Lock:
 
 
 def warn_of_other_files(lock: Lock, host: Host) -> None:
-    """Say so if a build here puts in other files of reprobuild's own than the lock names."""
+    """Report a build here that adds other files of reprobuild's own than the lock names."""
     if why := other_files(lock):
         host.console.warn(
             f"{why}. A build here puts in this one's, and its image has another digest; "

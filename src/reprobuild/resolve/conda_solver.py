@@ -117,7 +117,7 @@ def _answer(job: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def lets_in(spec: str, version: str) -> bool:
-    """Whether a match spec takes a version; of the build, which a wheel does not have, it says nothing."""
+    """Whether a match spec accepts a version; its build string, which a wheel lacks, is ignored."""
     import rattler  # noqa: PLC0415 -- see above
 
     try:

@@ -56,7 +56,7 @@ def facts_of(lock: Lock, home: Home) -> Mapping[str, Facts]:
 
 
 def facts_of_wheels(lock: Lock, home: Home) -> Mapping[str, Facts]:
-    """Return what `facts_of` does, of Python packages alone: in a tenth of a second."""
+    """Return the facts of Python packages alone, which takes a tenth of a second."""
     store = Store(home)
     wheels = [p for p in lock.python if store.path(p.wheel.sha256).is_file()]
     found = _python_facts(lock, {p: _metadata(p, store.path(p.wheel.sha256)) for p in wheels})

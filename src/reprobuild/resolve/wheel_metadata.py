@@ -44,7 +44,7 @@ def requirements(package: DistributionPackage, session: requests.Session) -> lis
     except (*UNREADABLE, requests.RequestException, ValueError, OSError) as error:
         raise ResolveError(
             f"the metadata of {package.filename} cannot be read from its index: {reason_of(error)}",
-            hint="try again; an index must serve metadata files (PEP 658) or answer range requests",
+            hint="try again; an index must serve metadata files (PEP 658) or support range requests",
         ) from None
     return required(text)
 
@@ -162,7 +162,7 @@ class _RangedFile(io.RawIOBase):
         with self._session.get(self._url, headers=header, stream=True) as answer:
             answer.raise_for_status()
             if answer.status_code != 206:
-                raise ValueError("the server does not answer range requests")
+                raise ValueError("the server does not support range requests")
             piece = _no_more_than(last - first, answer)
         if len(piece) != last - first:
             raise ValueError("the server's answer to a range request has the wrong length")

@@ -74,7 +74,7 @@ class Setting:
     name: str
     """Of the package, normalised."""
     headers: str = ""
-    """The Debian package with Python's headers; empty where they are there in any case."""
+    """The Debian package with Python's headers; empty if they are present anyway."""
     cuda: str = "cpu"
     """Of the request."""
     debian: frozenset[str] = frozenset()

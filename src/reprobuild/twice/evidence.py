@@ -37,7 +37,7 @@ _LONGEST_WINDOW = 64
 """The most values at a place for which runs of consecutive ones are combined."""
 _MOST_WINDOWS = 200_000
 _ROUNDED = 1e-10
-"""How far a sum may be away that was made in another order."""
+"""Largest deviation of a sum that was computed in another order."""
 _MOST_MOMENTS = 12
 """Places that asked for the date, of which the differences are known."""
 

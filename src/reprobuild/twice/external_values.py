@@ -160,7 +160,7 @@ def is_from_elsewhere(candidate: Candidate) -> bool:
 
 
 def is_drawn_name(candidate: Candidate) -> bool:
-    """Return whether it is drawn to name something, mostly."""
+    """Return whether it is a random value whose usual purpose is a name."""
     return candidate.name.startswith(("uuid.", "secrets.token_"))
 
 

@@ -74,7 +74,7 @@ class ProgramLine:
     text: str
 
     def __str__(self) -> str:
-        """Return it as compilers write it, without the text."""
+        """Return its place in the form of compilers, FILE:LINE."""
         return f"{self.file}:{self.line}" if self.file else "a place outside of the program"
 
 

@@ -57,7 +57,10 @@ _LATER = {
 
 
 def compare_resumed(whole: Sequence[Stream], stopped: Sequence[Stream]) -> Resumed:
-    """Compare. ``stopped`` has the processes before the stop and after it, in their order."""
+    """Compare a whole run with a stopped and resumed one.
+
+    ``stopped`` has the processes before the stop and after it, in their order.
+    """
     mains = [[s for s in streams if _steps(s) and s.rank in ("", "0")] for streams in (whole, stopped)]
     if not mains[0]:
         return _nothing("the whole run took no step of an optimizer")

@@ -52,7 +52,7 @@ class PackageFact:
     origin: str
     """The host, repository or archive that its file comes from."""
     size: int
-    """Bytes of that file."""
+    """Size of its file in bytes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
