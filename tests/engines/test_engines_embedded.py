@@ -285,18 +285,20 @@ def test_the_image_s_own_user(home: Home, engine: OciEngine, capfd: pytest.Captu
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "/root"),
-        (["--user", "me"], "/home/me"),
-        (["--user", "4321"], "/"),
-        (["--user", "me", "-e", "HOME=/x"], "/x"),
+        ([], "/root:"),
+        (["--user", "me"], "/home/me:"),
+        (["--user", "4321"], "/:uid_4321"),
+        (["--user", "me", "-e", "HOME=/x"], "/x:"),
     ],
 )
-def test_home_is_that_of_the_user(home: Home, init: bool, options: list[str], said: str) -> None:
+def test_home_is_that_of_the_user_and_one_without_a_name_gets_one(
+    home: Home, init: bool, options: list[str], said: str
+) -> None:
     if os.geteuid() != 0:
         needs("newuidmap")
     python = {"opt/venv/bin/python3": "/usr/bin/python3"} if init else {}
     name(home, **{"etc/passwd": b"root:x:0:0::/root:\nme:x:1000:1000::/home/me:\n"}, **python)
-    argv = [*command(*options, "team/small:1", init=init), "bash", "-c", "echo $HOME"]
+    argv = [*command(*options, "team/small:1", init=init), "bash", "-c", "echo $HOME:$USER"]
     env = {**os.environ, "REPROBUILD_HOME": str(home.root)}
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=True)
     assert done.stdout == f"{said}\n"

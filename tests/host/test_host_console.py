@@ -117,7 +117,13 @@ def test_a_bar_within_the_block_of_another(
     assert "alone" in said
 
 
-def test_a_phase_that_takes_long_says_for_how_long(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_phase_that_takes_long_says_for_how_long(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    """Off a terminal, and on one that knows no escape sequences, as of an editor."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    monkeypatch.setenv("TERM", "dumb")
     console = Console()
     with console.clock(every=0.02):
         console.step("resolving")

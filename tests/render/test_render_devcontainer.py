@@ -48,10 +48,15 @@ def test_the_devcontainer_command_starts_it_in_docker(bench: Bench, digest: str,
         where = ("--workspace-folder", str(work))
         # The daemon of the tests has no network of its own to give.
         file = work / ".devcontainer/devcontainer.json"
-        file.write_text(json.dumps({**json.loads(file.read_text()), "runArgs": ["--network=none"]}))
+        document = json.loads(file.read_text())
+        file.write_text(json.dumps({**document, "runArgs": [*document["runArgs"], "--network=none"]}))
         env = dict(site.env)
         [up] = node("node", program, "up", *where, folder=work, env=env).splitlines()
         assert json.loads(up)["outcome"] == "success"
         said = node("node", program, "exec", *where, "python3", "train.py", folder=work, env=env)
         assert said.split() == [f"{TORCH}+cpu", "0"]
+        said = node(
+            "node", program, "exec", *where, "df", "--output=size", "-BG", "/dev/shm", folder=work, env=env
+        )
+        assert said.split()[-1] == "2G"
         site.call("rm", "--force", json.loads(up)["containerId"])

@@ -43,34 +43,59 @@ COMMAND_HINTS = {
 
 _HOST_NETWORK = "the network of the host is shared, so a port of the program is one of this machine"
 
+_NOTHING_KEPT = "nothing of a run is kept"
+_NO_PRIVILEGES = "no privileges can be added"
+_HOSTS = "/etc/hosts and /etc/resolv.conf are those of this machine"
+_PROCESSORS = "`taskset` before the command limits the processors"
+_MEMORY = "-m limits the memory; nothing else of it can be set"
+_STREAMS = "input, output, errors and signals are always passed on"
+_VARIABLES = "-e NAME=VALUE sets a variable, -e NAME passes one on; no others are passed"
+_OWN_IMAGES = "images are those of `reprobuild images`"
+_PLATFORM = "an image runs on its own platform; `reprobuild image --platform` chooses it"
+_UNWATCHED = "nothing watches a run; it ends with the status of its program"
+
 _RUN = {
     **dict.fromkeys(
-        ("--gpus", "--device", "--runtime"), "GPUs are passed in if there are any; --gpu require insists"
+        ("--gpus", "--device", "--runtime"),
+        "GPUs are passed in if there are any; --gpu require insists, -e CUDA_VISIBLE_DEVICES=0 chooses",
     ),
-    **dict.fromkeys(("-p", "--publish", "-P", "--expose"), _HOST_NETWORK),
+    **dict.fromkeys(("-p", "--publish", "-P", "--publish-all", "--expose"), _HOST_NETWORK),
+    **dict.fromkeys(("--ip", "--ip6", "--link", "--mac-address", "--network-alias"), _HOST_NETWORK),
     **dict.fromkeys(("--net", "--network"), f"{_HOST_NETWORK}; --no-network gives it none"),
-    **dict.fromkeys(("--name", "--restart", "--cidfile"), "nothing of a run is kept, so it has no name"),
+    **dict.fromkeys(("--name", "--restart", "--cidfile", "--replace"), f"{_NOTHING_KEPT}, so it has no name"),
     **dict.fromkeys(
         ("-d", "--detach"), "it runs in the foreground; `nohup`, tmux or systemd-run keep it running"
     ),
+    **dict.fromkeys(("-a", "--attach", "--detach-keys", "--sig-proxy"), _STREAMS),
     "--entrypoint": "name the program after the image",
-    "--mount": "-v SRC:DST[:ro] binds a folder or file",
+    **dict.fromkeys(("--mount", "--secret"), "-v SRC:DST[:ro] binds a folder or file"),
     **dict.fromkeys(("--ipc", "--shm-size"), "its shared memory has 2 GB; -v binds a folder for more"),
     "--privileged": "no such mode; for NVIDIA devices, see --gpu",
-    **dict.fromkeys(("--cpus", "--cpuset-cpus"), "`taskset` before the command limits the processors"),
+    **dict.fromkeys(("-c", "--cpus", "--cpuset-cpus", "--cpuset-mems", "--cpu-shares"), _PROCESSORS),
+    **dict.fromkeys(("--cpu-period", "--cpu-quota"), _PROCESSORS),
+    **dict.fromkeys(("--memory-reservation", "--memory-swap", "--memory-swappiness"), _MEMORY),
+    **dict.fromkeys(("--oom-kill-disable", "--oom-score-adj"), _MEMORY),
     "--read-only": "a run changes nothing of its image; -v SRC:DST:ro binds a folder read-only",
-    "--platform": "an image runs on its own platform; `reprobuild image --platform` chooses it",
-    "--env-file": "-e NAME=VALUE sets a variable; it may be repeated",
-    **dict.fromkeys(("--cap-add", "--cap-drop", "--security-opt", "--userns"), "no privileges can be added"),
-    **dict.fromkeys(("--add-host", "--dns"), "/etc/hosts and /etc/resolv.conf are those of this machine"),
-    "--hostname": "it is always `reprobuild`, so that no result depends on it",
+    **dict.fromkeys(("--arch", "--os", "--platform"), _PLATFORM),
+    **dict.fromkeys(("--env-file", "--env-host", "--http-proxy", "--unsetenv"), _VARIABLES),
+    **dict.fromkeys(("--cap-add", "--cap-drop", "--security-opt", "--userns"), _NO_PRIVILEGES),
+    **dict.fromkeys(("--gidmap", "--uidmap"), _NO_PRIVILEGES),
+    **dict.fromkeys(("--add-host", "--dns", "--dns-option", "--dns-search", "--no-hosts"), _HOSTS),
+    **dict.fromkeys(
+        ("--domainname", "--hostname"), "it is always `reprobuild`, so that no result depends on it"
+    ),
     **dict.fromkeys(("--pid", "--uts"), "processes and name are always its own"),
-    **dict.fromkeys(("--label", "-l", "--log-driver", "--volumes-from"), "nothing of a run is kept"),
+    **dict.fromkeys(("--annotation", "--label", "-l", "--label-file"), _NOTHING_KEPT),
+    **dict.fromkeys(("--log-driver", "--log-opt", "--pod", "--rmi", "--volumes-from"), _NOTHING_KEPT),
+    **dict.fromkeys(("--health-cmd", "--health-interval", "--no-healthcheck"), _UNWATCHED),
+    "--stop-timeout": "`timeout` before the command ends it",
+    "--tz": "-e TZ=NAME sets the time zone",
     "--ulimit": "`-- sh -c 'ulimit …; exec PROGRAM'` sets a limit",
+    "--umask": "`-- sh -c 'umask …; exec PROGRAM'` sets it",
     "--sysctl": "settings of the kernel are those of this machine",
     **dict.fromkeys(("--init", "--stop-signal"), "its first process is an init, which passes signals on"),
     "--group-add": "-u USER:GROUP sets the group",
-    "--pull": "images are those of `reprobuild images`",
+    **dict.fromkeys(("--authfile", "--pull", "--tls-verify"), _OWN_IMAGES),
     "--tmpfs": "all but what -v binds is in memory or lost afterwards",
 }
 _OUTPUT = "name the file after the image: `reprobuild export IMAGE FILE`"

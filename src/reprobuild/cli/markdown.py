@@ -25,7 +25,7 @@ def more(size: int) -> str:
 
 def changes_as_markdown(old: Sequence[Lock], new: Sequence[Lock], changes: Sequence[Change]) -> str:
     """Return the changes between two locks as Markdown."""
-    title = f"### Lock of {cell(new[0].request.name)}: {len(changes)} changes"
+    title = f"### Lock of {cell(new[0].request.name)}: {len(changes)} change{'s' * (len(changes) > 1)}"
     digests = f"`{digest_of(old)[:19]}` → `{digest_of(new)[:19]}`"
     if not changes:
         return f"{title.rpartition(':')[0]}: nothing changed\n\n{digests}"

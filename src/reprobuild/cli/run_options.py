@@ -168,7 +168,8 @@ def _bind(text: str) -> Bind:
         raise click.UsageError(f"-v {text!r}: expected SRC:DST or SRC:DST:ro, with DST an absolute path")
     path = Path(source).absolute()
     if kind_of(path) is None:
-        raise click.UsageError(f"-v {text!r}: {source}: no such file or folder")
+        habit = "" if "/" in source else "; there are no named volumes: name a folder"
+        raise click.UsageError(f"-v {text!r}: {source}: no such file or folder{habit}")
     place = "/" + posixpath.normpath(destination).lstrip("/")
     if place == "/":
         raise click.UsageError(f"-v {text!r}: DST is the image's root; bind a folder in it")

@@ -249,6 +249,10 @@ def _as_user(task: sandbox.Task, user: str | None, layers: Sequence[Path]) -> sa
     who = user_of(user or "0:0", layers)
     # The runtimes themselves disagree about a user that the image does not have.
     env = {"HOME": who.home, **task.env}
+    if not who.named:
+        # torch 2.8 to 2.12 ask for the name as soon as an optimizer steps, and fail without one; this is what
+        # later ones take: https://github.com/pytorch/pytorch/issues/140765
+        env.setdefault("USER", f"uid_{who.ids[0]}")
     return replace(task, user=who.ids, all_ids=who.ids != (0, 0), env=env)
 
 

@@ -29,6 +29,8 @@ class User:
     """Of user and group."""
     home: str
     """The home directory; ``/`` where the image has no such user, as with Docker and runc."""
+    named: bool
+    """Whether the image has such a user."""
 
 
 def user_of(text: str, layers: Sequence[Path]) -> User:
@@ -61,7 +63,8 @@ def user_of(text: str, layers: Sequence[Path]) -> User:
                 f"--user {text}: {number} is too high for an id", hint="give one below 2147483648"
             )
     home = found[5] if found is not None and len(found) > 5 else ""
-    return User((uid, gid), home if home.startswith("/") and home.isprintable() else "/")
+    home = home if home.startswith("/") and home.isprintable() else "/"
+    return User((uid, gid), home, named=found is not None)
 
 
 def _is_number(text: str) -> bool:

@@ -143,8 +143,8 @@ class Console:
     def clock(self, *, every: float = 1.0) -> Iterator[None]:
         """Show during the block for how long the last step has been going on.
 
-        On a terminal it is a line that changes each second; elsewhere a line after 30 seconds, after
-        60, 120 and so on. ``every``: the seconds of a tick.
+        On a terminal it is a line that changes each second; elsewhere, and on one that cannot erase a
+        line, a line after 30 seconds, after 60, 120 and so on. ``every``: the seconds of a tick.
         """
         if self.quiet or self.verbose:  # the log shows what goes on, line by line
             yield
@@ -170,7 +170,7 @@ class Console:
         seconds = time.monotonic() - self._since
         detail = f"{self._detail}, " if self._detail else ""
         passed = f"{detail}{int(seconds) // 60}:{int(seconds) % 60:02}"
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
             width = shutil.get_terminal_size((80, 24)).columns - 1
             with suppress(OSError):
                 sys.stderr.write(f"{ERASED}  {passed}"[: width + len(ERASED)])
