@@ -168,6 +168,9 @@ def test_an_address_may_be_written_in_another_way(tmp_path: Path, other: str) ->
     assert read_import(write(tmp_path, project)).ignored == ()
 
 
+LINUX = "\"platform_machine == 'x86_64' and sys_platform == 'linux'\""
+
+
 @pytest.mark.parametrize(
     ("key", "value", "options"),
     [
@@ -176,12 +179,21 @@ def test_an_address_may_be_written_in_another_way(tmp_path: Path, other: str) ->
         ("fork-strategy", '"fewest"', '[options]\nfork-strategy = "fewest"'),
         ("exclude-newer", '"2026-01-01"', '[options]\nexclude-newer = "2026-01-02T00:00:00Z"'),
         ("exclude-newer-package", '{a = "2026-01-01"}', '[options.exclude-newer-package]\na = "2026-01-02"'),
+        ("environments", f"[{LINUX}]", f"supported-markers = [{LINUX}]"),
+        ("required-environments", f"[{LINUX}]", f"required-markers = [{LINUX}]"),
+        (
+            "conflicts",
+            '[[{extra = "A"}, {group = "empty"}]]',
+            'conflicts = [[{package = "own-app", group = "empty"}, {package = "own-app", extra = "a"}]]',
+        ),
+        ("build-constraint-dependencies", '["a<2"]', '[[manifest.build-constraints]]\nname = "a"'),
         ("dependency-metadata", '[{name = "a"}]', '[[manifest.dependency-metadata]]\nname = "a"'),
     ],
 )
 def test_other_options_are_said(tmp_path: Path, key: str, value: str, options: str) -> None:
     project = PROJECT.replace("[tool.uv]", f"[tool.uv]\n{key} = {value}")
-    lock = LOCK.replace("[[package]]", f"{options}\n[[package]]", 1)
+    before = "[[package]]" if options.startswith("[") else "[manifest]"
+    lock = LOCK.replace(before, f"{options}\n{before}", 1)
     for texts in ((project, LOCK), (PROJECT, lock)):
         (line,) = read_import(write(tmp_path, *texts)).ignored
         assert "uv.lock: may be out of date: " in line

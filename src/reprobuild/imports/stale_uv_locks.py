@@ -40,6 +40,21 @@ _OPTIONS = {
 }
 """Keys of tool.uv, each with the key of a lock's options and the default of both."""
 
+_MARKED = {"environments": "supported-markers", "required-environments": "required-markers"}
+"""Key of tool.uv → key of a lock."""
+
+_SYSTEMS = [
+    {
+        "sys_platform": system.lower().replace("windows", "win32"),
+        "platform_system": system,
+        "os_name": kind,
+        "platform_machine": machine,
+    }
+    for system, kind in (("Linux", "posix"), ("Darwin", "posix"), ("Windows", "nt"))
+    for machine in ("x86_64", "aarch64", "arm64", "AMD64", "ARM64")
+]
+"""Markers of the systems that locks are made for."""
+
 _COMMAS = re.compile(r"python_(full_)?version (not )?in \"[^\"]*,")
 """Versions with commas, which uv does not know: it takes such a comparison for true."""
 
@@ -96,7 +111,7 @@ def _lines(file: Path, lock: Mapping[str, Any]) -> Iterator[str]:
     if "project" not in root.data:
         root.compare_groups(table_in(manifest, "dependency-groups"), [])
     root.compare_rules(manifest)
-    yield from root.other_options(table_in(lock, "options"), manifest)
+    yield from root.other_options(lock, manifest)
 
 
 class _UvProject:
@@ -170,7 +185,7 @@ class _UvProject:
                 [*asked, *(line for line in of_extras if line.extra is not None)],
                 [
                     *self._locked(locked.get(group, ())),
-                    *(each for each in locked_extras if _is_of_extra(each)),
+                    *(each for each in locked_extras if "extra" in str(each.when)),
                 ],
                 f"dependency-groups.{group}",
                 requires=str(table_in(settings, group).get("requires-python", "")),
@@ -188,26 +203,51 @@ class _UvProject:
         )
         self._compare(gone, then, "tool.uv.exclude-dependencies")
 
-    def other_options(self, options: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:
+    def other_options(self, lock: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:
         """Yield lines on settings of the resolution; a variable or uv's own settings may set them, too."""
+        options = table_in(lock, "options")
         other = [
             key
             for key, (name, default) in _OPTIONS.items()
             if self._uv.get(key, default) != options.get(name, default)
         ]
         present = {
-            "exclude-newer": options,
-            "exclude-newer-package": options,
-            "dependency-metadata": manifest,
+            "exclude-newer": options.get("exclude-newer"),
+            "exclude-newer-package": options.get("exclude-newer-package"),
+            "dependency-metadata": manifest.get("dependency-metadata"),
+            "build-constraint-dependencies": manifest.get("build-constraints"),
         }
-        for key, then in present.items():
-            if bool(self._uv.get(key)) is not bool(then.get(key)):
-                other.append(key)
+        other += [key for key, then in present.items() if bool(self._uv.get(key)) is not bool(then)]
+        for key, name in _MARKED.items():
+            other += [key] * (self._where(self._uv.get(key, [])) != self._where(lock.get(name, [])))
+        asked, locked = (self._conflicts(table.get("conflicts", [])) for table in (self._uv, lock))
+        if asked - locked or (locked and not asked and not self._members):
+            other.append("conflicts")
         for key in other:
             yield (
                 f"{self._file}: may be out of date: {self._project}: tool.uv.{key} is not the setting that "
                 "the lock was made with"
             )
+
+    def _where(self, markers: object) -> list[bool]:
+        """Tell for which Pythons and systems one of some markers holds; all where there is none."""
+        every = [_marker(text, str(self._project)) for text in markers] if isinstance(markers, list) else []
+        return [
+            not every or any(holds(each, {**target(python).markers, **system}) for (each,) in every)
+            for python in PYTHONS
+            for system in _SYSTEMS
+        ]
+
+    def _conflicts(self, listed: object) -> set[frozenset[tuple[str, ...]]]:
+        """Return the sets of extras and groups, with their packages, that exclude each other."""
+        return {
+            frozenset(
+                (canonicalize_name(each.get("package", self._name)), key, canonicalize_name(each[key]))
+                for each in one
+                for key in {"extra", "group"} & each.keys()
+            )
+            for one in (listed if isinstance(listed, list) else ())
+        }
 
     def _compare_pythons(self) -> None:
         """Raise `RequestError` for a ``requires-python`` that the lock is not for.
@@ -386,10 +426,6 @@ class _UvProject:
     def _at_path(self, path: Path) -> str:
         """Return a folder or file as the lock writes it, from the lock's own folder."""
         return f"path {os.path.relpath(os.path.realpath(path), os.path.realpath(self._file.parent))}"
-
-
-def _is_of_extra(line: _Line) -> bool:
-    return any("extra" in str(each) for each in line.when)
 
 
 def _at_git(url: str, ref: str, under: str) -> str:
