@@ -273,6 +273,15 @@ def test_a_channel_that_is_down(forge: Channel, call: Call) -> None:
     assert "a conda channel cannot be read" in said.err
 
 
+def test_a_channel_that_breaks_off_is_named(
+    forge: Channel, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {"error": "channel", "text": "error reading a body from connection: Connection reset by peer"}
+    monkeypatch.setattr("reprobuild.resolve.conda_solver._answer", lambda _: said)
+    write(conda(["pytorch"]).replace('"forge"', f'"{forge.url}"'))
+    assert f"a conda channel cannot be read ({forge.url}" in call("lock", "a").err
+
+
 def test_a_channel_that_is_not_there(forge: Channel, call: Call) -> None:
     write(conda(["pytorch"]).replace('"forge"', '"frge"'))
     said = call("lock", "a")

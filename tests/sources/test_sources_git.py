@@ -243,3 +243,33 @@ def test_a_server_that_drips_is_named(ends: bool, monkeypatch: pytest.MonkeyPatc
         with pytest.raises(ReprobuildError, match=re.escape(url)) as caught:
             resolve_ref(url, "main")
     assert ("too slow" if ends else "did not end within 1 s") in caught.value.message
+
+
+@pytest.mark.parametrize("fetches", [False, True])
+def test_an_answer_without_end_does_not_take_the_memory(
+    fetches: bool, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """git holds the list of refs whole."""
+    monkeypatch.setattr(module, "_MOST_MEMORY", 128 << 20)
+    sent = 0
+
+    class Endless(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            nonlocal sent
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while sent < 1 << 30:
+                    sent += self.wfile.write(bytes(1 << 20))
+
+    def ask(url: str) -> object:
+        return read_commit(url, "a" * 40, "main", work) if fetches else resolve_ref(url, "main")
+
+    with listening(Endless) as httpd:
+        url = f"http://127.0.0.1:{httpd.server_port}/a"
+        with pytest.raises(ReprobuildError, match=f"{url}: "):
+            ask(url)
+    assert sent < 512 << 20

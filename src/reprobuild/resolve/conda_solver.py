@@ -70,7 +70,7 @@ def solve(
         "largest": LARGEST_LIST,
     }
     said = _answer(job)
-    text = str(said.get("text"))
+    text, asked = str(said.get("text")), _channels(job)
     match said.get("error"):
         case None:
             return tuple(_package(record) for record in sorted(said["packages"], key=lambda r: r["name"]))
@@ -84,7 +84,8 @@ def solve(
             )
         case "channel":
             raise ResolveError(
-                f"a conda channel cannot be read: {_legible(text)}",
+                # Of a connection that breaks off, the solver does not say which it was.
+                f"a conda channel cannot be read{'' if '://' in text else f' ({asked})'}: {_legible(text)}",
                 hint="check the channel's name or address, the network and the proxy; CONDA_CHANNEL_ALIAS "
                 "says where channels without an address are",
             )
@@ -97,12 +98,10 @@ def _answer(job: Mapping[str, Any]) -> Mapping[str, Any]:
     with tempfile.TemporaryDirectory(prefix="reprobuild-conda-") as folder, guarded(of_steps()) as guard:
         answer = Path(folder, "answer.json")
         program = str(own_program("solve_conda.py"))
-        asked = ", ".join(without_credentials(str(url)) for url in job["channels"])
-        slow = (
-            f"a channel is slow, or no set of its packages fits ({asked}): try again, or name fewer of both"
-        )
+        slow = "a channel is slow, or no set of its packages fits: try again, or name fewer of both"
         try:
-            with process.named_when_stopped(ResolveError, "the conda packages were not resolved", slow=slow):
+            what = f"the conda packages were not resolved ({_channels(job)})"
+            with process.named_when_stopped(ResolveError, what, slow=slow):
                 # -P: the modules beside the program are called torch and uv.
                 process.run(
                     [sys.executable, "-P", program, str(answer)],
@@ -114,6 +113,10 @@ def _answer(job: Mapping[str, Any]) -> Mapping[str, Any]:
             raise ResolveError(f"conda: the solver failed: {_legible(failed.tail)}") from None
         said: Mapping[str, Any] = json.loads(answer.read_bytes())
         return said
+
+
+def _channels(job: Mapping[str, Any]) -> str:
+    return ", ".join(without_credentials(str(url)) for url in job["channels"])
 
 
 def lets_in(spec: str, version: str) -> bool:

@@ -30,6 +30,8 @@ _SECONDS = 900.0
 """For all that a commit needs, its submodules too."""
 MOST_FETCHED = 4 << 30
 """Bytes of all that git fetches for one commit; a large repository with all of its history has 2 GB."""
+_MOST_MEMORY = 4 << 30
+"""Bytes of memory for a git that talks to a server: it holds the list of refs whole, however long."""
 _DEEPEST = 8
 """Submodules within submodules."""
 
@@ -67,7 +69,7 @@ def resolve_ref(url: str, ref: str) -> Found:
     names = [f"refs/heads/{ref}", f"refs/tags/{ref}", f"refs/tags/{ref}^{{}}"] if ref else ["HEAD"]
     shown = without_credentials(url)
     try:
-        done = _git(["ls-remote", url, *names])
+        done = _git(["ls-remote", url, *names], guard=_Memory())
     except FetchError as late:
         raise FetchError(f"{shown}: {late.message}", hint=late.hint) from None
     if done.returncode != 0:
@@ -103,16 +105,28 @@ def read_commit(url: str, commit: str, ref: str, folder: Path) -> list[TreeEntry
     return list(_read(url, commit, ref, budget, ()))
 
 
-class _Budget:
+class _Memory:
+    """Holds a git to `_MOST_MEMORY`; a guard of `run`."""
+
+    limits: Sequence[str] = ()
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """Return a command that fails where it would take more."""
+        limits = [f"--data={_MOST_MEMORY}", *self.limits]
+        return [require("prlimit", "to read from a git server"), *limits, "--", *argv]
+
+    def reached(self, process_id: int) -> str | None:  # noqa: ARG002 -- git tells it by itself
+        """Return None: git ends at its limits by itself."""
+        return None
+
+
+class _Budget(_Memory):
     """Holds all fetches of one commit to `MOST_FETCHED` and `_SECONDS`; a guard of `run`."""
 
     def __init__(self, folder: Path, shown: str) -> None:
         self.folder, self._shown = folder, shown
+        self.limits = (f"--fsize={MOST_FETCHED}",)  # no larger file, however fast it comes
         self._end = time.monotonic() + _SECONDS
-
-    def command(self, argv: Sequence[str]) -> list[str]:
-        """Return a command that cannot write a larger file, however fast it is."""
-        return [require("prlimit", "to fetch with git"), f"--fsize={MOST_FETCHED}", "--", *argv]
 
     def reached(self, process_id: int) -> str | None:  # noqa: ARG002 -- the folder tells
         """Raise an error if the folder is too large or the time limit has passed."""
