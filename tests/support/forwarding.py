@@ -29,10 +29,15 @@ def _serve(server: socket.socket, path: Path) -> None:
 def _connect(near: socket.socket, path: Path) -> None:
     with near, socket.socket(socket.AF_UNIX) as far:
         far.connect(str(path))
-        back = threading.Thread(target=_copy, args=(far, near), daemon=True)
-        back.start()
-        _copy(near, far)
-        back.join()
+        copy_both_ways(near, far)
+
+
+def copy_both_ways(near: socket.socket, far: socket.socket) -> None:
+    """Pass on what each of two connections says, until both have ended."""
+    back = threading.Thread(target=_copy, args=(far, near), daemon=True)
+    back.start()
+    _copy(near, far)
+    back.join()
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:

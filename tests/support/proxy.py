@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import socket
 import ssl
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 import trustme
 
+from support.forwarding import copy_both_ways
 from support.server import ca_file, listening
 
 
@@ -78,10 +78,7 @@ def serve_proxy(folder: Path, routes: Mapping[str, str], *, login: str = "") -> 
             with suppress(OSError):
                 near = context.wrap_socket(self.connection, server_side=True)
                 with near, socket.create_connection((there.hostname, there.port)) as far:
-                    back = threading.Thread(target=_copy, args=(far, near), daemon=True)
-                    back.start()
-                    _copy(near, far)
-                    back.join()
+                    copy_both_ways(near, far)
 
         def _end(self, status: int) -> None:
             self.send_response(status)
@@ -92,11 +89,3 @@ def serve_proxy(folder: Path, routes: Mapping[str, str], *, login: str = "") -> 
         own = f"{login}@" * bool(login)
         proxy = Proxy(f"http://{own}127.0.0.1:{httpd.server_address[1]}", ca_file(authority, folder))
         yield proxy
-
-
-def _copy(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(1 << 16):
-            target.sendall(data)
-    with suppress(OSError):
-        target.shutdown(socket.SHUT_WR)

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler
 
 import trustme
 
-from support.server import Httpd
+from support.server import listening
 
 
 @dataclass(frozen=True)
@@ -74,17 +74,12 @@ def serve_answers(
         scripted = served
         tls = context
 
-    httpd = Httpd(("127.0.0.1", 0), Handler)
-    served.host = f"127.0.0.1:{httpd.server_address[1]}"
-    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield served
-    finally:
-        served.ended.set()
-        httpd.shutdown()
-        httpd.server_close()
-        thread.join()
+    with listening(Handler) as httpd:
+        served.host = f"127.0.0.1:{httpd.server_address[1]}"
+        try:
+            yield served
+        finally:
+            served.ended.set()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -48,30 +48,19 @@ def read_import(
     with of_project(file):
         if kind_of(file) != "folder":
             read_text(file)  # whoever reads it in another way
-        return _import(file, extras, groups, hosts, python, loosen)
-
-
-def _import(  # noqa: PLR0917 -- those of `read_import`
-    file: Path,
-    extras: Sequence[str],
-    groups: Sequence[str],
-    hosts: Collection[str],
-    python: str | None,
-    loosen: Collection[str],
-) -> Imported:
-    if file.suffix in (".yml", ".yaml") and file.name not in PYTHON_ENV:
-        if extras or groups:
-            raise RequestError(f"{file}: has no extras or groups")
-        found = read_conda(file, hosts, loosen)
-        channels = [name for name in loosen if name in found.replaced]
-    else:
-        found, channels = _read(file, extras, groups, hosts, python), []
-        beside = found if python is not None else _with_python_version(file, found)
-        if beside.python != found.python and file.name in _TEAM_LOCKS:
-            # Their markers are for it too; the other kinds are read for it at once.
-            again = _read(file, extras, groups, hosts, beside.python)
-            beside = _with_python_version(file, replace(again, python=None))
-        found = beside
+        if file.suffix in (".yml", ".yaml") and file.name not in PYTHON_ENV:
+            if extras or groups:
+                raise RequestError(f"{file}: has no extras or groups")
+            found = read_conda(file, hosts, loosen)
+            channels = [name for name in loosen if name in found.replaced]
+        else:
+            found, channels = _read(file, extras, groups, hosts, python), []
+            beside = found if python is not None else _with_python_version(file, found)
+            if beside.python != found.python and file.name in _TEAM_LOCKS:
+                # Their markers are for it too; the other kinds are read for it at once.
+                again = _read(file, extras, groups, hosts, beside.python)
+                beside = _with_python_version(file, replace(again, python=None))
+            found = beside
     names = [name for name in loosen if name not in channels]
     return without_pins(found, names) if names else found
 

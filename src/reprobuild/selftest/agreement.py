@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from .distance import largest_ulp
 from .report import CheckResult, SelfTestReport
 
 State = Literal["equal", "differs", "not comparable"]
-
-_INTEGER = {"float16": "h", "bfloat16": "h", "float32": "i", "float64": "q"}
-"""The integer whose order is that of a type's values, once the sign is taken care of; see `struct`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -159,20 +156,11 @@ def ulp(first: Mapping[str, str], second: Mapping[str, str]) -> int | None:
     A unit in the last place is a step from one value of the type to the next. None when they are of another
     type or number, or cannot be read.
     """
-    code = _INTEGER.get(first["type"])
-    if code is None or first["type"] != second["type"]:
+    kind = first["type"]
+    if kind != second["type"]:
         return None
     try:
-        a, b = _ordered(first["data"], code), _ordered(second["data"], code)
-    except (binascii.Error, struct.error, ValueError):
+        one, other = (base64.b64decode(each["data"], validate=True) for each in (first, second))
+    except (binascii.Error, ValueError):
         return None
-    return max((abs(x - y) for x, y in zip(a, b, strict=True)), default=None) if len(a) == len(b) else None
-
-
-def _ordered(data: str, code: str) -> list[int]:
-    """Return the places of values in the order of all values of their type; both zeros have place 0."""
-    content, size = base64.b64decode(data, validate=True), struct.calcsize(code)
-    whole = struct.unpack(f"<{len(content) // size}{code}", content)
-    # Below zero the bits without the sign grow with the value's size.
-    lowest = 1 << (8 * size - 1)
-    return [value if value >= 0 else -(value + lowest) for value in whole]
+    return largest_ulp(one, other, kind) if one else None

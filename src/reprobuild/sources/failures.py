@@ -130,7 +130,10 @@ _BETWEEN = re.compile(
 )
 
 
-def last_lines(said: str, most: int = 15) -> str:
+_MOST_LINES = 15
+
+
+def last_lines(said: str) -> str:
     """Return the end of what a build printed, without the calls that led there but for the package's own.
 
     Of a traceback stay the exception and the frames of the package's files: not those of this program, of
@@ -146,7 +149,7 @@ def last_lines(said: str, most: int = 15) -> str:
             skipped = False
         if not skipped and not _BETWEEN.fullmatch(line.strip()):
             kept.append(line)
-    return "\n".join(kept[-most:])
+    return "\n".join(kept[-_MOST_LINES:])
 
 
 def advice(said: str, setting: Setting) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from ..host.home import open_regular
+from ..selftest.distance import largest_ulp
 from . import known
-from .distance import largest_ulp
 from .external_values import (
     Candidate,
     differing,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal
 
+from ..selftest.distance import of_values
 from .databases import HEAD as DATABASE
-from .distance import of_values
 from .event_files import EVENTS
 from .records import Moment, MomentPart, Stream
 from .text_differences import TextDifference, Texts

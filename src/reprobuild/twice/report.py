@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from ..selftest.distance import ENDLESS
 from .causes import Cause
-from .distance import ENDLESS
 from .first_difference import EndDifference, Parting, TimelineRow, pairs, timeline
 from .ranks import same_draws
 from .recorder_cost import RecorderCost, measured

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -76,9 +76,9 @@ class ProcessSteps:
     """What one process computed."""
 
     process: str
+    count: int
     moments: tuple[tuple[str, str], ...]
     """Each step or call, or the last of several, with a digest."""
-    count: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,7 +131,6 @@ class Receipt:
 
     def dump(self) -> bytes:
         """Return the file; it is reproducible."""
-        code = self.code and {"commit": self.code.commit, "dirty": self.code.dirty, "tree": self.code.tree}
         table = {
             "receipt": FORMAT,
             "by": self.by,
@@ -142,26 +141,17 @@ class Receipt:
             "user": self.user,
             "network": self.network,
             "gpu": self.gpu,
-            "folders": [
-                {"destination": each.destination, "source": each.source, "writable": each.writable}
-                for each in self.folders
-            ],
+            "folders": [asdict(each) for each in self.folders],
             "variables": dict(sorted(self.variables.items())),
-            "code": code,
+            "code": self.code and asdict(self.code),
             "inputs": [_input(each) for each in self.inputs],
             "beside": [_input(each) for each in self.beside],
             "beside-whole": self.beside_whole,
             "machine": dict(sorted(self.machine.items())),
-            "steps": [
-                {"process": each.process, "count": each.count, "moments": [list(row) for row in each.moments]}
-                for each in self.steps
-            ],
+            "steps": [asdict(each) for each in self.steps],
             "status": self.status,
             "stdout": self.stdout,
-            "outputs": [
-                {"path": each.path, "size": each.size, "sha256": each.sha256, "meaning": each.meaning}
-                for each in self.outputs
-            ],
+            "outputs": [asdict(each) for each in self.outputs],
             "verdict": self.verdict,
             "notes": list(self.notes),
         }
@@ -181,8 +171,7 @@ _KEYS = (
 
 
 def _input(file: InputFile) -> dict[str, Any]:
-    lines = {"lines": file.lines} if file.lines else {}
-    return {"path": file.path, "size": file.size, "sha256": file.sha256, **lines}
+    return {key: value for key, value in asdict(file).items() if key != "lines" or value}
 
 
 def _compact(table: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 import struct
 
-from reprobuild.twice.distance import ENDLESS, largest_ulp, of_values, ulp
+from reprobuild.selftest.distance import ENDLESS, largest_ulp, of_values, ulp
 
 
 def test_neighbours_are_one_apart_also_across_zero() -> None:
