@@ -43,14 +43,10 @@ _OPTIONS = {
 _MARKED = {"environments": "supported-markers", "required-environments": "required-markers"}
 """Key of tool.uv → key of a lock."""
 
+_NAMES = ("linux darwin win32", "Linux Darwin Windows", "posix posix nt")
 _SYSTEMS = [
-    {
-        "sys_platform": system.lower().replace("windows", "win32"),
-        "platform_system": system,
-        "os_name": kind,
-        "platform_machine": machine,
-    }
-    for system, kind in (("Linux", "posix"), ("Darwin", "posix"), ("Windows", "nt"))
+    {"sys_platform": key, "platform_system": name, "os_name": kind, "platform_machine": machine}
+    for key, name, kind in zip(*(words.split() for words in _NAMES), strict=True)
     for machine in ("x86_64", "aarch64", "arm64", "AMD64", "ARM64")
 ]
 """Markers of the systems that locks are made for."""
