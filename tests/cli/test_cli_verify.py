@@ -49,6 +49,10 @@ def test_an_image_has_evidence_from_the_start_unsigned(image: str, call: Call, k
     said = call("verify", "team/toy:1", "--key", str(key.with_suffix(".pub")))
     assert (said.status, said.out.count("has no signature")) == (17, 3)
     assert "there is no sbom that counts" in said.err
+    other, policy = write_key(key.parent, "other").with_suffix(".pub"), key.parent / "policy.toml"
+    policy.write_text(f'keys = ["{other}"]\n')
+    said = call("verify", "team/toy:1", "--policy", str(policy), "--key", str(key.with_suffix(".pub")))
+    assert (said.status, "the policy's keys do not have" in said.err) == (17, True)
 
 
 def test_clean_takes_the_evidence_of_an_image_that_is_gone(image: str, call: Call) -> None:
@@ -390,7 +394,9 @@ def send(layout: Path, place: str) -> None:
     target.send_manifest((blobs / entry["digest"][7:]).read_bytes())
 
 
-def test_what_nobody_has_looked_at_is_said(runs: Any, lock: Path, call: Call) -> None:
+def test_what_nobody_has_looked_at_is_said(
+    runs: Any, lock: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A verdict says what it does not cover: what was not run, nor asked for."""
     lost = a_check(name="matmul", status="not-run", reason="no room", results={}, values={})
     unsure = a_check(name="control", status="inconclusive", reason="one processor", results={}, values={})
@@ -413,6 +419,13 @@ def test_what_nobody_has_looked_at_is_said(runs: Any, lock: Path, call: Call) ->
     )
     found = json.loads(call("verify", "team/toy:1", "--policy", "policy.toml", "--json").out)
     assert found["not_asked"] == ["a rebuild", "a retest"]
+    number = len(found["test"]["checks"])
+    covers = f"{number - 1} of {number} checks ran, 1 did not; no GPU was tested"
+    assert covers in said.partition("verdict ")[2]
+    Path("policy.toml").write_text('profile = "strict"\n')
+    monkeypatch.setattr(OciEngine, "run", lambda *_: 0)
+    for argv in (("run", "--require", "policy.toml"), ("doctor", "--require", "policy.toml")):
+        assert covers in " ".join(call(*argv, "team/toy:1").err.split())
     assert "tested passed, " in " ".join(call("inspect", "team/toy:1").out.split())
 
 

@@ -28,6 +28,7 @@ from support.evidence import (
     altered,
     signed,
     texts,
+    whole,
     write_key,
 )
 from support.reports import FAILED, a_check
@@ -189,6 +190,25 @@ def test_a_gpu_that_the_policy_wants(team: Team) -> None:
         team.judge(gpu="NVIDIA H100")
     )
     assert team.judge(gpu="NVIDIA A100").good
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_report_whose_checks_were_mostly_not_run(device: str, team: Team) -> None:
+    """It is whole and nothing failed, and it says next to nothing of the image."""
+    scope = {"cpu": {"model": "Some CPU"}, "gpu": {"name": "NVIDIA A100"}}
+    more: dict[str, Any] = {"scope": scope, "gpu": {"tested": True, "reason": ""}}
+
+    def judged(left: int) -> Judgement:
+        checks = [check for check in whole([a_check()], gpu=True) if check["device"] == device]
+        lost = [{**check, "status": "not-run", "reason": "no room", "results": {}} for check in checks[left:]]
+        team.documents = signed(texts(a_test(*checks[:left], *lost, **more)), team.key)
+        return team.judge(gpu="NVIDIA A100")
+
+    number = sum(check["device"] == device for check in whole([a_check()], gpu=True))
+    where = {"cpu": "on the CPU", "cuda": "on the GPU"}[device]
+    assert f"the self-test ran only 1 of {number} checks {where}: no room" in refused(judged(1))
+    assert "the self-test ran only" in refused(judged(number // 2))
+    assert judged(number // 2 + 1).good
 
 
 def test_a_report_of_another_program(team: Team) -> None:

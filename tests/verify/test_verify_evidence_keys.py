@@ -80,3 +80,11 @@ def test_a_command_that_never_ends_is_stopped(tmp_path: Path, monkeypatch: pytes
     public = read_public_key(write_key(tmp_path, "key").with_suffix(".pub"))
     with pytest.raises(EvidenceError, match=r"sleep: gave no signature within 0\.3 seconds"):
         sign(STATEMENT, CommandSigner(["sleep", "60"], public))
+
+
+def test_a_file_of_two_keys_is_refused(tmp_path: Path) -> None:
+    """The first alone would count, and nobody would say so."""
+    one, two = (write_key(tmp_path, name).with_suffix(".pub") for name in ("one", "two"))
+    one.write_bytes(one.read_bytes() + two.read_bytes())
+    with pytest.raises(EvidenceError, match="has 2 public keys: expected one in each file"):
+        read_public_key(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from reprobuild.errors import EvidenceError
 from reprobuild.render.program import selftest_program
+from reprobuild.verify.evidence.keys import read_public_key
 from reprobuild.verify.evidence.policy import Policy, read_policy
 from support.evidence import write_key
 
@@ -79,3 +81,14 @@ def test_a_policy_that_is_no_file_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none", Path("/dev/zero")):
         with pytest.raises(EvidenceError, match=str(path)):
             read_policy(path)
+
+
+def test_a_key_beside_a_policy_narrows_it(tmp_path: Path) -> None:
+    """A policy that a team has committed must not get wider by a flag."""
+    team, one, evil = (read_public_key(write_key(tmp_path, n).with_suffix(".pub")) for n in ("a", "b", "c"))
+    policy = Policy(keys=[team, one], builder_keys=[one, evil], builders=1)
+    assert policy.narrowed([]) == policy
+    assert policy.narrowed([team]) == replace(policy, keys=[team], builder_keys=[evil])
+    assert Policy().narrowed([evil]) == Policy(keys=[evil])
+    with pytest.raises(EvidenceError, match="--key names a key that the policy's keys do not have"):
+        policy.narrowed([team, evil])

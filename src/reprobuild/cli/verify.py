@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,8 +18,8 @@ from ..oci.registry.referrers import attach
 from ..pipeline.steps import lock_to_build, rebuild, selftest_image
 from ..selftest.agreement import compare as compare_reports
 from ..selftest.run import Gpu
+from ..selftest.summary import coverage, tally, unproven, untested_gpu
 from ..selftest.summary import facts as facts_of
-from ..selftest.summary import tally, unproven, untested_gpu
 from ..verify.evidence.document_store import keep_vote
 from ..verify.evidence.judgement import Judgement
 from ..verify.evidence.keys import CommandSigner, read_public_key
@@ -45,7 +44,7 @@ _SHOWN = 20
 
 @click.command()
 @click.argument("image", shell_complete=complete.images_or_files)
-@key_option("Public key that must have signed the evidence; may be repeated: any of them.")
+@key_option("Public key that must have signed the evidence; may be repeated: any of them. Narrows a policy.")
 @click.option(
     "--policy", type=click.Path(path_type=Path), metavar="FILE", help="What the evidence must say (TOML)."
 )
@@ -97,7 +96,7 @@ def verify(
         --sign-key me.pem
     """
     wanted = Policy() if policy is None else read_policy(policy)
-    wanted = replace(wanted, keys=[*wanted.keys, *map(read_public_key, keys)])
+    wanted = wanted.narrowed([*map(read_public_key, keys)])
     signer = signer_of(sign_key, sign_command, sign_public, host)
     if signer is not None and level != "rebuild":
         raise click.UsageError("--sign-key signs the result of --level rebuild")
@@ -189,7 +188,8 @@ def _evidence(judged: Judgement, policy: Policy, level: Level) -> list[tuple[str
         if policy.keys
         else "the word of whoever wrote it, since no key was given: --key asks who signed it"
     )
-    return [*rows, ("verdict", "refused" if judged.refused else good)]
+    covers = "" if report is None else f" ({coverage(report)})"
+    return [*rows, ("verdict", "refused" if judged.refused else good + covers)]
 
 
 _IDENTICAL = "identical: the same bytes"

@@ -51,6 +51,14 @@ def tally(report: SelfTestReport) -> str:
     return f"{report.verdict}, {len(report.having('passed'))} of {_count(len(report.checks), 'check')}"
 
 
+def coverage(report: SelfTestReport) -> str:
+    """Return how many of the checks ran, how many did not, and whether a GPU was tested."""
+    lost = len(report.having("not-run"))
+    ran = f"{len(report.checks) - lost} of {_count(len(report.checks), 'check')} ran"
+    ran += f", {lost} did not" if lost else ""
+    return f"{ran}; {'a' if report.gpu_tested else 'no'} GPU was tested"
+
+
 def facts(report: SelfTestReport) -> dict[str, Any]:
     """Return a report's verdict and checks for JSON."""
     return {

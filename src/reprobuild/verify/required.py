@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..errors import EvidenceError
 from ..host.host import Host
+from ..selftest.summary import coverage
 from .evidence.judgement import Judgement, judge
 from .evidence.policy import Policy, read_policy
 from .find_evidence import Evidenced, find_evidenced, verify_layers
@@ -23,6 +24,8 @@ def require(image: str, policy: Path, host: Host) -> Evidenced:
     refuse(image, found, judged, [f"{line}, so it does not count" for line in judged.ignored])
     for line in judged.unknown:
         host.console.warn(f"{image}: it is not known {line}")
+    if judged.report is not None:
+        host.console.step(f"{image} meets {policy}: {coverage(judged.report)}")
     return found
 
 

@@ -215,7 +215,7 @@ def _of_report(report: SelfTestReport, policy: Policy) -> list[str]:
     if report.mode not in ("battery", "full"):
         refused.append(f"the self-test is not the battery: its mode is {report.mode}")
     else:
-        refused += _of_names(report)
+        refused += [*_of_names(report), *_of_coverage(report)]
     states = {check.label: check for check in report.checks}
     for name in policy.checks:
         if (check := states.get(name)) is None:
@@ -230,6 +230,16 @@ def _of_report(report: SelfTestReport, policy: Policy) -> list[str]:
         elif tested != policy.gpu:
             refused.append(f"it was tested on {tested}, and {policy.gpu} is asked for")
     return refused
+
+
+def _of_coverage(report: SelfTestReport) -> Iterator[str]:
+    """Refuse a report most of whose checks on a device were not run: nothing failed, and little was seen."""
+    for device, where in (("cpu", "the CPU"), *((("cuda", "the GPU"),) if report.gpu_tested else ())):
+        checks = [check for check in report.checks if check.device == device]
+        lost = [check for check in checks if check.status == "not-run"]
+        if 2 * len(lost) >= len(checks):
+            ran, why = len(checks) - len(lost), f": {one_line(lost[0].reason)}" if lost else ""
+            yield f"the self-test ran only {ran} of {len(checks)} checks on {where}{why}"
 
 
 def is_of_this_release(report: SelfTestReport) -> bool:

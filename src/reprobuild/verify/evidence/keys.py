@@ -31,6 +31,8 @@ def read_public_key(path: Path) -> Key:
             f"{path}: a private key where a public one is meant",
             hint=f"`openssl pkey -in {path} -pubout -out public.pem` writes the public one",
         )
+    if (number := data.count(b"-----BEGIN PUBLIC KEY-----")) > 1:
+        raise EvidenceError(f"{path}: has {number} public keys: expected one in each file")
     try:
         return _public(load_pem_public_key(data), path)
     except (ValueError, UnsupportedAlgorithm):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +38,21 @@ class Policy:
     """How many others must have built the same bytes from the lock."""
     builder_keys: Sequence[Key] = ()
     """Whose word counts for that; each key once, and none of ``keys``."""
+
+    def narrowed(self, keys: Sequence[Key]) -> Policy:
+        """Return the policy with these keys alone, which must be some of its own if it names any.
+
+        Raises `EvidenceError`.
+        """
+        if not self.keys or not keys:
+            return replace(self, keys=keys or self.keys)
+        own = {key.keyid for key in self.keys}
+        if {key.keyid for key in keys} - own:
+            raise EvidenceError(
+                "--key names a key that the policy's keys do not have",
+                hint="leave --key out, or add the key to the policy",
+            )
+        return replace(self, keys=keys, builder_keys=[k for k in self.builder_keys if k.keyid not in own])
 
 
 def read_policy(path: Path) -> Policy:
