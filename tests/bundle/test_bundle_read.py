@@ -167,6 +167,26 @@ def test_a_bundle_with_another_manifest_is_refused_by_name(case: str, bundle: Pa
         taken(bundle, empty)
 
 
+def test_bytes_after_the_end_are_refused(bundle: Path, empty: Host) -> None:
+    """Two bundles in one file are one to some tools; zeros are what tar writes."""
+    data = bundle.read_bytes()
+    bundle.write_bytes(data + bytes(10240))
+    taken(bundle, empty)
+    for more in (data, b"x", bytes(99_999) + b"x"):
+        bundle.write_bytes(data + more)
+        with pytest.raises(FetchError, match="something follows the end of the archive"):
+            taken(bundle, empty)
+
+
+def test_a_manifest_with_a_key_twice_is_refused(bundle: Path, empty: Host) -> None:
+    def twice(members: Members) -> None:
+        members[1] = (members[1][0], members[1][1].replace(b'"format"', b'"format": 2, "format"', 1))
+
+    altered(bundle, twice)
+    with pytest.raises(FetchError, match="it is not a manifest: a key is listed more than once"):
+        taken(bundle, empty)
+
+
 def test_a_newer_bundle_says_how_to_read_it(bundle: Path) -> None:
     with_manifest(bundle, lambda table: table.update(format=7, reprobuild="3.2.1"))
     with pytest.raises(FetchError) as caught:

@@ -101,14 +101,19 @@ def test_a_check_compares_with_the_image_here(
     digests = [small_digest]
 
     def rehearse(head: object, host: object) -> Iterator[Built]:
-        yield Built(name="torch", lock=lock, digest=digests[0])
+        yield from (Built(name="cpu", lock=lock, digest=digest) for digest in digests)
 
     monkeypatch.setattr(module, "rehearse", rehearse)
     said = call("bundle", "--check", "a.tar")
     assert said.status == 0
-    assert "a.tar suffices" in said.out
+    assert "a.tar suffices for 1 of 2 locks" in said.out
+    assert "frames not built: not for this machine" in " ".join(said.out.split())
     assert f"{small_digest}, as here" in " ".join(said.out.split())
     digests[0] = "sha256:" + "0" * 64
     said = call("bundle", "--check", "a.tar")
     assert said.status == 13
     assert f"the image of that lock here is {small_digest}" in said.err
+    digests.clear()
+    said = call("bundle", "--check", "a.tar")
+    assert (said.status, "suffices" in said.out) == (8, False), said.err
+    assert "nothing in it is for this machine, so nothing was built and nothing is proven" in said.err

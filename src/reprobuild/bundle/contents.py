@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import FetchError
+from ..request.json_reader import load_json
 from ..request.table import SHA256
 
 FORMAT = 1
@@ -74,7 +75,7 @@ class Manifest:
     def parse(cls, data: bytes, where: str) -> Manifest:
         """Read the text. Raises `FetchError` for another format, or if it is not a manifest."""
         try:
-            table = json.loads(data)
+            table = load_json(data)
             found, version = table["format"], str(table["reprobuild"])
             if type(found) is not int:
                 raise TypeError("format is not a number")  # noqa: TRY301 -- all that is wrong ends below

@@ -215,6 +215,8 @@ class _Stream:
         extra = next(self._entries, None)
         if extra is not None:
             raise self._damaged(extra.path, "the manifest does not name it")
+        if self._reader.goes_on:
+            raise self._damaged("the archive", "something follows the end of the archive")
 
     def _content(self, member: Member) -> Iterator[bytes]:
         digest = hashlib.sha256()

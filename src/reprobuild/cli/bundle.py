@@ -10,7 +10,7 @@ from ..bundle.mirror import DEBIAN, SIMPLE, lay_out
 from ..bundle.read import read_head
 from ..bundle.rehearse import Built, rehearse
 from ..bundle.write import lock_names, write_bundle
-from ..errors import DifferenceError
+from ..errors import BuildError, DifferenceError
 from ..host.console import size_text
 from ..host.host import Host
 from ..oci.store import ImageStore
@@ -91,17 +91,27 @@ def _check(file: Path, host: Host, *, json_: bool) -> None:
     here = {image.labels.get(LABEL + "lock"): image.digest for image in ImageStore(host).images()}
     rows: list[tuple[str, str]] = []
     found: list[dict[str, str | None]] = []
-    for built in rehearse(read_head(file), host):
+    head = read_head(file)
+    for built in rehearse(head, host):
         expected = here.get(built.lock)
         _compare(built, expected, file)
         rows.append((built.name, f"{built.digest}{', as here' if expected else ''}"))
         found.append(
             {"name": built.name, "lock": built.lock, "digest": built.digest, "digest_here": expected}
         )
+    if not found:
+        raise BuildError(
+            f"{file}: nothing in it is for this machine, so nothing was built and nothing is proven",
+            hint="check it on a machine of an architecture that its locks are for",
+        )
     if json_:
         emit({"file": str(file), "images": found})
-    else:
-        table("", [("bundle", f"{file} suffices"), *rows])
+        return
+    names = {name.removeprefix("pylock.").removesuffix(".toml") for name in head.locks}
+    lacking = sorted(names - {name for name, _ in rows})
+    rows += [(name, "not built: not for this machine") for name in lacking]
+    part = f" for {len(found)} of {len(names)} locks" if lacking else ""
+    table("", [("bundle", f"{file} suffices{part}"), *rows])
 
 
 def _mirror(file: Path, folder: Path, host: Host, *, json_: bool) -> None:

@@ -99,6 +99,8 @@ class Reader:
         self._stream, self._seen, self._most = stream, seen, MOST_BYTES if most is None else most
         self._buffer, self._position, self._total = b"", 0, 0
         self._left, self._padding = 0, 0
+        self.goes_on = False
+        """Whether more than zeros follows the end of the tar; known once the last entry was read."""
 
     def __iter__(self) -> Iterator[Entry]:
         """Yield the entries; the whole stream is read at the end."""
@@ -108,8 +110,8 @@ class Reader:
             if count > MOST_ENTRIES:
                 raise LayerRefused(f"it has more than {MOST_ENTRIES:,} entries")
             yield entry
-        while self._some(_CHUNK):  # blocks of zeros that tools write, which the hash covers
-            pass
+        while rest := self._some(_CHUNK):  # blocks of zeros that tools write, which the hash covers
+            self.goes_on = self.goes_on or rest.count(0) < len(rest)
 
     def content(self) -> Iterator[bytes]:
         """Yield what is left of the content of the latest entry."""
