@@ -61,10 +61,14 @@ def test_mlflows_python_env_is_read_with_the_file_that_it_names(tmp_path: Path) 
             read_import(file)
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-8"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "utf-8"])
 def test_a_byte_order_mark_tells_the_encoding(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "a.txt").write_bytes("\ufeffsix==1.16.0 # ü\r\nidna\r\n".encode(encoding))
     assert [str(each) for each in read_import(tmp_path / "a.txt").requirements] == ["six==1.16.0", "idna"]
+    (tmp_path / "a.txt").write_bytes("six==1.16.0\r\nidna\r\n".encode(encoding))
+    if encoding != "utf-8":
+        with pytest.raises(RequestError, match=r"a\.txt: .* UTF-16 or UTF-32 with a byte-order mark"):
+            read_import(tmp_path / "a.txt")
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,7 @@ def test_a_bad_lock_is_refused_with_the_place(case: str) -> None:
     assert says in error.value.message
     assert "secret" not in error.value.message
     assert error.value.hint
+    assert ("lock --from envs/pylock.a.toml" in error.value.hint) is (case == "no-tool")
 
 
 def test_a_time_that_no_zone_can_hold_is_refused() -> None:

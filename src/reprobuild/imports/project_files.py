@@ -15,6 +15,14 @@ from ..host.home import open_regular
 MOST_BYTES = 32 << 20
 """Of a file; the longest known locks have a few megabytes."""
 
+_BYTE_ORDER = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_EXPECTED = "expected UTF-8, or UTF-16 or UTF-32 with a byte-order mark"
+
 _MARKS = (".git", ".hg")
 _PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
 
@@ -51,21 +59,20 @@ def read_text(file: Path) -> str:
             content = opened.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise RequestError(f"{file}: has more than {MOST_BYTES >> 20} MiB")
-        # As pip does it; PowerShell's `>` writes UTF-16.
-        marks = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-        encoding = next((name for mark, name in marks if content.startswith(mark)), "utf-8-sig")
-        return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+        # As pip does it; PowerShell's `>` writes UTF-16. The mark of UTF-32 begins with one of UTF-16.
+        encoding = next((name for mark, name in _BYTE_ORDER if content.startswith(mark)), "utf-8-sig")
+        text = content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise RequestError(f"{file}: no such file") from None
     except UnicodeDecodeError:
-        raise RequestError(
-            f"{file}: not valid text: expected UTF-8, or UTF-16 with a byte-order mark",
-            hint="save it as UTF-8",
-        ) from None
+        raise RequestError(f"{file}: not valid text: {_EXPECTED}", hint="save it as UTF-8") from None
     except OSError as problem:
         raise RequestError(f"{file}: cannot be read: {problem.strerror}") from None
     except ValueError:  # a character that no path has
         raise RequestError(f"{str(file)!r} is not the name of a file") from None
+    if "\0" in text:
+        raise RequestError(f"{file}: has null characters: {_EXPECTED}", hint="save it as UTF-8")
+    return text
 
 
 def _check_place(file: Path) -> None:

@@ -50,7 +50,10 @@ def load_table(text: str, where: str) -> dict[str, Any]:
 
 def parse_table(data: Mapping[str, Any], where: str) -> Lock:
     """Validate a table of a lock for one platform. Raises `LockError`."""
-    with refused_as(LockError, where, RENEW):
+    own = data.get("tool", {})
+    foreign = isinstance(own, dict) and "reprobuild" not in own
+    hint = f"a request of it is made by `reprobuild lock --from {where}`; if it is a lock of yours, {RENEW}"
+    with refused_as(LockError, where, hint if foreign else RENEW):
         lock = _lock(data)
     if data["tool"]["reprobuild"]["digest"] != lock.digest:
         raise edited(where)
