@@ -105,3 +105,14 @@ def test_a_submodule_that_is_not_checked_out(write: Write, tmp_path: Path) -> No
     (tmp_path / "libs/a").mkdir(parents=True)  # as git leaves it
     with pytest.raises(RequestError, match=r"libs/a: is a git submodule that is not checked out"):
         read_import(file)
+
+
+def test_the_folder_of_the_project_by_its_variable(tmp_path: Path) -> None:
+    folder = tmp_path / "a b"
+    (folder / "pkg").mkdir(parents=True)
+    (folder / "pkg/pyproject.toml").write_text("[project]\nname = 'pkg'\nversion = '1'\n")
+    (folder / "pyproject.toml").write_text(
+        "[project]\nname = 'own'\ndependencies = ['pkg @ file:///${PROJECT_ROOT}/pkg']\n"
+    )
+    (found,) = read_import(folder / "pyproject.toml").requirements
+    assert found.url == (folder / "pkg").as_uri()

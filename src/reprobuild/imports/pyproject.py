@@ -61,7 +61,10 @@ def read_pyproject(
 
     Sources and rules that depend on the Python are for ``python``, by default the first that fits.
     """
-    return read_project(load_toml(read_text(file), str(file)), file, extras, groups, hosts, python)
+    # PDM and uv put the project's folder in: https://pdm-project.org/latest/usage/dependency/
+    root = file.absolute().parent.as_uri()
+    text = read_text(file).replace("file:///${PROJECT_ROOT}", root)
+    return read_project(load_toml(text, str(file)), file, extras, groups, hosts, python)
 
 
 def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
