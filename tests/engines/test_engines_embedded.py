@@ -20,6 +20,7 @@ from reprobuild.engines.protocols import RunOptions
 from reprobuild.errors import HostError, ImageError
 from reprobuild.host import process, sandbox
 from reprobuild.host.console import Console
+from reprobuild.host.control_groups import places
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
 from reprobuild.request.image_user import ImageUser
@@ -302,6 +303,26 @@ def test_home_is_that_of_the_user_and_one_without_a_name_gets_one(
     env = {**os.environ, "REPROBUILD_HOME": str(home.root)}
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=True)
     assert done.stdout == f"{said}\n"
+
+
+def test_a_run_that_is_killed_for_its_memory_says_so(home: Home) -> None:
+    if not any("memory" in place.controllers for place in places()):
+        pytest.skip("no control group can hold a run's memory here")
+    name(home)
+    env = {**os.environ, "REPROBUILD_HOME": str(home.root)}
+
+    def run_with(memory: str, script: str) -> subprocess.CompletedProcess[str]:
+        argv = [*command("--memory", memory, "team/small:1"), "bash", "-c", script]
+        return subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+
+    done = run_with("64M", "printf -v a %0200000000d 0")
+    assert done.returncode == 137
+    assert (
+        done.stderr
+        == "warning: a process was killed, since the run took more than 64 MiB of memory (--memory)\n"
+    )
+    done = run_with("1G", "exit 137")
+    assert (done.returncode, done.stderr) == (137, "")
 
 
 def test_the_machine_s_certificates_are_passed_in_with_the_network(home: Home, digest: str) -> None:

@@ -102,6 +102,11 @@ class OciEngine:
                 status = process.call(
                     guard.command(command), cwd=scratch, own_group=not task.terminal, deliver=sandbox.deliver
                 )
+                exceeded = guard.memory_exceeded() if status else ""
+            if exceeded:
+                self._host.console.warn(
+                    f"a process was killed, since the run took more than {exceeded} of memory (--memory)"
+                )
             if status > 0:
                 sandbox.check_started(scratch, task)
             return status

@@ -60,6 +60,10 @@ class Guard:
         """Return the command that runs ``argv`` within the limits."""
         return self._groups.joining(argv)
 
+    def memory_exceeded(self) -> str:
+        """Return the limit of memory if the kernel has killed a process for it, else an empty text."""
+        return _text(self._limits.memory or 0) if self._groups.reached() == "memory" else ""
+
     def reached(self, process_id: int) -> str | None:
         """Return the limit that a run has reached, by the process ID of `command`; None: none."""
         found = self._groups.reached()
