@@ -65,6 +65,7 @@ def test_a_pipfile_lock(write: Write) -> None:
         ("[" * 100_000, "nested too deeply"),
         ("{", "not valid JSON"),
         ("[]", "expected a table"),
+        ('{"default": {"a": {"version": "==1"}, "a": {"version": "==2"}}}', "a key is listed more than once"),
         ('{"default": {"a": 3}}', "default.a: expected a table"),
         ('{"default": {"a": {"version": 3}}}', "expected text"),
         ('{"default": {"a": {"version": "==1", "markers": "("}}}', "default.a.markers"),

@@ -22,7 +22,7 @@ from .environment import environment
 from .image_user import ImageUser, image_user
 from .kernels import Kernels, kernels, kinds
 from .reference import base_image
-from .seed import seed_by_rank
+from .seed_by_rank import seed_by_rank
 from .table import Table, TableError, refused_as
 from .toml_reader import load_toml
 
