@@ -78,8 +78,8 @@ def test_another_tool_s_lock_of_a_folder(family: Index, apt: None, call: Call) -
             "is not a channel but the name of several of Anaconda's\n  hint: give --loosen defaults",
         ),
         (
-            "channels: [x]\ndependencies: [python]\nvariables:\n  A: b\n",
-            "environment.yml: variables: not imported\n  hint: take the key out, and set them",
+            "channels: [x]\ndependencies: [python]\nvariables:\n  LANG: b\n",
+            "environment.yml: variables: environment.LANG: reprobuild sets LANG itself\n  hint: leave it",
         ),
     ],
 )

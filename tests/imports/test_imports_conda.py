@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -106,3 +107,28 @@ def test_a_folder_for_pip_needs_no_dot(write: Write, tmp_path: Path) -> None:
     listed = "dependencies:\n- python=3.11\n- pip:\n  - libs/x\n  - idna\n"
     file = write("environment.yml", f"channels: [conda-forge]\n{listed}")
     assert sorted(each.name for each in read_import(file).requirements) == ["idna", "x-code"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        ({"NCCL_DEBUG": "INFO", "WORKERS": 4}, ""),
+        ({"PYTHONHASHSEED": "0"}, "environment.yml: variables: environment.PYTHONHASHSEED: reprobuild sets"),
+        ({"LD_LIBRARY_PATH": "/x"}, "LD_LIBRARY_PATH runs other code before every program"),
+        ({"DATA": "$HOME/data"}, "environment.DATA: .* in it"),
+        ({"SHARE": 0.5}, "environment.SHARE: expected one line of text in quotes"),
+        ([], ""),
+        (["A"], "variables: expected a table"),
+    ],
+)
+def test_variables_are_those_of_the_request(write: Write, variables: object, says: str) -> None:
+    text = "channels: [conda-forge]\ndependencies: [python=3.11]\n"
+    file = write("environment.yml", f"{text}variables: {json.dumps(variables)}\n")
+    if says:
+        with pytest.raises(RequestError, match=says):
+            read_import(file)
+        return
+    table = request_table(read_import(file), {"cuda": "cpu"})
+    assert table.get("environment", {}) == ({"NCCL_DEBUG": "INFO", "WORKERS": "4"} if variables else {})
+    with pytest.raises(RequestError, match="variables: not imported"):
+        read_environment(file, "linux/amd64")

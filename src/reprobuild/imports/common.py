@@ -69,6 +69,8 @@ class Imported:
     """The last day of which the file allows a release."""
     applied: tuple[str, ...] = ()
     """Lines on what decided, for the user."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """What the image sets, checked as the request's own."""
     ignored: tuple[str, ...] = ()
     """Lines for the user about settings of the file without effect here."""
 

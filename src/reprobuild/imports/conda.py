@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from ..errors import RequestError
 from ..lock.conda_lock import Environment, is_conda_lock, read_conda_lock, read_environment
+from ..request.environment import environment
+from ..request.table import Table, refused_as
 from ..resolve.conda import CUDA, name_of
 from ..resolve.torch import cuda_of_version
 from . import read_for
@@ -40,6 +42,7 @@ def read_conda(file: Path, hosts: Collection[str] = (), loosen: Collection[str] 
             conda=found.packages,
             python=_python(found.packages),
             cuda=_cuda(found.packages),
+            variables=_variables(found, file),
             loosened=(*gone, *(spec for spec in written.packages if spec not in found.packages))
             if gone
             else (),
@@ -60,6 +63,14 @@ def read_conda(file: Path, hosts: Collection[str] = (), loosen: Collection[str] 
         python=_python(specs),
         cuda=_cuda(specs),
     )
+
+
+def _variables(found: Environment, file: Path) -> Mapping[str, str]:
+    """Return the variables that an image may set. Raises `RequestError` that names another one."""
+    # conda writes numbers as text, too.
+    texts = {name: str(value) if type(value) is int else value for name, value in found.variables.items()}
+    with refused_as(RequestError, f"{file}: variables"):
+        return dict(environment(Table({"environment": texts}, "")))
 
 
 def _check_channels(found: Environment, file: Path) -> None:

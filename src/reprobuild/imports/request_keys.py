@@ -30,6 +30,8 @@ def request_table(imported: Imported, given: Mapping[str, Any], cuda: str | None
     for key in ("loosened", "constraints", "overrides"):
         if values := getattr(wanted if key != "loosened" else imported, key):
             table[key] = list(values)
+    if imported.variables:
+        table["environment"] = dict(imported.variables)
     torch = given.get("torch") or wanted.torch_key
     if torch is not None:
         table["torch"] = torch

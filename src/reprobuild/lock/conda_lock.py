@@ -11,7 +11,7 @@ import tempfile
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,8 @@ class Environment:
     """PEP 508."""
     lines: tuple[str, ...] = ()
     """Lines for pip that are more than a package: options, addresses, folders."""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """What conda sets when it activates the environment; unchecked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,17 +67,21 @@ class CondaLock:
 def read_environment(file: Path, platform: str, *, lines: bool = False) -> Environment:
     """Read an environment.yml for a platform of OCI's. Raises `RequestError` that names file and key.
 
-    With ``lines``, what its pip section has beside packages of an index is returned; else that is refused.
+    With ``lines``, its variables and what its pip section has beside packages of an index are returned; else
+    they are refused.
     """
     data = _yaml(file)
-    if "variables" in data:
+    if "variables" in data and not lines:
         raise RequestError(
             f"{file}: variables: not imported",
             hint="take the key out, and set them in [environment] of the request",
         )
     for key in data:
-        if key not in _KNOWN:
+        if key not in (*_KNOWN, "variables"):
             raise RequestError(f"{file}: {key}: unknown key", hint=f"known here: {', '.join(_KNOWN)}")
+    variables = data.get("variables") or {}
+    if not isinstance(variables, dict):
+        raise RequestError(f"{file}: variables: expected a table")
     channels, entries = data.get("channels"), data.get("dependencies")
     if channels is None:
         raise RequestError(
@@ -107,6 +113,7 @@ def read_environment(file: Path, platform: str, *, lines: bool = False) -> Envir
         packages=tuple(_spec(d) for d in found if d.manager == "conda"),
         pip=tuple(_requirement(d) for d in found if d.manager == "pip"),
         lines=tuple(special),
+        variables=variables,
     )
 
 
