@@ -72,6 +72,7 @@ LOCK = str(GOLDEN / "pylock.torch-cu121.toml")
         (("run", "--label", "a=b", "x"), "nothing of a run is kept"),
         (("run", "--group-add", "video", "x"), "-u USER:GROUP"),
         (("twice", "--gpus", "all", "x"), "--gpu require"),
+        (("twice", "-it", "--rm", "x"), "omit it: the runs have no terminal"),
         (("remove", "-f", "x"), "nothing to force"),
         (("clean", "-af"), "--all removes every image"),
         (("load", "-i", "x.tar"), "`docker load -i`"),

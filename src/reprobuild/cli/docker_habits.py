@@ -104,7 +104,13 @@ _SURE = "it asks nothing, so there is nothing to force"
 
 OPTION_HINTS = {
     "run": _RUN,
-    "twice": _RUN,
+    "twice": {
+        **_RUN,
+        **dict.fromkeys(
+            ("-i", "--interactive", "-t", "--tty"), "omit it: the runs have no terminal and no input"
+        ),
+        "--rm": f"omit it: {_NOTHING_KEPT}",
+    },
     "images": {
         **dict.fromkeys(("-a", "--all"), "candidates are listed too, so these are all"),
         **dict.fromkeys(("--digests", "--no-trunc"), "--json has whole digests"),
