@@ -192,6 +192,12 @@ def test_other_layers_below_a_signed_configuration(image: str, call: Call, key: 
         said = call("verify", evil, "--evidence", "toy.tar.evidence.jsonl", "--key", public)
         assert said.status == 17, said.out
         assert f"its layer {digest[:19]} is not the one of its configuration" in said.err
+    # Podman takes files by a table in a layer's annotations, which need not be those of its bytes.
+    table = json.loads(target.read_manifest("1"))
+    table["layers"][0]["annotations"] = {"io.github.containers.zstd-chunked.manifest-position": "1:2:3:1"}
+    target.send_manifest(json.dumps(table).encode(), "chunked")
+    said = call("verify", f"{registry}/team/toy:chunked", "--evidence", "toy.tar.evidence.jsonl")
+    assert (said.status, "has a table of its files" in said.err) == (17, True), said.out
     # Nor does a rebuild to that configuration say anything of them, whatever somebody wrote of the manifest.
     evil_digest = hashlib.sha256(target.read_manifest("evil")).hexdigest()
     kinds = [statement_in(line) for line in Path("toy.tar.evidence.jsonl").read_bytes().splitlines()]

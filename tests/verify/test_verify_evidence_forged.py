@@ -121,6 +121,21 @@ STATEMENTS: dict[str, tuple[Kind, Change, str]] = {
         lambda s: inputs(s)["resolvedDependencies"].append({"name": "evil", "digest": {"sha256": "e" * 64}}),
         "the provenance names evil, which the image's lock does not have",
     ),
+    "a provenance with an input from another address": (
+        "provenance",
+        lambda s: inputs(s)["resolvedDependencies"][0].update(uri="https://evil.example/x.whl"),
+        "the provenance has other names, addresses or own files than the image's lock: ",
+    ),
+    "a provenance with an input by another name": (
+        "provenance",
+        lambda s: inputs(s)["resolvedDependencies"][0].update(name="harmless"),
+        "the provenance has other names, addresses or own files than the image's lock: harmless",
+    ),
+    "a provenance that lacks one of reprobuild's own files": (
+        "provenance",
+        lambda s: s["predicate"]["runDetails"]["builder"]["builderDependencies"].pop(0),
+        "the provenance has other names, addresses or own files than the image's lock: ",
+    ),
     "a package under another name": (
         "sbom",
         lambda s: component(s).update(name="harmless"),
@@ -130,6 +145,18 @@ STATEMENTS: dict[str, tuple[Kind, Change, str]] = {
         "sbom",
         lambda s: component(s).update(version="9.9"),
         f"the bill of materials lacks {WHEEL.filename}",
+    ),
+    "a package by another's address, which scanners read": (
+        "sbom",
+        lambda s: component(s).update(purl="pkg:pypi/harmless@1.0"),
+        f"the bill of materials lacks {WHEEL.filename}",
+    ),
+    "a package that the lock does not have": (
+        "sbom",
+        lambda s: s["predicate"]["components"].append(
+            {"type": "library", "name": "evil", "hashes": [{"alg": "SHA-256", "content": "e" * 64}]}
+        ),
+        "the bill of materials has evil, which the image's lock does not have",
     ),
     "a package that is said not to be in the image": (
         "sbom",
@@ -180,6 +207,13 @@ STATEMENTS: dict[str, tuple[Kind, Change, str]] = {
         "test-result",
         lambda s: report_of(s).update(image=OTHER.manifest),
         f"its report is about another image, {OTHER.manifest}",
+    ),
+    "a report about one of several images": (
+        "test-result",
+        lambda s: s["subject"].extend(
+            {"name": "more", "digest": {"sha256": each[7:]}} for each in sorted(OTHER.digests)
+        ),
+        "it is about several images, and its report about one",
     ),
     "a number that is none": (
         "test-result",

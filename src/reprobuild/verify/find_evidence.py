@@ -36,6 +36,9 @@ from .image_labels import parsed, read_image_manifest
 
 _LOCK = f"{OWN_FOLDER.lstrip('/')}/pylock.toml"
 
+_FILE_TABLES = ("io.github.containers.zstd-chunked.", "containerd.io/snapshot/")
+"""Annotations of zstd:chunked (Podman, CRI-O) and eStargz."""
+
 SUFFIX = ".evidence.jsonl"
 """Behind the path of an archive: the file with the documents about its image, one a line."""
 
@@ -179,6 +182,8 @@ def verify_layers(found: Evidenced, host: Host) -> None:
     try:
         pairs = list(zip(manifest["layers"], config["rootfs"]["diff_ids"], strict=True))
         entries = [(JsonTable(layer, "layer"), diff_id) for layer, diff_id in pairs]
+        for table, _ in entries:
+            _check_without_table(table, found.name)
         layers = [
             (table.digest("digest"), table.size(most=MOST_BYTES), diff_id) for table, diff_id in entries
         ]
@@ -197,6 +202,17 @@ def verify_layers(found: Evidenced, host: Host) -> None:
                     f"{found.name}: its layer {digest[:19]} is not the one of its configuration",
                     hint="somebody pointed to a configuration that others signed: do not use this image",
                 )
+
+
+def _check_without_table(layer: JsonTable, name: str) -> None:
+    """Raise `EvidenceError` for a layer whose files an engine may take by a table and not by its bytes."""
+    notes = layer.table("annotations").data if layer.has("annotations") else {}
+    if any(key.startswith(_FILE_TABLES) for key in notes):
+        raise EvidenceError(
+            f"{name}: its layer {str(layer.data.get('digest'))[:19]} has a table of its files, by which some"
+            " engines pull it, and nobody compared that with the layer",
+            hint="push the image in plain zstd or gzip, as `reprobuild push` does",
+        )
 
 
 def _file_of(registry: Registry, layers: Sequence[tuple[str, int]], name: str) -> bytes | None:

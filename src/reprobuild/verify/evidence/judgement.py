@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ...errors import EvidenceError
@@ -27,11 +27,13 @@ from .statements import (
     Statement,
     Subject,
     dependencies_of,
+    inputs_of,
     lock_of,
     parameters_for,
     parameters_of,
     parts_of,
     program_of,
+    provenance_of,
     rebuilt_from,
 )
 
@@ -45,6 +47,8 @@ _IN_ORDER: tuple[Kind, ...] = ("test-result", "provenance", "sbom")
 
 _NAMED = 5
 """Names that a message lists."""
+
+_ANY_TIME = datetime.fromtimestamp(0, UTC)
 
 _AHEAD = timedelta(minutes=10)
 """How far another machine's clock may be ahead of ours."""
@@ -335,17 +339,26 @@ def _of_lock(provenance: Statement, parameters: Mapping[str, Any], lock: Lock) -
     ours = {a.sha256: a.filename for a in lock.artifacts}
     named = dependencies_of(provenance.predicate)
     refused += [f"the provenance lacks {ours[each]}" for each in sorted(ours.keys() - named)[:10]]
-    return refused + [
+    refused += [
         f"the provenance names {one_line(named[each])}, which the image's lock does not have"
         for each in sorted(named.keys() - ours)[:10]
     ]
+    own = inputs_of(provenance_of(lock, _ANY_TIME))
+    if ours.keys() == named.keys() and (other := inputs_of(provenance.predicate) ^ own):
+        names = _some(sorted({name for name, *_ in other}))
+        refused.append(
+            f"the provenance has other names, addresses or own files than the image's lock: {names}"
+        )
+    return refused
 
 
 def _of_sbom(sbom: Statement, provenance: Statement | None, lock: Lock | None) -> list[str]:
-    parts = parts_of(sbom.predicate)
+    parts, more = parts_of(sbom.predicate), set[str]()
     if lock is not None:
         own = parts_of(parse_json(cyclonedx(lock).encode()))
         lacks = sorted({part.sha256 for part in own - parts})
+        known = {part.sha256 for part in own}
+        more = {f"{part.name} {part.version}".strip() for part in parts if part.sha256 not in known}
         names = {a.sha256: a.filename for a in lock.artifacts}
     elif provenance is not None:
         names = dict(dependencies_of(provenance.predicate))
@@ -354,4 +367,9 @@ def _of_sbom(sbom: Statement, provenance: Statement | None, lock: Lock | None) -
         lacks = sorted(needed - {part.sha256 for part in parts})
     else:
         return []
-    return [f"the bill of materials lacks {names.get(sha256, sha256)}" for sha256 in lacks[:10]]
+    refused = [f"the bill of materials lacks {names.get(sha256, sha256)}" for sha256 in lacks[:10]]
+    if more:
+        refused.append(
+            f"the bill of materials has {_some(sorted(more))}, which the image's lock does not have"
+        )
+    return refused

@@ -42,6 +42,9 @@ STATEMENT = "https://in-toto.io/Statement/v1"
 LARGEST = 3 << 20
 """Bytes of a statement: in base64 a document of 4 MiB, which is what registries give whole."""
 
+_DIGESTS = 3
+"""The most that one image has: see `Subject`."""
+
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -86,6 +89,8 @@ class Statement:
             report = SelfTestReport.parse_kept(json.dumps(table.data.get("report")).encode())
         except SelfTestError as error:
             raise EvidenceError(error.message) from None
+        if len(self.subjects) > _DIGESTS:
+            raise EvidenceError("it is about several images, and its report about one")
         if report.digest not in self.subjects:
             raise EvidenceError(f"its report is about another image, {report.digest or 'none'}")
         outcome = {"passed": "PASSED", "failed": "FAILED", "inconclusive": "WARNED"}[report.verdict]
@@ -113,7 +118,7 @@ def statements(
     """
     predicates: Mapping[Kind, Any] = {
         "sbom": json.loads(cyclonedx(lock, facts)),
-        "provenance": _provenance(lock, made),
+        "provenance": provenance_of(lock, made),
         "test-result": _test_result(lock, report, made),
     }
     return {kind: statement(kind, subject, predicate) for kind, predicate in predicates.items()}
@@ -144,7 +149,7 @@ def rebuilt(subject: Subject, lock: str, made: datetime) -> bytes:
     return statement("rebuild", Subject(subject.manifest, ""), predicate)
 
 
-def _provenance(lock: Lock, made: datetime) -> Mapping[str, Any]:
+def provenance_of(lock: Lock, made: datetime) -> Mapping[str, Any]:
     """Return SLSA provenance (https://slsa.dev/spec/v1.1/provenance)."""
     own = lock.own_files
     dependencies = [
@@ -279,6 +284,8 @@ class BillEntry:
     version: str
     scope: str
     """Of the component; ``excluded`` is not in the image."""
+    purl: str
+    """Of the component, without what follows its version, which may come from its files."""
 
 
 @refused_as(EvidenceError, "")
@@ -291,6 +298,7 @@ def parts_of(predicate: Mapping[str, Any]) -> frozenset[BillEntry]:
             component.value("name", str),
             component.value("version", str, ""),
             component.value("scope", str, "required"),
+            component.value("purl", str, "").partition("?")[0],
         )
         for component in _predicate(predicate).tables("components")
         for part in (component, *component.tables("externalReferences", default=()))
@@ -307,6 +315,21 @@ def dependencies_of(predicate: Mapping[str, Any]) -> Mapping[str, str]:
         sha256 = entry.table("digest").sha256()
         found[sha256] = entry.value("name", str, sha256)
     return found
+
+
+@refused_as(EvidenceError, "")
+def inputs_of(predicate: Mapping[str, Any]) -> frozenset[tuple[str, str, str]]:
+    """Return name, SHA-256 and address of what a provenance names: locked files, and reprobuild's own.
+
+    Raises `EvidenceError`.
+    """
+    found = _predicate(predicate)
+    entries = list(found.table("buildDefinition").tables("resolvedDependencies"))
+    entries += found.table("runDetails").table("builder").tables("builderDependencies", default=())
+    return frozenset(
+        (entry.value("name", str, ""), entry.table("digest").sha256(), entry.value("uri", str, ""))
+        for entry in entries
+    )
 
 
 @refused_as(EvidenceError, "")
