@@ -167,7 +167,14 @@ def test_a_lock_lets_one_in_at_a_time_and_tells_who_waits(home: Home) -> None:
         order.append("first")
     thread.join()
     assert order == ["first", "second"]
-    assert ears.heard == ["waiting for another reprobuild (an image/1:2)"]
+    assert ears.heard == [f"waiting for another reprobuild, which holds 'an image/1:2' in {home.root}"]
+    with home.lock("build", ears):
+        thread = threading.Thread(target=lambda: home.lock("build", ears).__enter__())
+        thread.start()
+        while len(ears.heard) < 2:
+            thread.join(0.01)
+    thread.join()
+    assert ears.heard[1] == f"waiting for another reprobuild, which builds, tests or cleans up in {home.root}"
 
 
 def test_locks_of_different_names_do_not_meet(home: Home) -> None:

@@ -103,7 +103,8 @@ class Home:
         path = self.folder("locks") / quote(name, safe="")
         file = try_claim(path)
         if file is None:
-            console.step(f"waiting for another reprobuild ({name})")
+            does = "builds, tests or cleans up" if name == "build" else f"holds {name!r}"
+            console.step(f"waiting for another reprobuild, which {does} in {self.root}")
             file = claim(path)
         with file:
             yield
