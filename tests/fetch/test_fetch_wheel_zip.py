@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.errors import BuildError
+from reprobuild.errors import BuildError, StorageError
 from reprobuild.fetch import wheel_zip
 from reprobuild.fetch.wheel_zip import CHUNK, chunks, opened
 from support.wheel_contents import contents
@@ -211,3 +211,9 @@ def test_rare_forms_are_read(tmp_path: Path, change: Callable[[bytes], bytes]) -
     (tmp_path / "a.whl").write_bytes(change(zip_bytes({"a/one": Item(content=b"1" * 99)})))
     with opened(tmp_path / "a.whl", "a") as archive:
         assert archive.read("a/one") == b"1" * 99
+
+
+def test_a_wheel_that_is_gone_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.whl"
+    with pytest.raises(StorageError, match=re.escape(f"{path}: No such file")), opened(path, "a"):
+        pass

@@ -146,3 +146,20 @@ def test_a_file_that_is_no_package_is_named(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(BuildError, match=r"tool_1_amd64\.deb: not a Debian package"):
         facts_of(replace(LOCK, python=(), debian=[package]), home)
+
+
+def test_a_damaged_file_is_named_and_removed_and_stops_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where layers came from a registry, nothing else looks at the wheels that are there."""
+    home = Home(tmp_path)
+    wheels = [put(home, name, wheel(name, "License: MIT\n")) for name in ("a", "b")]
+    hurt = Store(home).path(wheels[0].wheel.sha256)
+    data = bytearray(hurt.read_bytes())
+    data[len(data) // 2] ^= 1
+    hurt.chmod(0o644)
+    hurt.write_bytes(data)
+    found = facts_of(replace(LOCK, python=wheels, debian=()), home)
+    assert found.keys() == {wheels[1].wheel.sha256}
+    assert str(hurt) in capsys.readouterr().err
+    assert not hurt.exists()

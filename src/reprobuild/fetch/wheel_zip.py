@@ -16,6 +16,7 @@ from typing import IO
 from isal import igzip_lib, isal_zlib
 
 from ..errors import BuildError
+from ..host.home import storage_errors
 from .store import DAMAGED
 
 CHUNK = 1 << 20
@@ -43,9 +44,11 @@ BAD_ARCHIVE = (
 
 @contextmanager
 def opened(file: Path, name: str) -> Iterator[zipfile.ZipFile]:
-    """Open the wheel of a package. Raises `BuildError` if it is not a valid zip archive."""
+    """Open the wheel of a package. Raises `BuildError` if it is not a valid zip archive, `StorageError`."""
+    with storage_errors(file):
+        plain = file.open("rb")
     try:
-        with file.open("rb") as plain, zipfile.ZipFile(plain) as archive:
+        with plain, zipfile.ZipFile(plain) as archive:
             hold_layout(plain, archive)
             yield archive
     except (*BAD_ARCHIVE, OSError) as error:

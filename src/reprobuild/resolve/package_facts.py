@@ -56,9 +56,12 @@ def facts_of(lock: Lock, home: Home) -> Mapping[str, Facts]:
 
 
 def facts_of_wheels(lock: Lock, home: Home) -> Mapping[str, Facts]:
-    """Return the facts of Python packages alone, which takes a tenth of a second."""
+    """Return the facts of Python packages alone, which takes a tenth of a second.
+
+    A damaged wheel counts as none; it is named and removed.
+    """
     store = Store(home)
-    wheels = [p for p in lock.python if store.path(p.wheel.sha256).is_file()]
+    wheels = [p for p in lock.python if store.has(p.wheel.sha256, p.wheel.size)]
     found = _python_facts(lock, {p: _metadata(p, store.path(p.wheel.sha256)) for p in wheels})
     return {
         p.wheel.sha256: with_own_bills(found[p.wheel.sha256], p, store.path(p.wheel.sha256)) for p in wheels
