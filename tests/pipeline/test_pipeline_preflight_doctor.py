@@ -127,6 +127,16 @@ def test_an_image_is_not_fetched_before_that_is_said(
     assert said.err.index("sm_50; the test on the GPU will fail") < said.err.index("the download begins")
 
 
+@pytest.mark.parametrize(
+    ("memory", "says"), [("8X", "'8X' is not an amount of memory"), ("300M", "may take 300 MiB of memory")]
+)
+def test_a_limit_that_no_build_accepts(memory: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPROBUILD_MEMORY", memory)
+    (found,) = [each for each in examine(None, quiet_host()) if each.name == "limits"]
+    assert (found.good, says in found.text) == (False, True)
+    assert found.hint
+
+
 # --- An image, before it is pulled ---
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 from ...engines.gpu import gpu_access
 from ...engines.select import taker
 from ...errors import HostError
-from ...host import control_groups, namespaces, process, sandbox
+from ...host import control_groups, limits, namespaces, process, sandbox
 from ...host.console import Console, size_text
 from ...host.home import Home, free_bytes
 from ...host.host import Host
@@ -146,6 +146,10 @@ def _tried(name: str, check: Callable[[], object]) -> Finding:
 
 def _limits() -> Finding:
     """Who holds the limits of memory and processes: the kernel is exact, a count is not."""
+    try:
+        limits.refuse_too_little()
+    except HostError as error:
+        return Finding("limits", good=False, text=error.message, hint=error.hint)
     bounded = {controller for place in control_groups.places() for controller in place.controllers}
     if bounded == {"memory", "pids"}:
         return Finding("limits", good=True, text="memory and processes are held by control groups")
