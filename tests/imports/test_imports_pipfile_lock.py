@@ -31,6 +31,13 @@ def test_another_python_than_that_of_a_pipfile_lock(write: Write, key: str, own:
     assert request_table(read_import(file, python="3.8"), {"python": "3.8", "cuda": "cpu"})["python"] == "3.8"
 
 
+def test_a_pipfile_lock_for_any_python_3(write: Write) -> None:
+    lock = {"_meta": {"requires": {"python_version": "3"}}, "default": {"idna": {"version": "==3.7"}}}
+    found = read_import(write("Pipfile.lock", json.dumps(lock)))
+    assert (found.python, found.requires_python) == (None, "==3.*")
+    assert request_table(found, {"cuda": "cpu"})["python"] == "3.11"
+
+
 PIPFILE: dict[str, Any] = {
     "_meta": {
         "requires": {"python_version": "3.11"},

@@ -79,7 +79,7 @@ def read_pipfile_lock(
     key = "python_version" if asked.get("python_version") else "python_full_version"
     named = asked.get(key)
     fits = (
-        f"=={named}.*" if isinstance(named, str) and named.count(".") == 1 else f"=={named}" if named else ""
+        f"=={named}.*" if isinstance(named, str) and named.count(".") <= 1 else f"=={named}" if named else ""
     )
     try:
         requires = str(SpecifierSet(fits))
