@@ -101,6 +101,29 @@ def test_a_difference_that_comes_again_and_has_no_known_cause_was_not_seen_once(
     assert [text[:39] for text in told] == ["not known: 3 pairs of runs with a trace"]
 
 
+POOL = """
+import ctypes, faulthandler, multiprocessing, signal, time
+def work(_):
+    began = time.perf_counter()
+    sum(range(20_000))
+    return f"took {time.perf_counter() - began:.9f} s"
+def stuck():
+    signal.alarm(25)
+    mutex = ctypes.create_string_buffer(64)  # of zeros: PTHREAD_MUTEX_INITIALIZER
+    for _ in range(2):
+        ctypes.CDLL(None).pthread_mutex_lock(mutex)
+faulthandler.dump_traceback_later(20, exit=True)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    pool.apply_async(stuck)
+    print(*pool.map(work, range(6), 1), sep="\\n")
+"""
+
+
+def test_a_pool_ends_a_worker_that_waits_for_ever_and_its_times_are_known(tmp_path: Path) -> None:
+    found = compared(sys.executable, ["-c", POOL], tmp_path, how=HowToRun(trace=False))
+    assert verdict(found) == "text", rows(found)
+
+
 def test_the_run_without_the_recorder_has_to_end_as_the_others_did(tmp_path: Path) -> None:
     argv = [PROGRAM, "counts", str(tmp_path / "runs"), "stdout", "3"]
     found = compared(sys.executable, argv, tmp_path, how=HowToRun(cost=True, trace=False))

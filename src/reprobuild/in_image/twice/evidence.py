@@ -11,6 +11,7 @@ import functools
 import math
 import os
 import time
+from _thread import RLock, start_new_thread
 
 from . import measured, time_travel, writers
 from .watching import Watcher, warn
@@ -161,17 +162,40 @@ def _pool(module: Any) -> None:
         import signal  # noqa: PLC0415 -- only here
         import threading  # noqa: PLC0415 -- it is there already
 
-        def ended(number: int, _: Any) -> None:
+        alone = threading.current_thread() is threading.main_thread()  # those of a ThreadPool are not
+        if alone and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            _write_at_signal(signal)
+        return inner(*arguments, **keywords)
+
+    module.worker = worker
+
+
+def _write_at_signal(signal: Any) -> None:
+    """Write when SIGTERM comes, in a thread of its own.
+
+    A handler of Python's would do so too late: after what a worker waits for, as the pool's lock that nobody
+    gives back (https://docs.python.org/3/library/signal.html#execution-of-python-signal-handlers).
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    owner = os.getpid()
+
+    def ended(number: int, _: Any) -> None:
+        if signal.set_wakeup_fd(-1) != writer or os.getpid() != owner:  # asyncio has its own
             write()
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
-        alone = threading.current_thread() is threading.main_thread()  # those of a ThreadPool are not
-        if alone and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, ended)
-        return inner(*arguments, **keywords)
+    def wait() -> None:
+        while os.read(reader, 1)[0] != signal.SIGTERM:
+            pass
+        write()
+        os.kill(owner, signal.SIGKILL)
 
-    module.worker = worker
+    signal.signal(signal.SIGTERM, ended)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
+    start_new_thread(wait, ())
 
 
 def _logging(module: Any) -> None:
@@ -276,19 +300,24 @@ def _memory() -> list[tuple[int, int]]:
 
 _forked: set[str] = set()
 _written: list[int] = []
+_writing = [RLock()]
 
 
 def write() -> None:
     """Write what was kept; a process writes once."""
-    if _written == [os.getpid()]:
-        return
-    _written[:] = [os.getpid()]
+    with _writing[0]:
+        if _written != [os.getpid()]:
+            _written[:] = [os.getpid()]
+            _write()
+
+
+def _write() -> None:
     try:
         import json  # noqa: PLC0415 -- only now, or each process would import it
 
         sites = [
             [each.kind, each.file, each.line, each.count, each.first, list(each.last)]
-            for each in measured.sites.values()
+            for each in list(measured.sites.values())  # a thread may write while the program goes on
         ]
         if _drawn:
             _add("drawn names", "".join(_drawn)[:200])
@@ -300,7 +329,7 @@ def write() -> None:
             "process": [who["worker"], who["name"], *who["argv"][:4]],
             "zone": -time.timezone,
             "memory": _memory(),
-            "names": _names,
+            "names": {kind: list(names) for kind, names in list(_names.items())},
             "sites": sites,
         }
         path = f"{os.environ['REPROBUILD_TWICE']}/{time.clock_gettime_ns(time.CLOCK_MONOTONIC):020d}"
@@ -363,6 +392,7 @@ def install(watcher: Watcher) -> None:
 
 
 def _forget() -> None:
+    _writing[:] = [RLock()]  # a thread of the parent's may have had it
     _forked.clear()
     _names.clear()
     _drawn.clear()
