@@ -16,7 +16,16 @@ from packaging.utils import canonicalize_name
 from ..errors import RequestError
 from ..request.json_reader import load_json
 from ..request.toml_reader import MOST_TEXT
-from .common import Imported, expect_table, marker_of, minor_of, requirement_of, table_of, texts_of
+from .common import (
+    Imported,
+    expect_table,
+    expect_tables,
+    marker_of,
+    minor_of,
+    requirement_of,
+    table_of,
+    texts_of,
+)
 from .direct_sources import located
 from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .project_files import read_text
@@ -42,7 +51,7 @@ def read_pipfile_lock(
             raise RequestError(f"{file}: no group {group!r}", hint=f"it has: {', '.join(known) or 'none'}")
         wanted.append(section)
     indexes = NamedIndexes(hosts)
-    sources = meta.get("sources", [])
+    sources = expect_tables(meta.get("sources", []), f"{file}: _meta.sources")
     tables = [table_of(data, section, str(file)) for section in wanted]
     own = {
         name: str(entry["index"])
@@ -50,12 +59,12 @@ def read_pipfile_lock(
         for name, entry in table.items()
         if isinstance(entry, dict) and "index" in entry
     }
-    for number, source in enumerate(sources if isinstance(sources, list) else ()):
+    for number, source in enumerate(sources):
         place = f"{file}: _meta.sources[{number}]"
-        url = expect_table(source, place).get("url")
+        url = source.get("url")
         if not isinstance(url, str):
             raise RequestError(f"{place}.url: expected text")
-        name = expect_table(source, place).get("name")
+        name = source.get("name")
         if number == 0 or name in own.values():
             indexes.add("--index-url" if number == 0 else "--extra-index-url", url, place)
         if name == own.get("torch") and is_pytorch(url):
