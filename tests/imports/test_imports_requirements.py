@@ -106,7 +106,7 @@ def test_a_line_that_cannot_be_taken_over_is_named(
 
 def test_files_that_no_machine_has(write: Write, tmp_path: Path) -> None:
     (tmp_path / "loop.txt").symlink_to("loop.txt")
-    for name, says in (("a\0b", "not the name of a file"), ("loop.txt", "cannot be read: Too many levels")):
+    for name, says in (("a\0b", "has null characters"), ("loop.txt", "cannot be read: Too many levels")):
         with pytest.raises(RequestError, match=says):
             read_import(write("a.txt", f"-r {name}\n"))
 
@@ -161,3 +161,12 @@ def test_a_marker_that_is_neither_true_nor_false(write: Write, marker: str) -> N
     )
     with pytest.raises(RequestError, match=r"pylock\.toml: ours: the marker"):
         read_import(write("pylock.toml", lock))
+
+
+@pytest.mark.parametrize("line", ["_libgcc_mutex=0.1=main", "numpy=1.21.2=py38h20f2e39_0", "@EXPLICIT"])
+def test_a_list_of_conda_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "requirements.txt").write_text(f"# platform: linux-64\n{line}\n")
+    with pytest.raises(
+        RequestError, match=r"requirements\.txt:2: .* is a line of `conda list`, not of pip's"
+    ):
+        read_import(tmp_path / "requirements.txt")

@@ -21,6 +21,11 @@ _EXPORTS = (
     (r"pixi\.(lock|toml)", "pixi", "`pixi workspace export conda-environment environment.yml`"),
     (r".+\.py\.lock", "uv", "`uv export --script SCRIPT.py --format pylock.toml -o pylock.SCRIPT.toml`"),
     (r"Pipfile", "Pipenv", "`pipenv lock`, and import Pipfile.lock"),
+    (
+        r"(.+\.)?(Docker|Container)file(\..+)?",
+        "Docker or Podman",
+        "import the requirements file that it installs, or what its image has: `--from-image docker:NAME`",
+    ),
     (r"pdm\.toml|poetry\.toml|uv\.toml", "a project", "import the pyproject.toml beside it"),
     (r".*conda.*\.lock|explicit.*\.lock", "conda-lock", "`conda-lock -k lock`, and import conda-lock.yml"),
     (r".+\.lock", "Pex or Pants", "`pex3 lock export LOCK > requirements.txt`"),

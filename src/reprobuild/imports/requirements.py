@@ -24,6 +24,8 @@ _COMMENT = re.compile(r"(?<!\S)#.*")
 _HASH = re.compile(r"\s--hash[= ]([a-z0-9]+):([0-9a-fA-F]+)")
 _FILES = ("-r", "--requirement", "-c", "--constraint")
 _INDEXES = ("-i", "--index-url", "--pypi-url", "--extra-index-url", "-f", "--find-links")
+_OF_CONDA = re.compile(r"@EXPLICIT|[\w.-]+=[^=\s]+=[^=\s]+")
+"""What ``conda list --explicit`` begins with, and a line of ``conda list --export``."""
 _HARMLESS = ("--require-hashes", "--use-feature", "--no-build-isolation", "--trusted-host")
 _INSTEAD = {
     "--pre": "a pre-release counts only where one is named, or there is nothing else",
@@ -202,6 +204,11 @@ class _Reader:
             raise RequestError(
                 f"{place}: {variable[0]} is a variable of the environment, which pip replaces",
                 hint="write its value, but no login: that belongs into ~/.netrc",
+            )
+        if _OF_CONDA.fullmatch(text):
+            raise RequestError(
+                f"{place}: {text!r} is a line of `conda list`, not of pip's",
+                hint="in that environment, write what --from takes: `conda env export > environment.yml`",
             )
         found = requirement_at(text, place, folder) if is_address(text) else requirement_of(text, place)
         requirement = self.indexes.pinned(found)
