@@ -207,8 +207,11 @@ def cli(context: click.Context, *, verbose: bool, quiet: bool) -> None:
         log_to_standard_error()
     from ..host.home import Home
     from ..host.host import Host
+    from .misspelt import misspelt
 
     console = Console(quiet=quiet, verbose=verbose)
+    for name, meant in misspelt(os.environ):
+        console.warn(f"{name} is not a setting: is {meant} meant?")
     if isinstance(sys.stdout, PrintableStream):
         sys.stdout.before_write = console.rest
     if context.invoked_subcommand not in _NO_CLOCK:
