@@ -284,6 +284,9 @@ def machine_error(error: Exception) -> ReprobuildError | None:
         return HostError(short[0], hint=short[1])
     if isinstance(error, FileNotFoundError) and "usable temporary directory" in str(error):
         return StorageError(error.strerror or str(error), hint=_TEMPORARY)  # tempfile tries to write in each
+    if isinstance(error, OSError) and error.filename is None and error.errno in FULL:
+        folder = Path(tempfile.gettempdir())  # what is written elsewhere is named there
+        return StorageError(f"{error.strerror} (in {folder}: {_room_text(folder)})", hint=_TEMPORARY)
     if isinstance(error, OSError) and error.filename is not None and error.errno not in _BUGS:
         try:
             with storage_errors(Path(os.fsdecode(error.filename))):
