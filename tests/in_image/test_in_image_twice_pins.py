@@ -5,7 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+
+from reprobuild.in_image.twice.pins import Pins
 from support.twice import PROGRAMS, recorded
 
 
@@ -76,3 +80,12 @@ def test_pythons_own_generator_is_pinned_where_a_library_takes_it_as_an_object(t
         assert (ran.status, ran.stderr) == (0, b"")
         outputs.add(ran.stdout)
     assert len(outputs) == 1
+
+
+def test_torchs_generator_is_pinned_where_the_program_lets_the_system_seed_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seeds: list[int] = []
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(manual_seed=seeds.append))
+    assert Pins("seed\t0\t").call_of("seed", "torch.seed", lambda: 17, (), {}) == 0
+    assert seeds == [0]

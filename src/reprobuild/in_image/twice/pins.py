@@ -88,6 +88,9 @@ class Pins(recorded.Sources):
         if not self.pinned(kind, 2):
             return inner(*given, **named)
         owner, _, name = label.rpartition(".")
+        if label == "torch.seed":  # it takes none, and gives the one that it drew
+            sys.modules["torch"].manual_seed(0)
+            return 0
         if recorded.is_seed(kind, label):
             return inner(0)
         if kind == "draw":
