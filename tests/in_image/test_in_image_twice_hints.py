@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from reprobuild.in_image.twice.hints import of_file
+from reprobuild.in_image.twice.hints import UNRECORDED, of_file
+from reprobuild.in_image.twice.sources import Sources
+from reprobuild.in_image.twice.sources import _audit as audited
 
 SHARED = "what other processes change meanwhile"
 
@@ -45,3 +48,15 @@ def test_lines_that_may_give_another_order_or_value(
 ) -> None:
     (tmp_path / "train.py").write_text(program)
     assert of_file(str(tmp_path / "train.py")) == expected
+
+
+@pytest.mark.parametrize(
+    ("env", "told"), [(None, 0), ({"PATH": "/bin"}, 1), ({"PATH": "/bin", "REPROBUILD_TWICE": "/records"}, 0)]
+)
+def test_a_process_that_is_not_recorded_is_told(env: dict[str, str] | None, told: int) -> None:
+    written: list[dict[str, Any]] = []
+    taken = Sources()
+    taken.write = written.append  # type: ignore[assignment]
+    audited(taken, "subprocess.Popen", ("python3", ["python3", "prepare.py"], None, env))
+    assert [record["what"] for record in written] == [UNRECORDED] * told
+    assert all(Path(record["place"][0]) == Path(__file__) for record in written)

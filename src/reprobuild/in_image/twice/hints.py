@@ -35,6 +35,7 @@ _ATTRIBUTES = {
     **dict.fromkeys(("st_mtime", "st_mtime_ns", "st_ctime", "st_ctime_ns", "st_atime"), "the time of a file"),
     "st_ino": "the number of a file",
 }
+UNRECORDED = "what a process does that is not recorded, as it gets variables of its own"
 UNSEEDED = "a generator that the system seeds"
 _SHARED = "what other processes change meanwhile"
 _SHARING = ("share_memory", "share_memory_")

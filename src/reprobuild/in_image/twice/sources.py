@@ -399,6 +399,8 @@ def _audit(sources: Sources, event: str, arguments: tuple[Any, ...]) -> None:
             sources.note("entropy", f"{drawn} in a command", os.urandom(8))
         for path in commands.scripts(command):
             sources.script(path)
+        if event == "subprocess.Popen":
+            _unrecorded(sources, arguments[3])
         return
     if event != "open" or not isinstance(arguments[0], str):
         return
@@ -414,6 +416,13 @@ def _audit(sources: Sources, event: str, arguments: tuple[Any, ...]) -> None:
             sources.note("written", arguments[0][-100:], "")
         else:
             sources.content(arguments[0])
+
+
+def _unrecorded(sources: Sources, env: Any) -> None:
+    """Say where a process is started with variables that lack the recorder's."""
+    place = here(2, imports=False)
+    if env is not None and place[0] and not {"REPROBUILD_TWICE", b"REPROBUILD_TWICE"} & {*env}:
+        sources.write({"k": "hint", "what": hints.UNRECORDED, "place": [*place, text(place)]})
 
 
 _OTHERS = (
