@@ -24,7 +24,13 @@ from twice import device_hash
 device_hash._AT_ONCE = 40_000
 given = json.load(sys.stdin)
 tensors = [torch.frombuffer(bytearray.fromhex(text), dtype=getattr(torch, kind)) for kind, text in given]
-print(json.dumps([digest.hex() for digest in device_hash.of_tensors(torch, tensors)]))
+first = tensors[0]
+items = [item for shape in ((2, -1), (-1, 2)) for item in device_hash.of_items(torch, first.view(shape))]
+print(json.dumps([
+    [digest.hex() for digest in device_hash.of_tensors(torch, tensors)],
+    [device_hash.of_tensors(torch, [tensor])[0].hex() for tensor in tensors],  # each in words of its own
+    [item.hex() for item in items],
+]))
 """
 WORD = (1 << 64) - 1
 WIDTHS = {"float32": 4, "int64": 8, "uint8": 1, "bfloat16": 2, "complex64": 8}
@@ -37,7 +43,11 @@ def mix(z: int) -> int:
 
 
 def expected(kind: str, data: bytes) -> str:
-    found = hashlib.sha256(f"device torch.{kind}({len(data) // WIDTHS[kind]},)".encode())
+    return of_rows(f"device torch.{kind}({len(data) // WIDTHS[kind]},)".encode(), data)
+
+
+def of_rows(before: bytes, data: bytes) -> str:
+    found = hashlib.sha256(before)
     padded = data + bytes(-len(data) % 8192)
     for start in range(0, len(padded), 8192):
         first = second = 0
@@ -67,9 +77,11 @@ def test_it_is_as_it_is_defined_and_blind_to_nothing(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    digests = json.loads(done.stdout)
-    assert digests == [expected(kind, content) for kind, content in given]
+    digests, alone, items = json.loads(done.stdout)
+    assert digests == alone == [expected(kind, content) for kind, content in given]
     assert len(set(digests)) == len(given)
+    halves, pairs = ([data[at : at + size] for at in range(0, len(data), size)] for size in (12_000, 8))
+    assert items == [of_rows(b"", part) for part in (*halves, *pairs)]
 
 
 ELSEWHERE = """

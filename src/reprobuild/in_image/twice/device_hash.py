@@ -13,12 +13,15 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
 WORDS = 1024
 GOLDEN = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _ROW = 8 * WORDS
+_WORDS = {1: "uint8", 4: "int32", 8: "int64"}
+"""Types to copy bytes in, by their size: of the widest, that all tensors fit, it takes the fewest threads."""
 _AT_ONCE = 256 << 20
 """Bytes that are hashed at once; as many again, and again, are taken on the device meanwhile."""
 
@@ -29,19 +32,47 @@ def of_tensors(torch: Any, tensors: list[Any]) -> list[bytes]:
     """Return the digests of dense, contiguous tensors of one device."""
     found = []
     for part in _parts(tensors):
-        rows = [_padded(torch, tensor) for tensor in part]
-        sums = _sums(torch, torch.cat(rows).view(torch.int64).view(-1, WORDS)) if rows else None
-        here = None if sums is None else sums.cpu().contiguous()
-        # Not by NumPy, which need not be there.
-        data = b"" if here is None else ctypes.string_at(here.data_ptr(), 8 * here.numel())
-        at = 0
-        for tensor, row in zip(part, rows):
-            size = row.numel() // _ROW * 16
-            digest = hashlib.sha256(f"device {tensor.dtype}{tuple(tensor.shape)}".encode())
-            digest.update(data[at : at + size])
-            found.append(digest.digest())
-            at += size
+        kinds = [f"device {tensor.dtype}{tuple(tensor.shape)}".encode() for tensor in part]
+        found += [
+            hashlib.sha256(kind + sums).digest()
+            for kind, sums in zip(kinds, _of_pieces(torch, [_flat(torch, t) for t in part]))
+        ]
     return found
+
+
+def of_items(torch: Any, tensor: Any) -> list[bytes]:
+    """Return the digests of what a dense, contiguous tensor holds at each index of its first dimension."""
+    items = tensor.shape[0]
+    data = _flat(torch, tensor).view(torch.uint8).view(items, -1)
+    rest = -data.shape[1] % _ROW
+    if rest:
+        data = torch.cat([data, data.new_zeros((items, rest))], dim=1)
+    sums = _of_pieces(torch, [data.reshape(-1)])[0]
+    size = len(sums) // items
+    return [hashlib.sha256(sums[at : at + size]).digest() for at in range(0, len(sums), size or 1)]
+
+
+def _of_pieces(torch: Any, pieces: list[Any]) -> list[bytes]:
+    """Return the sums of the rows of each piece; they are computed together, and copied at once."""
+    width = max(
+        size
+        for size in _WORDS
+        if all(p.numel() * p.element_size() % size + p.data_ptr() % size == 0 for p in pieces)
+    )
+    word = getattr(torch, _WORDS[width])
+    rows, words = [], []
+    for piece in pieces:
+        data = piece.view(word)
+        rest = -data.numel() * width % _ROW
+        rows.append((data.numel() * width + rest) // _ROW)
+        words += [data, _zeros(data)[: rest // width]] if rest else [data]
+    if not sum(rows):
+        return [b""] * len(pieces)
+    here = _sums(torch, torch.cat(words).view(torch.int64).view(-1, WORDS)).cpu().contiguous()
+    # Not by NumPy, which need not be there.
+    data = ctypes.string_at(here.data_ptr(), 8 * here.numel())
+    ends = list(accumulate(16 * count for count in rows))
+    return [data[end - 16 * count : end] for end, count in zip(ends, rows)]
 
 
 def _parts(tensors: list[Any]) -> Iterator[list[Any]]:
@@ -57,12 +88,16 @@ def _parts(tensors: list[Any]) -> Iterator[list[Any]]:
     yield part
 
 
-def _padded(torch: Any, tensor: Any) -> Any:
+def _flat(torch: Any, tensor: Any) -> Any:
     flat = tensor.reshape(-1)
-    data = torch.view_as_real(flat).reshape(-1) if tensor.is_complex() else flat
-    data = data.view(torch.uint8)
-    rest = -data.numel() % _ROW
-    return torch.cat([data, data.new_zeros(rest)]) if rest else data
+    return torch.view_as_real(flat).reshape(-1) if tensor.is_complex() else flat
+
+
+def _zeros(like: Any) -> Any:
+    key = f"zeros of {like.dtype} on {like.device}"
+    if key not in _keys:
+        _keys[key] = like.new_zeros(_ROW // like.element_size())
+    return _keys[key]
 
 
 def _sums(torch: Any, words: Any) -> Any:

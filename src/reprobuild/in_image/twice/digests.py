@@ -228,18 +228,23 @@ def rows(torch: Any, value: Any, most: int) -> str:
     for tensor in tensors_in(torch, value, objects=True):
         if tensor.dim() and 1 < tensor.shape[0] <= most and tensor.numel() * tensor.element_size() <= 1 << 26:
             try:
-                dense = plain(torch, tensor)
+                items = _of_items(torch, dense(torch, tensor))
             except Unreadable:
                 continue
-            data = memoryview(raw(dense)).cast("B")
-            size = len(data) // tensor.shape[0]
-            return base64.b64encode(
-                b"".join(
-                    hashlib.sha256(data[at * size : (at + 1) * size]).digest()[:SHORT]
-                    for at in range(tensor.shape[0])
-                )
-            ).decode()
+            return base64.b64encode(b"".join(item[:SHORT] for item in items)).decode()
     return ""
+
+
+def _of_items(torch: Any, whole: Any) -> list[bytes]:
+    """Return the digests of the items of a dense tensor. Raises `Unreadable`."""
+    if whole.device.type != "cpu":
+        try:
+            return device_hash.of_items(torch, whole)
+        except Exception as error:
+            raise Unreadable(f"{type(whole).__name__} on {whole.device}") from error
+    data = memoryview(raw(whole)).cast("B")
+    size = len(data) // whole.shape[0]
+    return [hashlib.sha256(data[at * size : (at + 1) * size]).digest() for at in range(whole.shape[0])]
 
 
 def of_generators(torch: Any) -> dict[str, str]:

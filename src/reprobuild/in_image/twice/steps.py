@@ -230,11 +230,14 @@ class Recorder:
 
     def _sampled(self, parameters: list[Any]) -> str:
         step = max(1, len(parameters) // SAMPLED)
-        values = [
-            float(each.detach().flatten()[each.numel() // 2])
+        sampled = [
+            each.detach().flatten()[each.numel() // 2].double()
             for each in parameters[::step][:SAMPLED]
             if each.numel() and not each.is_complex() and each.layout is self._torch.strided
         ]
+        # Of a device all at once: each copy waits for it.
+        alike = len({each.device for each in sampled}) == 1
+        values = self._torch.stack(sampled).tolist() if alike else [float(each) for each in sampled]
         return base64.b64encode(struct.pack(f"<{len(values)}d", *values)).decode()
 
     _sample = ""
