@@ -148,9 +148,9 @@ def test_every_other_measurement_is_refused_too(tmp_path: Path) -> None:
 
 def test_inductor_may_tune_only_once_choices_are_guarded(tmp_path: Path) -> None:
     modules = locked(tmp_path, RECORD)
-    config = SimpleNamespace(deterministic=True, fx_graph_cache=True)
+    config = SimpleNamespace(deterministic=True, fx_graph_cache=True, compile_threads=8)
     modules.imported("torch._inductor.config", config)
-    assert config == SimpleNamespace(deterministic=False, fx_graph_cache=False)
+    assert config == SimpleNamespace(deterministic=False, fx_graph_cache=False, compile_threads=1)
     assert [*modules.after].index("torch._inductor.config") == len(modules.after) - 1
 
 

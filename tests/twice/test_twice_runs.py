@@ -14,7 +14,7 @@ from reprobuild.twice import runs
 from reprobuild.twice.first_difference import EndDifference, Parting
 from reprobuild.twice.records import read_records
 from reprobuild.twice.report import cost, notes, rows, to_dict, verdict, verdict_line
-from reprobuild.twice.runs import RECORDS, HowToRun, ProgramRun, RanProgram, between, one_run
+from reprobuild.twice.runs import RECORDS, HowToRun, ProgramRun, RanProgram, between, compare_runs, one_run
 from reprobuild.twice.text_differences import TextDifference
 from support import parted
 from support.schemas import schema_of
@@ -122,6 +122,23 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
 def test_a_pool_ends_a_worker_that_waits_for_ever_and_its_times_are_known(tmp_path: Path) -> None:
     found = compared(sys.executable, ["-c", POOL], tmp_path, how=HowToRun(trace=False))
     assert verdict(found) == "text", rows(found)
+
+
+def test_a_program_that_fails_under_the_trace_is_told(tmp_path: Path) -> None:
+    """On a GPU the trace itself once ended programs by signal 11, and nothing but "not known" was said."""
+    native = (
+        "import ctypes; x = (ctypes.c_char * 8)(); ctypes.CDLL(None).getentropy(x, 8); print(x.raw.hex())"
+    )
+    program = recorded(sys.executable, ["-c", native])
+
+    def dying(folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:
+        ran = program(folder, settings, seconds)
+        return replace(ran, status=-11) if "REPROBUILD_TWICE_TRACE" in settings else ran
+
+    found = compare_runs(dying, HowToRun(), scratch_below(tmp_path), lambda _: None)
+    assert (found.cause, found.stopped) == (None, "it was ended by signal 11")
+    told = dict(rows(found))["cause"]
+    assert told == "not known: it was ended by signal 11 while the program ran with a trace"
 
 
 def test_the_run_without_the_recorder_has_to_end_as_the_others_did(tmp_path: Path) -> None:

@@ -106,6 +106,14 @@ def without_graphs(config: Any) -> None:
         config.fx_graph_cache = False
 
 
+def one_process(config: Any) -> None:
+    """Compile in this process, not in a pool of others, once that has started. Of a kernel that the pool has
+    compiled, the configuration in ``*.best_config`` can be passed over (seen with torch 2.11 on an H100, in
+    one of six containers that started at once), and so its locked choice would be missed.
+    """
+    config.compile_threads = 1
+
+
 def caches(folder: Path) -> None:
     """Have both compilers look into a folder."""
     for name, variable in CACHES.items():
@@ -212,6 +220,7 @@ class Lock:
             caches(Path(tempfile.mkdtemp(prefix="reprobuild-kernels-")))  # not those of an earlier run
         after("torch._inductor.config", tuning_on)
         after("torch._inductor.config", without_graphs)
+        after("torch._inductor.config", one_process)
 
     def surely(self, guard: Callable[[Any], None]) -> Callable[[Any], None]:
         """Return a guard that lets nothing be compiled where it does not fit this version."""

@@ -304,3 +304,12 @@ def _bytes_apart(one: WrittenFile, other: WrittenFile) -> EndDifference | None:
             what=f"file {one.path}", told=f"run 1 wrote {one.size} bytes, run 2 {other.size}"
         )
     return EndDifference(what=f"file {one.path}", told=f"{one.size} bytes, not the same in both")
+
+
+def status_text(status: int | None) -> str:
+    """Say how a run ended."""
+    if status is None:
+        return "did not end within the time limit"
+    if status < 0 or status > 128:
+        return f"was ended by signal {-status if status < 0 else status - 128}"
+    return f"ended with status {status}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _DOCUMENTED = "PyTorch's documentation of torch.use_deterministic_algorithms"
 
@@ -21,6 +21,7 @@ _FLAG = Remedy(
     "keep torch.use_deterministic_algorithms(True), which the image turns on",
     _DOCUMENTED,
 )
+_ATTENTION = replace(_FLAG, source="PyTorch's source, attention_backward.cu")
 _CONVOLUTION = Remedy(
     (
         "cuDNN chose another algorithm by timing them (torch.backends.cudnn.benchmark), or one that adds up"
@@ -57,7 +58,14 @@ _WITHOUT = (
     *("put", "histc", "bincount", "median", "cumsum", "grid_sampler_2d_backward", "grid_sampler_3d_backward"),
 )
 
+_ATTENTIONS = (
+    *("_scaled_dot_product_flash_attention_backward", "_scaled_dot_product_efficient_attention_backward"),
+    *("_scaled_dot_product_cudnn_attention_backward", "_flash_attention_backward"),
+    "_efficient_attention_backward",
+)
+
 OPERATIONS: dict[str, Remedy] = {
+    **dict.fromkeys(_ATTENTIONS, _ATTENTION),
     **dict.fromkeys(_CONVOLUTIONS, _CONVOLUTION),
     **dict.fromkeys(_WITH_FLAG, _FLAG),
     **dict.fromkeys(_WITHOUT, _NONE),

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from ..selftest.distance import ENDLESS
 from .causes import Cause
-from .first_difference import EndDifference, Parting, TimelineRow, pairs, timeline
+from .first_difference import EndDifference, Parting, TimelineRow, pairs, status_text, timeline
 from .ranks import same_draws
 from .recorder_cost import RecorderCost, measured
-from .runs import Comparison, status_text
+from .runs import Comparison
 from .variations import VARIATIONS
 from .written import LEFT_OUT
 

@@ -14,7 +14,7 @@ from typing import Protocol
 from ..errors import RepeatError
 from ..host import process
 from . import first_difference
-from .causes import Cause, find_cause
+from .causes import Cause, find_cause, find_unsteady
 from .drift import Drift, drift
 from .evidence import Evidence, read_evidence
 from .experiments import Suspect, confirmed, of_variation
@@ -255,7 +255,8 @@ def _ends(one: ProgramRun, other: ProgramRun) -> tuple[list[EndDifference], list
     explained: list[TextDifference] = []
     texts = Texts(one.evidence, other.evidence)
     if one.status != other.status:
-        told = f"run 1 {status_text(one.status)}, run 2 {status_text(other.status)}"
+        how = [first_difference.status_text(run.status) for run in (one, other)]
+        told = f"run 1 {how[0]}, run 2 {how[1]}"
         ends.append(EndDifference(what="exit status", told=told))
     many = max(len(one.streams), len(other.streams)) > 1 or one.evidence.several or other.evidence.several
     alone = one.evidence.alone & other.evidence.alone
@@ -268,15 +269,6 @@ def _ends(one: ProgramRun, other: ProgramRun) -> tuple[list[EndDifference], list
         explained += same
     found, same = first_difference.files_apart(texts, one.files, other.files)
     return ends + found, explained + same
-
-
-def status_text(status: int | None) -> str:
-    """Say how a run ended."""
-    if status is None:
-        return "did not end within the time limit"
-    if status < 0 or status > 128:
-        return f"was ended by signal {-status if status < 0 else status - 128}"
-    return f"ended with status {status}"
 
 
 def one_run(run: RecordedRun, how: HowToRun, scratch: Scratch) -> ProgramRun:
@@ -299,7 +291,7 @@ def measure_drift(runs: tuple[RecordedRun, RecordedRun], how: HowToRun, scratch:
             if not any(stream.operations for stream in one.streams):
                 raise RepeatError(
                     f"with the {name} lock's image the program did no operation of torch and"
-                    f" {status_text(one.status)}: {one.last or 'it said nothing'}"
+                    f" {first_difference.status_text(one.status)}: {one.last or 'it said nothing'}"
                 )
             found.append(one.streams)
         return drift(found[0], found[2], without=drift(found[0], found[1]).moved)
@@ -382,7 +374,7 @@ def _trace(
             elif again is None and at < 0 and ends:
                 cause = find_cause(runs[0].streams, runs[1].streams, parting)
             else:
-                cause = None
+                cause = find_unsteady(runs[0].streams, runs[1].streams, parting)
             recurred = recurred or again is not None or bool(ends)
         if cause is not None and found.varied:
             return of_variation(cause, found.varied), attempt, True
@@ -394,6 +386,8 @@ def _trace(
                     )
                     cause = confirmed(cause, bench, how.experiments)
             return cause, attempt, True
+        if crashed := [each.status for each in runs if each.status not in {one.status for one in found.runs}]:
+            raise RepeatError(f"it {first_difference.status_text(crashed[0])}")
         if again is not None:
             # Where it parts varies: the next window is wider.
             at = max(at, again.moment) + WIDER

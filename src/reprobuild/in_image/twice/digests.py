@@ -73,7 +73,7 @@ def dense(torch: Any, value: Any) -> Any:
 
 
 def raw(value: Any) -> Any:
-    """Return the bytes of what `plain` gave, without a copy."""
+    """Return the bytes of what `plain` gave, without a copy: valid as long as the caller keeps that."""
     size = value.numel() * value.element_size()
     return (ctypes.c_char * size).from_address(value.data_ptr()) if size else b""
 

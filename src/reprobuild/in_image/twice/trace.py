@@ -18,7 +18,7 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import digests, handovers, hints
+from . import digests, handovers, hints, repeated
 from .places import here, text
 from .watching import warn
 from .writing import Writer
@@ -100,9 +100,11 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
             warn(f"{func} is not traced", error)
             return func(*args, **kwargs)
+        again = repeated.prepared(self._torch, func, args, kwargs)
         result = func(*args, **kwargs)
         try:
             with self._lock:
+                before["again"] = [] if again is None else again(result)
                 self._after(func, before, args, kwargs, result)
         except Exception as error:  # noqa: BLE001 -- as above
             warn(f"{func} is not traced", error)
@@ -246,7 +248,8 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         size = tensor.numel() * tensor.element_size()
         if not tensor.is_floating_point() or not 0 < size <= min(ONE_VALUE, self._room):
             return -1
-        data = bytes(digests.raw(digests.plain(self._torch, tensor)))
+        whole = digests.plain(self._torch, tensor)  # of a GPU's a copy, which must last as long as it is read
+        data = bytes(digests.raw(whole))
         if self._values < 0:
             path = self._writer.path()[:-5] + "values"
             self._values = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
