@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ..errors import RegistryError
 from ..request.json_reader import load_json
 from ..request.table import JsonTable
 from .tar_writer import Layer
@@ -110,6 +111,19 @@ def parse_json(data: bytes) -> Any:
         _one_spelling(found)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    return found
+
+
+def image_json(data: bytes, name: str) -> dict[str, Any]:
+    """Return a document of an image in a registry. Raises `RegistryError`."""
+    try:
+        found = parse_json(data)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise RegistryError(
+            f"{name}: the registry's answer is not the JSON of an image", hint="is it a registry?"
+        )
     return found
 
 

@@ -16,7 +16,7 @@ from ..host.host import Host
 from ..in_image.selftest.names import FORBIDDEN
 from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer
 from ..lock.model import MACHINES, Lock
-from ..oci.documents import parse_json, sha256
+from ..oci.documents import image_json, sha256
 from ..oci.file_tree import read_layers
 from ..request.model import Request
 from ..request.reference import Reference
@@ -84,11 +84,11 @@ def _read(reference: Reference, request: Request, platform: str, host: Host) -> 
     top = registry.read_manifest(reference.wanted)
     manifests = {platform: sha256(top)}
     documents = [top]
-    index, document = None, _json(top, name)
+    index, document = None, image_json(top, name)
     if "manifests" in document:
         index, manifests = sha256(top), _platforms(document, name, platform)
         documents.append(registry.read_manifest(manifests[platform]))
-        document = _json(documents[-1], name)
+        document = image_json(documents[-1], name)
     if "config" not in document:
         raise ResolveError(
             f"{name} has a manifest of a kind that is not known: {document.get('mediaType', 'schema 1')}",
@@ -96,7 +96,7 @@ def _read(reference: Reference, request: Request, platform: str, host: Host) -> 
         )
     config_digest = document["config"]["digest"]
     documents.append(registry.read_blob(config_digest))
-    config = _json(documents[-1], name)
+    config = image_json(documents[-1], name)
     if index is None and f"{config.get('os')}/{config.get('architecture')}" != platform:
         raise _no_platform(name, platform, [f"{config.get('os')}/{config.get('architecture')}"])
     section: Mapping[str, Any] = config.get("config") or {}
@@ -166,16 +166,6 @@ def _layers(manifest: Mapping[str, Any], config: Mapping[str, Any], name: str) -
             BaseLayer.read(Table({k.replace("_", "-"): value for k, value in each.items()}, f"layer {n}"))
             for n, each in enumerate(found, 1)
         )
-
-
-def _json(data: bytes, name: str) -> dict[str, Any]:
-    try:
-        found = parse_json(data)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise RegistryError(f"{name}: the registry did not answer with a manifest", hint="is it a registry?")
-    return found
 
 
 def _check(base: BaseImage, request: Request, host: Host) -> None:

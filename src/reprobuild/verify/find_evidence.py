@@ -18,7 +18,7 @@ from ..host.host import Host
 from ..lock.base_image import MOST_BYTES
 from ..lock.model import Lock
 from ..lock.reader import parse_lock
-from ..oci.documents import DOCUMENT_LIMIT, parse_json, sha256
+from ..oci.documents import DOCUMENT_LIMIT, image_json, parse_json, sha256
 from ..oci.extract_file import file_of_layers
 from ..oci.file_tree import ImageTree, nothing, tar_digest
 from ..oci.merge_layers import Keep
@@ -32,7 +32,7 @@ from .evidence.document_store import MOST, kept
 from .evidence.signatures import BUNDLE, IN_TOTO
 from .evidence.statements import Subject
 from .find import EngineImage, find_image, is_file, tree_in, tree_of
-from .image_labels import parsed, read_image_manifest
+from .image_labels import read_image_manifest
 
 _LOCK = f"{OWN_FOLDER.lstrip('/')}/pylock.toml"
 
@@ -150,7 +150,7 @@ def _in_registry(found: tuple[Target, str], own: Mapping[str, bytes]) -> Evidenc
     name = f"{target.host}/{target.repository}{'@' if ':' in wanted else ':'}{wanted}"
     document, platforms = read_image_manifest(registry, wanted, name)
     with refused_as(RegistryError, f"{name}: its manifest is not one of an image"):
-        manifest = JsonTable(parsed(document, name))
+        manifest = JsonTable(image_json(document, name))
         config = manifest.table("config").digest("digest")
         layers = [(y.digest("digest"), y.size(most=MOST_BYTES)) for y in manifest.tables("layers")]
     digest = sha256(document)
@@ -177,8 +177,8 @@ def verify_layers(found: Evidenced, host: Host) -> None:
     """
     if found.registry is None:
         return  # an engine or the reader of an archive has done so
-    manifest = parsed(found.registry.read_manifest(found.subject.manifest), found.name)
-    config = parsed(found.registry.read_blob(found.subject.config), found.name)
+    manifest = image_json(found.registry.read_manifest(found.subject.manifest), found.name)
+    config = image_json(found.registry.read_blob(found.subject.config), found.name)
     try:
         pairs = list(zip(manifest["layers"], config["rootfs"]["diff_ids"], strict=True))
         entries = [(JsonTable(layer, "layer"), diff_id) for layer, diff_id in pairs]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import ImageError, RegistryError
 from ..host.console import first_of
 from ..host.machine import architecture
-from ..oci.documents import INDEX_TYPE, MANIFEST_TYPE, descriptors, parse_json
+from ..oci.documents import INDEX_TYPE, MANIFEST_TYPE, descriptors, image_json
 from ..oci.registry.client import Registry, Target
 from ..render.labels import LABEL
 
@@ -34,9 +33,9 @@ def read_remote(target: Target) -> Remote:
     """
     registry = Registry(target)
     document, _ = read_image_manifest(registry, target.tag, str(target))
-    manifest = parsed(document, str(target))
+    manifest = image_json(document, str(target))
     try:
-        config = parsed(registry.read_blob(manifest["config"]["digest"]), str(target))
+        config = image_json(registry.read_blob(manifest["config"]["digest"]), str(target))
         labels = {str(k): str(v) for k, v in (config.get("config", {}).get("Labels") or {}).items()}
         size = sum(int(layer["size"]) for layer in manifest["layers"])
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -72,7 +71,7 @@ def _is_list(document: bytes, name: str) -> bool:
     https://github.com/opencontainers/distribution-spec/security/advisories/GHSA-mc8v-mgrf-8f4m). Go reads
     keys in any case.
     """
-    found = parsed(document, name)
+    found = image_json(document, name)
     keys = {key.casefold() for key in found}
     is_list = "manifests" in found
     other_type = found.get("mediaType") in (_IMAGES if is_list else _LISTS)
@@ -82,17 +81,6 @@ def _is_list(document: bytes, name: str) -> bool:
             hint="somebody made it to deceive; do not use it",
         )
     return is_list
-
-
-def parsed(data: bytes, name: str) -> dict[str, Any]:
-    """Return a document of an image. Raises `RegistryError`."""
-    try:
-        found = parse_json(data)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise RegistryError(f"{name}: the registry's answer is not the JSON of an image")
-    return found
 
 
 def _of_this_machine(index: bytes, name: str) -> tuple[str, tuple[str, ...]]:

@@ -12,6 +12,7 @@ from ..host.host import Host
 from ..lock.base_image import MOST_BYTES
 from ..oci.archive_manifest import config_section, with_platform
 from ..oci.blobs import open_blob
+from ..oci.documents import image_json
 from ..oci.file_tree import ImageTree, layer_of, read_layers
 from ..oci.merge_layers import Keep
 from ..oci.store import ImageStore
@@ -20,7 +21,6 @@ from ..request.table import JsonTable, refused_as
 from .causes import cause_of
 from .compare import Difference, compare
 from .find_evidence import Evidenced
-from .image_labels import parsed
 
 _EXPLAINED = 50
 """Files whose content is looked at."""
@@ -74,7 +74,7 @@ def _layers(found: Evidenced, images: ImageStore, folder: Path, host: Host) -> S
     if found.registry is None:
         return ()
     blobs = []
-    manifest = parsed(found.registry.read_manifest(found.subject.manifest), found.name)
+    manifest = image_json(found.registry.read_manifest(found.subject.manifest), found.name)
     with refused_as(ImageError, found.name), storage_errors(folder):
         for layer in JsonTable(manifest, "manifest").tables("layers"):
             digest, size = layer.digest("digest"), layer.size(most=MOST_BYTES)
@@ -90,7 +90,7 @@ def _layers(found: Evidenced, images: ImageStore, folder: Path, host: Host) -> S
 def _tree(found: Evidenced, blobs: Sequence[Path], host: Host, keep: Keep = lambda *_: False) -> ImageTree:
     if found.registry is None:
         return found.tree(host, keep)
-    data = parsed(found.registry.read_blob(found.subject.config), found.name)
+    data = image_json(found.registry.read_blob(found.subject.config), found.name)
     with refused_as(ImageError, found.name):
         config = with_platform(config_section(data.get("config")), data, "os", "architecture")
     return replace(read_layers(blobs, keep), config=config)
