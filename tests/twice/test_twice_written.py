@@ -60,6 +60,20 @@ def test_texts_and_archives_mean_the_same_where_only_times_differ(tmp_path: Path
     assert (ends, [text.kind for text in texts]) == ([], ["time of day"])
 
 
+def test_a_text_of_more_than_a_mebibyte_is_compared_by_its_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides = []
+    for second in (1, 2):
+        folder = tmp_path / str(second)
+        folder.mkdir()
+        (folder / "train.log").write_text(f"2031-01-31 12:00:0{second} start\n" + "loss 0.25\n" * 120_000)
+        sides.append(wrote(folder))
+    assert files_apart(Texts(NOON, NOON), *sides)[0] == []
+    monkeypatch.setattr(written, "MOST_HELD", 0)
+    assert wrote(tmp_path / "1")[0].lines is None
+
+
 def test_links_are_not_followed_and_what_is_left_out_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to("/etc/passwd")
     (tmp_path / "__pycache__").mkdir()

@@ -19,8 +19,12 @@ from .sparse import sparse_digest
 from .text_differences import general
 
 MOST_FILES = 20_000
-MOST_TEXT = 1 << 20
+MOST_TEXT = 8 << 20
 """Bytes of a file whose lines are compared where its bytes differ."""
+MOST_CACHED = 1 << 20
+"""Bytes of a file of a cache that is read."""
+MOST_HELD = 256 << 20
+"""Bytes of a run's texts after which only small ones are compared by lines: all are in memory."""
 
 EMPTY_FOLDER = "an empty folder"
 _EMPTY_FILE = hashlib.sha256(b"0:").hexdigest()
@@ -77,7 +81,7 @@ def cached_files(folder: Path, destination: str) -> dict[str, str]:
         inside = f"{destination.rstrip('/')}/{path.relative_to(folder)}"
         if _CACHES.fullmatch(inside) and len(found) < MOST_FILES:
             status = path.lstat()
-            small = stat.S_ISREG(status.st_mode) and status.st_size <= MOST_TEXT
+            small = stat.S_ISREG(status.st_mode) and status.st_size <= MOST_CACHED
             digest = hashlib.sha256(path.read_bytes()).hexdigest() if small else ""
             found[inside] = f"{status.st_size} {digest}"
     return found
@@ -93,6 +97,7 @@ def written_files(
     mark for a file that was removed.
     """
     found: list[WrittenFile] = []
+    held = 0
     for path in _below(folder):
         inside = f"{destination.rstrip('/')}/{path.relative_to(folder)}"
         if is_left_out(inside, bound=destination != "/") or ignored.has_file(inside):
@@ -101,7 +106,9 @@ def written_files(
             return found, False
         status = path.lstat()
         if stat.S_ISREG(status.st_mode):
-            found.append(written_file(path, inside, evidence, ignored, sums=sums))
+            most = MOST_TEXT if held < MOST_HELD else MOST_CACHED
+            found.append(written_file(path, inside, evidence, ignored, sums=sums, most=most))
+            held += status.st_size if found[-1].lines is not None else 0
         else:
             digest, lines = _other(path, status), None
             if stat.S_ISLNK(status.st_mode):  # where it leads may have a drawn name in it
@@ -155,16 +162,22 @@ def _is_text(head: bytes) -> bool:
 
 
 def written_file(
-    path: Path, inside: str, evidence: Evidence, ignored: Ignored, *, sums: bool = False
+    path: Path,
+    inside: str,
+    evidence: Evidence,
+    ignored: Ignored,
+    *,
+    sums: bool = False,
+    most: int = MOST_TEXT,
 ) -> WrittenFile:
     """Return a regular file of this machine's as what the program wrote at ``inside``."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        head = file.read(MOST_TEXT)
+        head = file.read(most)
         digest = sparse_digest(file.fileno(), 0, size)
         file.seek(0)
         sha256 = hashlib.file_digest(file, "sha256").hexdigest() if sums else ""
-    lines = tuple(ignored.lines(head)) if size <= MOST_TEXT and _is_text(head) else None
+    lines = tuple(ignored.lines(head)) if size <= most and _is_text(head) else None
     events = event_files.NAME.fullmatch(inside)
     if events and (values := event_files.event_lines(path)) is not None:
         lines = tuple(ignored.lines("\n".join(values).encode()))
