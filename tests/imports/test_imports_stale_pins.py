@@ -280,3 +280,19 @@ def test_a_pipfile_lock_is_compared_with_its_pipfile(tmp_path: Path) -> None:
     assert line.endswith("Pipfile has changed since: the versions fit what it asks for, the rest is unknown")
     pipfile.unlink()
     assert read_import(lock).ignored == ()
+
+
+@pytest.mark.parametrize("name", ["poetry.lock", "pdm.lock"])
+def test_odd_groups_and_extras_do_not_end_in_a_traceback(tmp_path: Path, name: str) -> None:
+    deep = "(" * 2000 + "python_version > '3'" + ")" * 2000
+    (tmp_path / name).write_text(
+        '[[package]]\nname = "idna"\nversion = "3.7"\ngroups = ["main", "default"]\n'
+        + (f'[package.extras]\na = ["x ; {deep}"]\n' if name == "poetry.lock" else "")
+        + '[metadata]\npython-versions = ">=3.11"\ncontent-hash = "0"\ncontent_hash = "sha256:0"\n'
+    )
+    (tmp_path / "pyproject.toml").write_text(
+        "[project]\nname = 'x'\ndependencies = ['idna']\n[dependency-groups]\nodd = 3\nother = 1979-05-27\n"
+        "[tool.pdm.dev-dependencies]\nodd = 'x'\n"
+    )
+    (line,) = read_import(tmp_path / name).ignored
+    assert "has changed since" in line

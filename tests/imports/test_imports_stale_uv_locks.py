@@ -180,6 +180,7 @@ LINUX = "\"platform_machine == 'x86_64' and sys_platform == 'linux'\""
         ("exclude-newer", '"2026-01-01"', '[options]\nexclude-newer = "2026-01-02T00:00:00Z"'),
         ("exclude-newer-package", '{a = "2026-01-01"}', '[options.exclude-newer-package]\na = "2026-01-02"'),
         ("environments", f"[{LINUX}]", f"supported-markers = [{LINUX}]"),
+        ("environments", LINUX, f"supported-markers = [{LINUX}]"),
         ("required-environments", f"[{LINUX}]", f"required-markers = [{LINUX}]"),
         (
             "conflicts",

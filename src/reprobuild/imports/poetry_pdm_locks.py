@@ -228,7 +228,7 @@ def _readable(texts: Sequence[str]) -> Iterator[Requirement]:
     for text in texts:
         try:
             yield Requirement(text)
-        except InvalidRequirement:  # with alternatives, as Poetry alone has them
+        except (InvalidRequirement, RecursionError):  # as with alternatives, which Poetry alone has
             continue
 
 

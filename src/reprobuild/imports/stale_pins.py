@@ -196,7 +196,7 @@ def _contents_of_pdm(data: Mapping[str, Any]) -> Iterator[object]:
     groups: dict[str, list[Any]] = {}
     for table in (table_in(data, "dependency-groups"), table_in(pdm, "dev-dependencies")):
         for name, listed in table.items():
-            groups.setdefault(canonicalize_name(name), []).extend(listed)
+            groups.setdefault(canonicalize_name(name), []).extend(listed if isinstance(listed, list) else ())
     content = {
         "sources": pdm.get("source", []),
         "dependencies": project.get("dependencies", []),

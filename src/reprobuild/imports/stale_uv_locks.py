@@ -227,7 +227,8 @@ class _UvProject:
 
     def _where(self, markers: object) -> list[bool]:
         """Tell for which Pythons and systems one of some markers holds; all where there is none."""
-        every = [_marker(text, str(self._project)) for text in markers] if isinstance(markers, list) else []
+        texts = markers if isinstance(markers, list) else [markers]
+        every = [_marker(text, str(self._project)) for text in texts]
         return [
             not every or any(holds(each, {**target(python).markers, **system}) for (each,) in every)
             for python in PYTHONS
