@@ -150,8 +150,8 @@ def test_a_document_is_read_once_and_whatever_type_the_list_gives_it() -> None:
         asked: list[str] = []
         read, entries = registry.read_manifest, listing.of(digest_of(IMAGE))
         registry.read_manifest = lambda wanted: asked.append(wanted) or read(wanted)  # type: ignore[func-returns-value, method-assign]
-        for kind in (KIND, None):
+        for kind in (KIND, None, ""):
             listed = [{**entry, "artifactType": kind and entry["artifactType"]} for entry in entries]
             registry.referrers = lambda _, each=listed: each * 999  # type: ignore[method-assign, misc]
             assert notes(registry) == [b"{}"]
-        assert len(asked) == 3
+        assert len(asked) == 5

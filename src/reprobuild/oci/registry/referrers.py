@@ -78,7 +78,7 @@ def referrers(registry: Registry, digest: str, types: Sequence[str]) -> Iterator
     wanted = {
         str(entry["digest"]): entry.get("artifactType")
         for entry in entries
-        if entry.get("artifactType") in (None, *types)
+        if entry.get("artifactType") in (None, "", *types)
     }
     if len(wanted) > MOST:
         raise _too_many(f"{digest} has {len(wanted)} documents attached, and {MOST} are read at most")
@@ -87,7 +87,7 @@ def referrers(registry: Registry, digest: str, types: Sequence[str]) -> Iterator
         document = _document(registry, each, digest, types)
         if (left := left - len(document)) < 0:
             raise _too_many(f"the documents attached to {digest} have more than {_MOST_BYTES:,} bytes")
-        if document or listed_as is not None:
+        if document or listed_as:
             yield each, document
 
 
