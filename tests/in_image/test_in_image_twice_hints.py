@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from reprobuild.in_image.twice.hints import UNRECORDED, of_file
 from reprobuild.in_image.twice.sources import Sources
 from reprobuild.in_image.twice.sources import _audit as audited
+from reprobuild.in_image.twice.sources import _inside as inside
 
 SHARED = "what other processes change meanwhile"
 
@@ -60,3 +63,13 @@ def test_a_process_that_is_not_recorded_is_told(env: dict[str, str] | None, told
     audited(taken, "subprocess.Popen", ("python3", ["python3", "prepare.py"], None, env))
     assert [record["what"] for record in written] == [UNRECORDED] * told
     assert all(Path(record["place"][0]) == Path(__file__) for record in written)
+
+
+@pytest.mark.parametrize(
+    ("module", "counts"), [("gymnasium.utils.seeding", True), ("numpy.random._pickle", False)]
+)
+def test_what_a_copied_generator_is_made_with_is_overwritten(module: str, *, counts: bool) -> None:
+    frame = SimpleNamespace(
+        f_code=SimpleNamespace(co_filename=os.__file__), f_globals={"__name__": module}, f_lineno=3
+    )
+    assert (inside(frame, "entropy") is not None) is counts

@@ -177,7 +177,10 @@ def is_seed(kind: str, label: str) -> bool:
     return kind == "seed" or label.endswith((".seed", ".default_rng", ".manual_seed"))
 
 
-_BESIDE = ("tempfile", "uuid", "secrets", "multiprocessing", "random", "reprobuild_twice", "importlib")
+_BESIDE = (
+    *("tempfile", "uuid", "secrets", "multiprocessing", "random", "reprobuild_twice", "importlib"),
+    "numpy.random._pickle",  # a copy of a generator, which then gets the other's state
+)
 """Libraries whose draws are told by what they are for, or come to nothing."""
 _ARCHIVES = ("gzip", "tarfile", "zipfile")
 
