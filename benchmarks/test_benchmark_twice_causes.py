@@ -25,7 +25,7 @@ FOLDER = Path(os.environ.get("REPROBUILD_TWICE_PROGRAMS") or Path(__file__).pare
 ONLY = re.compile(os.environ.get("REPROBUILD_TWICE_ONLY", ""))
 SETS = sorted(each for each in FOLDER.iterdir() if each.is_dir()) if FOLDER.is_dir() else []
 MARK = "# cause"
-COLD = {"r01", "r21", "n10", "n11", "n04", "u02", "u08", "u04", "u09", "u15"}
+COLD = {"r01", "r21", "n10", "n11", "n04", "u02", "u08", "u04", "u09", "u15", "v03", "v06", "v07", "v08"}
 """Programs with processes or addresses of their own, which a fork of a process would share, and with
 generators that NumPy lets the system seed: the process to fork has imported it before the recorder.
 """
