@@ -158,6 +158,18 @@ STATEMENTS: dict[str, tuple[Kind, Change, str]] = {
         ),
         "the bill of materials has evil, which the image's lock does not have",
     ),
+    "a package that the lock does not have, without a hash": (
+        "sbom",
+        lambda s: s["predicate"]["components"].append(
+            {"type": "library", "name": "evil", "purl": "pkg:pypi/evil@1", "version": "1"}
+        ),
+        "the bill of materials has evil 1, which the image's lock does not have",
+    ),
+    "a second package by the hash of one": (
+        "sbom",
+        lambda s: s["predicate"]["components"].append({**component(s), "name": "evil"}),
+        "the bill of materials has evil ",
+    ),
     "a package that is said not to be in the image": (
         "sbom",
         lambda s: component(s).update(scope="excluded"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ..errors import DifferenceError, EvidenceError, SelfTestError
-from ..host.console import one_line
+from ..host.console import first_of, one_line
 from ..host.host import Host
 from ..host.machine import architecture
 from ..lock.model import Lock
@@ -120,7 +120,7 @@ def verify(
     }
     rows = [("image", image), ("digest", str(found.subject)), *_evidence(judged, wanted, level)]
     if found.platforms:
-        rows.insert(2, ("platform", f"linux/{architecture()}; not judged: {', '.join(found.platforms)}"))
+        rows.insert(2, ("platform", f"linux/{architecture()}; not judged: {first_of(found.platforms)}"))
     differences: list[str] = []
     if judged.good and level == "rebuild":
         differences, how = _rebuilt(found, host)

@@ -97,7 +97,7 @@ def _of_this_machine(index: bytes, name: str) -> tuple[str, tuple[str, ...]]:
     wanted = f"linux/{architecture()}"
     others = tuple(sorted(there.keys() - {wanted, "unknown/unknown"}))  # BuildKit's own documents
     if wanted not in there:
-        raise ImageError(f"{name} is not for {wanted}; it is for {', '.join(others) or 'no platform'}")
+        raise ImageError(f"{name} is not for {wanted}; it is for {first_of(others, 9) or 'no platform'}")
     if len(found := sorted(there[wanted])) > 1:
         # Docker and Podman take the first, or the one whose variant suits their machine best.
         raise ImageError(

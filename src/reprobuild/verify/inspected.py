@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..errors import EvidenceError, ImageError
+from ..host.console import first_of
 from ..lock.base_image import BaseLayer
 from ..lock.model import Artifact, Lock
 from ..lock.packages import CondaPackage, DebianPackage, PythonPackage
@@ -105,7 +106,7 @@ def inspect_image(found: Evidenced, keys: Sequence[Key]) -> Inspected:
     if found.lock is None:
         notes.append("packages: the image carries no lock in its uppermost layer")
     if found.platforms:
-        notes.append(f"images for {', '.join(found.platforms)}: only the one for this machine is read")
+        notes.append(f"images for {first_of(found.platforms)}: only the one for this machine is read")
     judged = judge(found.documents, found.subject, Policy(), datetime.now(UTC), found.lock)
     signed = judge(found.documents, found.subject, Policy(keys=keys), datetime.now(UTC), found.lock)
     unread = found.registry is not None and (signed if keys else judged).by_configuration

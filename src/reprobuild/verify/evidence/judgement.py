@@ -357,9 +357,8 @@ def _of_sbom(sbom: Statement, provenance: Statement | None, lock: Lock | None) -
     if lock is not None:
         own = parts_of(parse_json(cyclonedx(lock).encode()))
         lacks = sorted({part.sha256 for part in own - parts})
-        known = {part.sha256 for part in own}
-        more = {f"{part.name} {part.version}".strip() for part in parts if part.sha256 not in known}
-        names = {a.sha256: a.filename for a in lock.artifacts}
+        more = {f"{part.name} {part.version}".strip() for part in parts - own if part.is_component}
+        names = {"": "a component without a hash", **{a.sha256: a.filename for a in lock.artifacts}}
     elif provenance is not None:
         names = dict(dependencies_of(provenance.predicate))
         # Layers of a base image are inputs, and no components: the base is one.

@@ -279,6 +279,7 @@ class BillEntry:
     """A file in a bill of materials: a component, or what one was made from."""
 
     sha256: str
+    """Empty for a component without one."""
     is_component: bool
     name: str
     version: str
@@ -290,21 +291,22 @@ class BillEntry:
 
 @refused_as(EvidenceError, "")
 def parts_of(predicate: Mapping[str, Any]) -> frozenset[BillEntry]:
-    """Return all with a SHA-256 in a bill of materials. Raises `EvidenceError`."""
-    return frozenset(
-        BillEntry(
-            entry.value("content", str),
-            part is component,
-            component.value("name", str),
-            component.value("version", str, ""),
-            component.value("scope", str, "required"),
-            component.value("purl", str, "").partition("?")[0],
-        )
-        for component in _predicate(predicate).tables("components")
-        for part in (component, *component.tables("externalReferences", default=()))
-        for entry in part.tables("hashes", default=())
-        if entry.data.get("alg") == "SHA-256"
-    )
+    """Return the components of a bill of materials, and what else has a SHA-256. Raises `EvidenceError`."""
+    found = set()
+    for component in _predicate(predicate).tables("components"):
+        name, version = component.value("name", str), component.value("version", str, "")
+        scope, purl = component.value("scope", str, "required"), component.value("purl", str, "")
+        for part in (component, *component.tables("externalReferences", default=())):
+            hashes = [
+                entry.value("content", str)
+                for entry in part.tables("hashes", default=())
+                if entry.data.get("alg") == "SHA-256"
+            ]
+            found |= {
+                BillEntry(sha256, part is component, name, version, scope, purl.partition("?")[0])
+                for sha256 in hashes or ([""] if part is component else [])
+            }
+    return frozenset(found)
 
 
 @refused_as(EvidenceError, "")
