@@ -179,16 +179,22 @@ def _write_at_signal(signal: Any) -> None:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     owner = os.getpid()
+    waits = [True]
 
     def ended(number: int, _: Any) -> None:
-        if signal.set_wakeup_fd(-1) != writer or os.getpid() != owner:  # asyncio has its own
+        # asyncio has a descriptor of its own, and a program may close all that it does not know.
+        if signal.set_wakeup_fd(-1) != writer or os.getpid() != owner or not waits:
             write()
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
     def wait() -> None:
-        while os.read(reader, 1)[0] != signal.SIGTERM:
-            pass
+        try:
+            while os.read(reader, 1)[0] != signal.SIGTERM:
+                pass
+        except (OSError, IndexError):
+            waits.clear()
+            return
         write()
         os.kill(owner, signal.SIGKILL)
 
