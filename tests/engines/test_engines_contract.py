@@ -44,7 +44,7 @@ from support.bench import NAME, Bench
 from support.engines import Site, old_docker, podman
 from support.forwarding import forwarded
 from support.locks import LOCK
-from support.proxy import serve_proxy
+from support.proxy import relayed, serve_proxy
 from support.server import serve
 from support.small_root import small_image
 from support.wheels import simple_wheel, write_wheel
@@ -185,22 +185,28 @@ def page_s_dockerfile(number: int, folder: Path) -> Path:
 def test_the_dockerfiles_of_the_page_on_team_images(
     site: Site, bench: Bench, built: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Behind a proxy with a CA of its own, with apt, a user who is not root, and a second environment."""
+    """Behind a proxy with a login and its own CA; with apt, an ordinary user, and a second environment."""
     (main,) = {mirror.url.removesuffix("/debian") for mirror in mirrors("bookworm")["debian"][:1]}
     folder = page_s_dockerfile(0, tmp_path / "team")
     write_wheel(tmp_path, "humanise", "1.0", simple_wheel("humanise"))
     wheel = next(tmp_path.glob("humanise-*.whl"))
-    with serve() as server, serve_proxy(tmp_path, {"index.example": server.url}) as proxy:
+    with (
+        serve() as server,
+        relayed(main) as mirror,
+        serve_proxy(
+            tmp_path, {"index.example": server.url, "mirror.example": mirror}, login="me:secret"
+        ) as proxy,
+    ):
         server.add(f"/{wheel.name}", wheel.read_bytes())
         server.add(
             "/humanise/", f'<a href="/{wheel.name}">{wheel.name}</a>'.encode(), content_type="text/html"
         )
-        arguments = ["--build-arg", f"BASE={NAME}", "--build-arg", f"MIRROR={main}"]
-        arguments += ["--build-arg", "PACKAGES=humanise", "--env", "PIP_INDEX_URL=https://index.example"]
+        arguments = ["--build-arg", f"BASE={NAME}", "--build-arg", "PACKAGES=humanise"]
+        arguments += ["--env", "PIP_INDEX_URL=https://index.example"]
         arguments += ["--build-arg", f"HTTPS_PROXY={proxy.url}", "--build-arg", f"https_proxy={proxy.url}"]
         arguments += ["--secret", f"id=ca,src={proxy.ca}", "--network", "host"]
         engine_build(site, folder, *arguments, "--tag", "team/page:1")
-        assert proxy.hosts == {"index.example"}
+        assert proxy.hosts == {"index.example", "mirror.example"}
     run = ("run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp")
     assert site.call(*run, "team/page:1").startswith("2.")
     code = "import humanise, os, torch; print(os.getuid(), torch.are_deterministic_algorithms_enabled())"

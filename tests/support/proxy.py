@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import socket
 import ssl
+import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import pytest
@@ -38,6 +40,31 @@ class Proxy:
     def hosts(self) -> set[str]:
         """Return the hosts that were asked for."""
         return {each.rpartition(":")[0] for each in self.asked}
+
+
+@contextmanager
+def relayed(url: str) -> Iterator[str]:
+    """Serve what another server has below an address; yield this one's, which has no TLS."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the base class's name
+            """Keep it off the tests' output."""
+
+        def do_GET(self) -> None:
+            try:
+                with urllib.request.urlopen(url + self.path, timeout=60) as answer:
+                    status, body = 200, answer.read()
+            except HTTPError as error:
+                status, body = error.code, b""
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with listening(Handler) as httpd:
+        yield f"http://127.0.0.1:{httpd.server_address[1]}"
 
 
 @contextmanager
