@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,11 @@ import pytest
 
 from reprobuild.engines.embedded import OciEngine
 from reprobuild.errors import LockError
+from reprobuild.layers import registry_pull
 from reprobuild.layers.cache import Cached, LayerCache
 from reprobuild.layers.clean import clean_home
 from reprobuild.layers.plan import plan, plan_digest
-from reprobuild.layers.registry_pull import dump_paths
+from reprobuild.layers.registry_pull import Pace, dump_paths
 from reprobuild.lock.layer_record import LayerRecord, RecordedImage, RecordedLayer
 from reprobuild.oci.documents import sha256
 from reprobuild.oci.registry.client import Registry, Target
@@ -25,7 +28,7 @@ from support.building import lock_for, no_context
 from support.fixtures import fixtures_of
 from support.registry import PASSWORD, USER, Gate, gate_before
 from support.server import serve
-from support.teams import NONE, Fresh, Team
+from support.teams import HASTY, NONE, Fresh, Team
 from support.wheels import put, simple_wheel, wheel_bytes
 
 globals().update(fixtures_of("support.teams"))
@@ -326,3 +329,19 @@ def test_a_record_with_more_or_fewer_layers_than_the_lock_is_refused(
     record = replace(team.record, images={name: replace(image, layers=layers)})
     with pytest.raises(LockError, match=f"gives this lock {count} layers, and it has 5"):
         fresh.take(record)
+
+
+def test_while_a_layer_is_compared_the_registry_is_not_slow(
+    fresh: Fresh, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = Target.parse_repository("registry.example/team/x")
+    taking = registry_pull._Taking(source, fresh.host, HASTY, Pace(seconds=0.2), lay_out=False)
+
+    def compare() -> None:
+        for _ in range(20):
+            taking._looked(10**9)
+            time.sleep(0.05)
+
+    with ThreadPoolExecutor() as pool:
+        taking._watch({pool.submit(compare)})
+    assert capsys.readouterr().err == ""

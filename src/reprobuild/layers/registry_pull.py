@@ -191,7 +191,9 @@ class _Taking:
         found = Layer(layer.diff_id, layer.digest, layer.size, layer.media_type)
         title = f"the layer of {layer.title}"
         with self._fetched(registry, title, layer.digest, layer.size, advance) as partial:
-            if layer.key not in self._in_base and (fault := _fault(partial.path, layer, records)):
+            if layer.key not in self._in_base and (
+                fault := _fault(partial.path, layer, records, self._looked)
+            ):
                 partial.discard()
                 raise LockError(
                     f"the record of layers is wrong about {layer.title}, {layer.digest}: {fault}", hint=_HINT
@@ -204,6 +206,11 @@ class _Taking:
                     unpacked_layers.unpack, self._host, blob, layer.diff_id, lambda _: None
                 )
             )
+
+    def _looked(self, amount: int) -> None:
+        """Count bytes that are compared as if they arrived: the registry is not slow meanwhile."""
+        with self._mutex:
+            self._arrived += amount
 
     @contextmanager
     def _fetched(
@@ -259,16 +266,23 @@ def parse_paths(data: bytes, layer: RecordedLayer) -> tuple[tuple[Record, ...], 
     return records, artifacts
 
 
-def _fault(blob: Path, layer: RecordedLayer, records: Sequence[Record]) -> str | None:
-    """Say what a layer's tar has that is not as recorded; None for nothing.
+def _fault(
+    blob: Path, layer: RecordedLayer, records: Sequence[Record], looked: Callable[[int], object]
+) -> str | None:
+    """Say what a layer's tar has that is not as recorded; None for nothing. ``looked`` gets the bytes read.
 
     By its diff_id an unpacked layer is found, which may be there from another image; by the list of its
     paths the names are refused that are reprobuild's own, and the image's manifest of files is written.
     """
     digest = hashlib.sha256()
+
+    def seen(chunk: bytes) -> None:
+        digest.update(chunk)
+        looked(len(chunk))
+
     try:
         with open_blob(blob) as file:
-            found = read_layer(layer_of(file), nothing, KeptContents(), digest.update)
+            found = read_layer(layer_of(file), nothing, KeptContents(), seen)
     except LayerRefused as refused:
         return str(refused)
     if f"sha256:{digest.hexdigest()}" != layer.diff_id:
