@@ -128,6 +128,10 @@ def test_an_image_is_found_by_name_digest_and_its_start(store: ImageStore) -> No
     with pytest.raises(ImageError, match="no image 'team/a:2'") as caught:
         store.find("team/a:2")
     assert caught.value.hint == "there are: team/a:latest"
+    for reference in ("../a", "./team/a"):
+        with pytest.raises(ImageError) as caught:
+            store.find(reference)
+        assert caught.value.hint == "there are: team/a:latest"
     for reference in ("registry.example/team/a:1", "localhost:5000/a"):
         with pytest.raises(ImageError) as caught:
             store.find(reference)

@@ -311,6 +311,6 @@ def _found(reference: str, names: Mapping[str, Sequence[str]]) -> str:
             return digest
     there = sorted(min(filter(None, own)) for own in names.values() if any(own))
     hint = f"there are: {', '.join(there)}" if there else "`reprobuild image --cuda 12.1` makes one"
-    if re.match(r"(localhost|[^/]*[.:][^/]*)/", reference):
+    if re.match(r"(localhost|[^/.][^/]*[.:][^/]*)/", reference):
         hint = f"`docker pull` or `podman pull` fetches it from a registry, for these engines; here {hint}"
     raise ImageError(f"no image {reference!r}", hint=hint)
