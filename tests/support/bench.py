@@ -33,6 +33,8 @@ class Bench:
         indexes = f"{index} {os.environ.get('UV_INDEX', '')}".strip()
         self.env = {**os.environ, "UV_INDEX": indexes, "REPROBUILD_HOME": str(self.home)}
         self.lock = "envs/pylock.torch-cpu.toml"
+        self.pytorch: tuple[str, ...] = ()
+        """The options by which a lock of the CPU's PyTorch is made here."""
 
     def start(self, *argv: str, **env: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -59,7 +61,8 @@ class Bench:
         process = self.start(*argv)
         _, err = process.communicate()
         if process.returncode == ResolveError.exit_code and b"only CUDA builds" in err:
-            self.run(*argv, "--index", "pytorch")
+            self.pytorch = ("--index", "pytorch")
+            self.run(*argv, *self.pytorch)
         else:
             assert process.returncode == 0, err.decode()
 
