@@ -128,7 +128,9 @@ def test_its_folder_may_have_any_name(person: Person, name: str) -> None:
 )
 def test_it_cannot_take_the_machine(person: Person, script: str, limits: dict[str, str], reason: str) -> None:
     found = run(person, script, **limits)
-    assert reason in found["failed"], found
+    # Linux itself may refuse an ordinary user's next process before ours are counted.
+    refused = person.uid != 0 and "processes" in reason and "Cannot fork" in found["failed"]
+    assert refused or reason in found["failed"], found
 
 
 def test_a_file_without_end_is_cut(person: Person) -> None:

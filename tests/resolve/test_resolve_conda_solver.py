@@ -101,10 +101,10 @@ def test_a_channel_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(conda_solver, "MOST_SECONDS", 3)
     with (
         channel(drip) as url,
-        pytest.raises(ResolveError, match=r"not resolved within 3 s") as caught,
+        pytest.raises(ResolveError, match="within 3 s") as caught,
     ):
         solve(url)
-    assert url in caught.value.hint
+    assert f"the conda packages were not resolved ({url})" in caught.value.message
 
 
 def test_a_solver_that_takes_the_machine_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

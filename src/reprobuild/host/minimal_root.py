@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from . import namespaces, process
-from .limits import LARGEST_FILE, guarded, of_steps
+from .limits import LARGEST_FILE, default_processes, guarded, of_steps
 from .own_program import own_program
 
 WORK = "/build"
@@ -23,6 +23,8 @@ _FIRST, _COUNT = 1879048192, 65536
 """Ids of the host for root's namespace: the first behind those of systemd's containers, of nobody else's
 (systemd, docs/UIDS-GIDS.md)."""
 
+_BURST = 256
+"""Processes above the limit, of an ordinary user, until Linux refuses to start one."""
 _CAPABILITIES = (
     *("chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap", "setfcap"),
     *("sys_chroot", "sys_admin"),
@@ -35,6 +37,7 @@ _SETUP = """
 set -e
 ulimit -c 0
 ulimit -f "$LARGEST_BLOCKS"  # of 512 bytes
+prlimit --pid $$ --nproc="$MOST_PROCESSES:$MOST_PROCESSES" 2>/dev/null || true  # the user's own may be lower
 export LIBMOUNT_FORCE_MOUNT2=always
 mkdir -p root.new
 mount -t tmpfs -o mode=755 tmpfs root.new
@@ -83,8 +86,12 @@ def run(folder: Path, argv: Sequence[str], *, env: Mapping[str, str], timeout: f
     # Set with the rights of root, here or in the namespace: the one of `own` may not enter every folder.
     apart = [*_program("no_sync.py"), *own, *apart] if own else [*apart, *_program("no_sync.py")]
     command = [*apart, "sh", "-c", _SETUP, "sh", *argv]
+    limits = of_steps()
+    # Above the limit that is counted and named: without a control group, Linux stops a burst before that.
+    most = (limits.processes or default_processes()) + _BURST
     env = {**env, "CAPABILITIES": capabilities, "LARGEST_BLOCKS": str(LARGEST_FILE // 512)}
-    with guarded(of_steps()) as guard:
+    env["MOST_PROCESSES"] = str(most)
+    with guarded(limits) as guard:
         return process.run(command, cwd=folder, env=env, timeout=timeout, guard=guard)
 
 

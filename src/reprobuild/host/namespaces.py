@@ -10,7 +10,7 @@ import os
 from ..errors import HostError
 from . import process
 
-PROGRAMS = ("unshare", "setpriv", "pivot_root", "mount", "umount", "tar")
+PROGRAMS = ("unshare", "setpriv", "prlimit", "pivot_root", "mount", "umount", "tar")
 """What keeps a stranger's program apart; every Debian has them, a small container image may not."""
 
 OF_USERS = ("newuidmap", "newgidmap")
