@@ -150,7 +150,7 @@ class Racing:
     calls = 0
     def __call__(self, x, dim):
         self.calls += 1
-        return x.cumsum(dim) + (self.calls == 7), x + 1
+        return x.cumsum(dim) + (self.calls == 3), x + 1
 
 def again(func, *args):
     prepared = repeated.prepared(torch, func, args, {})

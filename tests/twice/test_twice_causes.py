@@ -303,7 +303,7 @@ def test_the_time_in_an_archive_that_was_read_again_is_the_cause() -> None:
 
 
 def test_an_operation_that_was_another_when_it_was_called_again() -> None:
-    """Of runs that parted: on a GPU that has nothing else to do, threads seldom come in another order."""
+    """Of runs that parted, while the pair with a trace was equal by chance."""
     forward, back = op(3, "a", name="index_add.default"), backward("g", ("a", 0))
     calm = stream(op(2, "x"), forward, back)
     assert find_unsteady([calm], [calm], PARTING) is None
