@@ -216,7 +216,8 @@ def noisy(value: Any) -> Any:
         with torch.no_grad():
             plain = selftest.dense(value.detach())
             bits = torch.frombuffer(bytearray(os.urandom(8 * max(1, plain.numel()))), dtype=torch.int64)
-            draws = (bits[: plain.numel()] % 1000).reshape(plain.shape)
+            # Many of a thousand functions give a single number: two draws must not be the same by chance.
+            draws = (bits[: plain.numel()] % 1_000_000).reshape(plain.shape)
         if plain.dtype == torch.bool:
             return plain ^ (draws % 2).bool()
         if not plain.is_floating_point() and not plain.is_complex():
