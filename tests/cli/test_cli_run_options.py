@@ -54,6 +54,12 @@ def test_gpus_are_handed_in_as_asked(
     assert [settings.gpu for _, _, settings in handed_on] == [access, access, None]
 
 
+def test_a_folder_comes_after_the_one_that_it_lies_in() -> None:
+    """As with `docker run`: in the other order, the outer one would hide it."""
+    found = run_options.folders(("/usr:/out/in/side", "/etc:/other", "/var:/out"))
+    assert [bind.destination for bind in found] == ["/other", "/out", "/out/in/side"]
+
+
 def test_what_is_neither_a_file_nor_a_folder_is_not_copied(tmp_path: Path) -> None:
     """`twice` gives each run a copy of what can be written, and /dev/zero has no end."""
     os.mkfifo(tmp_path / "pipe")

@@ -68,20 +68,6 @@ def test_status_environment_folder_and_binds(
     assert (tmp_path / "file").read_text() == "x\n"
 
 
-def test_a_bind_inside_another_is_seen_whatever_their_order(
-    engine: OciEngine, digest: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """As with `docker run`, which sorts its mounts."""
-    (tmp_path / "outer/in/side").mkdir(parents=True)
-    (tmp_path / "inner").mkdir()
-    (tmp_path / "inner/file").write_text("inner\n")
-    inner = sandbox.Bind(source=tmp_path / "inner", destination="/out/in/side")
-    outer = sandbox.Bind(source=tmp_path / "outer", destination="/out", writable=True)
-    for binds in ([inner, outer], [outer, inner]):
-        assert run(engine, digest, "cat", "/out/in/side/file", binds=binds) == 0
-    assert capfd.readouterr().out == "inner\ninner\n"
-
-
 def test_what_a_run_writes_is_gone_afterwards(engine: OciEngine, home: Home, digest: str) -> None:
     assert run(engine, digest, "bash", "-c", "echo x > /new; mkdir -m 0 /shut; echo y > /etc/who") == 0
     assert run(engine, digest, "bash", "-c", "test ! -e /new && test ! -e /shut") == 0

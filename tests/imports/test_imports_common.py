@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from reprobuild.imports.common import hashes_for
+from reprobuild.imports.read_for import ReadFor
 from reprobuild.imports.recognize import read_import
 from support.fixtures import fixtures_of
 from support.team_files import Write, table
@@ -70,3 +72,18 @@ def test_the_markers_of_a_lock_are_for_the_python_version_beside_it(
     found = read_import(lock)
     assert (found.python, [str(each) for each in found.requirements]) == ("3.10", ["old==5"])
     assert [str(each) for each in read_import(lock, python="3.12").requirements] == ["new==5"]
+
+
+def test_the_hashes_for_one_of_the_platforms_count(write: Write) -> None:
+    """As of CUDA's packages, which are pinned for x86_64 alone: whichever platform comes first."""
+    lines = [
+        *("a==1 --hash=sha256:" + "a" * 64, "b==1 ; platform_machine == 'x86_64' --hash=sha256:" + "b" * 64),
+        "c==1 ; sys_platform == 'win32' --hash=sha256:" + "c" * 64,
+    ]
+    found = read_import(write("requirements.txt", "\n".join(lines)))
+    arm, amd = ReadFor(architecture="arm64"), ReadFor(architecture="amd64")
+    assert [[*hashes_for(found, "3.11", each)] for each in ([arm], [arm, amd], [amd])] == [
+        ["a"],
+        ["a", "b"],
+        ["a", "b"],
+    ]

@@ -139,49 +139,6 @@ def test_a_program_that_captures_a_cuda_graph_is_recorded_around_it(
     assert not any("tensors of type" in part for part in parts)
 
 
-AGAIN = """
-import json, torch
-from types import SimpleNamespace
-from twice import repeated
-
-class Racing:
-    namespace, tags = "aten", ()
-    _schema = SimpleNamespace(name="aten::cumsum", is_mutable=False, returns=[])
-    calls = 0
-    def __call__(self, x, dim):
-        self.calls += 1
-        return x.cumsum(dim) + (self.calls == 3), x + 1
-
-def again(func, *args):
-    prepared = repeated.prepared(torch, func, args, {})
-    result = func(*args)
-    tensors = [each for each in args if isinstance(each, torch.Tensor)]
-    return prepared and (prepared(result), [float(each.sum()) for each in tensors])
-
-aten, x = torch.ops.aten, torch.ones(4, 4, device="cuda")
-rows = torch.tensor([0, 0, 1, 1], device="cuda")
-print(json.dumps([
-    again(aten.cumsum.default, x, 0), again(Racing(), x, 0),
-    again(aten.index_add_.default, x.clone(), 0, rows, x),
-    again(aten.mm.default, x, x), again(aten.native_dropout.default, x, 0.5, True),
-    again(aten.view.default, x, [16]), again(aten.add_.Tensor, x.clone(), x),
-    again(aten.cumsum.default, x.cpu(), 0), again(aten.empty_like.default, x),
-]))
-"""
-
-
-def test_an_operation_is_called_again_where_that_does_no_harm(
-    python: Path, env: Mapping[str, str], tmp_path: Path
-) -> None:
-    shutil.copytree(FILES / "twice", tmp_path / "site/twice", ignore=shutil.ignore_patterns("__pycache__"))
-    done = run(python, "-c", AGAIN, env={**env, "PYTHONPATH": str(tmp_path / "site")})
-    assert done.returncode == 0, done.stderr[-3000:]
-    steady, racing, in_place, *others = json.loads(done.stdout)
-    assert (steady, racing) == ([[], [16.0]], [[0], [16.0]])
-    assert in_place == [[], [32.0, 2.0, 16.0]]  # it was written into once
-    assert others == [None] * 6
-
-
 @pytest.mark.skipif(not LONG, reason="takes two minutes; set REPROBUILD_TEST_STANDIN")
 def test_two_gpus_the_battery_and_the_costs(python: Path, env: Mapping[str, str]) -> None:
     two = report(

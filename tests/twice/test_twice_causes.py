@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reprobuild.twice import known
-from reprobuild.twice.causes import find_cause, find_unsteady
+from reprobuild.twice.causes import find_cause
 from reprobuild.twice.external_values import READ
 from reprobuild.twice.first_difference import Parting
 from reprobuild.twice.records import Source, Stream
@@ -300,21 +300,3 @@ def test_the_time_in_an_archive_that_was_read_again_is_the_cause() -> None:
 
     found = cause(run("0"), run("1"))
     assert (found.candidates[0].place.line, found.remedy) == (4, known.SOURCES["stamp"])
-
-
-def test_an_operation_that_was_another_when_it_was_called_again() -> None:
-    """Of runs that parted, while the pair with a trace was equal by chance."""
-    forward, back = op(3, "a", name="index_add.default"), backward("g", ("a", 0))
-    calm = stream(op(2, "x"), forward, back)
-    assert find_unsteady([calm], [calm], PARTING) is None
-    raced = stream(op(2, "x"), replace(forward, again=(0,)), replace(back, again=(0,)))
-    for sides in (([raced], [calm]), ([calm], [raced])):
-        found = find_unsteady(*sides, PARTING)
-        assert found is not None
-        assert (found.operation, found.place.line, found.proven) == ("index_add.default", 3, True)
-        assert found.told == "called again with the same inputs, it gave another output"
-    gradients = replace(PARTING, part="gradients", equal=("inputs", "outputs", "loss"))
-    found = find_unsteady([raced], [raced], gradients)
-    assert found is not None
-    assert found.operation == "mul_backward.default"
-    assert find_unsteady([raced], [raced], replace(PARTING, stream="another")) is None

@@ -104,11 +104,11 @@ def _check(file: Path, host: Host, *, json_: bool) -> None:
             f"{file}: nothing in it is for this machine, so nothing was built and nothing is proven",
             hint="check it on a machine of an architecture that its locks are for",
         )
-    if json_:
-        emit({"file": str(file), "images": found})
-        return
     names = {name.removeprefix("pylock.").removesuffix(".toml") for name in head.locks}
     lacking = sorted(names - {name for name, _ in rows})
+    if json_:
+        emit({"file": str(file), "images": found, "not_built": lacking})
+        return
     rows += [(name, "not built: not for this machine") for name in lacking]
     part = f" for {len(found)} of {len(names)} locks" if lacking else ""
     table("", [("bundle", f"{file} suffices{part}"), *rows])

@@ -245,7 +245,7 @@ def _env_of(imported: Imported, given: Mapping[str, Any], systems: Mapping[str, 
         host.console.step(f"{imported.origin} is read for Python {version}, which {_python_of(request)}")
     return replace(
         new_env(request),
-        hashes=hashes_for(imported, request.python),
+        hashes=hashes_for(imported, request.python, systems.values()),
         read_for=read_for,
         pythons=pythons_of(imported),
         order=imported.order,

@@ -335,8 +335,7 @@ def _config(task: Task, limits: Limits | None, largest_file: int | None) -> dict
                 _mount(path, "tmpfs", "nosuid", "nodev", "mode=755", f"size={size}")
                 for path, size in sorted(task.folders.items())
             ),
-            # As Docker does: one inside another comes after it, whatever the order on the command line.
-            *(_bind(b) for b in sorted(task.binds, key=lambda b: len(Path(b.destination).parts))),
+            *(_bind(b) for b in task.binds),
             *(_device_bind(d) for d in task.devices),
         ],
         "hooks": {kind: list(hooks) for kind, hooks in task.hooks.items()},

@@ -26,7 +26,7 @@ from ..request.envs_folder import FOLDER
 from ..request.model import DEFAULT_PYTHON, PYTHONS, TorchIndex
 from ..request.table import shown
 from ..resolve.torch import cuda_of_version, is_cuda_package
-from .read_for import allows, holds, python_release, target
+from .read_for import ReadFor, allows, holds, python_release, reading_for, target
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -218,12 +218,14 @@ def wanted_of(imported: Imported, python: str) -> Keys:
     )
 
 
-def hashes_for(imported: Imported, python: str) -> dict[str, frozenset[str]]:
+def hashes_for(imported: Imported, python: str, systems: Iterable[ReadFor]) -> dict[str, frozenset[str]]:
     """Return the hashes of a file without those of pins for other systems or Pythons alone."""
     here: dict[str, bool] = {}
-    for each in imported.requirements:
-        name, place = canonicalize_name(each.name), f"{imported.origin}: {each.name}"
-        here[name] = here.get(name, False) or is_for(each.marker, target(python).markers, place)
+    for system in systems:
+        with reading_for(system):
+            for each in imported.requirements:
+                name, place = canonicalize_name(each.name), f"{imported.origin}: {each.name}"
+                here[name] = here.get(name, False) or is_for(each.marker, target(python).markers, place)
     return {name: values for name, values in imported.hashes.items() if here.get(name, True)}
 
 

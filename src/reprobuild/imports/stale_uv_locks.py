@@ -226,7 +226,7 @@ class _UvProject:
             )
 
     def _where(self, markers: object) -> list[bool]:
-        """Tell for which Pythons and systems one of some markers holds; all where there is none."""
+        """Return for which Pythons and systems one of some markers is true; all if there is none."""
         texts = markers if isinstance(markers, list) else [markers]
         every = [_marker(text, str(self._project)) for text in texts]
         return [

@@ -24,7 +24,7 @@ from .model import Lock
 PLATFORMS = {"linux/amd64": "linux-64", "linux/arm64": "linux-aarch64"}
 """OCI's names and conda's."""
 
-_KNOWN = ("name", "channels", "dependencies", "platforms", "category", "prefix")
+_KNOWN = ("name", "channels", "dependencies", "platforms", "category", "prefix", "variables")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +77,7 @@ def read_environment(file: Path, platform: str, *, lines: bool = False) -> Envir
             hint="take the key out, and set them in [environment] of the request",
         )
     for key in data:
-        if key not in (*_KNOWN, "variables"):
+        if key not in _KNOWN:
             raise RequestError(f"{file}: {key}: unknown key", hint=f"known here: {', '.join(_KNOWN)}")
     variables = data.get("variables") or {}
     if not isinstance(variables, dict):

@@ -36,9 +36,8 @@ def devcontainer(lock: Lock, image: str, certificates: bytes | None = None) -> M
     document = {
         "name": str(printable(lock.request.name, "request.name")),
         "image": image,
-        "runArgs": [
-            "--shm-size=2g"
-        ],  # as `run` gives it; Docker's 64 MB are too few for a DataLoader's workers
+        # As `run` gives it; Docker's 64 MB are too few for a DataLoader's workers.
+        "runArgs": ["--shm-size=2g"],
         **({} if certificates is None else {"containerEnv": dict.fromkeys(_CERTIFICATE_VARIABLES, bundle)}),
         "customizations": {
             "vscode": {

@@ -128,28 +128,6 @@ def find_cause(one: Sequence[Stream], other: Sequence[Stream], parting: Parting 
     return replace(cause, remedy=known.ORDER) if general and parting and parting.reordered else cause
 
 
-def find_unsteady(one: Sequence[Stream], other: Sequence[Stream], parting: Parting | None) -> Cause | None:
-    """Return the first operation that gave other bits when it was called again; None if there is none.
-
-    For runs that parted, while the pair with a trace, of which these are, did not. What parted says whether
-    it was in a backward pass.
-    """
-    backward = parting is not None and parting.part.startswith("gradients") and "loss" in parting.equal
-    for a, b in pairs(one, other):
-        if a is None or b is None or (parting is not None and a.label != parting.stream):
-            continue
-        compared = _compared(a, b)
-        for operations in zip(*(stream.operations for stream in compared), strict=False):
-            again = {at for each in operations for at in each.again if each.outputs[at : at + 1] != ("",)}
-            operation = operations[0]
-            if again and operation.backward == backward:
-                told = "called again with the same inputs, it gave another output"
-                number = compared[0].operations.index(operation)
-                finding = _Finding("operation", known.of_operation(operation.name), told, number)
-                return _cause(compared[0], (), finding)
-    return None
-
-
 def _compared(a: Stream, b: Stream) -> tuple[Stream, Stream]:
     internal = internal_outputs((a.operations, b.operations))
     one, other = (replace(s, operations=without_internal(s.operations, internal)) for s in (a, b))

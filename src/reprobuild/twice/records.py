@@ -103,8 +103,6 @@ class Operation:
     """How many records of sources came before it."""
     handed: tuple[int, ...] = ()
     """Which of the inputs another thread had made and then handed over, as by a queue or a future."""
-    again: tuple[int, ...] = ()
-    """Which of the outputs were others when the operation was called again with the same inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +166,7 @@ _KEYS: Mapping[str, frozenset[str]] = {
     "op": frozenset(
         (
             *("k", "op", "in", "plain", "place", "module", "back", "flag", "thread", "n", "out", "kept"),
-            *("shapes", "empty", "handed", "again"),
+            *("shapes", "empty", "handed"),
         )
     ),
     "source": frozenset(("k", "kind", "name", "value", "shown", "place")),
@@ -372,7 +370,6 @@ def _operation(record: Mapping[str, Any], places: Mapping[int, ProgramLine], str
         moment=len(stream.moments),
         sources=len(stream.sources),
         handed=tuple(_int(at) for at in _list(record["handed"], 1 << 16)),
-        again=tuple(_int(at) for at in _list(record["again"], 1 << 16)),
     )
 
 

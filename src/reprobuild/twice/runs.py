@@ -14,7 +14,7 @@ from typing import Protocol
 from ..errors import RepeatError
 from ..host import process
 from . import first_difference
-from .causes import Cause, find_cause, find_unsteady
+from .causes import Cause, find_cause
 from .drift import Drift, drift
 from .evidence import Evidence, read_evidence
 from .experiments import Suspect, confirmed, of_variation
@@ -374,7 +374,7 @@ def _trace(
             elif again is None and at < 0 and ends:
                 cause = find_cause(runs[0].streams, runs[1].streams, parting)
             else:
-                cause = find_unsteady(runs[0].streams, runs[1].streams, parting)
+                cause = None
             recurred = recurred or again is not None or bool(ends)
         if cause is not None and found.varied:
             return of_variation(cause, found.varied), attempt, True

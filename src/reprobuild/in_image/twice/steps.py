@@ -236,7 +236,8 @@ class Recorder:
             if each.numel() and not each.is_complex() and each.layout is self._torch.strided
         ]
         # Of a device all at once: each copy waits for it.
-        alike = len({each.device for each in sampled}) == 1
+        plain = all(type(each) is self._torch.Tensor for each in sampled)  # not those of several ranks
+        alike = plain and len({each.device for each in sampled}) == 1
         values = self._torch.stack(sampled).tolist() if alike else [float(each) for each in sampled]
         return base64.b64encode(struct.pack(f"<{len(values)}d", *values)).decode()
 

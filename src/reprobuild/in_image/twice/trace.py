@@ -18,7 +18,7 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import digests, handovers, hints, repeated
+from . import digests, handovers, hints
 from .places import here, text
 from .watching import warn
 from .writing import Writer
@@ -100,11 +100,9 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
             warn(f"{func} is not traced", error)
             return func(*args, **kwargs)
-        again = repeated.prepared(self._torch, func, args, kwargs)
         result = func(*args, **kwargs)
         try:
             with self._lock:
-                before["again"] = [] if again is None else again(result)
                 self._after(func, before, args, kwargs, result)
         except Exception as error:  # noqa: BLE001 -- as above
             warn(f"{func} is not traced", error)
