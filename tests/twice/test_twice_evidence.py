@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from reprobuild.twice.evidence import Evidence, Item, read_evidence
+from hypothesis import given
+from hypothesis.strategies import integers
+
+from reprobuild.twice.evidence import Evidence, Item, SiteKey, _spans, read_evidence
 
 
 def writer(*wrote: str, forks: int = 0, child: bool = False) -> dict[str, Any]:
@@ -69,3 +73,18 @@ def test_a_place_of_many_values_takes_nothing_from_the_next() -> None:
     items = [Item(many, 1.0 + at, at, 999 - at) for at in range(1000)]
     items += [Item(few, 0.125 * 2**at, at, 5 - at) for at in range(6)]
     assert {item.site[1] for item in Evidence(items=items).made_of_some(0.375, 0.375)} == {"search.py"}
+
+
+@given(integers(0, 4 * 10**15), integers(1, 10**11))
+def test_what_two_dates_are_apart_prints_as_the_program_printed_it(began: int, took: int) -> None:
+    """Also in the middle between two numbers of as many digits, where half of a millionth decides."""
+    span = timedelta(microseconds=took - took % 10)
+    start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=began)
+    dates = zip((1, 2), (start, start + span), strict=True)
+    sites = {place: [Item(place, date.timestamp(), 0, 0)] for line, date in dates for place in [at(line)]}
+    printed = [f"{item.value:.5f} {item.value:.4f}" for item in _spans(sites) if span]
+    assert printed == [f"{span.total_seconds():.5f} {span.total_seconds():.4f}"] * bool(span)
+
+
+def at(line: int) -> SiteKey:
+    return ("moment", "train.py", line, 0)

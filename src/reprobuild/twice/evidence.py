@@ -315,7 +315,9 @@ def _spans(values: Mapping[SiteKey, Sequence[Item]]) -> Iterator[Item]:
                 _, file, line, which = other
                 site = ("span", f"{one[1:]} {file}", line, which)
                 begun = {at: at - 1 if one == other else 0 if len(first) == 1 else at for at in last}
-                spans = [(at, last[at] - first[begun[at]]) for at in last if begun[at] in first]
+                # A date has microseconds. As a float of seconds since 1970 it is up to 0.12 of one off, and a
+                # span next to where it is rounded would be printed as another number than it has here.
+                spans = [(at, round(last[at] - first[begun[at]], 6)) for at in last if begun[at] in first]
                 # What comes before the other is no duration.
                 for number, (_, span) in enumerate(spans if all(span >= 0 for _, span in spans) else ()):
                     yield Item(site, span, number, len(spans) - 1 - number, process)
