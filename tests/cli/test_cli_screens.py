@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import pytest
 
-from conftest import GOLDEN
+from conftest import GOLDEN, needs
 from reprobuild.cli import cli
 from reprobuild.cli.docker_habits import ARGUMENT_HINTS, COMMAND_HINTS, OPTION_HINTS
 
@@ -94,6 +95,38 @@ def test_what_a_docker_user_types_gets_its_hint(call: Call, argv: tuple[str, ...
     said = call(*argv)
     assert said.status == 2
     assert hint in " ".join(said.err.split())
+
+
+OURS = {
+    **{name: name for name in ("images", "inspect", "load", "push", "run")},
+    "build": "image",
+    "history": "inspect",
+    "image prune": "clean",
+    "rmi": "remove",
+    "save": "export",
+}
+"""Each command of Docker's and Podman's whose options somebody types by habit, with ours."""
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("engine", ["docker", "podman"])
+def test_every_option_of_the_installed_engine_is_ours_or_has_a_hint(call: Call, engine: str) -> None:
+    needs(engine)
+
+    def listed(pattern: str, *command: str) -> list[str]:
+        text = subprocess.run([engine, *command, "--help"], capture_output=True, text=True, check=True).stdout
+        return [word for found in re.findall(pattern, text, re.MULTILINE) for word in found if word]
+
+    assert len(listed(r"^ +(?:(-\w), )?(--[\w-]+)", "run")) > 100
+    for theirs, name in OURS.items():
+        ours = {option for each in cli.commands[name].params for option in each.opts}
+        options = {*listed(r"^ +(?:(-\w), )?(--[\w-]+)", *theirs.split())}
+        for option in sorted(options - ours - {"-h", "--help", "-q", "--quiet", "-v"}):
+            said = call(name, option, "x")
+            assert said.status == 2
+            assert f"No such option {option}: " in said.err, f"{engine} {theirs} {option}"
+    unknown = {*listed(r"^  (\w[\w-]*)()\*? {2,}")} - {*cli.commands} - {*COMMAND_HINTS}
+    assert not unknown
 
 
 def test_an_error_is_json_where_json_was_asked_for(call: Call) -> None:
