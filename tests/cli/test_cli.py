@@ -140,7 +140,11 @@ def test_a_bug_is_status_1_and_asks_for_a_report(
         (RuntimeError("can't start new thread"), 7, "reprobuild cannot go on: Resource temporarily"),
         (MemoryError(), 7, "reprobuild cannot go on: Cannot allocate memory"),
         (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), 7, "reprobuild cannot go on: Too many open files"),
-        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), 11, "No space left on device (in "),
+        (
+            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+            11,
+            "No space left on device; the system",
+        ),
         (OSError(errno.EUCLEAN, os.strerror(errno.EUCLEAN), "/a/b"), 11, "/a/b: Structure needs cleaning"),
         (
             OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN), b"/a/b"),
@@ -158,7 +162,7 @@ def test_what_the_machine_lacks_is_no_bug(
     monkeypatch.setattr(images, "ImageStore", fail)
     said = call("images")
     assert said.status == status
-    assert re.match(rf"reprobuild: {re.escape(text)}.*\n  hint: (allow|end|check|free) ", said.err)
+    assert re.match(rf"reprobuild: {re.escape(text)}.*\n  hint: (allow|end|check|compare) ", said.err)
 
 
 def test_interrupted_in_python(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

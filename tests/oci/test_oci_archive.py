@@ -10,6 +10,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
@@ -23,6 +24,7 @@ from reprobuild.errors import ImageError, StorageError
 from reprobuild.host import process
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.host.outputs import one_writer
 from reprobuild.oci.archive import write_docker
 from reprobuild.oci.documents import ImageDocuments
 from reprobuild.oci.file_tree import nothing
@@ -31,6 +33,7 @@ from reprobuild.oci.store import ImageStore
 from support.archived import CONSOLE, NAME, write
 from support.disk import make_unreadable, remove_folder, tiny_disk
 from support.fixtures import fixtures_of
+from support.hearing import Hearing
 from support.small_root import small_image
 
 globals().update(fixtures_of("support.archived"))
@@ -68,6 +71,20 @@ def test_an_older_file_is_replaced_as_a_whole(store: ImageStore, digest: str, tm
     write(store, digest, file)
     assert tarfile.is_tarfile(file)
     assert {path.name for path in tmp_path.iterdir()} == {"a.tar", "home"}
+
+
+def test_two_exports_to_one_path_take_turns(store: ImageStore, digest: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.tar"
+    store.console = console = Hearing()
+    with ThreadPoolExecutor(1) as pool:
+        with one_writer(file, CONSOLE) as other:
+            other.write_bytes(b"half")
+            second = pool.submit(write, store, digest, file)
+            assert console.said.wait(60)
+            other.write_bytes(b"whole")
+        second.result()
+    assert file.read_bytes() == write(store, digest, tmp_path / "b.tar").read_bytes()
+    assert {path.name for path in tmp_path.iterdir()} == {"a.tar", "b.tar", "home"}
 
 
 def test_an_older_docker_gets_layers_in_gzip_as_all_others(

@@ -94,8 +94,9 @@ def test_it_has_the_image_s_files(store: ImageStore, digest: str, squashfs: Path
 
 @pytest.mark.engines
 def test_twice_the_same_bytes(squashfs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In another home, on one processor, at another hour."""
+    """In another home, on one processor, at another hour, and over what a killed one left."""
     home = Home(tmp_path / "other")
+    (tmp_path / ".again.sqsh.partial").write_bytes(squashfs.read_bytes() * 2)
     os.utime(squashfs, (0, 0))
     store = ImageStore(Host(home, CONSOLE))
     mine = os.sched_getaffinity(0)

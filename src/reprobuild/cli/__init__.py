@@ -277,7 +277,7 @@ def run_command_line() -> int:  # noqa: PLR0911 -- one for each way to end
     except Exception as error:  # noqa: BLE001 -- the last resort: a bug, which its finder can report
         import traceback
 
-        from ..host.home import machine_error
+        from ..host.machine_errors import machine_error
 
         if (known := machine_error(error)) is not None:
             _print_json(type(known).__name__, known.message, known.hint, known.exit_code)

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import IO, Any, Literal
 from urllib.parse import quote
 
-from ..errors import HostError, ReprobuildError, StorageError
+from ..errors import HostError, StorageError
 from .console import Console, size_text
 from .descriptors import FOLDER, closing_descriptor
 from .ext4_spread import spread_below
-from .os_reasons import FULL, SCARCE, UNREADABLE, shortage
+from .os_reasons import FULL, SCARCE, UNREADABLE
 from .removal import remove_tree
 
 Folder = Literal["store", "layers", "oci", "roots", "reports", "pushed", "built", "tmp", "evidence", "locks"]
@@ -37,11 +37,8 @@ _ELSE = (
     *(errno.ENOTCONN, errno.ENOKEY, errno.EINVAL, errno.EXDEV),
     *UNREADABLE,
 )
-_BUGS = (errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.EXDEV)
-"""What a mistake of reprobuild's own gives too, so `machine_error` leaves it."""
-_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 """What flock(2) answers on a file system without locks, as Lustre mounted without ``flock``."""
-_TEMPORARY = "free some space there, or name another folder for temporary files in TMPDIR"
 _PRIVATE = 0o700
 """Of the home and its parts: others could run what is setuid in an image's files (CVE-2021-41091), and read
 what a private index gave."""
@@ -172,14 +169,14 @@ def claim(path: Path) -> IO[bytes]:
     that path. Raises `StorageError`.
     """
     while True:
-        file = _open_claimed(path, fcntl.LOCK_EX)
+        file = open_claimed(path, fcntl.LOCK_EX)
         if file is not None:
             return file
 
 
 def try_claim(path: Path) -> IO[bytes] | None:
     """Claim a file as `claim` does, or return None at once when another process or thread holds it."""
-    return _open_claimed(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return open_claimed(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def atomic_write(path: Path, data: bytes, *, mode: int = 0o644, sync: bool = True) -> None:
@@ -242,7 +239,7 @@ def storage_errors(path: Path) -> Iterator[None]:
         named = os.fsdecode(found) if isinstance(found, str | bytes) else path
         if error.errno in FULL:
             hint = "`reprobuild clean` removes what no image needs; REPROBUILD_HOME names another place"
-            room = _room_text(path)
+            room = room_text(path)
             if error.errno == errno.EDQUOT:
                 room = f"{room} on the disk, but the quota is used up"
                 hint = f"{hint}; or ask for a larger quota"
@@ -252,7 +249,7 @@ def storage_errors(path: Path) -> Iterator[None]:
                 f"{named}: {reason}",
                 hint=f"make {path} writable, or use another folder (REPROBUILD_HOME names reprobuild's)",
             ) from error
-        if error.errno in _NO_LOCKS:
+        if error.errno in NO_LOCKS:
             raise StorageError(
                 f"{named}: {reason}: the file system has no locks (flock)",
                 hint="mount it with locks (Lustre: the option flock), or set REPROBUILD_HOME to a local disk",
@@ -276,26 +273,6 @@ def put_off(failures: list[StorageError]) -> Iterator[None]:
         yield
     except StorageError as error:
         failures.append(error)
-
-
-def machine_error(error: Exception) -> ReprobuildError | None:
-    """Return the error for what nothing else handles, and is the fault of this machine; None for a bug."""
-    if (short := shortage(error)) is not None:
-        return HostError(short[0], hint=short[1])
-    if isinstance(error, FileNotFoundError) and "usable temporary directory" in str(error):
-        return StorageError(error.strerror or str(error), hint=_TEMPORARY)  # tempfile tries to write in each
-    if isinstance(error, OSError) and error.filename is None and error.errno in FULL:
-        folder = Path(tempfile.gettempdir())  # what is written elsewhere is named there
-        return StorageError(f"{error.strerror} (in {folder}: {_room_text(folder)})", hint=_TEMPORARY)
-    if isinstance(error, OSError) and error.filename is not None and error.errno not in _BUGS:
-        try:
-            with storage_errors(Path(os.fsdecode(error.filename))):
-                raise error
-        except ReprobuildError as known:
-            return known
-        except OSError:
-            return None
-    return None
 
 
 def kind_of(path: str | Path) -> Literal["file", "folder", "other"] | None:
@@ -374,7 +351,7 @@ def free_text(path: Path) -> str:
     return "unknown"
 
 
-def _room_text(path: Path) -> str:
+def room_text(path: Path) -> str:
     """Describe the free space of a full disk: it may lack inodes and have bytes left."""
     with suppress(OSError):
         found = os.statvfs(path if path.exists() else path.parent)
@@ -393,18 +370,14 @@ def raise_if_full(said: str, folder: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
 
 
-def refuse_full_temporary(said: str, folder: Path) -> None:
-    """Raise `StorageError` if a program failed because its temporary folder is full; see `raise_if_full`."""
-    try:
-        raise_if_full(said, folder)
-    except OSError as error:
-        raise StorageError(f"{folder}: {error.strerror} ({_room_text(folder)})", hint=_TEMPORARY) from None
+def open_claimed(path: Path, operation: int, *, mode: int | None = _SHARED) -> IO[bytes] | None:
+    """Open a file under an exclusive lock; return None where it was taken, or replaced meanwhile.
 
-
-def _open_claimed(path: Path, operation: int) -> IO[bytes] | None:
-    """Return the file under an exclusive lock; None where it was taken, or replaced meanwhile."""
+    A new file has this mode; None: the one that the umask gives. Raises `StorageError`.
+    """
     with storage_errors(path.parent), ExitStack() as on_failure:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _SHARED)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(path, flags, 0o666 if mode is None else mode)
         file = on_failure.enter_context(os.fdopen(descriptor, "r+b", buffering=0))
         try:
             fcntl.flock(descriptor, operation)
@@ -413,8 +386,8 @@ def _open_claimed(path: Path, operation: int) -> IO[bytes] | None:
         if not _same_file(descriptor, path):
             return None
         # btrfs refuses a change of mode once a quota is used up; `clean` must get its lock even then.
-        if stat.S_IMODE(os.fstat(descriptor).st_mode) != _SHARED:
-            os.fchmod(descriptor, _SHARED)
+        if mode is not None and stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
+            os.fchmod(descriptor, mode)
         on_failure.pop_all()
         return file
 

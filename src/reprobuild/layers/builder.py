@@ -84,7 +84,7 @@ def write_system_tar(
     """Write the layer of Debian, or of a standalone Python, as a plain tar file, as a whole or not at all."""
     with _system(lock, store, host) as system:
         cached = system.of(kind)
-    write_tar([LayerCache(host.home).blob(cached.layer.digest)], target)
+    write_tar([LayerCache(host.home).blob(cached.layer.digest)], target, host.console)
 
 
 def system_folders(lock: Lock, store: Store, host: Host) -> list[Path]:
@@ -108,7 +108,7 @@ def write_conda_tar(lock: Lock, store: Store, host: Host, target: Path) -> None:
     built = build_layers(lock, store, host)
     kinds = [layer.kind for layer in plan(lock)]
     wanted = [y.cached for y, kind in zip(built, kinds, strict=False) if kind in ("conda", "environment")]
-    write_tar([LayerCache(host.home).blob(cached.layer.digest) for cached in wanted], target)
+    write_tar([LayerCache(host.home).blob(cached.layer.digest) for cached in wanted], target, host.console)
 
 
 def _own_layer(lock: Lock, below: Sequence[BuiltLayer], drafts: Drafts) -> BuiltLayer:

@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO
 
-from ..host.home import storage_errors
+from ..host.outputs import one_writer
 from .archive_manifest import NAME
 from .blobs import damaged, open_blob, refuse_damaged
 from .documents import LAYOUT, index_document, manifest_entry
@@ -28,15 +28,12 @@ def export(
     file is there as a whole or not at all. Raises `ImageError` when a blob is missing or damaged,
     `StorageError`.
     """
-    partial = file.with_name(f".{file.name}.partial")
-    with storage_errors(file.parent), packed(images, image, compression) as found:
-        try:
-            with partial.open("wb") as out:
-                _write_layout(out, name, found.digest, {found.digest: found.manifest, **found.blobs})
-            partial.replace(file)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+    with (
+        one_writer(file, images.console) as partial,
+        packed(images, image, compression) as found,
+        partial.open("wb") as out,
+    ):
+        _write_layout(out, name, found.digest, {found.digest: found.manifest, **found.blobs})
     return found.digest
 
 

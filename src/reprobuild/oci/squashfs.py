@@ -14,7 +14,8 @@ from typing import Any
 
 from ..errors import ImageError, StorageError
 from ..host import process
-from ..host.home import raise_if_full, storage_errors
+from ..host.home import raise_if_full
+from ..host.outputs import one_writer
 from .flatten import write_root
 from .store import Image, ImageStore
 from .tar_fields import LayerRefused
@@ -35,7 +36,8 @@ else
 fi
 """
 _OPTIONS = (
-    *("-tar", "-quiet", "-no-progress", "-exit-on-error", "-comp", "zstd", "-Xcompression-level", "1"),
+    *("-tar", "-noappend", "-quiet", "-no-progress", "-exit-on-error"),
+    *("-comp", "zstd", "-Xcompression-level", "1"),
     *("-mkfs-time", str(MTIME), "-all-time", str(MTIME), "-root-mode", "755"),
     *("-root-uid", "0", "-root-gid", "0"),
 )
@@ -48,26 +50,19 @@ def export_squashfs(images: ImageStore, image: Image, file: Path) -> None:
     `StorageError`.
     """
     program = process.require("mksquashfs", "to write a squashfs file")
-    partial = file.with_name(f".{file.name}.partial")
     layers = images.layers(image.digest)
     instead = enroot_files(images.config(image.digest)["config"])
-    with storage_errors(file.parent):
+    with one_writer(file, images.console) as partial:
         try:
-            partial.unlink(missing_ok=True)
-            partial.touch()  # a folder that cannot be written to is reported by name
-            partial.unlink()
             process.feed(
                 [program, "-", str(partial), *_OPTIONS], lambda write: write_root(layers, write, instead)
             )
             partial.chmod(0o644)
-            partial.replace(file)
         except process.ProcessFailed as failed:
             raise_if_full(failed.tail, file.parent)
             raise StorageError(f"{file}: mksquashfs could not write it: {failed.tail}") from None
         except LayerRefused as refused:
             raise ImageError(f"{image.digest[:19]}: cannot be written as one root: {refused}") from None
-        finally:
-            partial.unlink(missing_ok=True)
 
 
 def enroot_files(config: Mapping[str, Any]) -> Mapping[str, tuple[int, bytes]]:

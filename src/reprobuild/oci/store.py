@@ -84,7 +84,7 @@ class ImageStore:
     """The images of a `Home`."""
 
     def __init__(self, host: Host) -> None:
-        self._host, self.home = host, host.home
+        self._host, self.home, self.console = host, host.home, host.console
         self.folder = host.home.folder("oci")
         self._blobs = Blobs(host.home)
         self._index = ImageIndex(self.folder, host.console)

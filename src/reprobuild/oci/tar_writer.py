@@ -16,7 +16,9 @@ from typing import IO, Literal, Protocol
 
 import zstandard
 
-from ..host.home import storage_errors, write_all
+from ..host.console import Console
+from ..host.home import write_all
+from ..host.outputs import one_writer
 from .blobs import open_blob
 from .tar_header import header
 
@@ -150,21 +152,14 @@ class LayerWriter:
         write_all(self._out, data)
 
 
-def write_tar(blobs: Sequence[Path], target: Path) -> None:
+def write_tar(blobs: Sequence[Path], target: Path, console: Console) -> None:
     """Unpack layers into one plain tar file, the whole of it or nothing."""
-    partial = target.with_name(f".{target.name}.partial")
-    with storage_errors(target.parent):
-        try:
-            with partial.open("wb") as out:
-                for number, blob in enumerate(blobs):
-                    if number:  # the end mark stands after the last one only
-                        out.seek(-2 * tarfile.BLOCKSIZE, os.SEEK_END)
-                    with open_blob(blob) as source:
-                        zstandard.ZstdDecompressor().copy_stream(source, out)
-            partial.replace(target)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+    with one_writer(target, console) as partial, partial.open("wb") as out:
+        for number, blob in enumerate(blobs):
+            if number:  # the end mark stands after the last one only
+                out.seek(-2 * tarfile.BLOCKSIZE, os.SEEK_END)
+            with open_blob(blob) as source:
+                zstandard.ZstdDecompressor().copy_stream(source, out)
 
 
 def parents(paths: Iterable[str]) -> list[str]:

@@ -16,7 +16,7 @@ from debian.deb822 import Deb822
 from ..errors import ResolveError
 from ..fetch.debian_mirrors import MAIN, OVERRIDES, Mirror, apt_config
 from ..fetch.debian_snapshot import VARIABLE as SNAPSHOT
-from ..host.home import refuse_full_temporary
+from ..host.machine_errors import refuse_full_temporary
 from ..host.os_reasons import clock_remedy
 from ..host.process import Completed, ProcessTimeout, require, run
 from ..lock.packages import DebianPackage

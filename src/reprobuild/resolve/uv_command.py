@@ -21,8 +21,8 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from ..errors import ResolveError
 from ..fetch.http_errors import reason_of
-from ..host.home import refuse_full_temporary
 from ..host.limits import guarded, of_steps
+from ..host.machine_errors import refuse_full_temporary
 from ..host.process import Completed, named_when_stopped, run
 from ..lock.model import Lock
 from ..lock.packages import PythonPackage, Wheel
