@@ -14,6 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_site_is_built_from_the_pages_and_a_broken_link_fails(tmp_path: Path) -> None:
+    assert ".venv/bin/python .ci/site FOLDER " in (TOP / "CONTRIBUTING.md").read_text()
     command = [sys.executable, str(TOP / ".ci/site"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

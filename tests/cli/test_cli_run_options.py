@@ -32,6 +32,9 @@ pytest_plugins = ["support.commands", "support.small_images"]
         (["-v", "./nowhere:/x", NAME], "./nowhere: no such file or folder\n"),
         (["-v", ".:/x", "-v", "/:/y/..//x/", NAME], "-v: /x is given twice"),
         (["-v", ".:/x/..", NAME], "DST is the image's root"),
+        (["-m", "1", NAME], "-m 1: no program starts in less than 6M of memory; a number alone is bytes"),
+        (["-m", "6143k", NAME], "in less than 6M of memory"),
+        (["--pids-limit", "3", NAME], "--pids-limit 3: a run has at least 4 processes"),
         ([NAME, "-w", "/"], "-w is after the image; options of `run` come before it"),
     ],
 )

@@ -142,6 +142,25 @@ def test_a_damaged_layer_is_not_compressed_again(store: Store, host: str) -> Non
     assert tags(host, "team/x") == []
 
 
+def test_a_taken_tag_is_refused_before_anything_is_compressed(store: Store, host: str) -> None:
+    """Compressing takes minutes. Here it would fail, since a layer of the other image is damaged."""
+    other = store.build("other")
+    blob, _ = store.engine.images.layers(other.digest)[-1]
+    blob.chmod(0o644)
+    blob.write_bytes(blob.read_bytes()[:-1] + b"x")
+    store.push(f"{host}/team/gzip:1", compression="gzip")
+    for tag in ("gzip", "zstd"):
+        if tag == "zstd":
+            store.push(f"{host}/team/zstd:1")
+        with pytest.raises(RegistryError, match="is another image already"):
+            store.push(f"{host}/team/{tag}:1", other, compression="gzip")
+    # The same image with its layers in zstd is another one there, too.
+    with pytest.raises(RegistryError, match="is another image already"):
+        store.push(f"{host}/team/zstd:1", compression="gzip")
+    with pytest.raises(ImageError, match="the image store is damaged"):
+        store.push(f"{host}/team/zstd:1", other, compression="gzip", force=True)
+
+
 def test_a_blob_that_cannot_be_read_is_no_fault_of_the_registry(
     store: Store, host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,10 +92,7 @@ def settings(
         gpu=None if isinstance(access, str) else access,
         workdir=workdir,
         user=who,
-        limits=Limits(
-            memory=None if memory is None else size(memory, "--memory"),
-            processes=None if pids_limit is None else number(pids_limit, "--pids-limit"),
-        ),
+        limits=_limits(memory, pids_limit),
     )
 
 
@@ -111,6 +108,28 @@ def own_command(command: tuple[str, ...], name: str) -> tuple[str, ...]:
     if command and command[0].startswith("-"):
         raise click.UsageError(f"{command[0]} is after the image; options of `{name}` come before it")
     return command
+
+
+_LEAST_MEMORY = 6 << 20
+"""As `docker run` has it."""
+_LEAST_PROCESSES = 4
+"""Those that start the program, and the program."""
+
+
+def _limits(memory: str | None, pids_limit: str | None) -> Limits:
+    """Return the limits of ``-m`` and ``--pids-limit``. Raises UsageError and `HostError`."""
+    found = Limits(
+        memory=None if memory is None else size(memory, "--memory"),
+        processes=None if pids_limit is None else number(pids_limit, "--pids-limit"),
+    )
+    if found.memory is not None and found.memory < _LEAST_MEMORY:
+        raise click.UsageError(
+            f"-m {memory}: no program starts in less than 6M of memory; a number alone is bytes:"
+            " write it as 8G or 512M"
+        )
+    if found.processes is not None and found.processes < _LEAST_PROCESSES:
+        raise click.UsageError(f"--pids-limit {pids_limit}: a run has at least {_LEAST_PROCESSES} processes")
+    return found
 
 
 def _user(text: str, console: Console) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -40,9 +40,15 @@ class Packed:
 
 
 @contextmanager
-def packed(images: ImageStore, image: Image, compression: Compression) -> Iterator[Packed]:
+def packed(
+    images: ImageStore,
+    image: Image,
+    compression: Compression,
+    detail: Callable[[str], None] = lambda _: None,
+) -> Iterator[Packed]:
     """Yield an image in a compression; what is made for that is gone after the block.
 
+    ``detail`` is called with how far it has come.
     In gzip its digest is another one; the configuration, and so the image ID, and the files stay the same.
     Raises `ImageError` when a blob is missing or damaged, `StorageError`.
     """
@@ -51,7 +57,7 @@ def packed(images: ImageStore, image: Image, compression: Compression) -> Iterat
         return
     with images.home.scratch("gzip") as scratch:
         with storage_errors(scratch):
-            found = _in_gzip(images, image, scratch)
+            found = _in_gzip(images, image, scratch, detail)
         yield found
 
 
@@ -78,7 +84,7 @@ def inflated_size(blob: Path) -> int:
         return sum(map(len, iter(partial(tar.read, CHUNK), b"")))
 
 
-def _in_gzip(images: ImageStore, image: Image, scratch: Path) -> Packed:
+def _in_gzip(images: ImageStore, image: Image, scratch: Path, detail: Callable[[str], None]) -> Packed:
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- who only lists images need not wait
 
     manifest = images.manifest(image.digest)
@@ -91,7 +97,10 @@ def _in_gzip(images: ImageStore, image: Image, scratch: Path) -> Packed:
         return _layer_in_gzip(blob, diff_id, scratch / str(number))
 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        made = list(pool.map(one, range(len(layers))))
+        made = []
+        for number, layer in enumerate(pool.map(one, range(len(layers))), 1):
+            made.append(layer)
+            detail(f"layer {number} of {len(layers)}")
     content = repacked(manifest, [layer for layer, _ in made])
     (scratch / "manifest").write_bytes(content)
     config = str(manifest["config"]["digest"])

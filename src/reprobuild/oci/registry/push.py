@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from ...errors import RegistryError
 from ...host.console import Console
-from ..recompress import Compression, Packed, packed
+from ...request.table import JsonTable
+from ..documents import parse_json
+from ..recompress import GZIP, Compression, Packed, packed
 from ..store import Image, ImageStore, refuse_candidate
 from .client import Registry, Target
 from .referrers import Attachment, attach
@@ -49,9 +51,32 @@ def push(
     registry = Registry(target)
     there = registry.manifest_digest()
     if compression != "zstd":
+        if there is not None and not force and _differs(registry.read_manifest(there), images, image):
+            raise _taken(target, there)
         console.step(f"compressing the layers with {compression}")
-    with packed(images, image, compression) as found:
+    with packed(images, image, compression, console.detail) as found:
         return _send(registry, found, target, console, there=there, force=force, attachments=attachments)
+
+
+def _taken(target: Target, there: str) -> RegistryError:
+    return RegistryError(
+        f"{target} is another image already ({there})",
+        hint="--force moves the tag; or push to another one",
+    )
+
+
+def _differs(there: bytes, images: ImageStore, image: Image) -> bool:
+    """Return whether a manifest is certainly not that of this image with its layers in gzip.
+
+    Compressing takes minutes for a large image, so this is asked first.
+    """
+    try:
+        found, own = JsonTable(parse_json(there), "manifest"), images.manifest(image.digest)
+        types = [layer.value("mediaType", str) for layer in found.tables("layers")]
+    except ValueError:
+        return True
+    rest = [{key: value for key, value in each.items() if key != "layers"} for each in (found.data, own)]
+    return rest[0] != rest[1] or types != [GZIP] * len(own["layers"])
 
 
 def _send(
@@ -64,11 +89,8 @@ def _send(
     force: bool,
     attachments: Callable[[str], Sequence[Attachment]],
 ) -> Pushed:
-    if there not in (None, image.digest) and not force:
-        raise RegistryError(
-            f"{target} is another image already ({there})",
-            hint="--force moves the tag; or push to another one",
-        )
+    if there is not None and there != image.digest and not force:
+        raise _taken(target, there)
     documents = attachments(image.digest)  # before anything is sent, since they may be refused
     manifest = json.loads(image.manifest.read_bytes())
     blobs = sorted({b["digest"]: b["size"] for b in (manifest["config"], *manifest["layers"])}.items())
